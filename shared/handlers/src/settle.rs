@@ -238,7 +238,13 @@ impl Observed {
             return false;
         };
         self.tags_left.set(left);
-        let Err(error) = fleet.tag(&instance.id, &tags(claim, node)).await else { return true };
+        let mut tags = tags(claim, node);
+        let mut answer = fleet.tag(&instance.id, &tags).await;
+        // Its role may give a name and change none: somebody gave the instance one.
+        if answer.as_ref().is_err_and(is_forbidden) && tags.remove(labels::NAME_TAG).is_some() {
+            answer = fleet.tag(&instance.id, &tags).await;
+        }
+        let Err(error) = answer else { return true };
         tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
         // What is refused to one is refused to the next.
         self.tags_left.set(0);
@@ -387,6 +393,13 @@ async fn measure<A: Adapters>(
     ledger.measure(&at.cluster, &key, node.capacity.memory, until).await
 }
 
+/// Whether a role does not allow it, rather than anything else.
+fn is_forbidden(error: &PortError) -> bool {
+    error.refusal().is_some_and(|refusal| refusal.code == "UnauthorizedOperation")
+}
+
+/// Those that an instance lacks: a name that it has stays.
+///
 /// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
 fn tags(claim: &NodeClaim, node: &Node) -> BTreeMap<String, String> {
     let claim_tag = (labels::NODE_CLAIM_TAG.to_owned(), claim.name.to_string());

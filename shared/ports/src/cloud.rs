@@ -158,7 +158,8 @@ pub trait Fleet {
     /// Running instances of the whole account whose checks fail, and those that EC2 will reboot, maintain,
     /// retire or stop; sorted, one report for each problem. Of disks that are attached nothing is said.
     async fn impaired(&self) -> Result<Vec<StatusReport>, PortError>;
-    /// Sets tags of an instance. Repeating it changes nothing.
+    /// Sets tags of an instance. Repeating it changes nothing. `Permanent` with `UnauthorizedOperation` where the
+    /// role may not: that of `settle` gives an instance a name that has none, and changes none.
     async fn tag(
         &self,
         instance: &InstanceId,

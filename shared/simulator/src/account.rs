@@ -273,6 +273,21 @@ impl World {
         })
     }
 
+    /// Whether the role of `settle` allows `tags` on `instance`, as template.yaml has it.
+    pub(crate) fn may_tag(
+        &self,
+        instance: &InstanceId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), AwsError> {
+        let known = self.account.instances.get(instance);
+        let has_name = known.is_some_and(|record| record.tag(labels::NAME_TAG).is_some());
+        if has_name && tags.contains_key(labels::NAME_TAG) {
+            let text = "You are not authorized to perform this operation.";
+            return Err(AwsError::new("UnauthorizedOperation", text));
+        }
+        Ok(())
+    }
+
     /// Sets tags; `false` when there is no such instance.
     pub(crate) fn tag(&mut self, instance: &InstanceId, tags: &BTreeMap<String, String>) -> bool {
         let now = self.now;

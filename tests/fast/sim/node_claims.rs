@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use model::{DeletionReason, Function, NodeClaim, NodeClaimName, labels, node_class::NodeClass};
 use ports::{Fault, NodeClasses as _};
 use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
@@ -148,4 +149,46 @@ fn an_instance_is_called_as_its_class_says_or_as_its_node() {
     assert!(!of_nodes.is_empty() && of_nodes.iter().all(|name| name.starts_with("ip-")));
     let of_class = instance_names(&[("Name", "workers")]);
     assert_eq!(of_class, BTreeSet::from(["workers".to_owned()]));
+}
+
+/// The tags of the first instance, which somebody gave the name before its node joined, if any; and its claim.
+fn tagged(name: Option<&str>) -> (BTreeMap<String, String>, NodeClaim) {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    let launched = |sim: &Sim| {
+        let mut claims = sim.claims().into_iter();
+        claims.find_map(|claim| Some(claim.instance?.id))
+    };
+    let mut seconds = 0;
+    let instance = loop {
+        seconds += 1;
+        let until = minute(0).checked_add(SignedDuration::from_secs(seconds)).expect("a time");
+        runner.run_until(until).expect("nothing unsafe happens");
+        if let Some(instance) = launched(&sim) {
+            break instance;
+        }
+    };
+    assert!(sim.nodes().is_empty(), "its node did not join yet");
+    if let Some(name) = name {
+        let tags = [(labels::NAME_TAG.to_owned(), name.to_owned())].into();
+        let tagged = sim.block_on(sim.create_tags(std::slice::from_ref(&instance), &tags));
+        tagged.expect("an answer").expect("it works");
+    }
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let is_it = |claim: &NodeClaim| claim.instance.as_ref().is_some_and(|i| i.id == instance);
+    let claim = sim.claims().into_iter().find(is_it).expect("its claim");
+    assert!(claim.is_tagged());
+    let described = sim.block_on(sim.describe_instances()).expect("an answer").expect("it works");
+    let described = described.into_iter().find(|described| described.instance.id == instance);
+    (described.expect("the instance").tags, claim)
+}
+
+#[test]
+fn a_name_that_somebody_gave_an_instance_before_its_node_joined_stays() {
+    let (tags, claim) = tagged(None);
+    let name = claim.node.as_ref().map(ToString::to_string);
+    assert_eq!(tags.get(labels::NAME_TAG), name.as_ref());
+    let (tags, claim) = tagged(Some("precious"));
+    assert_eq!(tags.get(labels::NAME_TAG).map(String::as_str), Some("precious"));
+    assert_eq!(tags.get(labels::NODE_CLAIM_TAG), Some(&claim.name.to_string()));
 }

@@ -331,6 +331,7 @@ impl Fleet for Sim {
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
         self.step(("Fleet.tag", Write), instance, |world| {
+            world.may_tag(instance, tags).map_err(|refusal| refusal.of("CreateTags"))?;
             if world.tag(instance, tags) {
                 return Ok(());
             }

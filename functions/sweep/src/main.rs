@@ -1,7 +1,7 @@
 //! The Lambda function `sweep`: what differs from what should be is made equal, what is unused goes.
 
-use bootstrap::{Platform, trigger};
-use handlers::SweepPorts;
+use bootstrap::{Platform, WallClock, trigger};
+use handlers::{Recorder, SweepPorts};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -21,6 +21,8 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         nodes: &cluster,
         settings: platform.settings(),
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
+        clock: &WallClock,
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::sweep(&ports, at).await?;

@@ -66,6 +66,7 @@ struct ToldBy {
     disrupt: Told,
     launch: Told,
     drain: Told,
+    sweep: Told,
 }
 
 impl Process {
@@ -221,6 +222,8 @@ async fn sweep(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, 
         mailbox: world,
         nodes: world,
         settings: &process.settings,
+        recorder: Recorder { events: world, told: &process.told.sweep },
+        clock: world,
     };
     handlers::sweep(&ports, at).await
 }

@@ -157,6 +157,7 @@ const SWEEP: &[&str] = &[
     "Cluster.nodes",
     "Discovery.cluster_settings",
     "Discovery.zonal_shifts",
+    "Events.publish",
     "Fleet.describe",
     "Fleet.impaired",
     "Fleet.list",

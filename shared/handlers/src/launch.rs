@@ -25,6 +25,7 @@ use futures_util::future::try_join;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, ClaimPhase, Function, LaunchTemplateName, NodeClaim, RegionCatalog,
+    event::EventReason,
     launch::{FleetAnswer, FleetError, Instance},
     ledger::{Snapshot, WriteOutcome},
     pulse::Signal,
@@ -153,8 +154,8 @@ enum Outcome {
     Answered(FleetAnswer, Box<Prepared>),
     /// These, and no others, were launched earlier.
     Found(Vec<Instance>),
-    /// Nothing was launched and nothing will be: for this reason.
-    Refused(String),
+    /// Nothing was launched and nothing will be: for this reason, and by which event it is told.
+    Refused(String, Option<EventReason>),
     /// The same, after it was tried for as long as a launch may take.
     TooLate(String),
     /// Somebody else launches it at this moment.
@@ -248,10 +249,10 @@ async fn outcome<A: Adapters>(
     Ok(match prepare::prepare(ports, shared, &batch.claims, at).await {
         Ok(prepared) => ask(ports, prepared, batch, at).await?,
         Err(Unprepared::Refused(refusal)) => match batch.requested_at() {
-            None => Outcome::Refused(refusal.to_string()),
+            None => Outcome::Refused(refusal.to_string(), refusal.event()),
             Some(_) => Outcome::Later(refusal.to_string()),
         },
-        Err(Unprepared::NotYet(why)) => never(batch, at, why.to_string()),
+        Err(Unprepared::NotYet(why, word)) => never(batch, at, format!("{word}: {why}")),
         Err(Unprepared::Port(error)) => Outcome::Later(story(&error)),
     })
 }

@@ -31,7 +31,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report, Settings,
+    Error, Recorder, Report, Settings,
     error::story,
     job::{Job, Jobs},
     observe,
@@ -64,6 +64,10 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub nodes: &'a A::Nodes,
     /// Whether zonal shifts are asked for.
     pub settings: &'a Settings,
+    /// What people are told of them.
+    pub recorder: Recorder<'a, A>,
+    /// The time that is left to tell it.
+    pub clock: &'a A::Clock,
 }
 
 /// Does each job once.
@@ -80,12 +84,19 @@ pub async fn sweep<A: Adapters>(
         return jobs.done().map(|()| Report::default());
     }
     // Before instances are compared: those in zones that are left are not judged.
-    jobs.note(Job::ZonalShifts, zonal_shift::look(ports, &head, at).await);
+    let shifted = jobs.take(Job::ZonalShifts, zonal_shift::look(ports, &head, at).await);
     let mut instances = None;
     if instances::is_due(at) {
         instances = jobs.take(Job::Instances, instances::equalize(ports, at).await);
     }
     let seen = Seen::look(ports, at).await;
+    if let (Some(Some(shifted)), Ok(pools), Ok(classes)) =
+        (&shifted, &seen.node_pools, &seen.node_classes)
+    {
+        let change = (&head.shifted_zones, shifted);
+        ports.recorder.note(planner::events::of_zonal_shifts(change, &pools.items, &classes.items));
+        ports.recorder.publish(ports.clock, at).await;
+    }
     if let Ok(snapshot) = &seen.snapshot {
         claims::tell_overdue(snapshot, at);
     }

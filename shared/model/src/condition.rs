@@ -161,6 +161,8 @@ pub enum ConditionReason {
     LaunchTemplateNotFound,
     /// The EC2NodeClass does not exist.
     NodeClassNotFound,
+    /// Of `Launched`: the EC2NodeClass changed, and nobody looked at it since.
+    NodeClassNotReady,
     /// The EC2NodeClass does not say whether it is ready.
     NodeClassReadinessUnknown,
     /// The EC2NodeClass is being deleted.
@@ -231,6 +233,7 @@ impl ConditionReason {
             Self::LaunchTemplateNotFound => "LaunchTemplateNotFound",
             Self::MultipleNodesFound => "MultipleNodesFound",
             Self::NodeClassNotFound => "NodeClassNotFound",
+            Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeClassReadinessUnknown => "NodeClassReadinessUnknown",
             Self::NodeClassTerminating => "NodeClassTerminating",
             Self::NodeNotFound => "NodeNotFound",

@@ -63,12 +63,14 @@ pub enum EventReason {
     FailedDraining,
     /// Of a Pod: it finds no place.
     FailedScheduling,
-    /// Of a NodeClaim, and of the pods that it was promised for: there is no capacity.
+    /// Of a NodeClaim, and of the pods that it was promised for: there is no capacity, or no EC2NodeClass.
     InsufficientCapacityError,
     /// Of a Node and its NodeClaim: the instance stops, stopped or was terminated by somebody else.
     InstanceTerminating,
     /// Of a Node and its NodeClaim: AWS announced a change of the instance.
     InstanceUnhealthy,
+    /// Of a NodeClaim that is deleted: its EC2NodeClass is not ready.
+    NodeClassNotReady,
     /// Of a Node and its NodeClaim: too many nodes are ill for it to be repaired.
     NodeRepairBlocked,
     /// Of a Pod: it has a place.
@@ -81,11 +83,15 @@ pub enum EventReason {
     TerminatingOnInterruption,
     /// Of a Node and its NodeClaim: why it is not consolidated.
     Unconsolidatable,
+    /// Of a NodePool: traffic is shifted away from zones that its nodes may be in.
+    ZonalShiftActive,
+    /// Of a NodePool: traffic is shifted away from such zones no longer.
+    ZonalShiftCleared,
 }
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -100,12 +106,15 @@ impl EventReason {
         Self::InsufficientCapacityError,
         Self::InstanceTerminating,
         Self::InstanceUnhealthy,
+        Self::NodeClassNotReady,
         Self::NodeRepairBlocked,
         Self::Nominated,
         Self::SpotInterrupted,
         Self::TerminationGracePeriodExpiring,
         Self::TerminatingOnInterruption,
         Self::Unconsolidatable,
+        Self::ZonalShiftActive,
+        Self::ZonalShiftCleared,
     ];
 
     /// The text in `reason`.
@@ -127,12 +136,15 @@ impl EventReason {
             Self::InsufficientCapacityError => "InsufficientCapacityError",
             Self::InstanceTerminating => "InstanceTerminating",
             Self::InstanceUnhealthy => "InstanceUnhealthy",
+            Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeRepairBlocked => "NodeRepairBlocked",
             Self::Nominated => "Nominated",
             Self::SpotInterrupted => "SpotInterrupted",
             Self::TerminationGracePeriodExpiring => "TerminationGracePeriodExpiring",
             Self::TerminatingOnInterruption => "TerminatingOnInterruption",
             Self::Unconsolidatable => "Unconsolidatable",
+            Self::ZonalShiftActive => "ZonalShiftActive",
+            Self::ZonalShiftCleared => "ZonalShiftCleared",
         }
     }
 
@@ -147,10 +159,12 @@ impl EventReason {
                 | Self::InsufficientCapacityError
                 | Self::InstanceTerminating
                 | Self::InstanceUnhealthy
+                | Self::NodeClassNotReady
                 | Self::NodeRepairBlocked
                 | Self::SpotInterrupted
                 | Self::TerminationGracePeriodExpiring
                 | Self::TerminatingOnInterruption
+                | Self::ZonalShiftActive
         )
     }
 

@@ -2,14 +2,18 @@
 //!
 //! Pure: how often something is said again is for whoever publishes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodKey,
+    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodKey, Zone,
     disruption::{DisruptionReason, Progress},
     event::{EventObject, EventReason, ObjectEvent},
+    labels,
     ledger::Snapshot,
     node::Eviction,
+    node_class::ListedNodeClass,
+    node_pool::NodePool,
     plan::Target,
     words,
 };
@@ -258,6 +262,57 @@ pub fn of_insufficient_capacity(claims: &[NodeClaim], why: &str) -> Vec<ObjectEv
         std::iter::once(of_claim).chain(pods)
     };
     claims.iter().flat_map(of).collect()
+}
+
+/// Of claims that go because their class is not ready.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/events.go`.
+#[must_use]
+pub fn of_class_not_ready(claims: &[NodeClaim], why: &str) -> Vec<ObjectEvent> {
+    let about = |claim: &NodeClaim| EventObject::NodeClaim(claim.name.clone());
+    let reason = EventReason::NodeClassNotReady;
+    claims.iter().map(|claim| ObjectEvent::new(about(claim), reason, why)).collect()
+}
+
+/// Of NodePools whose nodes may be in a zone that traffic is shifted away from since it was looked at last, or no
+/// longer: `before` and `after` have the zones with their ends.
+///
+/// Karpenter: `pkg/controllers/zonalshift` of the AWS provider.
+#[must_use]
+pub fn of_zonal_shifts(
+    (before, after): (&BTreeMap<Zone, Timestamp>, &BTreeMap<Zone, Timestamp>),
+    pools: &[NodePool],
+    classes: &[ListedNodeClass],
+) -> Vec<ObjectEvent> {
+    let not_in = |zones: &BTreeMap<Zone, Timestamp>, others: &BTreeMap<Zone, Timestamp>| {
+        let zones = zones.keys().filter(|zone| !others.contains_key(*zone));
+        zones.cloned().collect::<BTreeSet<Zone>>()
+    };
+    let (active, cleared) = (not_in(after, before), not_in(before, after));
+    let of = |pool: &NodePool, zones: &BTreeSet<Zone>| {
+        let zone_of_pool = pool.template.requirements.get(labels::ZONE);
+        let class = classes.iter().find(|listed| listed.class.name == pool.template.node_class);
+        let subnets = class.and_then(|listed| listed.status.as_ref()).map(|status| &status.subnets);
+        let is_used = |zone: &&Zone| {
+            zone_of_pool.is_none_or(|requirement| requirement.has(zone.as_str()))
+                && subnets.into_iter().flatten().any(|subnet| subnet.zone == **zone)
+        };
+        let names: Vec<&str> = zones.iter().filter(is_used).map(Zone::as_str).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let about = |pool: &NodePool| EventObject::NodePool(pool.name.clone());
+    let events = pools.iter().flat_map(|pool| {
+        let active = of(pool, &active).map(|zones| {
+            let why = format!("nothing is launched in {zones}: traffic is shifted away");
+            ObjectEvent::new(about(pool), EventReason::ZonalShiftActive, why)
+        });
+        let cleared = of(pool, &cleared).map(|zones| {
+            let why = format!("{zones}: in use again, traffic is shifted away no longer");
+            ObjectEvent::new(about(pool), EventReason::ZonalShiftCleared, why)
+        });
+        active.into_iter().chain(cleared)
+    });
+    events.collect()
 }
 
 #[cfg(test)]

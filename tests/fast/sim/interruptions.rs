@@ -2,7 +2,9 @@
 
 use jiff::SignedDuration;
 use model::{
-    DeletionReason, InstanceId, Zone, disruption::DisruptionReason,
+    DeletionReason, InstanceId, Zone,
+    disruption::DisruptionReason,
+    event::{EventObject, EventReason},
     interruption::REBALANCE_RECOMMENDATION,
 };
 use ports::Fault;
@@ -149,6 +151,8 @@ fn first_node() -> (InstanceId, Zone) {
     (instance.id.clone(), instance.zone.clone())
 }
 
+const SHIFTS: [EventReason; 2] = [EventReason::ZonalShiftActive, EventReason::ZonalShiftCleared];
+
 #[test]
 fn nothing_is_launched_in_a_zone_while_traffic_is_shifted_away_from_it() {
     let (_, zone) = first_node();
@@ -160,6 +164,17 @@ fn nothing_is_launched_in_a_zone_while_traffic_is_shifted_away_from_it() {
     assert!(0 < launched_in(&heeded, &zone, (0, 2)));
     assert_eq!(launched_in(&heeded, &zone, (3, 14)), 0);
     assert!(0 < launched_in(&heeded, &zone, (16, 25)), "the zone is in use again");
+    let told = heeded.told().into_iter().filter_map(|(at, event)| match event.about {
+        EventObject::NodePool(_) => Some((event.reason, at)),
+        _ => None,
+    });
+    let told: Vec<_> = told.filter(|(reason, _)| SHIFTS.contains(reason)).collect();
+    let [(EventReason::ZonalShiftActive, began), (EventReason::ZonalShiftCleared, ended)] =
+        told[..]
+    else {
+        panic!("{told:?}");
+    };
+    assert!(minute(1) <= began && began < minute(3) && minute(14) <= ended && ended < minute(16));
     // No node goes for it.
     let is_given_up = |happening: &Happening| matches!(happening, Happening::ClaimGivenUp { .. });
     let timeline = heeded.timeline(0);

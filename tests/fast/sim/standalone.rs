@@ -3,7 +3,11 @@
 use jiff::SignedDuration;
 use model::{
     BatchId, ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Operator,
-    Requirement, labels, node_class::NodeClass,
+    Requirement,
+    condition::ConditionReason,
+    event::{EventObject, EventReason},
+    labels,
+    node_class::NodeClass,
 };
 use ports::{Fault, NodeClaims as _, NodeClasses as _};
 use simulator::{
@@ -55,6 +59,19 @@ fn run(sim: &Sim, end: i64) {
     runner.run_until(minute(end)).expect("nothing unsafe happens");
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
     assert_eq!(sim.check_node_claims(), Vec::<String>::new());
+}
+
+/// The class of the usual world.
+fn class(sim: &Sim) -> NodeClass {
+    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
+    seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
+}
+
+/// The reasons of what was told of the claim's object.
+fn told(sim: &Sim) -> Vec<EventReason> {
+    let about = EventObject::NodeClaim(mine().name);
+    let told = sim.told().into_iter().map(|(_, event)| event);
+    told.filter(|event| event.about == about).map(|event| event.reason).collect()
 }
 
 /// Why the claim was given up, if it was.
@@ -139,18 +156,31 @@ fn a_users_claim_that_cannot_be_had_is_deleted() {
     for claim_of_user in [impossible, of_no_class] {
         let sim = play(claim_of_user, 12);
         assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
+        assert_eq!(told(&sim), [EventReason::InsufficientCapacityError]);
         // Pools launch as before.
         assert_eq!(sim.summary().pods_waiting, 0);
     }
+}
+
+/// No image of its class is there any more, so that says that it is not ready.
+#[test]
+fn a_users_claim_whose_class_is_not_ready_is_deleted_and_told() {
+    let sim = sim(WorldSettings::default());
+    run(&sim, 4);
+    for image in sim.class_status(&mine().node_class).expect("it was told").images {
+        sim.act(Action::DeregisterImage(image.id));
+    }
+    sim.at(minute(6), apply(mine()));
+    run(&sim, 12);
+    assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
+    assert_eq!(told(&sim), [EventReason::NodeClassNotReady]);
 }
 
 /// Its class is as new as the claim: nobody looked at it yet.
 #[test]
 fn a_users_claim_waits_for_its_class_and_says_so() {
     let sim = sim(WorldSettings::default());
-    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
-    let class = seen.items.into_iter().map(|seen| seen.class).next().expect("a class");
-    let class = NodeClass { name: testkit::build::id("new"), ..class };
+    let class = NodeClass { name: testkit::build::id("new"), ..class(&sim) };
     // What is found about it cannot be written for a while.
     let away: FaultRule = Box::new(|call, _| {
         let is_new = call.operation == "NodeClasses.update_class_status" && call.subject == "new";
@@ -163,8 +193,9 @@ fn a_users_claim_waits_for_its_class_and_says_so() {
     run(&sim, 5);
     let waiting = claim(&sim).expect("it waits");
     assert_eq!(waiting.phase, ClaimPhase::Promised);
-    let why = waiting.message.expect("why it waits").text;
-    assert!(why.contains("new"), "{why}");
+    let why = waiting.message.expect("why it waits");
+    assert!(why.text.contains("new"), "{why}");
+    assert_eq!(why.reason, Some(ConditionReason::NodeClassReadinessUnknown));
     run(&sim, 14);
     assert_eq!(claim(&sim).map(|claim| claim.phase), Some(ClaimPhase::Initialized));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handlers::{Error, Job, Settings, SweepPorts, sweep};
+use handlers::{Error, Job, Recorder, Settings, SweepPorts, Told, sweep};
 use jiff::SignedDuration;
 use model::{
     CapacityType, Function, LaunchTemplateName, NodeClaim, NodeClaimName, labels,
@@ -85,6 +85,8 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
         mailbox: sim,
         nodes: sim,
         settings: &Settings { heeds_zonal_shifts: true, ..Settings::default() },
+        recorder: Recorder { events: sim, told: &Told::default() },
+        clock: sim,
     };
     match sim.block_on_as(Function::Sweep, sweep(&ports, &at)).expect("it ends") {
         Ok(_) => Vec::new(),

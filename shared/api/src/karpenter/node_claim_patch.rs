@@ -317,8 +317,8 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     match (&claim.instance, &claim.message) {
         (Some(instance), _) => entries.push((Found::holds(Launched), instance.launched_at)),
         (None, Some(why)) => {
-            let failed = ConditionReason::LaunchFailed;
-            entries.push((Found::unknown(Launched, failed, why.to_string()), since));
+            let reason = why.reason.clone().unwrap_or(ConditionReason::LaunchFailed);
+            entries.push((Found::unknown(Launched, reason, &why.text), since));
         }
         (None, None) => {}
     }

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use launch_template::{BatchRefusal, Live, of_status};
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, ReservationId,
-    condition::NotReady,
+    condition::{ConditionReason, NotReady},
+    event::EventReason,
     labels,
     launch::{FleetRequest, LaunchTemplate},
     node_class::{ListedNodeClass, Obstacle, ResolvedNodeClass, TemplateSource},
@@ -56,8 +57,8 @@ pub(super) enum Unprepared {
     /// There never will be.
     Refused(LaunchRefusal),
     /// What its class selects now is not known: nobody looked at its newest generation yet, or nobody
-    /// knows whether it can be launched from.
-    NotYet(LaunchRefusal),
+    /// knows whether it can be launched from, as the word says.
+    NotYet(LaunchRefusal, ConditionReason),
     /// It could not be asked.
     Port(PortError),
 }
@@ -79,6 +80,26 @@ pub(super) enum LaunchRefusal {
     Launch(#[from] BatchRefusal),
 }
 
+impl LaunchRefusal {
+    /// By which event it is told of the claims, which go.
+    ///
+    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`, and `Create` of the AWS provider, by which a
+    /// class that is not there or is being deleted is capacity that is not there.
+    pub(super) fn event(&self) -> Option<EventReason> {
+        let without_capacity = EventReason::InsufficientCapacityError;
+        match self {
+            Self::ClassNotFound(_) | Self::Launch(BatchRefusal::NoCapacity { .. }) => {
+                Some(without_capacity)
+            }
+            Self::Launch(BatchRefusal::NotReady { obstacles, .. }) => {
+                let is_deleting = obstacles.contains(&Obstacle::Terminating);
+                Some(if is_deleting { without_capacity } else { EventReason::NodeClassNotReady })
+            }
+            Self::Launch(_) => None,
+        }
+    }
+}
+
 /// Makes the request for a batch, from what the status of its class says.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`: a claim whose class is not ready goes, and
@@ -98,7 +119,10 @@ pub(super) async fn prepare<A: Adapters>(
     };
     let (class, profile) = resolved(listed, live, at.now).map_err(|obstacles| {
         let refusal = BatchRefusal::NotReady { class: name.clone(), obstacles };
-        if is_open(listed) { Unprepared::NotYet(refusal.into()) } else { refusal.into() }
+        match awaited(listed) {
+            Some(word) => Unprepared::NotYet(refusal.into(), word),
+            None => refusal.into(),
+        }
     })?;
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
     let types = offers.offer(catalog, &class, snapshot, at.now);
@@ -118,14 +142,19 @@ pub(super) async fn prepare<A: Adapters>(
     Ok(Box::new(Prepared { request, templates, class: *class, types, profile, reservations }))
 }
 
-/// Whether it may only be a matter of time until the class that is `listed` can be launched from.
-fn is_open(listed: &ListedNodeClass) -> bool {
-    let is_refused = listed.class.is_deleting || !listed.class.problems.is_empty();
-    !is_refused
-        && match &listed.not_ready {
-            Some(NotReady::Conditions { ready: Some(ready), .. }) => !ready.is_false,
-            not_ready => not_ready.is_some(),
+/// What is waited for, if it may only be a matter of time until the class that is `listed` can be launched
+/// from.
+fn awaited(listed: &ListedNodeClass) -> Option<ConditionReason> {
+    if listed.class.is_deleting || !listed.class.problems.is_empty() {
+        return None;
+    }
+    match listed.not_ready.as_ref()? {
+        NotReady::Conditions { ready: Some(ready), .. } if ready.is_false => None,
+        NotReady::Unseen | NotReady::Conditions { .. } => {
+            Some(ConditionReason::NodeClassReadinessUnknown)
         }
+        NotReady::Stale | NotReady::Unreadable(_) => Some(ConditionReason::NodeClassNotReady),
+    }
 }
 
 /// The class that is `listed` with what it selects, and the instance profile of its nodes unless a launch

@@ -9,7 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
     OfferingKey, RegionCatalog, ReservationId, Zone, ZoneId,
-    claim::{LaunchedInstance, Retry},
+    claim::{ClaimMessage, LaunchedInstance, Retry},
+    condition::ConditionReason,
+    event::EventReason,
     labels,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
     ledger::{LaunchRefusals, WriteOutcome},
@@ -67,7 +69,7 @@ pub(super) async fn record<A: Adapters>(
     at: &Invocation,
 ) -> Result<Recorded, Error> {
     let catalog = &shared.catalog;
-    let (mut refusal, mut lacks) = (None, None);
+    let (mut refusal, mut told) = (None, None);
     let after: Vec<Option<NodeClaim>> = match outcome {
         Outcome::Later(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch postponed");
@@ -75,13 +77,15 @@ pub(super) async fn record<A: Adapters>(
         }
         // What they write is not known here: nothing is written over it.
         Outcome::Overtaken => return Ok(Recorded::again(at.after(MOMENT))),
-        Outcome::Refused(reason) => {
+        Outcome::Refused(reason, event) => {
             tracing::warn!(%reason, claims = claims.len(), "launch refused");
+            told = event.map(|event| (event, reason.clone()));
             refusal = Some(reason);
             vec![None; claims.len()]
         }
         Outcome::TooLate(reason) => {
             note_too_late(ports.ledger, claims, &reason, at).await;
+            told = class_not_ready(&reason);
             refusal = Some(reason);
             vec![None; claims.len()]
         }
@@ -96,7 +100,9 @@ pub(super) async fn record<A: Adapters>(
         }
         Outcome::Answered(answer, prepared) => {
             refusal = mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
-            lacks = answer.errors.first().map(|e| launch_template::in_words(&e.code, &e.message));
+            let lacks = answer.errors.first();
+            let lacks = lacks.map(|e| launch_template::in_words(&e.code, &e.message));
+            told = lacks.map(|why| (EventReason::InsufficientCapacityError, why));
             if answer.errors.iter().any(FleetError::is_without_addresses) {
                 ports.offers.addresses.forget();
             }
@@ -126,7 +132,7 @@ pub(super) async fn record<A: Adapters>(
     note_refusal(ports.ledger, claims, refusal.filter(|_| !is_any_launched), shared, at).await?;
     let again = match write(ports, claims, &after, at).await? {
         WriteOutcome::Written => {
-            tell(ports, claims.iter().zip(&after), lacks.as_deref());
+            tell(ports, claims.iter().zip(&after), told);
             None
         }
         // Somebody else moved a claim on: it is seen then what is left of the batch.
@@ -164,16 +170,27 @@ async fn note_too_late(ledger: &impl Ledger, claims: &[NodeClaim], why: &str, at
     registrations::note(ledger, ended, at).await;
 }
 
-/// Tells the claims that got no instance, and their pods, what they lack, if EC2 said so.
+/// The event of claims that waited for their class, as the reason says, for as long as a launch may take.
+fn class_not_ready(reason: &str) -> Option<(EventReason, String)> {
+    use ConditionReason::{NodeClassNotReady, NodeClassReadinessUnknown};
+    let ClaimMessage { reason, text } = ClaimMessage::parse(reason);
+    let is_for_class = matches!(reason, Some(NodeClassNotReady | NodeClassReadinessUnknown));
+    is_for_class.then_some((EventReason::NodeClassNotReady, text))
+}
+
+/// Tells the claims that got no instance, and their pods where it is capacity, what they lack.
 fn tell<'c, A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     claims: impl Iterator<Item = (&'c NodeClaim, &'c Option<NodeClaim>)>,
-    lacks: Option<&str>,
+    told: Option<(EventReason, String)>,
 ) {
-    let Some(why) = lacks else { return };
+    let Some((reason, why)) = told else { return };
     let lost = claims.filter(|(_, after)| after.is_none());
     let lost: Vec<NodeClaim> = lost.map(|(claim, _)| claim.clone()).collect();
-    ports.recorder.note(planner::events::of_insufficient_capacity(&lost, why));
+    ports.recorder.note(match reason {
+        EventReason::NodeClassNotReady => planner::events::of_class_not_ready(&lost, &why),
+        _ => planner::events::of_insufficient_capacity(&lost, &why),
+    });
 }
 
 /// The instance of `launched` and its pods have addresses of the subnet that it was asked for in.
@@ -387,8 +404,9 @@ async fn postponed(
     let Some(claim) = claims.first() else { return Ok(Recorded::default()) };
     if claim.requested_at.is_none() {
         // A user looks at the claim itself.
-        if claim.is_standalone() && claim.message.as_ref().is_none_or(|told| told.text != reason) {
-            let message = Some(reason.into());
+        let told = claim.message.as_ref().map(ToString::to_string);
+        if claim.is_standalone() && told.as_deref() != Some(reason) {
+            let message = Some(ClaimMessage::parse(reason));
             let told = NodeClaim { message, ..claim.following() };
             ledger.write_claims(&at.cluster, &[told]).await?;
         }
@@ -400,7 +418,7 @@ async fn postponed(
     let retry = Retry::after(claim.retry, at.now);
     let again = |claim: &NodeClaim| NodeClaim {
         retry: Some(retry),
-        message: Some(reason.into()),
+        message: Some(ClaimMessage::parse(reason)),
         ..claim.following()
     };
     let again: Vec<NodeClaim> = claims.iter().map(again).collect();

@@ -72,6 +72,9 @@ pub(super) async fn give_up<A: Adapters>(
     snapshot: &Snapshot,
     at: &Invocation,
 ) -> Result<(), Error> {
+    if gone.is_empty() {
+        return Ok(());
+    }
     let is_gone = |claim: &&NodeClaim| {
         gone.contains(&claim.name) && claim.instance.is_some() && !claim.is_deleting()
     };

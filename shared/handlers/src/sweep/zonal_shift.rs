@@ -16,15 +16,15 @@ use ports::{Adapters, Catalog as _, Discovery as _, Fault, Invocation, Ledger as
 
 use super::SweepPorts;
 
-/// Keeps which zones are left. While nothing is shifted, nothing is written.
+/// Keeps which zones are left, and brings them if they changed. While nothing is shifted, nothing is written.
 pub(super) async fn look<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     head: &Head,
     at: &Invocation,
-) -> Result<(), PortError> {
+) -> Result<Option<BTreeMap<Zone, Timestamp>>, PortError> {
     let seen = seen(ports, at).await?;
     let Some(ledger) = head.ledger.as_ref().filter(|_| head.shifted_zones != seen) else {
-        return Ok(());
+        return Ok(None);
     };
     for (zone, until) in seen.iter().filter(|(zone, _)| !head.shifted_zones.contains_key(*zone)) {
         tracing::warn!(%zone, %until, "traffic is shifted away: nothing is launched there");
@@ -33,7 +33,7 @@ pub(super) async fn look<A: Adapters>(
         tracing::info!(%zone, "traffic is shifted away no longer");
     }
     match ports.ledger.put_shifted_zones(&at.cluster, ledger, &seen).await? {
-        WriteOutcome::Written => Ok(()),
+        WriteOutcome::Written => Ok(Some(seen)),
         WriteOutcome::Conflict => Err(PortError::new("put shifted zones", Fault::Conflict)),
     }
 }

@@ -155,3 +155,12 @@ fn an_offering_is_unavailable_for_three_minutes() {
     assert_eq!(unavailable_until(now).to_string(), "2026-08-01T12:03:00Z");
     assert_eq!(unavailable_until(Timestamp::MAX), Timestamp::MAX);
 }
+
+#[test]
+fn a_claim_knows_each_word_again() {
+    for (text, word) in REASONS {
+        let message = model::claim::ClaimMessage::parse(&in_words(text, "no"));
+        let reason = message.reason.as_ref().map(model::condition::ConditionReason::as_str);
+        assert_eq!(reason, Some(word), "{text}");
+    }
+}

@@ -14,23 +14,53 @@ pub struct ClaimMessage {
 }
 
 impl ClaimMessage {
-    /// What a claim can wait for once its instance runs.
+    /// What a claim can wait for: its class, or once its instance runs its node.
     ///
-    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization}.go`.
-    const REASONS: [ConditionReason; 6] = [
+    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/{launch,registration,initialization}.go`.
+    const REASONS: [ConditionReason; 8] = [
         ConditionReason::KnownEphemeralTaintsExist,
         ConditionReason::MultipleNodesFound,
+        ConditionReason::NodeClassNotReady,
+        ConditionReason::NodeClassReadinessUnknown,
         ConditionReason::NodeNotFound,
         ConditionReason::NodeNotReady,
         ConditionReason::ResourceNotRegistered,
         ConditionReason::StartupTaintsExist,
     ];
 
+    /// Karpenter's words for what EC2 says to a launch that is tried again.
+    ///
+    /// Karpenter: `pkg/errors/errors.go` of the AWS provider, `ToReasonMessage`.
+    const LAUNCH_REASONS: [&str; 18] = [
+        "AMIAuthorizationFailure",
+        "AMINotFound",
+        "AccountPendingVerification",
+        "FleetQuotaExceeded",
+        "FreeTierIneligible",
+        "InstanceProfileNameInvalid",
+        "InsufficientFreeAddressesInSubnet",
+        "InternalError",
+        "InvalidAMIID",
+        "LaunchFailed",
+        "LaunchTemplateNotFound",
+        "RequestLimitExceeded",
+        "SecurityGroupSubnetVPCMismatch",
+        "SpotQuotaExceeded",
+        "SpotSLRCreationFailed",
+        "Unauthorized",
+        "UserDataSizeLimitExceeded",
+        "VCPULimitExceeded",
+    ];
+
     /// Reads what [`ClaimMessage`]'s `Display` wrote, which is how it is stored.
     pub fn parse(stored: &str) -> Self {
         let told = stored.split_once(": ").and_then(|(reason, text)| {
-            let reason = Self::REASONS.into_iter().find(|known| known.as_str() == reason)?;
-            Some(Self { reason: Some(reason), text: text.to_owned() })
+            let of_launch = || {
+                let known = Self::LAUNCH_REASONS.into_iter().find(|known| *known == reason)?;
+                Some(ConditionReason::Other(known.to_owned()))
+            };
+            let known = Self::REASONS.into_iter().find(|known| known.as_str() == reason);
+            Some(Self { reason: Some(known.or_else(of_launch)?), text: text.to_owned() })
         });
         told.unwrap_or_else(|| stored.into())
     }

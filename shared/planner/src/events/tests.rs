@@ -4,6 +4,7 @@ use model::{
     PodUid,
     claim::Deletion,
     disruption::{Command, Method},
+    node_class::{ClassStatus, Subnet},
     plan::{Placement, Reason, Unplaced},
 };
 
@@ -174,4 +175,46 @@ fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
             "Pod default/a InsufficientCapacityError".to_owned(),
         ]
     );
+    // That the class is not ready is told of the claim alone.
+    let events = of_class_not_ready(&claims, "Ready is False");
+    assert_eq!(said_of(&events), [format!("NodeClaim {name} NodeClassNotReady")]);
+    assert_eq!(events[0].message, "Ready is False");
+}
+
+#[test]
+fn zones_that_are_left_are_told_to_the_pools_whose_nodes_may_be_there() {
+    let zones = |names: &[&str]| {
+        let zones = names.iter().map(|name| (name.parse().unwrap(), now()));
+        zones.collect::<BTreeMap<Zone, Timestamp>>()
+    };
+    let mut elsewhere = pool("elsewhere");
+    let only_b = requirement("topology.kubernetes.io/zone=us-west-2b");
+    elsewhere.template.requirements.replace(only_b);
+    let mut of_other_class = pool("other");
+    of_other_class.template.node_class = "other".parse().unwrap();
+    let pools = [pool("default"), elsewhere, of_other_class];
+    let subnet = |name: &str, zone: &str| Subnet {
+        id: name.parse().unwrap(),
+        zone: zone.parse().unwrap(),
+        zone_id: "usw2-az1".parse().unwrap(),
+        available_ip_address_count: 0,
+    };
+    let subnets = vec![subnet("subnet-1", "us-west-2a"), subnet("subnet-2", "us-west-2b")];
+    let class = testkit::build::node_class(pools[0].template.node_class.as_str());
+    let status = Some(ClassStatus { subnets, ..ClassStatus::default() });
+    let classes = [ListedNodeClass { class, not_ready: None, status }];
+    let told = |before: &[&str], after: &[&str]| {
+        said_of(&of_zonal_shifts((&zones(before), &zones(after)), &pools, &classes))
+    };
+    assert_eq!(told(&[], &["us-west-2a"]), ["NodePool default ZonalShiftActive"]);
+    // One event for all zones; no subnet is in the last one.
+    assert_eq!(
+        told(&["us-west-2a"], &["us-west-2b", "us-west-2c"]),
+        [
+            "NodePool default ZonalShiftActive",
+            "NodePool default ZonalShiftCleared",
+            "NodePool elsewhere ZonalShiftActive",
+        ]
+    );
+    assert_eq!(told(&["us-west-2a"], &["us-west-2a"]), [""; 0]);
 }

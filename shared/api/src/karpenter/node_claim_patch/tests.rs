@@ -126,6 +126,23 @@ fn a_claim_of_several_nodes_is_not_registered() {
 }
 
 #[test]
+fn a_claim_that_waits_for_its_launch_says_why_in_karpenters_words() {
+    for (message, reason, text) in [
+        ("NodeClassNotReady: not looked at yet", "NodeClassNotReady", "not looked at yet"),
+        ("NodeClassReadinessUnknown: unknown", "NodeClassReadinessUnknown", "unknown"),
+        ("Unauthorized: UnauthorizedOperation: no", "Unauthorized", "UnauthorizedOperation: no"),
+        ("Timeout: slow", "LaunchFailed", "Timeout: slow"),
+    ] {
+        let message = Some(ClaimMessage::parse(message));
+        let object = shown(None, &NodeClaim { message, version: 2, ..promised() });
+        let expected = format!("Launched=Unknown {reason} 00:00");
+        assert!(conditions(&object).contains(&expected), "{expected}");
+        let conditions = object["status"]["conditions"].as_array().unwrap();
+        assert!(conditions.iter().any(|condition| condition["message"] == text), "{text}");
+    }
+}
+
+#[test]
 fn conditions_move_only_with_their_status() {
     let mut object = shown(None, &promised());
     assert_eq!(

@@ -3,9 +3,11 @@
 //!
 //! What `bootstrap` is for Lambda this crate is for a simulated world. The command and the tests that
 //! span crates play through it, so that they run the very handlers that are deployed. It decides
-//! nothing and reads no text.
+//! nothing and reads no text. The live tier `stories` puts a real API server in the place of the
+//! simulated cluster: a [`World`] is whatever stands behind every port.
 
 mod only;
+mod world;
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -18,9 +20,10 @@ pub use handlers::{InvalidSetting, SETTINGS, Settings};
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
 use ports::Invocation;
-use simulator::{Dispatch, FunctionCall, Payload, Sim};
+use simulator::{Dispatch, FunctionCall, Payload};
 
 use only::Only;
+pub use world::World;
 
 /// What a decider did, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,45 +84,53 @@ impl Process {
     }
 }
 
-/// Hands deliveries to the handlers, all on the ports of `sim`.
-pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
-    dispatch_with(sim, reports, Settings::default())
+/// Hands deliveries to the handlers, all on the ports of `world`.
+pub fn dispatch<W: World>(world: &W, reports: &Reports) -> impl Dispatch + use<W> {
+    dispatch_with(world, reports, Settings::default())
 }
 
 /// The same, where the functions have `settings`.
-pub fn dispatch_with(sim: &Sim, reports: &Reports, settings: Settings) -> impl Dispatch + use<> {
-    let (sim, reports) = (sim.clone(), reports.clone());
+pub fn dispatch_with<W: World>(
+    world: &W,
+    reports: &Reports,
+    settings: Settings,
+) -> impl Dispatch + use<W> {
+    let (world, reports) = (world.clone(), reports.clone());
     let process = Rc::new(Process::with(settings));
     move |delivery: FunctionCall| {
-        let (sim, reports, process) = (sim.clone(), reports.clone(), Rc::clone(&process));
+        let (world, reports, process) = (world.clone(), reports.clone(), Rc::clone(&process));
         Box::pin(async move {
             let (function, at) = (delivery.function, delivery.invocation.now);
             let report =
-                call(&sim, &process, delivery).await.map_err(|error| handlers::story(&error))?;
+                call(&world, &process, delivery).await.map_err(|error| handlers::story(&error))?;
             reports.keep(function, at, report);
             Ok(())
         })
     }
 }
 
-async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Report, Error> {
+async fn call<W: World>(
+    outside: &W,
+    process: &Process,
+    delivery: FunctionCall,
+) -> Result<Report, Error> {
     let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
-        Payload::Schedule if function == Function::Resolve => resolve(sim, process, at).await,
-        Payload::Schedule if function == Function::Sweep => sweep(sim, process, at).await,
-        Payload::Schedule => beat(sim, process, function, Signal::Schedule, at).await,
+        Payload::Schedule if function == Function::Resolve => resolve(outside, process, at).await,
+        Payload::Schedule if function == Function::Sweep => sweep(outside, process, at).await,
+        Payload::Schedule => beat(outside, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
-            let world = &Only::<only::Interrupt>::new(sim);
+            let world = &Only::<only::Interrupt, W>::new(outside);
             let settings = &process.settings;
-            let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world, settings };
+            let ports = InterruptPorts::<Only<_, W>> { ledger: world, mailbox: world, settings };
             handlers::interrupt(&ports, &interruptions, at).await
         }
         Payload::Message(Message::Pulse { function, signal }) => {
-            beat(sim, process, function, signal, at).await
+            beat(outside, process, function, signal, at).await
         }
         Payload::Message(Message::DryRun { class, key, asked_at }) => {
             let trigger = DryRunTrigger { class, key, asked_at };
-            let world = Only::new(sim);
+            let world = Only::new(outside);
             handlers::dry_run(&launch_ports(&world, process), &trigger, at).await?;
             Ok(Report::default())
         }
@@ -127,36 +138,36 @@ async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Re
 }
 
 /// A call of a function with continued work.
-async fn beat(
-    sim: &Sim,
+async fn beat<W: World>(
+    outside: &W,
     process: &Process,
     function: Function,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
     match function {
-        Function::Provision => provision(sim, process, signal, at).await,
-        Function::Disrupt => disrupt(sim, process, signal, at).await,
+        Function::Provision => provision(outside, process, signal, at).await,
+        Function::Disrupt => disrupt(outside, process, signal, at).await,
         Function::Launch => {
-            let world = Only::new(sim);
+            let world = Only::new(outside);
             handlers::launch(&launch_ports(&world, process), signal, at).await
         }
-        Function::Settle => settle(sim, signal, at).await,
-        Function::Drain => drain(sim, process, signal, at).await,
+        Function::Settle => settle(outside, signal, at).await,
+        Function::Drain => drain(outside, process, signal, at).await,
         Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
             Ok(Report::default())
         }
     }
 }
 
-async fn provision(
-    sim: &Sim,
+async fn provision<W: World>(
+    outside: &W,
     process: &Process,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Provision>::new(sim);
-    let ports = ProvisionPorts::<Only<_>> {
+    let world = &Only::<only::Provision, W>::new(outside);
+    let ports = ProvisionPorts::<Only<_, W>> {
         cluster: world,
         catalog: world,
         discovery: world,
@@ -171,14 +182,14 @@ async fn provision(
     handlers::provision(&ports, signal, at).await
 }
 
-async fn disrupt(
-    sim: &Sim,
+async fn disrupt<W: World>(
+    outside: &W,
     process: &Process,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Disrupt>::new(sim);
-    let ports = DisruptPorts::<Only<_>> {
+    let world = &Only::<only::Disrupt, W>::new(outside);
+    let ports = DisruptPorts::<Only<_, W>> {
         cluster: world,
         node_claims: world,
         catalog: world,
@@ -193,9 +204,13 @@ async fn disrupt(
     handlers::disrupt(&ports, signal, at).await
 }
 
-async fn resolve(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, Error> {
-    let world = &Only::<only::Resolve>::new(sim);
-    let ports = ResolvePorts::<Only<_>> {
+async fn resolve<W: World>(
+    outside: &W,
+    process: &Process,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    let world = &Only::<only::Resolve, W>::new(outside);
+    let ports = ResolvePorts::<Only<_, W>> {
         node_classes: world,
         node_pools: world,
         discovery: world,
@@ -207,9 +222,9 @@ async fn resolve(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report
     handlers::resolve(&ports, at).await
 }
 
-async fn sweep(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, Error> {
-    let world = &Only::<only::Sweep>::new(sim);
-    let ports = SweepPorts::<Only<_>> {
+async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Result<Report, Error> {
+    let world = &Only::<only::Sweep, W>::new(outside);
+    let ports = SweepPorts::<Only<_, W>> {
         cluster: world,
         node_claims: world,
         discovery: world,
@@ -228,10 +243,10 @@ async fn sweep(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, 
     handlers::sweep(&ports, at).await
 }
 
-fn launch_ports<'a>(
-    world: &'a Only<only::Launch>,
+fn launch_ports<'a, W: World>(
+    world: &'a Only<only::Launch, W>,
     process: &'a Process,
-) -> LaunchPorts<'a, Only<only::Launch>> {
+) -> LaunchPorts<'a, Only<only::Launch, W>> {
     LaunchPorts {
         ledger: world,
         cluster: world,
@@ -248,9 +263,9 @@ fn launch_ports<'a>(
     }
 }
 
-async fn settle(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Error> {
-    let world = &Only::<only::Settle>::new(sim);
-    let ports = SettlePorts::<Only<_>> {
+async fn settle<W: World>(outside: &W, signal: Signal, at: &Invocation) -> Result<Report, Error> {
+    let world = &Only::<only::Settle, W>::new(outside);
+    let ports = SettlePorts::<Only<_, W>> {
         ledger: world,
         nodes: world,
         node_claims: world,
@@ -261,14 +276,14 @@ async fn settle(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Er
     handlers::settle(&ports, signal, at).await
 }
 
-async fn drain(
-    sim: &Sim,
+async fn drain<W: World>(
+    outside: &W,
     process: &Process,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Drain>::new(sim);
-    let ports = DrainPorts::<Only<_>> {
+    let world = &Only::<only::Drain, W>::new(outside);
+    let ports = DrainPorts::<Only<_, W>> {
         ledger: world,
         cluster: world,
         nodes: world,
@@ -283,14 +298,14 @@ async fn drain(
 
 /// Asks once what is sold in `region` and stores it, as the function `catalog` does. No schedule of
 /// a simulated world does it: what is sold there is known from its start.
-pub async fn catalog(
-    sim: &Sim,
+pub async fn catalog<W: World>(
+    outside: &W,
     region: &str,
     builtin: &model::RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let world = &Only::<only::Catalog>::new(sim);
+    let world = &Only::<only::Catalog, W>::new(outside);
     let settings = &Settings::default();
-    let ports = CatalogPorts::<Only<_>> { market: world, catalog_store: world, settings };
+    let ports = CatalogPorts::<Only<_, W>> { market: world, catalog_store: world, settings };
     handlers::catalog(&ports, region, builtin, at).await
 }

@@ -1,4 +1,4 @@
-//! The simulated world as one function may touch it.
+//! The world as one function may touch it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,8 @@ use model::{
     zonal_shift::ZonalShift,
 };
 use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
-use simulator::Sim;
+
+use crate::World;
 
 /// A function as a type.
 pub(crate) trait Caller {
@@ -57,18 +58,18 @@ macro_rules! callers {
 
 callers!(Provision Interrupt Disrupt Launch Settle Drain Resolve Sweep Catalog);
 
-/// The ports of a simulated world for the function `F`. A call that is not among
+/// The ports of a world for the function `F`. A call that is not among
 /// [`handlers::calls`] of that function does not compile, wherever in the handler it is made: the
 /// compiler makes code for whatever a handler may reach, and only for that.
 #[derive(Debug)]
-pub(crate) struct Only<F> {
-    sim: Sim,
+pub(crate) struct Only<F, W> {
+    world: W,
     function: PhantomData<F>,
 }
 
-impl<F> Only<F> {
-    pub(crate) fn new(sim: &Sim) -> Self {
-        Self { sim: sim.clone(), function: PhantomData }
+impl<F, W: World> Only<F, W> {
+    pub(crate) fn new(world: &W) -> Self {
+        Self { world: world.clone(), function: PhantomData }
     }
 }
 
@@ -85,19 +86,20 @@ macro_rules! check {
 }
 
 macro_rules! only {
-    ($($port:ident {
+    ($side:ident: $($port:ident {
         $(fn $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*
     })*) => { $(
-        impl<F: Caller> ports::$port for Only<F> {
+        impl<F: Caller, W: World> ports::$port for Only<F, W> {
             $(async fn $call(&self, $($argument: $kind),*) -> Result<$answer, PortError> {
                 check!(F::FUNCTION, concat!(stringify!($port), ".", stringify!($call)));
-                ports::$port::$call(&self.sim, $($argument),*).await
+                ports::$port::$call(self.world.$side(), $($argument),*).await
             })*
         }
     )* };
 }
 
 only! {
+    account:
     Catalog {
         fn catalog() -> Arc<model::RegionCatalog>;
     }
@@ -145,46 +147,6 @@ only! {
         fn tag(instance: &InstanceId, tags: &BTreeMap<String, String>) -> ();
         fn terminate(instances: &[InstanceId]) -> ();
     }
-    Cluster {
-        fn nodes() -> Listing<Node>;
-        fn node_pools() -> Listing<NodePool>;
-        fn node_classes() -> Listing<ListedNodeClass>;
-        fn daemon_sets() -> Listing<DaemonSet>;
-        fn surroundings(policies: &Policies) -> Surrounded;
-        fn pods(selection: &PodSelection) -> Listing<Pod>;
-        fn volume_attachments() -> Listing<VolumeAttachment>;
-        fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;
-    }
-    Events {
-        fn publish(event: &ObjectEvent, now: Timestamp) -> ();
-    }
-    Nodes {
-        fn node(name: &NodeName) -> Option<Node>;
-        fn uninitialized() -> Listing<Node>;
-        fn pods_on(node: &NodeName) -> Listing<Pod>;
-        fn patch(node: &NodeName, patch: &NodePatch) -> ();
-        fn evict(eviction: &EvictionRequest) -> Eviction;
-        fn delete(node: &NodeName) -> ();
-    }
-    NodeClasses {
-        fn observed_classes() -> Listing<ObservedNodeClass>;
-        fn update_class_status(seen: &ObservedNodeClass, status: &NodeClassStatus) -> ();
-    }
-    NodePools {
-        fn observed_pools() -> Listing<ObservedNodePool>;
-        fn update_pool_status(seen: &ObservedNodePool, status: &NodePoolStatus) -> ();
-    }
-    Leases {
-        fn leases() -> ObservedLeases;
-        fn hold(lease: &LedgerLease) -> ();
-    }
-    NodeClaims {
-        fn synced() -> Listing<SyncedNodeClaim>;
-        fn objects() -> Listing<NodeClaim>;
-        fn take_over(claim: &NodeClaimName) -> ();
-        fn sync(claim: &NodeClaim) -> ();
-        fn remove(claim: &NodeClaimName) -> ();
-    }
     Ledger {
         fn head(cluster: &ClusterName) -> Head;
         fn open(cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head;
@@ -226,24 +188,68 @@ only! {
     }
 }
 
-impl<F: Caller> ports::Clock for Only<F> {
-    fn now(&self) -> Timestamp {
-        self.sim.now()
+only! {
+    cluster:
+    Cluster {
+        fn nodes() -> Listing<Node>;
+        fn node_pools() -> Listing<NodePool>;
+        fn node_classes() -> Listing<ListedNodeClass>;
+        fn daemon_sets() -> Listing<DaemonSet>;
+        fn surroundings(policies: &Policies) -> Surrounded;
+        fn pods(selection: &PodSelection) -> Listing<Pod>;
+        fn volume_attachments() -> Listing<VolumeAttachment>;
+        fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;
     }
-
-    async fn wait_until(&self, time: Timestamp) {
-        ports::Clock::wait_until(&self.sim, time).await;
+    Events {
+        fn publish(event: &ObjectEvent, now: Timestamp) -> ();
+    }
+    Nodes {
+        fn node(name: &NodeName) -> Option<Node>;
+        fn uninitialized() -> Listing<Node>;
+        fn pods_on(node: &NodeName) -> Listing<Pod>;
+        fn patch(node: &NodeName, patch: &NodePatch) -> ();
+        fn evict(eviction: &EvictionRequest) -> Eviction;
+        fn delete(node: &NodeName) -> ();
+    }
+    NodeClasses {
+        fn observed_classes() -> Listing<ObservedNodeClass>;
+        fn update_class_status(seen: &ObservedNodeClass, status: &NodeClassStatus) -> ();
+    }
+    NodePools {
+        fn observed_pools() -> Listing<ObservedNodePool>;
+        fn update_pool_status(seen: &ObservedNodePool, status: &NodePoolStatus) -> ();
+    }
+    Leases {
+        fn leases() -> ObservedLeases;
+        fn hold(lease: &LedgerLease) -> ();
+    }
+    NodeClaims {
+        fn synced() -> Listing<SyncedNodeClaim>;
+        fn objects() -> Listing<NodeClaim>;
+        fn take_over(claim: &NodeClaimName) -> ();
+        fn sync(claim: &NodeClaim) -> ();
+        fn remove(claim: &NodeClaimName) -> ();
     }
 }
 
-impl<F: Caller> ports::Mailbox for Only<F> {
+impl<F: Caller, W: World> ports::Clock for Only<F, W> {
+    fn now(&self) -> Timestamp {
+        self.world.account().now()
+    }
+
+    async fn wait_until(&self, time: Timestamp) {
+        ports::Clock::wait_until(self.world.account(), time).await;
+    }
+}
+
+impl<F: Caller, W: World> ports::Mailbox for Only<F, W> {
     async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
         check!(F::FUNCTION, "Mailbox.send");
         let function = F::FUNCTION;
         let allowed = handlers::receivers(function);
         let receivers = deliveries.iter().map(|delivery| delivery.message.function());
         match receivers.into_iter().find(|receiver| !allowed.contains(receiver)) {
-            None => ports::Mailbox::send(&self.sim, deliveries).await,
+            None => ports::Mailbox::send(self.world.account(), deliveries).await,
             Some(receiver) => {
                 let why =
                     format!("`{receiver}` is not among `handlers::receivers` of `{function}`");

@@ -107,6 +107,22 @@ impl Sim {
         self.0.borrow_mut().finish(delivery.id, outcome);
     }
 
+    /// Has the calls of `work` be those of the delivery `id` of `function`, for drivers of their own.
+    pub async fn as_delivery<T>(
+        &self,
+        (id, function): (u64, Function),
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            self.enter(Some((id, function)));
+            let poll = work.as_mut().poll(context);
+            self.enter(None);
+            poll
+        })
+        .await
+    }
+
     /// Lets the world go on until `time` without delivering anything.
     pub fn pass_until(&self, time: Timestamp) {
         let mut world = self.0.borrow_mut();

@@ -117,6 +117,23 @@ install_once() {
 
 key_of() { cat "$@" | sha256sum | cut -c1-16; }
 
+fill_kubectl() {
+  echo "building kubectl (a minute of one core, once) …"
+  GOFLAGS="${GOFLAGS:-} -buildvcs=false -p=${JOURNEYMAN_GO_JOBS:-1}" \
+    nice tools/control-plane/build.sh ./kubectl "$1/kubectl"
+}
+
+# Puts a kubectl into PATH where there is none.
+use_kubectl() {
+  local key directory
+  if command -v kubectl >/dev/null; then
+    return 0
+  fi
+  key="$(cd tools/control-plane && key_of build.sh go.mod go.sum)"
+  directory="$(install_once "kubectl-$key" fill_kubectl)" || return 1
+  export PATH="$directory:$PATH"
+}
+
 fill_python() {
   echo "installing the Python tools of the live tests (a few minutes, once) …"
   python3 -m venv "$1" &&

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Namespace, NodeName, ObjectName, PodUid, Problem, Requirement, Requirements, Resources,
@@ -191,6 +191,19 @@ impl Pod {
     /// Whether a StatefulSet controls it.
     fn is_owned_by_stateful_set(&self) -> bool {
         self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "StatefulSet")
+    }
+
+    /// Whether a ReplicaSet controls it, which makes another as soon as this one is being deleted.
+    ///
+    /// Kubernetes: `pkg/controller/replicaset/replica_set.go`, `FilterActivePods`.
+    pub fn is_owned_by_replica_set(&self) -> bool {
+        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "ReplicaSet")
+    }
+
+    /// When it was asked to end, if it was: with less than its own grace period, earlier than it was.
+    pub fn asked_at(&self) -> Option<Timestamp> {
+        let grace = SignedDuration::from_secs(i64::from(self.spec.termination_grace_seconds));
+        Some(self.deleted_at?.checked_sub(grace).unwrap_or(Timestamp::MIN))
     }
 
     /// Whether it mirrors a static pod of its node.

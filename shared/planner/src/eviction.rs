@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Namespace, Pod, PodKey, Taint, TaintEffect,
     eviction::{CountOrPercent, PodDisruptionBudget},
@@ -61,6 +61,12 @@ pub(crate) fn disrupted_taint() -> Taint {
 pub(crate) fn tolerates_disruption(pod: &Pod) -> bool {
     !pod.spec.tolerations.is_empty()
         && taint::untolerated([&disrupted_taint()], &pod.spec.tolerations).is_empty()
+}
+
+/// From when on a pod is made to leave, whatever protects it, to be gone by `deadline`.
+pub(crate) fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
+    let grace = SignedDuration::from_secs(i64::from(pod.spec.termination_grace_seconds));
+    deadline.checked_sub(grace).unwrap_or(Timestamp::MIN)
 }
 
 /// Why a pod may not be moved now.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::Node};
 
 /// Claims and their nodes, joined by provider id, or by name once the claim knows it.
@@ -55,14 +56,19 @@ impl<'a> World<'a> {
         self.being_replaced.contains(&claim.name)
     }
 
-    /// The nodes whose claims are being given up or replaced, and those without a claim that are being deleted.
+    /// The nodes whose claims are being given up or replaced, and those without a claim that are being deleted:
+    /// each with the time by which it is empty, if there is one.
     ///
     /// Karpenter: `pkg/controllers/state/statenode.go`, `MarkedForDeletion`.
-    pub(crate) fn leaving(&self, facts: &'a Facts) -> BTreeSet<&'a NodeName> {
-        let leaving = self.claims.iter().filter(|(_, claim)| self.is_leaving(claim));
+    pub(crate) fn leaving(&self, facts: &'a Facts) -> BTreeMap<&'a NodeName, Option<Timestamp>> {
+        let leaving =
+            self.claims.iter().filter(|(_, claim)| self.is_leaving(claim)).map(|(node, claim)| {
+                let deletion = claim.deletion.as_ref();
+                (*node, deletion.and_then(|deletion| deletion.deadline))
+            });
         let is_alone = |node: &&Node| !self.claims.contains_key(&node.name);
         let deleting = facts.nodes.values().filter(|node| node.is_deleting).filter(is_alone);
-        leaving.map(|(node, _)| *node).chain(deleting.map(|node| &node.name)).collect()
+        leaving.chain(deleting.map(|node| (&node.name, None))).collect()
     }
 }
 

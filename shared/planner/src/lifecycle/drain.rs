@@ -16,7 +16,7 @@ use model::{
 };
 
 pub use self::volumes::{VolumeLook, VolumeStep, await_volumes};
-use crate::eviction::{disrupted_taint, tolerates_disruption};
+use crate::eviction::{disrupted_taint, forced_at, tolerates_disruption};
 
 /// How long after its deletion timestamp, which has its grace period in it, a pod counts as stuck
 /// and is not waited for any more.
@@ -244,11 +244,6 @@ fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool {
         return deadline < deleted_at;
     }
     forced_at(pod, deadline) < now
-}
-
-fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
-    let grace = SignedDuration::from_secs(i64::from(pod.spec.termination_grace_seconds));
-    deadline.checked_sub(grace).unwrap_or(Timestamp::MIN)
 }
 
 /// Seconds until the next look at what takes so long already.

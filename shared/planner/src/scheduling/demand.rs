@@ -16,14 +16,14 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements,
     facts::Facts, labels, ledger::digest, limits, policies::PreferencePolicy, problem::Rule,
 };
 
 use crate::{
-    eviction::DisruptionBudgets,
+    eviction::{DisruptionBudgets, forced_at},
     index::{
         id::{ClassId, PlaceId, PodId, ProfileId, RequestsId, kind},
         table::Table,
@@ -61,6 +61,8 @@ pub(crate) enum Why {
     Virtual,
     /// Its node is being given up.
     Leaving,
+    /// It left a node that is being given up a moment ago: whoever comes in its place is not listed yet.
+    Returning,
     /// It would if its node went away.
     Supposed,
     /// It would if its node went away, which it keeps from going.
@@ -86,12 +88,31 @@ pub(crate) struct Demand<'a> {
     pub(crate) left_out: Vec<PodKey>,
 }
 
+/// Until a new node takes pods, two minutes go by at most.
+const NODE_COMES_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+
+/// Whether a pod that may not be moved is made to leave, so that its node is empty by `deadline`, before a node
+/// that is bought now takes pods: where a spot instance is taken in two minutes, each of its pods.
+fn is_forced_soon(pod: &Pod, deadline: Timestamp, now: Timestamp) -> bool {
+    pod.is_reschedulable() && forced_at(pod, deadline).duration_since(now) <= NODE_COMES_WITHIN
+}
+
+/// So long after a pod was asked to end, the one in its place may not be listed yet.
+const REPLACED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+
+/// Whether a pod that was asked to end a moment ago may return as one that nobody listed yet. For a moment it may
+/// be counted twice: what is supposed then is only too careful.
+fn may_return(pod: &Pod, now: Timestamp) -> bool {
+    let is_new = |asked_at: Timestamp| now.duration_since(asked_at) < REPLACED_WITHIN;
+    pod.asked_at().is_some_and(is_new) && !pod.is_terminal() && pod.is_owned_by_replica_set()
+}
+
 /// Pending pods, those of `leaving` nodes and `virtual_pods`, and, if `supposes`, all that would
 /// need a place if their node went away; their classes; and the profiles of these.
 pub(crate) fn demand<'a>(
     facts: &'a Facts,
     virtual_pods: &[Pod],
-    leaving: &BTreeSet<&NodeName>,
+    leaving: &BTreeMap<&NodeName, Option<Timestamp>>,
     supposes: bool,
 ) -> (Demand<'a>, Table<kind::Class, Class>, Table<kind::Profile, Profile>) {
     let budgets = DisruptionBudgets::of(facts);
@@ -101,8 +122,14 @@ pub(crate) fn demand<'a>(
         if pod.is_provisionable() {
             demanded.push((pod, Some(pod), Why::Pending));
         } else if let Some(node) = &pod.node {
-            let is_leaving = leaving.contains(node);
-            let why = if budgets.may_move(pod, facts.now) {
+            let leaves_by = leaving.get(node);
+            let is_leaving = leaves_by.is_some();
+            let is_forced = |by: &Timestamp| is_forced_soon(pod, *by, facts.now);
+            let is_taken = leaves_by.and_then(Option::as_ref).is_some_and(is_forced);
+            let returns = supposes && is_leaving && may_return(pod, facts.now);
+            let why = if returns {
+                Why::Returning
+            } else if is_taken || budgets.may_move(pod, facts.now) {
                 if is_leaving { Why::Leaving } else { Why::Supposed }
             } else {
                 Why::Held

@@ -162,8 +162,11 @@ fn outcome(
 ) -> Outcome {
     let mut outcome = Outcome { pods, ..Outcome::default() };
     let is_running = |problem: &Problem<'_>, pod: PodId| {
-        matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed | Why::Held)
+        let why = problem.demand.pods[pod].why;
+        matches!(why, Why::Leaving | Why::Returning | Why::Supposed | Why::Held)
     };
+    let is_returning =
+        |problem: &Problem<'_>, pod: PodId| problem.demand.pods[pod].why == Why::Returning;
     for (pod, failure) in &solution.failed {
         if is_running(problem, *pod) {
             let text = reason(problem, solution, *pod, *failure);
@@ -180,11 +183,21 @@ fn outcome(
                 (problem.key(*pod), "it would have to wait for a node to start".to_owned())
             }));
         }
-        let keys = pods.iter().map(|pod| problem.key(*pod)).collect();
-        outcome.placed.push((existing.target.clone(), keys));
+        let target = existing.target.clone();
+        let known = pods.iter().filter(|pod| !is_returning(problem, **pod));
+        let keys: Vec<PodKey> = known.map(|pod| problem.key(*pod)).collect();
+        if !keys.is_empty() {
+            outcome.placed.push((target, keys));
+        }
     }
     let launched = solution.in_flight.iter().filter(|_| trial.given_back.is_none());
     for in_flight in launched {
+        let returning = in_flight.pods.iter().filter(|pod| is_returning(problem, **pod));
+        outcome.stuck.extend(
+            returning.map(|pod| {
+                (problem.key(*pod), "the pod in its place is about to be made".to_owned())
+            }),
+        );
         match output::draft(problem, in_flight) {
             Ok(draft) => outcome.in_flight.push(new_node(problem, in_flight, draft)),
             Err(text) => {

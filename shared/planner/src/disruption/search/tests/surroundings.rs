@@ -251,3 +251,27 @@ fn pods_that_spread_over_zones_stay_spread() {
     let zone = new.requirements.get(labels::ZONE).and_then(|zone| zone.single_value().cloned());
     assert_eq!(zone.as_deref(), Some("zone-1"), "the zone of the node that goes");
 }
+
+/// Of the pods of a node that goes, those in their place are not listed yet.
+#[test]
+fn pods_that_are_about_to_return_take_their_room() {
+    let nodes = [("a", "t.small"), ("b", "t.small"), ("c", "t.small")];
+    let pods = vec![app("web", "a", "cpu=1"), app("db", "b", "cpu=1")];
+    let mut facts = used(&nodes, pods);
+    drifted(&mut facts, "a", 60);
+    let goes = claim(&mut facts, "b");
+    *goes = goes.given_up(model::DeletionReason::Expired, ago(10));
+    // There is room for a second one on the third node, and not for a third.
+    facts.pods.push(app("cache", "c", "cpu=500m"));
+    let asked = |facts: &Facts, seconds_ago: i64, kind: &str| {
+        let mut facts = facts.clone();
+        let mut pod = owned(facts.pods.remove(1), "apps/v1", kind);
+        pod.deleted_at = Some(ago(seconds_ago - i64::from(pod.spec.termination_grace_seconds)));
+        facts.pods.push(pod);
+        decided(&facts, Drift)
+    };
+    let alone = asked(&facts, 60, "ReplicaSet");
+    assert_eq!(alone, "a");
+    assert_ne!(asked(&facts, 1, "ReplicaSet"), alone);
+    assert_eq!(asked(&facts, 1, "Job"), alone);
+}

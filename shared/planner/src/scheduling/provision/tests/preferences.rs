@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use model::{
     CapacityType, LabelKey, Offering, Requirement, Reservation,
     buffer::{BufferTarget, CapacityBuffer},
     eviction::{CountOrPercent, PodDisruptionBudget},
-    labels::{CAPACITY_TYPE, HOSTNAME, MIN_VALUES_RELAXED, ZONE},
+    labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, HOSTNAME, MIN_VALUES_RELAXED, ZONE},
     overlay::{NodeOverlay, PriceChange},
     pod::HostPort,
     policies::{MinValuesPolicy, PreferencePolicy},
@@ -260,7 +261,7 @@ fn a_launch_into_a_reservation_counts_until_ec2_has_counted_it() {
         claim.labels.insert(model::labels::RESERVATION_ID.to_owned(), "cr-1".to_owned());
         let instance = claim.instance.as_mut().unwrap();
         instance.capacity_type = CapacityType::Reserved;
-        instance.launched_at = now() - jiff::SignedDuration::from_secs(age);
+        instance.launched_at = now() - SignedDuration::from_secs(age);
         let old = claim.node.clone().unwrap();
         facts.ledger.claims.insert(claim.name.clone(), claim);
         // What it is for runs there.
@@ -325,6 +326,30 @@ fn prices_and_capacity_are_those_of_overlays() {
     assert_eq!((promise.claim.instance_types.len(), promise.price.nanos()), (1, 7));
     for key in ["karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"] {
         assert_eq!(promise.claim.annotations.get(key).map(String::as_str), Some("true"), "{key}");
+    }
+}
+
+/// A node is taken in two minutes, whatever its pods say.
+#[test]
+fn pods_that_are_made_to_leave_soon_get_a_new_place() {
+    let protected = |grace| {
+        let mut pod = running("stays", "old", app());
+        let spec = Arc::make_mut(&mut pod.spec);
+        spec.annotations.insert(DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+        spec.termination_grace_seconds = grace;
+        pod
+    };
+    for (seconds, grace, places) in
+        [(None, 30, 0), (Some(120), 0, 1), (Some(150), 30, 1), (Some(151), 30, 0), (Some(0), 30, 1)]
+    {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "old");
+        let mut given_up = claim.given_up(model::DeletionReason::SpotInterrupted, now());
+        let deadline = seconds.map(|seconds| now() + SignedDuration::from_secs(seconds));
+        given_up.deletion.as_mut().unwrap().deadline = deadline;
+        facts.ledger.claims.insert(claim.name, given_up);
+        facts.pods.push(protected(grace));
+        assert_eq!(provision(&facts).promises.len(), places, "{seconds:?} {grace}");
     }
 }
 

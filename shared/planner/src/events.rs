@@ -211,7 +211,7 @@ pub fn of_given_up(claim: &NodeClaim) -> Vec<ObjectEvent> {
     }
     if let Some(deadline) = deletion.deadline {
         let reason = EventReason::TerminationGracePeriodExpiring;
-        let message = format!("whatever still runs on it ends at {deadline}");
+        let message = format!("whatever still runs on it ends at {deadline:.0}");
         events.extend(ObjectEvent::of_both(claim, reason, message));
     }
     events

@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, Pod, PodUid,
-    ledger::{Basis, Counters, digest},
+    ledger::{Basis, Counters, Snapshot, digest},
     pulse::{PassEnd, PulseNote, Signal},
 };
 use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
@@ -54,11 +54,15 @@ impl Default for BatchWindow {
 const FEWER_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// Between two looks because claims were given up: what is given up meanwhile shares a request for instances.
-const GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(3);
+const GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(1);
+/// The same after a look at many such claims.
+const MANY_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(3);
 /// The same where the look before was because of such claims, too: a mass interruption gives up some each second.
-const MANY_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(8);
+const MASS_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(8);
 /// Looks because of claims that are given up are about the same interruption if they are no further apart.
 const SAME_INTERRUPTION: SignedDuration = SignedDuration::from_secs(15);
+/// So many claims that were given up within the time of an interruption are many.
+const MANY: usize = 10;
 
 /// What the last look of this process was about. Another process looks once more: it decides nothing.
 #[derive(Debug, Default)]
@@ -74,12 +78,16 @@ struct Looked {
 }
 
 impl LastLook {
-    /// Keeps what a look at `at` was about, and whether it was because of claims that are given up.
-    fn keep(&self, waiting: &[Pod], counters: Counters, any_given_up: bool, at: Timestamp) {
+    /// Keeps what a look at `at` was about, and how many claims were given up shortly before.
+    fn keep(&self, waiting: &[Pod], counters: Counters, given_up: usize, at: Timestamp) {
         let pods = waiting.iter().map(|pod| pod.uid.clone()).collect();
         let last = self.0.borrow().as_ref().map(|last| last.at);
         let is_again = last.is_some_and(|last| at.duration_since(last) < SAME_INTERRUPTION);
-        let apart = if any_given_up && is_again { MANY_GIVEN_UP_APART } else { GIVEN_UP_APART };
+        let apart = match (given_up < MANY, is_again) {
+            (true, _) => GIVEN_UP_APART,
+            (false, false) => MANY_GIVEN_UP_APART,
+            (false, true) => MASS_GIVEN_UP_APART,
+        };
         let rests_until = at.checked_add(apart).unwrap_or(Timestamp::MAX);
         *self.0.borrow_mut() = Some(Looked { pods, counters, at, rests_until });
     }
@@ -179,21 +187,26 @@ async fn pass<A: Adapters>(
     let (waiting, now) =
         if any_given_up { (waiting, at.now) } else { gathered(ports, waiting, at).await? };
     let at = &Invocation { now, ..at.clone() };
-    let Outcome { report, counters, has_all_replicas } = look(ports, at).await?;
+    let Outcome { report, counters, has_all_replicas, given_up } = look(ports, at).await?;
     let Some(counters) = counters else {
         let next_at = Some(at.after(BUSY));
         return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
-    ports.last_look.keep(&waiting, counters, any_given_up, at.now);
+    ports.last_look.keep(&waiting, counters, given_up, at.now);
+    // Of pods that were asked to leave already, those in their place are about to come.
+    let soon = |end: PassEnd| {
+        let next_at = if any_given_up { Some(at.after(BUSY.min(interval))) } else { end.next_at };
+        PassEnd { next_at, ..end }
+    };
     if waiting.is_empty() && fixed.is_empty() && !keeps_room {
-        return Ok(Pass { report, end: again(last) });
+        return Ok(Pass { report, end: soon(again(last)) });
     }
     let is_settled = waiting.is_empty() && has_all_replicas && !keeps_room;
     let digest = seen(&waiting, &fixed, is_settled, counters);
     let known = last.filter(|note| waiting.is_empty() || note.digest == digest);
     let now_if_asked = if waiting.is_empty() { Timestamp::UNIX_EPOCH } else { at.now };
     let since = known.map_or(now_if_asked, |note| note.since);
-    Ok(Pass { report, end: again(Some(PulseNote { digest, at: at.now, since })) })
+    Ok(Pass { report, end: soon(again(Some(PulseNote { digest, at: at.now, since }))) })
 }
 
 /// What a look came to.
@@ -203,6 +216,8 @@ struct Outcome {
     counters: Option<Counters>,
     /// Whether every static pool has its replicas, or they are promised.
     has_all_replicas: bool,
+    /// How many claims were given up shortly before.
+    given_up: usize,
 }
 
 /// Looks at the whole cluster and promises what is missing: first the nodes of static pools, which pods may
@@ -216,6 +231,7 @@ async fn look<A: Adapters>(
     let policies = settings.policies;
     let sources = Sources::<A> { cluster, catalog, discovery, offers, policies };
     let snapshot = ledger.snapshot(&at.cluster).await?;
+    let given_up = given_up_lately(&snapshot, at.now);
     let (mut facts, malformed) = sources.facts(snapshot, at).await?;
     let (mut done, mut has_all_replicas, mut overtaken) = (None, true, 0);
     while overtaken < ATTEMPTS_MAX {
@@ -241,7 +257,8 @@ async fn look<A: Adapters>(
                 done = both(done, Some(plan));
                 if !is_first {
                     let report = Report { plan: done, malformed };
-                    return Ok(Outcome { report, counters: Some(counters), has_all_replicas });
+                    let counters = Some(counters);
+                    return Ok(Outcome { report, counters, has_all_replicas, given_up });
                 }
             }
             Committed::Overtaken => overtaken += 1,
@@ -249,7 +266,14 @@ async fn look<A: Adapters>(
         // What others promised is in the ledger. What they saw of the cluster was seen here, too.
         facts.ledger = ledger.snapshot(&at.cluster).await?;
     }
-    Ok(Outcome { report: Report { plan: done, malformed }, counters: None, has_all_replicas })
+    let report = Report { plan: done, malformed };
+    Ok(Outcome { report, counters: None, has_all_replicas, given_up })
+}
+
+/// How many claims were given up within the time of an interruption.
+fn given_up_lately(snapshot: &Snapshot, now: Timestamp) -> usize {
+    let deletions = snapshot.claims.values().filter_map(|claim| claim.deletion.as_ref());
+    deletions.filter(|deletion| now.duration_since(deletion.at) < SAME_INTERRUPTION).count()
 }
 
 /// The static pools and what they ask for, where they are kept.

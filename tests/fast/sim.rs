@@ -52,6 +52,8 @@ mod sabotage;
 mod settings;
 #[path = "sim/sizes.rs"]
 mod sizes;
+#[path = "sim/spot.rs"]
+mod spot;
 #[path = "sim/standalone.rs"]
 mod standalone;
 #[path = "sim/static_pools.rs"]

@@ -120,7 +120,9 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     /// A claim without a NodePool.
     fn own_claim(&self, name: &str) -> NodeClaim {
-        NodeClaim { node_pool: model::NodePoolName::none(), ..self.claim(name) }
+        let mut claim = NodeClaim { node_pool: model::NodePoolName::none(), ..self.claim(name) };
+        claim.labels.remove(model::labels::NODE_POOL);
+        claim
     }
 
     async fn standalone(&self) -> Result<(), Failure> {
@@ -134,10 +136,13 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
             self.port.sync(claim).await?;
             self.check_shown(claim, false).await?;
         }
-        let objects = self.port.objects().await?.items;
-        let read = objects.into_iter().find(|object| object.name == claim.name);
+        let listing = self.port.objects().await?;
+        let read = listing.items.iter().find(|object| object.name == claim.name);
         let is_ours = read.is_some_and(|read| read.is_standalone() && read.is_managed_here());
-        ensure(is_ours, || "it is ours now, and of no pool".to_owned())?;
+        ensure(is_ours, || {
+            let malformed = &listing.malformed;
+            format!("it is ours now, and of no pool, not {read:?}; not read are {malformed:?}")
+        })?;
         self.world.delete(&claim.name).await;
         self.check_shown(&launched(&claim), true).await?;
         Ok(self.port.remove(&claim.name).await?)

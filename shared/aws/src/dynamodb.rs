@@ -128,8 +128,7 @@ impl Ledger for DynamoLedger {
         ledger: &LedgerId,
         guard: &LedgerGuard,
     ) -> Result<WriteOutcome, PortError> {
-        let updated = self.update_head(cluster, HeadUpdate::guard(ledger, guard)).await?;
-        Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
+        self.write_head(cluster, HeadUpdate::guard(ledger, guard)).await
     }
 
     async fn put_shifted_zones(
@@ -138,9 +137,7 @@ impl Ledger for DynamoLedger {
         ledger: &LedgerId,
         zones: &BTreeMap<Zone, Timestamp>,
     ) -> Result<WriteOutcome, PortError> {
-        let update = HeadUpdate::shifted_zones(ledger, zones);
-        let updated = self.update_head(cluster, update).await?;
-        Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
+        self.write_head(cluster, HeadUpdate::shifted_zones(ledger, zones)).await
     }
 
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {

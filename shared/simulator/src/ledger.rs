@@ -152,12 +152,7 @@ impl LedgerState {
         ledger: &LedgerId,
         guard: &Guard,
     ) -> WriteOutcome {
-        let head = &mut self.cluster(cluster).head;
-        if head.ledger.as_ref() != Some(ledger) {
-            return WriteOutcome::Conflict;
-        }
-        head.guard = guard.clone();
-        WriteOutcome::Written
+        self.write_head(cluster, ledger, |head| head.guard = guard.clone())
     }
 
     pub(crate) fn put_shifted_zones(
@@ -166,11 +161,21 @@ impl LedgerState {
         ledger: &LedgerId,
         zones: &BTreeMap<Zone, Timestamp>,
     ) -> WriteOutcome {
+        self.write_head(cluster, ledger, |head| head.shifted_zones.clone_from(zones))
+    }
+
+    /// Changes the head of `ledger`, and of no other one.
+    fn write_head(
+        &mut self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        change: impl FnOnce(&mut Head),
+    ) -> WriteOutcome {
         let head = &mut self.cluster(cluster).head;
         if head.ledger.as_ref() != Some(ledger) {
             return WriteOutcome::Conflict;
         }
-        head.shifted_zones.clone_from(zones);
+        change(head);
         WriteOutcome::Written
     }
 

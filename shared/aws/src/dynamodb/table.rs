@@ -69,6 +69,16 @@ impl DynamoLedger {
         )
     }
 
+    /// Changes the head if the change's condition holds.
+    pub(super) async fn write_head(
+        &self,
+        cluster: &ClusterName,
+        update: HeadUpdate,
+    ) -> Result<WriteOutcome, PortError> {
+        let updated = self.update_head(cluster, update).await?;
+        Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
+    }
+
     /// Changes the head if the change's condition holds. Brings the head afterwards, `None` where the
     /// condition did not hold.
     pub(super) async fn update_head(

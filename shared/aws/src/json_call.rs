@@ -137,10 +137,8 @@ fn signed(
     let Question { path, body } = question;
     let url = format!("{}{path}", endpoint.trim_end_matches('/'));
     let method = if body.is_some() { "POST" } else { "GET" };
-    let body = body.clone().unwrap_or_default();
-    let headers = [("content-type", CONTENT_TYPE), ("x-amz-target", operation.target)];
-    // They are about the body.
-    let with_body = if method == "POST" { headers.len() } else { 0 };
+    let of_body = [("content-type", CONTENT_TYPE), ("x-amz-target", operation.target)];
+    let headers = if body.is_some() { of_body.as_slice() } else { &[] };
     let identity = credentials.into();
     let parameters = v4::SigningParams::builder()
         .identity(&identity)
@@ -150,14 +148,14 @@ fn signed(
         .settings(SigningSettings::default())
         .build()?
         .into();
-    let signable = SignableBody::Bytes(body.as_bytes());
-    let signable =
-        SignableRequest::new(method, &url, headers.into_iter().take(with_body), signable)?;
+    let text = body.as_deref().unwrap_or_default();
+    let signable = SignableBody::Bytes(text.as_bytes());
+    let signable = SignableRequest::new(method, &url, headers.iter().copied(), signable)?;
     let (instructions, _) = sign(signable, &parameters)?.into_parts();
-    let mut request = HttpRequest::new(body.clone().into());
+    let mut request = HttpRequest::new(text.to_owned().into());
     request.set_method(method)?;
     request.set_uri(url)?;
-    for (name, value) in headers.into_iter().take(with_body).chain(instructions.headers()) {
+    for (name, value) in headers.iter().copied().chain(instructions.headers()) {
         request.headers_mut().insert(name.to_owned(), value.to_owned());
     }
     Ok(request)

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
     RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
+    ledger::Head,
     node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
 };
@@ -86,26 +87,27 @@ fn mark_unavailable(
         let ends = |o: &Offering| {
             o.is_available && o.capacity_type == key.capacity_type && o.zone == key.zone
         };
-        if instance_type.offerings.iter().any(ends) {
-            let ended = Arc::make_mut(instance_type).offerings.iter_mut().filter(|o| ends(o));
-            ended.for_each(|offering| offering.is_available = false);
-        }
+        end(instance_type, ends);
     }
 }
 
-/// Makes all offerings of `types` unavailable in those of `zones` that traffic is still shifted away from.
+/// Makes all offerings of `types` unavailable in zones that traffic is still shifted away from, as `head` says.
 ///
 /// Karpenter: `pkg/providers/instancetype/offering/provider.go` of the AWS provider.
-fn leave_zones(types: &mut [Arc<InstanceType>], zones: &BTreeMap<Zone, Timestamp>, now: Timestamp) {
-    if zones.values().all(|until| *until <= now) {
+fn leave_zones(types: &mut [Arc<InstanceType>], head: &Head, now: Timestamp) {
+    if head.shifted_zones.is_empty() {
         return;
     }
-    let is_left = |offering: &Offering| {
-        offering.is_available && zones.get(&offering.zone).is_some_and(|until| now < *until)
-    };
-    for instance_type in types.iter_mut().filter(|t| t.offerings.iter().any(is_left)) {
-        let left = Arc::make_mut(instance_type).offerings.iter_mut().filter(|o| is_left(o));
-        left.for_each(|offering| offering.is_available = false);
+    for instance_type in types {
+        end(instance_type, |offering| offering.is_available && head.is_left(&offering.zone, now));
+    }
+}
+
+/// Makes those offerings unavailable that end. A type without one stays the very same.
+fn end(instance_type: &mut Arc<InstanceType>, ends: impl Fn(&Offering) -> bool) {
+    if instance_type.offerings.iter().any(&ends) {
+        let ended = Arc::make_mut(instance_type).offerings.iter_mut().filter(|o| ends(o));
+        ended.for_each(|offering| offering.is_available = false);
     }
 }
 

@@ -87,7 +87,7 @@ impl Offers {
         }
         let mut types = kept.types.clone();
         mark_unavailable(&mut types, &ledger.unavailable_offerings, now);
-        leave_zones(&mut types, &ledger.head.shifted_zones, now);
+        leave_zones(&mut types, &ledger.head, now);
         types
     }
 }

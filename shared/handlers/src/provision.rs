@@ -158,12 +158,13 @@ async fn pass<A: Adapters>(
     // Pods of a node that is given up need another one before they wait for it.
     let any_given_up = start.pulse.served.departures < read.departures;
     let last = start.pulse.note;
-    let again = |note: Option<PulseNote>| {
-        let is_busy = note.is_some_and(|note| at.now.duration_since(note.since) < QUIET_AFTER);
+    let again = |note: Option<PulseNote>, others_come: bool| {
+        let is_recent = |note: PulseNote| at.now.duration_since(note.since) < QUIET_AFTER;
+        let is_busy = others_come || note.is_some_and(is_recent);
         let next_at = at.after(if is_busy { BUSY.min(interval) } else { interval });
         PassEnd { read: Some(read), next_at: Some(next_at), note }
     };
-    let nothing = |note| Pass { report: Report::default(), end: again(note) };
+    let nothing = |note| Pass { report: Report::default(), end: again(note, false) };
     let is_known = |is_settled| {
         last.is_some_and(|note| {
             note.digest == seen(&waiting, &fixed, is_settled, read)
@@ -194,19 +195,17 @@ async fn pass<A: Adapters>(
     };
     ports.last_look.keep(&waiting, counters, given_up, at.now);
     // Of pods that were asked to leave already, those in their place are about to come.
-    let soon = |end: PassEnd| {
-        let next_at = if any_given_up { Some(at.after(BUSY.min(interval))) } else { end.next_at };
-        PassEnd { next_at, ..end }
-    };
+    let others_come = any_given_up;
     if waiting.is_empty() && fixed.is_empty() && !keeps_room {
-        return Ok(Pass { report, end: soon(again(last)) });
+        return Ok(Pass { report, end: again(last, others_come) });
     }
     let is_settled = waiting.is_empty() && has_all_replicas && !keeps_room;
     let digest = seen(&waiting, &fixed, is_settled, counters);
     let known = last.filter(|note| waiting.is_empty() || note.digest == digest);
     let now_if_asked = if waiting.is_empty() { Timestamp::UNIX_EPOCH } else { at.now };
     let since = known.map_or(now_if_asked, |note| note.since);
-    Ok(Pass { report, end: soon(again(Some(PulseNote { digest, at: at.now, since }))) })
+    let note = PulseNote { digest, at: at.now, since };
+    Ok(Pass { report, end: again(Some(note), others_come) })
 }
 
 /// What a look came to.

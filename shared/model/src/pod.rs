@@ -185,19 +185,23 @@ impl Pod {
 
     /// Whether a DaemonSet controls it.
     pub fn is_owned_by_daemon_set(&self) -> bool {
-        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "DaemonSet")
+        self.is_owned_by_app("DaemonSet")
     }
 
     /// Whether a StatefulSet controls it.
     fn is_owned_by_stateful_set(&self) -> bool {
-        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "StatefulSet")
+        self.is_owned_by_app("StatefulSet")
     }
 
     /// Whether a ReplicaSet controls it, which makes another as soon as this one is being deleted.
     ///
     /// Kubernetes: `pkg/controller/replicaset/replica_set.go`, `FilterActivePods`.
     pub fn is_owned_by_replica_set(&self) -> bool {
-        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "ReplicaSet")
+        self.is_owned_by_app("ReplicaSet")
+    }
+
+    fn is_owned_by_app(&self, kind: &str) -> bool {
+        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == kind)
     }
 
     /// When it was asked to end, if it was: with less than its own grace period, earlier than it was.

@@ -205,9 +205,9 @@ impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
             Some(DeliveryOutcome::Crashed)
         } else {
             task.flag.take();
-            self.sim.enter(Some((task.id, task.function)));
-            let poll = task.work.as_mut().poll(&mut Context::from_waker(&task.waker));
-            self.sim.enter(None);
+            let poll = self.sim.acting_as((task.id, task.function), || {
+                task.work.as_mut().poll(&mut Context::from_waker(&task.waker))
+            });
             match (poll, self.sim.with(|world| std::mem::take(&mut world.is_crashed))) {
                 (_, true) => Some(DeliveryOutcome::Crashed),
                 (Poll::Ready(Ok(())), false) => Some(DeliveryOutcome::Done),

@@ -114,13 +114,7 @@ impl Sim {
         work: impl Future<Output = T>,
     ) -> T {
         let mut work = pin!(work);
-        poll_fn(|context| {
-            self.enter(Some((id, function)));
-            let poll = work.as_mut().poll(context);
-            self.enter(None);
-            poll
-        })
-        .await
+        poll_fn(|context| self.acting_as((id, function), || work.as_mut().poll(context))).await
     }
 
     /// Lets the world go on until `time` without delivering anything.
@@ -156,10 +150,7 @@ impl Sim {
 
     /// The same as a delivery of `function`, whose calls these are.
     pub fn block_on_as<T>(&self, function: Function, future: impl Future<Output = T>) -> Option<T> {
-        self.enter(Some((0, function)));
-        let output = self.block_on(future);
-        self.enter(None);
-        output
+        self.acting_as((0, function), || self.block_on(future))
     }
 
     /// One line for each call and each happening so far.
@@ -421,8 +412,16 @@ impl Sim {
         .await;
     }
 
-    pub(crate) fn enter(&self, delivery: Option<(u64, Function)>) {
-        self.with(|world| world.current = delivery);
+    /// What `act` comes to, whose calls are those of the delivery `id` of `function`.
+    pub(crate) fn acting_as<T>(
+        &self,
+        (id, function): (u64, Function),
+        act: impl FnOnce() -> T,
+    ) -> T {
+        self.with(|world| world.current = Some((id, function)));
+        let output = act();
+        self.with(|world| world.current = None);
+        output
     }
 }
 

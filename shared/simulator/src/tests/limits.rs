@@ -36,9 +36,7 @@ fn answer_each(sim: &Sim, seconds: i64) -> u32 {
         toy::pass(sim, 1);
         while let Some(call) = sim.next_delivery() {
             invocations += 1;
-            sim.enter(Some((call.id, call.function)));
-            look(sim);
-            sim.enter(None);
+            sim.acting_as((call.id, call.function), || look(sim));
             sim.finish(&call, &DeliveryOutcome::Done);
         }
     }

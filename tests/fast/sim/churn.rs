@@ -26,7 +26,7 @@ use simulator::{
 use crate::{
     settings::settings,
     storm::{self, play_seeds},
-    world::{runner_with, workload},
+    world::{node_class, runner_with, workload},
 };
 
 /// Until the cluster is as large as it is to be.
@@ -97,16 +97,9 @@ spec:
         - {{key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}}
         - {{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}}
 ---
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {{name: default}}
-spec:
-  role: KarpenterNodeRole-simulated
-  amiSelectorTerms: [{{alias: al2023@latest}}]
-  subnetSelectorTerms: [{{tags: {{karpenter.sh/discovery: simulated}}}}]
-  securityGroupSelectorTerms: [{{tags: {{karpenter.sh/discovery: simulated}}}}]
-",
-        nodes * 4
+{class}",
+        nodes * 4,
+        class = node_class(),
     );
     let services = (0..services).map(|number| {
         let (service, manifest) = service(number, millis / services);

@@ -18,7 +18,7 @@ use simulator::{
 
 use crate::{
     commands,
-    storm::{self, play_seeds},
+    storm::{self, any_of, play_seeds},
     world::{catalog, minute, runner, scale},
 };
 
@@ -30,10 +30,6 @@ const RENEWED_WITHIN: i64 = 12 * 60;
 /// A plain `cargo test` is to be quick: as large as it gets only if the environment asks for it.
 fn size(small: u32, large: u32) -> u32 {
     if storm::is_large() { large } else { small }
-}
-
-fn any_of(budgets: &[BudgetNodes], chance: &mut Chance) -> BudgetNodes {
-    *budgets.get(chance.index(budgets.len())).expect("there are some")
 }
 
 fn minutes_below(bound: u32, chance: &mut Chance) -> i64 {

@@ -14,8 +14,8 @@ use simulator::{
 };
 
 use crate::{
-    storm::play_seeds,
-    world::{minute, runner, sim_of},
+    storm::{any_of, play_seeds},
+    world::{minute, node_class, runner, sim_of},
 };
 
 /// From a notice to the replacement's being in the ledger.
@@ -37,24 +37,11 @@ spec:
       requirements:
         - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
         - {key: karpenter.sh/capacity-type, operator: In, values: [spot]}
----
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-simulated
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
 ";
-
-fn any_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
-    *values.get(chance.index(values.len())).expect("there are some")
-}
 
 /// Workloads of any size, some of whose pods take long to end, must not be disrupted or have a budget.
 fn manifests(chance: &mut Chance) -> String {
-    let mut text = POOL.to_owned();
+    let mut text = format!("{POOL}---\n{}", node_class());
     for number in 0..3 + chance.below(4) {
         let replicas = 1 + chance.below(8);
         let millis = 200 + 100 * chance.below(16);

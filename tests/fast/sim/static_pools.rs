@@ -11,7 +11,7 @@ use simulator::{
 use crate::{
     settings::settings,
     storm::{self, play_seeds},
-    world::{catalog, minute, runner_with, scale},
+    world::{catalog, minute, node_class, runner_with, scale},
 };
 
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -30,6 +30,7 @@ const FIXED: Fixed = Fixed { replicas: 3, team: "payments", limits: "{}", budget
 impl Fixed {
     fn objects(self) -> Vec<ClusterObject> {
         let Self { replicas, team, limits, budget } = self;
+        let class = node_class();
         let text = format!(
             r#"
 apiVersion: karpenter.sh/v1
@@ -51,15 +52,7 @@ spec:
         - {{key: node.kubernetes.io/instance-type, operator: In, values: [m7g.large]}}
         - {{key: karpenter.sh/capacity-type, operator: In, values: [spot]}}
 ---
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {{name: default}}
-spec:
-  role: KarpenterNodeRole-simulated
-  amiSelectorTerms: [{{alias: al2023@latest}}]
-  subnetSelectorTerms: [{{tags: {{karpenter.sh/discovery: simulated}}}}]
-  securityGroupSelectorTerms: [{{tags: {{karpenter.sh/discovery: simulated}}}}]
----
+{class}---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {{name: web}}

@@ -56,6 +56,11 @@ pub(crate) fn stormy(settings: WorldSettings) -> Sim {
     sim
 }
 
+/// One of `values`.
+pub(crate) fn any_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
+    *values.get(chance.index(values.len())).expect("there are some")
+}
+
 /// What is wrong after the storm of `seed`, if anything.
 pub(crate) fn outcome(settings: WorldSettings) -> Result<(), String> {
     play(&stormy(settings), minute(16), minute(60))

@@ -61,6 +61,12 @@ spec:
         - {name: store, image: store, resources: {requests: {cpu: "1500m", memory: 2Gi}}}
 "#;
 
+/// The EC2NodeClass of [`MANIFESTS`].
+pub(crate) fn node_class() -> &'static str {
+    let mut documents = MANIFESTS.split("---\n");
+    documents.find(|document| document.contains("\nkind: EC2NodeClass")).expect("there is one")
+}
+
 /// A few small types of the built-in catalog: plans stay readable, and seeds quick.
 pub(crate) fn catalog() -> Arc<RegionCatalog> {
     static CATALOG: OnceLock<Arc<RegionCatalog>> = OnceLock::new();

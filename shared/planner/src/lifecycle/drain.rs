@@ -18,6 +18,9 @@ use model::{
 pub use self::volumes::{VolumeLook, VolumeStep, await_volumes};
 use crate::eviction::{disrupted_taint, forced_at, tolerates_disruption};
 
+/// What a pod that is made to leave has at least: with 0 it would be erased from storage while its process may
+/// live.
+const GRACE_MIN: SignedDuration = SignedDuration::from_secs(1);
 /// How long after its deletion timestamp, which has its grace period in it, a pod counts as stuck
 /// and is not waited for any more.
 ///
@@ -217,9 +220,9 @@ fn evictions(
         uid: pod.uid.clone(),
         grace_seconds,
     };
-    // Never 0: that would erase the pod from storage while its process may live.
     let grace = deadline.map(|deadline| {
-        u32::try_from(deadline.duration_since(now).as_secs().max(1)).unwrap_or(u32::MAX)
+        let left = deadline.duration_since(now).max(GRACE_MIN).as_secs();
+        u32::try_from(left).unwrap_or(u32::MAX)
     });
     let first = graceful.iter().map(|pod| group(pod)).min();
     let gentle = graceful
@@ -241,7 +244,8 @@ fn group(pod: &Pod) -> (bool, bool) {
 fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool {
     let Some(deadline) = deadline else { return false };
     if let Some(deleted_at) = pod.deleted_at {
-        return deadline < deleted_at;
+        let earliest = now.checked_add(GRACE_MIN).unwrap_or(Timestamp::MAX);
+        return deadline.max(earliest) < deleted_at;
     }
     forced_at(pod, deadline) < now
 }

@@ -134,6 +134,21 @@ fn a_pod_that_ends_too_late_is_hurried() {
     assert_eq!(evicted(&drainage), [("slow", Some(90))]);
 }
 
+/// Past the deadline a pod has a second, and is asked once.
+#[test]
+fn a_pod_that_cannot_be_hurried_more_is_left_alone() {
+    let (claim, node) = given_up(101, Some(100));
+    let mut pods = vec![pod("slow"), pod("waits")];
+    pods[0].deleted_at = Some(now() + SignedDuration::from_secs(30));
+    let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+    assert_eq!(evicted(&drainage), [("slow", Some(1)), ("waits", Some(1))]);
+    for pod in &mut pods {
+        pod.deleted_at = Some(now() + SignedDuration::from_secs(1));
+    }
+    let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+    assert_eq!((evicted(&drainage), drainage.terminate), (vec![], false));
+}
+
 #[test]
 fn an_empty_node_is_ended_when_its_taint_was_seen() {
     let (claim, node) = given_up(3, None);

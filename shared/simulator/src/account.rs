@@ -5,6 +5,7 @@ mod fleet;
 mod image;
 mod market;
 mod operations;
+mod outage;
 mod profile;
 mod quota;
 mod refusal;
@@ -110,6 +111,8 @@ pub(crate) struct Account {
     assumptions: BTreeSet<String>,
     /// Zones that traffic is shifted away from, and until when.
     shifted: BTreeMap<Zone, Timestamp>,
+    /// Zones that are away.
+    outages: BTreeSet<Zone>,
 }
 
 /// An instance that was there before.

@@ -266,6 +266,8 @@ impl World {
             Action::RecommendRebalance(target) => self.recommend_rebalance(&target),
             Action::FailCheck { target, is_of_host } => self.fail_check(&target, is_of_host),
             Action::ShiftZone(zone, until) => self.shift_zone(zone, until),
+            Action::BeginOutage(zone) => self.begin_outage(zone),
+            Action::EndOutage(zone) => self.end_outage(&zone),
             Action::AnnounceChange(target) => self.announce_change(&target),
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),

@@ -13,8 +13,9 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog,
-    disruption::Command, node::Node, node_class::NodeClassStatus, node_pool::NodePoolStatus,
+    Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog, Zone,
+    disruption::Command, launch::Instance, node::Node, node_class::NodeClassStatus,
+    node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
 
@@ -271,6 +272,17 @@ impl Sim {
     /// The cluster's nodes, by name.
     pub fn nodes(&self) -> Vec<Node> {
         self.0.borrow().cluster.nodes.values().map(|entry| entry.node.clone()).collect()
+    }
+
+    /// The instances that are pending or running and pass EC2's checks at present, by id. Nobody asks EC2
+    /// for it: listings lag behind, and count as calls.
+    pub fn working_instances(&self) -> Vec<Instance> {
+        self.0.borrow().working()
+    }
+
+    /// The zones of the region.
+    pub fn zones(&self) -> Vec<Zone> {
+        self.0.borrow().catalog.zones.keys().cloned().collect()
     }
 
     /// The claims in the ledger of the simulated cluster, by name.

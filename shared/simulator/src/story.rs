@@ -188,6 +188,11 @@ pub enum Action {
     },
     /// Traffic of the cluster is shifted away from a zone until a time.
     ShiftZone(Zone, Timestamp),
+    /// A zone is away from now on: EC2 launches nothing there, and the hosts of what runs there fail their
+    /// check, for good.
+    BeginOutage(Zone),
+    /// The zone has capacity again.
+    EndOutage(Zone),
     /// Somebody terminates an instance without telling anybody.
     TerminateInstance(SpotTarget),
     /// How many instances of an offering may run at once; `None` is as many as one likes.

@@ -175,7 +175,8 @@ impl World {
     fn place_for(&self, choice: &Choice<'_>) -> Result<Option<Held>, AwsError> {
         let held = self.held(&choice.preference, &choice.offering)?;
         let is_open = held.is_some() && choice.offering.capacity_type != CapacityType::Reserved;
-        if is_open || self.has_capacity(&choice.offering) {
+        let has_place = is_open || self.has_capacity(&choice.offering);
+        if has_place && !self.is_away(&choice.offering) {
             return self.quota_problem(&choice.offering).map_or(Ok(held), Err);
         }
         let text = "there is no capacity left for the instance type in the zone";

@@ -49,6 +49,28 @@ fn ignoring_the_token_is_noticed() {
 }
 
 #[test]
+fn a_zone_that_is_away_fails_its_hosts_and_launches_nothing() {
+    let sim = toy::sim(WorldSettings::default());
+    toy::ensure_template(&sim);
+    let launched = |batch| {
+        let request = toy::request(&sim, batch, 1, OnDemand);
+        let answer = sim.block_on(sim.launch(&request)).unwrap().unwrap();
+        answer.instances[0].clone()
+    };
+    let before = launched("batch-1");
+    assert_eq!(sim.working_instances().len(), 1);
+    sim.act(Action::BeginOutage(before.zone.clone()));
+    assert_eq!(sim.working_instances(), []);
+    let elsewhere = launched("batch-2");
+    assert_ne!(elsewhere.zone, before.zone);
+    sim.act(Action::EndOutage(before.zone.clone()));
+    // The hosts that failed stay as they are.
+    let working = sim.working_instances();
+    assert_eq!(working.iter().map(|known| &known.id).collect::<Vec<_>>(), [&elsewhere.id]);
+    assert_eq!(launched("batch-3").zone, before.zone);
+}
+
+#[test]
 fn the_cheapest_offering_with_capacity_is_taken() {
     let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);

@@ -1,7 +1,10 @@
 //! What tests do to the account from outside, below `/_control/`: look at it, and let things happen.
 
 use jiff::SignedDuration;
-use model::{OfferingKey, interruption::InterruptionKind, node_class::MatchCriteria};
+use model::{
+    CapacityType, InstanceId, OfferingKey, Zone, interruption::InterruptionKind,
+    node_class::MatchCriteria,
+};
 use serde_json::{Value, json};
 use simulator::{Action, Injection, ReservationRecord, SpotTarget, first_calls};
 
@@ -108,10 +111,12 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
         }
         // {"instance": "i-…"}
         "interrupt" => {
-            let instance = word(body, "instance")?.parse();
-            let instance = instance.map_err(|error: model::id::InvalidId| error.to_string())?;
+            let instance = spot_instance(server, word(body, "instance")?)?;
             sim.act(Action::InterruptSpot(SpotTarget::Instance(instance)));
         }
+        // {"zone": "us-west-2a"}
+        "outage" => sim.act(Action::BeginOutage(zone(server, body)?)),
+        "end-outage" => sim.act(Action::EndOutage(zone(server, body)?)),
         // {"instance": "i-…", "host": true}
         "fail-check" => {
             let instance = word(body, "instance")?.parse();
@@ -155,6 +160,29 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
         _ => return Err(format!("nothing is called {action}")),
     }
     Ok(())
+}
+
+/// The spot instance called `id`, if it runs.
+fn spot_instance(server: &AwsServer, id: &str) -> Result<InstanceId, String> {
+    let working = server.sim.working_instances();
+    let instance = working.into_iter().find(|instance| instance.id.as_str() == id);
+    let instance = instance.ok_or_else(|| format!("instance {id}: none that runs has this id"))?;
+    if instance.capacity_type != CapacityType::Spot {
+        let bought = instance.capacity_type;
+        return Err(format!("instance {id}: it is {bought}, and EC2 takes back spot alone"));
+    }
+    Ok(instance.id)
+}
+
+/// A zone of the region.
+fn zone(server: &AwsServer, body: &Value) -> Result<Zone, String> {
+    let name = word(body, "zone")?;
+    let zones = server.sim.zones();
+    if let Some(zone) = zones.iter().find(|zone| zone.as_str() == name) {
+        return Ok(zone.clone());
+    }
+    let names: Vec<&str> = zones.iter().map(Zone::as_str).collect();
+    Err(format!("zone {name}: there are {}", names.join(", ")))
 }
 
 fn reservation(server: &AwsServer, body: &Value) -> Result<ReservationRecord, String> {
@@ -234,7 +262,7 @@ fn offering(body: &Value) -> Result<OfferingKey, String> {
     };
     let unknown = || format!("`{capacity_type}` is no capacity type");
     Ok(OfferingKey {
-        capacity_type: model::CapacityType::parse(capacity_type).ok_or_else(unknown)?,
+        capacity_type: CapacityType::parse(capacity_type).ok_or_else(unknown)?,
         instance_type: instance_type.parse().map_err(|e: model::id::InvalidId| e.to_string())?,
         zone: zone.parse().map_err(|e: model::id::InvalidId| e.to_string())?,
     })

@@ -165,6 +165,12 @@ fn what_happens_to_instances_can_be_sent_on() {
     let id = ids.trim_start_matches("<item>").trim_end_matches("</item>");
     let body = json!({ "instance": id });
     assert_eq!(control(&sim, &server, "POST", "interrupt", &body).0, 200);
+    let unknown = json!({ "instance": "i-0" });
+    let (status, said) = control(&sim, &server, "POST", "interrupt", &unknown);
+    assert_eq!(
+        (status, &said["message"]),
+        (400, &json!("instance i-0: none that runs has this id"))
+    );
     assert_eq!(control(&sim, &server, "POST", "pass", &json!({ "seconds": 300 })).0, 200);
     let (_, events) = control(&sim, &server, "GET", "events", &json!({}));
     let kinds: Vec<&str> = events
@@ -194,4 +200,15 @@ fn faults_and_counts_are_there_for_whoever_is_outside() {
     assert_eq!(counts, json!({ "DescribeInstances": 2 }));
     let unknown = json!({ "operation": "DescribeMoods", "fault": "throttle" });
     assert_eq!(control(&sim, &server, "POST", "fault", &unknown).0, 400);
+}
+
+#[test]
+fn a_zone_can_be_away_for_a_while() {
+    let (sim, server) = open();
+    let known = &sim.zones()[0];
+    let outage =
+        |action, name: &str| control(&sim, &server, "POST", action, &json!({ "zone": name })).0;
+    assert_eq!(outage("outage", known.as_str()), 200);
+    assert_eq!(outage("end-outage", known.as_str()), 200);
+    assert_eq!(outage("outage", "us-west-2z"), 400);
 }

@@ -72,6 +72,27 @@ impl KubeCluster {
     /// more than a megabyte in each of them.
     pub async fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Self, ConnectError> {
         let kubeconfig = Kubeconfig::read_from(path).map_err(ConnectError::Kubeconfig)?;
+        Self::of_kubeconfig(kubeconfig).await
+    }
+
+    /// The same as `user` of `groups`, whom the kubeconfig's own user has to be allowed to impersonate: an
+    /// administrator sees the cluster so as somebody with fewer rights does.
+    pub async fn from_kubeconfig_as(
+        path: impl AsRef<Path>,
+        user: &str,
+        groups: &[&str],
+    ) -> Result<Self, ConnectError> {
+        let mut kubeconfig = Kubeconfig::read_from(path).map_err(ConnectError::Kubeconfig)?;
+        let users = kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut());
+        for info in users {
+            info.impersonate = Some(user.to_owned());
+            let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+            info.impersonate_groups = Some(groups);
+        }
+        Self::of_kubeconfig(kubeconfig).await
+    }
+
+    async fn of_kubeconfig(kubeconfig: Kubeconfig) -> Result<Self, ConnectError> {
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .map_err(ConnectError::Kubeconfig)?;

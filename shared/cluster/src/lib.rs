@@ -1,6 +1,6 @@
 //! The ports over the Kubernetes API, and the token that EKS wants.
 //!
-//! The only crate that names `kube`. It chooses nothing: each method is a request or two and the
+//! The only crate of what is deployed that names `kube`. It chooses nothing: each method is a request or two and the
 //! meaning of the answer. It repeats nothing either (the queue is the backoff), but for a list whose
 //! pages expired while they were read.
 

@@ -10,7 +10,6 @@ use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1 as rbac}
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, PostParams},
-    config::Kubeconfig,
     core::GroupVersionKind,
 };
 use model::{
@@ -128,16 +127,7 @@ each_with_its_rights! {
 
 /// The control plane as `user` sees it.
 async fn cluster_as(kubeconfig: &Path, user: &str) -> KubeCluster {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let mut config = Kubeconfig::read_from(kubeconfig).unwrap();
-    config.auth_infos[0].auth_info.as_mut().unwrap().impersonate = Some(user.to_owned());
-    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("rights-{}-{number}", std::process::id()));
-    std::fs::write(&path, serde_json::to_string(&config).unwrap()).unwrap();
-    let cluster = KubeCluster::from_kubeconfig(&path).await.unwrap();
-    std::fs::remove_file(path).unwrap();
-    cluster
+    KubeCluster::from_kubeconfig_as(kubeconfig, user, &[]).await.unwrap()
 }
 
 /// A role and its binding for the user of each call. The API server takes a moment to know them.

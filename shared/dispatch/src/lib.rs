@@ -3,7 +3,7 @@
 //!
 //! What `bootstrap` is for Lambda this crate is for a simulated world. The command and the tests that
 //! span crates play through it, so that they run the very handlers that are deployed. It decides
-//! nothing and reads no text. The live tier `stories` puts a real API server in the place of the
+//! nothing and reads no text. The crate `local` puts a real API server in the place of the
 //! simulated cluster: a [`World`] is whatever stands behind every port.
 
 mod only;

@@ -11,8 +11,6 @@ mod stories {
     pub(crate) mod deletions;
     pub(crate) mod drains;
     pub(crate) mod failures;
-    pub(crate) mod functions;
-    pub(crate) mod kubelets;
     pub(crate) mod stage;
     pub(crate) mod story;
 }

@@ -10,25 +10,27 @@ use std::{
     time::Duration,
 };
 
+use dispatch::Settings;
 use jiff::{SignedDuration, Timestamp};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use model::{ClusterName, RegionCatalog};
+use local::{LocalFunctions, LocalWorld, Machines};
+use model::{ClusterName, RegionCatalog, launch::Instance};
 use simulator::{Sim, Span, WorldSettings};
 use tokio::{
     sync::{mpsc, oneshot},
     task::LocalSet,
 };
 
-use super::{functions::Functions, kubelets};
-
 /// How often the world of the account moves on.
 const TICK: Duration = Duration::from_millis(5);
 /// Schedules come round each five seconds, and not each minute: stories take less time so, and no function relies
 /// on when its schedule comes.
-const SCHEDULE_TICKS: u32 = 1_000;
+const SCHEDULE: SignedDuration = SignedDuration::from_secs(5);
+/// From a launch to the node of the instance.
+const BOOT: SignedDuration = SignedDuration::from_secs(3);
 /// Beyond half an hour for a node that is ill, and a quarter of one for a node that does not join.
 const LEAP: SignedDuration = SignedDuration::from_mins(31);
 
@@ -44,13 +46,19 @@ pub(crate) struct Stage {
 
 /// What the world's thread and the stories share.
 #[derive(Clone, Default)]
-pub(crate) struct Shared {
+struct Shared {
     leaped_seconds: Arc<AtomicI64>,
     /// NodePools whose machines never join.
-    pub(crate) absent: Arc<Mutex<BTreeSet<String>>>,
+    absent: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Shared {
+    fn may_join(&self, instance: &Instance) -> bool {
+        let absent = self.absent.lock().unwrap();
+        let pool = instance.node_pool.as_ref();
+        pool.is_none_or(|pool| !absent.contains(pool.as_str()))
+    }
+
     /// The time of the functions: that of the API server, later by as much as stories leaped.
     #[expect(clippy::disallowed_methods, reason = "a real control plane takes real time")]
     fn now(&self) -> Timestamp {
@@ -161,35 +169,41 @@ pub(crate) async fn a_moment() {
 }
 
 /// The world's thread: it ends with the process.
+#[expect(clippy::print_stderr, reason = "what failed is repeated, and explains what comes late")]
 fn play(kubeconfig: &Path, mut asked: mpsc::UnboundedReceiver<Look>, shared: &Shared) {
+    local::log_to(None, |line| {
+        if line.is_bad {
+            eprintln!("{}: {}", line.who, line.text);
+        }
+    });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let settings = WorldSettings {
+    let settings = LocalWorld::of_real_cluster(WorldSettings {
         cluster: cluster_name(),
         start: shared.now(),
-        // Nodes join the real cluster instead.
-        never_joins_per_mille: 1_000,
         instance_runs_after: Span::from_secs(1, 2),
         instance_ends_after: Span::from_secs(2, 4),
-        ledger_is_open: false,
-        has_schedules: false,
         ..WorldSettings::default()
-    };
+    });
+    let mut policies = Settings::default();
+    policies.policies.node_repair = true;
     LocalSet::new().block_on(&runtime, async {
-        let sim = Sim::new(settings, catalog());
-        let mut functions = Functions::of(&sim, kubeconfig).await;
-        let machines = kubelets::play(sim.clone(), client(kubeconfig).await, shared.clone());
-        drop(tokio::task::spawn_local(machines));
+        let catalog = catalog();
+        let sim = Sim::new(settings, Arc::clone(&catalog));
+        let cluster = cluster_name();
+        let functions = LocalFunctions::of(&sim, &cluster, kubeconfig, &policies);
+        let mut world = LocalWorld::new(&sim, functions.await.unwrap(), SCHEDULE);
+        let mut machines = Machines::of(&sim, client(kubeconfig).await, &catalog.region, BOOT);
+        let known = shared.clone();
+        drop(tokio::task::spawn_local(async move {
+            machines.play(|instance| known.may_join(instance)).await;
+        }));
         let mut ticks = tokio::time::interval(TICK);
-        for tick in 0.. {
+        loop {
             ticks.tick().await;
             while let Ok(look) = asked.try_recv() {
                 look(&sim);
             }
-            sim.pass_until(shared.now());
-            functions.deliver();
-            if tick % SCHEDULE_TICKS == 0 {
-                functions.schedule();
-            }
+            world.pass_until(shared.now());
         }
     });
 }

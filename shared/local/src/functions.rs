@@ -1,0 +1,159 @@
+//! The functions, each with the rights of its own in the cluster, all in one simulated account.
+
+use std::{cell::RefCell, collections::BTreeSet, future::poll_fn, path::Path, pin::pin, rc::Rc};
+
+use cluster::{ConnectError, KubeCluster};
+use dispatch::{Reports, Settings, World, dispatch_with};
+use jiff::SignedDuration;
+use model::{ClusterName, Function};
+use simulator::{DeliveryOutcome, Dispatch, FunctionCall, Payload, SCHEDULED, Sim};
+use tracing::Instrument as _;
+
+use crate::happenings::Happenings;
+
+/// What a schedule gives a function. Nothing is cut off after it: whatever takes longer is only late.
+const TIME: SignedDuration = SignedDuration::from_secs(30);
+
+/// The simulated account, and the API server as one function sees it.
+#[derive(Clone)]
+struct Live {
+    account: Sim,
+    cluster: Rc<KubeCluster>,
+}
+
+impl World for Live {
+    type Account = Sim;
+    type Cluster = KubeCluster;
+
+    fn account(&self) -> &Sim {
+        &self.account
+    }
+
+    fn cluster(&self) -> &KubeCluster {
+        &self.cluster
+    }
+}
+
+/// Every function, as it is deployed. It has to be used on a `LocalSet`.
+pub struct LocalFunctions {
+    account: Sim,
+    cluster: ClusterName,
+    handlers: Vec<(Function, Box<dyn Dispatch>, Reports)>,
+    scheduled: u64,
+    happenings: Rc<Happenings>,
+    /// Those that were through at least once.
+    succeeded: Rc<RefCell<BTreeSet<Function>>>,
+}
+
+impl std::fmt::Debug for LocalFunctions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalFunctions").field("cluster", &self.cluster).finish_non_exhaustive()
+    }
+}
+
+impl LocalFunctions {
+    /// The functions of the EKS cluster called `cluster`, with `settings`, in `account` and on the API server of
+    /// `kubeconfig`, whose user has to be one that may act as everybody.
+    pub async fn of(
+        account: &Sim,
+        cluster: &ClusterName,
+        kubeconfig: &Path,
+        settings: &Settings,
+    ) -> Result<Self, ConnectError> {
+        let mut handlers: Vec<(Function, Box<dyn Dispatch>, Reports)> = Vec::new();
+        for function in Function::ALL {
+            // The group that EKS puts the role of the function into.
+            let group = format!("journeyman:{function}");
+            let seen = KubeCluster::from_kubeconfig_as(kubeconfig, &group, &[&group]).await?;
+            let world = Live { account: account.clone(), cluster: Rc::new(seen) };
+            let reports = Reports::default();
+            let handler = dispatch_with(&world, &reports, settings.clone());
+            handlers.push((function, Box::new(handler), reports));
+        }
+        Ok(Self {
+            account: account.clone(),
+            cluster: cluster.clone(),
+            handlers,
+            scheduled: 0,
+            happenings: Rc::new(Happenings::of(account)),
+            succeeded: Rc::default(),
+        })
+    }
+
+    /// What happened in the account meanwhile is told.
+    pub(crate) fn tell(&self) {
+        self.happenings.tell();
+    }
+
+    /// Whether `function` was through at least once without failing.
+    pub(crate) fn has_succeeded(&self, function: Function) -> bool {
+        self.succeeded.borrow().contains(&function)
+    }
+
+    /// Whether all that have a schedule were.
+    pub(crate) fn have_succeeded(&self) -> bool {
+        SCHEDULED.into_iter().all(|function| self.has_succeeded(function))
+    }
+
+    /// Calls functions with what lies in their queues.
+    pub(crate) fn deliver(&mut self) {
+        while let Some(call) = self.account.next_delivery() {
+            self.call(call);
+        }
+    }
+
+    /// The schedules of `functions` come round.
+    pub(crate) fn schedule(&mut self, functions: &[Function]) {
+        for function in functions {
+            self.scheduled += 1;
+            let now = self.account.now();
+            let invocation = ports::Invocation {
+                id: format!("schedule-{}", self.scheduled),
+                cluster: self.cluster.clone(),
+                now,
+                deadline: now.checked_add(TIME).unwrap_or(now),
+            };
+            // Deliveries of the account count from below.
+            let id = u64::MAX - self.scheduled;
+            let payload = Payload::Schedule;
+            self.call(FunctionCall { id, function: *function, payload, invocation });
+        }
+    }
+
+    fn call(&mut self, call: FunctionCall) {
+        let (id, function) = (call.id, call.function);
+        let known = self.handlers.iter_mut().find(|(known, _, _)| *known == function);
+        let Some((_, handler, reports)) = known else { return };
+        let (work, reports) = (handler(call.clone()), reports.clone());
+        let account = self.account.clone();
+        let (happenings, succeeded) = (Rc::clone(&self.happenings), Rc::clone(&self.succeeded));
+        let span = tracing::info_span!("call", who = function.as_str());
+        let passes = async move {
+            let delivery = account.as_delivery((id, function), work);
+            let outcome = match and_after_each_poll(delivery, || happenings.tell()).await {
+                Ok(()) => {
+                    succeeded.borrow_mut().insert(function);
+                    DeliveryOutcome::Done
+                }
+                Err(story) => {
+                    tracing::error!(story, "call failed");
+                    DeliveryOutcome::Failed(story)
+                }
+            };
+            account.finish(&call, &outcome);
+            happenings.tell_of(function, &reports);
+        };
+        drop(tokio::task::spawn_local(passes.instrument(span)));
+    }
+}
+
+/// `work`, where `look` looks each time that it got a little further.
+async fn and_after_each_poll<T>(work: impl Future<Output = T>, look: impl Fn()) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let poll = work.as_mut().poll(context);
+        look();
+        poll
+    })
+    .await
+}

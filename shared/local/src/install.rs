@@ -1,0 +1,122 @@
+//! What an installation puts into a cluster, and whether the cluster is one to play in.
+
+use std::{path::Path, time::Duration};
+
+use k8s_openapi::{
+    api::core::v1::Node,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::GroupVersionKind,
+};
+use serde_json::Value;
+
+use crate::LocalError;
+
+/// Who owns the fields that are applied here.
+const MANAGER: &str = "journeyman";
+const LOOKS: u32 = 150;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+/// A client of the cluster of `kubeconfig`, and the URL of its API server.
+pub(crate) async fn connect(kubeconfig: &Path) -> Result<(Client, String), LocalError> {
+    let refused = |source: Box<dyn std::error::Error + Send + Sync>| LocalError::Connection {
+        kubeconfig: kubeconfig.to_owned(),
+        source,
+    };
+    let read = Kubeconfig::read_from(kubeconfig).map_err(|error| refused(error.into()))?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(read, &options).await;
+    let config = config.map_err(|error| refused(error.into()))?;
+    let url = config.cluster_url.to_string();
+    Ok((Client::try_from(config).map_err(|error| refused(error.into()))?, url))
+}
+
+/// Refuses clusters whose nodes are somebody's machines: those here are thrown away at the end.
+pub(crate) async fn refuse_real(
+    kubeconfig: &Path,
+    client: &Client,
+    url: &str,
+) -> Result<(), LocalError> {
+    let unfit = |why| Err(LocalError::Unfit { kubeconfig: kubeconfig.to_owned(), why });
+    if url.contains(".eks.amazonaws.com") {
+        return unfit(format!(
+            "{url} is an EKS cluster: only clusters without an account are played in"
+        ));
+    }
+    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes = nodes.list(&ListParams::default()).await.map_err(install("nodes"))?;
+    for node in nodes {
+        let provider_id = node.spec.and_then(|spec| spec.provider_id).unwrap_or_default();
+        if provider_id.starts_with("aws:") {
+            let name = node.metadata.name.unwrap_or_default();
+            return unfit(format!(
+                "node {name} is an EC2 instance, {provider_id}: only clusters without any are played in"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Applies `objects`, definitions first, and waits until the API server knows what they define.
+pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), LocalError> {
+    let mut definitions = Vec::new();
+    for object in objects {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (kind, name) = (text("/kind"), text("/metadata/name"));
+        let what = format!("{kind} {name}");
+        let (group, version) = text("/apiVersion").split_once('/').unwrap_or_default();
+        // No kind that is installed has another plural.
+        let plural = format!("{}s", kind.to_lowercase());
+        let resource = ApiResource::from_gvk_with_plural(
+            &GroupVersionKind::gvk(group, version, kind),
+            &plural,
+        );
+        let api: Api<DynamicObject> = match text("/metadata/namespace") {
+            "" => Api::all_with(client.clone(), &resource),
+            namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+        };
+        let params = PatchParams::apply(MANAGER).force();
+        api.patch(name, &params, &Patch::Apply(object)).await.map_err(install(&what))?;
+        if kind == "CustomResourceDefinition" {
+            definitions.push(name.to_owned());
+        }
+    }
+    until_established(client, &definitions).await
+}
+
+async fn until_established(client: &Client, names: &[String]) -> Result<(), LocalError> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for _ in 0..LOOKS {
+        let listed = definitions.list(&ListParams::default()).await;
+        let listed = listed.map_err(install("CustomResourceDefinitions"))?.items;
+        let is_known = |name: &String| {
+            let mut same = listed.iter().filter(|known| known.metadata.name.as_ref() == Some(name));
+            same.any(is_established)
+        };
+        if names.iter().all(is_known) {
+            return Ok(());
+        }
+        pause(BETWEEN_LOOKS).await;
+    }
+    Err(LocalError::Late("CustomResourceDefinitions are established"))
+}
+
+fn is_established(definition: &CustomResourceDefinition) -> bool {
+    let status = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let mut conditions = status.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "Established" && condition.status == "True")
+}
+
+fn install(what: &str) -> impl FnOnce(kube::Error) -> LocalError + use<> {
+    let what = what.to_owned();
+    move |error| LocalError::Install { what, source: Box::new(error) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a real control plane takes real time")]
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}

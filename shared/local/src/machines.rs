@@ -1,0 +1,178 @@
+//! What instances of the account do in the cluster: their nodes join, and fall silent when they end or their
+//! host is gone. The control plane's stand-in for kubelets does the rest.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1 as core;
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use model::{InstanceId, NodeClaim, ProviderId, Resources, labels, launch::Instance};
+use serde_json::{Value, json};
+use simulator::Sim;
+use tracing::Instrument as _;
+
+const LOOKS: Duration = Duration::from_millis(500);
+
+/// The code of the API server for what is there already.
+const CONFLICT: u16 = 409;
+
+/// Whether the kubelet of an instance reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kubelet {
+    Reports,
+    Silent,
+}
+
+/// The machines of an account.
+#[derive(Debug)]
+pub struct Machines {
+    account: Sim,
+    nodes: Api<core::Node>,
+    region: String,
+    boot: SignedDuration,
+    kubelets: BTreeMap<InstanceId, Kubelet>,
+}
+
+impl Machines {
+    /// The machines of `account` in `region`, whose nodes join the cluster of `client`, `boot` after the launch.
+    pub fn of(account: &Sim, client: Client, region: &str, boot: SignedDuration) -> Self {
+        Self {
+            account: account.clone(),
+            nodes: Api::all(client),
+            region: region.to_owned(),
+            boot,
+            kubelets: BTreeMap::new(),
+        }
+    }
+
+    /// Lets them boot, run and end, for ever. Those that `may_join` says no to never join.
+    pub async fn play(&mut self, may_join: impl Fn(&Instance) -> bool) {
+        let span = tracing::info_span!("machines", who = crate::lines::MACHINES);
+        self.look(may_join).instrument(span).await;
+    }
+
+    async fn look(&mut self, may_join: impl Fn(&Instance) -> bool) {
+        let mut looks = tokio::time::interval(LOOKS);
+        loop {
+            looks.tick().await;
+            let working = self.account.working_instances();
+            let booted = working.iter().filter(|instance| self.has_booted(instance));
+            let due: Vec<&Instance> = booted.filter(|instance| may_join(instance)).collect();
+            if !due.is_empty() {
+                let claims = self.account.claims();
+                for instance in due {
+                    self.join(instance, &claims).await;
+                }
+            }
+            self.silence_all_but(&working).await;
+        }
+    }
+
+    /// Whether an instance has booted and has no node yet.
+    fn has_booted(&self, instance: &Instance) -> bool {
+        let age = self.account.now().duration_since(instance.launched_at);
+        self.boot <= age && !self.kubelets.contains_key(&instance.id)
+    }
+
+    async fn join(&mut self, instance: &Instance, claims: &[NodeClaim]) {
+        let is_its = |claim: &&NodeClaim| {
+            claim.instance.as_ref().is_some_and(|known| known.id == instance.id)
+        };
+        // Until its launch is written down, nobody knows what it was launched for.
+        let Some(claim) = claims.iter().find(is_its) else { return };
+        let name = node_name(&instance.id, &self.region);
+        let Ok(node) = serde_json::from_value(self.node(instance, claim)) else { return };
+        match self.nodes.create(&PostParams::default(), &node).await {
+            Ok(_) => tracing::info!("{name} joins"),
+            // The answer to an earlier try was lost.
+            Err(kube::Error::Api(status)) if status.code == CONFLICT => {}
+            Err(error) => {
+                tracing::warn!("{name} cannot join: {error}");
+                return;
+            }
+        }
+        self.kubelets.insert(instance.id.clone(), Kubelet::Reports);
+    }
+
+    /// The kubelets of all but these instances report no longer.
+    async fn silence_all_but(&mut self, working: &[Instance]) {
+        let silent = json!({ "metadata": {
+            "annotations": { "kubelet.control-plane/ready": "Silent" } } });
+        let patch = Patch::Merge(silent);
+        for (id, kubelet) in &mut self.kubelets {
+            if *kubelet == Kubelet::Silent || working.iter().any(|instance| instance.id == *id) {
+                continue;
+            }
+            let name = node_name(id, &self.region);
+            // Its node may be gone already.
+            if self.nodes.patch(&name, &PatchParams::default(), &patch).await.is_ok() {
+                tracing::info!("{name} falls silent");
+            }
+            *kubelet = Kubelet::Silent;
+        }
+    }
+
+    /// Deletes every node that joined, whoever would like to be asked before: the account is no more.
+    pub(crate) async fn leave(&self) {
+        let nobody = json!({ "metadata": { "finalizers": null } });
+        for id in self.kubelets.keys() {
+            let name = node_name(id, &self.region);
+            let patch = Patch::Merge(&nobody);
+            let is_freed = self.nodes.patch(&name, &PatchParams::default(), &patch).await.is_ok();
+            if is_freed && self.nodes.delete(&name, &DeleteParams::default()).await.is_err() {
+                tracing::warn!("{name} stays: delete it");
+            }
+        }
+    }
+
+    /// The node as its kubelet registers it.
+    fn node(&self, instance: &Instance, claim: &NodeClaim) -> Value {
+        let name = node_name(&instance.id, &self.region);
+        let zone = &instance.zone;
+        let provider_id = ProviderId::of_instance(zone, &instance.id);
+        let is = |label, otherwise: &str| {
+            claim.labels.get(label).map_or_else(|| otherwise.to_owned(), String::clone)
+        };
+        json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {
+                "name": name,
+                // KWOK takes such nodes for its own, where it is in the place of kubelets.
+                "annotations": { "kwok.x-k8s.io/node": "fake" },
+                "labels": {
+                    labels::HOSTNAME: name,
+                    labels::INSTANCE_TYPE: instance.instance_type.as_str(),
+                    labels::ZONE: zone.as_str(),
+                    labels::REGION: self.region,
+                    labels::OS: is(labels::OS, "linux"),
+                    labels::ARCH: is(labels::ARCH, "amd64"),
+                },
+            },
+            "spec": {
+                "providerID": provider_id.as_str(),
+                "taints": [{ "key": labels::UNREGISTERED_TAINT, "effect": "NoExecute" }],
+            },
+            "status": {
+                "capacity": amounts(&claim.capacity),
+                "allocatable": amounts(&claim.allocatable),
+            },
+        })
+    }
+}
+
+/// What the node of an instance in `region` is called.
+pub fn node_name(instance: &InstanceId, region: &str) -> String {
+    format!("{instance}.{region}.compute.internal")
+}
+
+fn amounts(resources: &Resources) -> Value {
+    json!({
+        "cpu": resources.cpu.to_string(),
+        "memory": resources.memory.to_string(),
+        "ephemeral-storage": resources.ephemeral_storage.to_string(),
+        "pods": resources.pods.to_string(),
+    })
+}

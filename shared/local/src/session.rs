@@ -1,0 +1,215 @@
+//! A cluster on this machine, from its start to its end.
+
+use std::{path::PathBuf, rc::Rc, sync::Arc, time::Duration};
+
+use aws_server::{AwsServer, listen, serve};
+use dispatch::Settings;
+use jiff::SignedDuration;
+use model::{ClusterName, RegionCatalog};
+use serde_json::Value;
+use simulator::{Sim, Trace, WorldSettings};
+use tokio::{task::LocalSet, time::timeout};
+
+use crate::{
+    LocalError, LocalFunctions, LocalWorld, LogLine, Machines, control_plane::ControlPlane,
+    install, lines, place::Place,
+};
+
+/// How often the account moves on.
+const TICK: Duration = Duration::from_millis(10);
+/// For every function's first pass, which takes a second.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Whose API server it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiServer {
+    /// The control plane of the repository, by its program.
+    Started(PathBuf),
+    /// One that runs, with whatever stands in for kubelets, by its administrator's kubeconfig.
+    Running(PathBuf),
+}
+
+/// What can be said about a cluster on this machine.
+#[derive(Clone, Debug)]
+pub struct LocalOptions {
+    /// Where it keeps what others look for: the kubeconfig, the logs.
+    pub directory: PathBuf,
+    /// Its API server.
+    pub api_server: ApiServer,
+    /// The name of the EKS cluster that it stands for.
+    pub cluster: ClusterName,
+    /// What its account sells, and where.
+    pub catalog: Arc<RegionCatalog>,
+    /// What is installed: definitions, roles, bindings.
+    pub objects: Vec<Value>,
+    /// The settings of the functions.
+    pub settings: Settings,
+    /// From a launch to the node of the machine.
+    pub boot: SignedDuration,
+    /// Between two rounds of the schedules.
+    pub schedule: SignedDuration,
+    /// The port of the account's AWS server on 127.0.0.1; 0 is a free one.
+    pub port: u16,
+}
+
+/// A cluster that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalReady {
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// Where EC2, IAM, SSM, Pricing and EKS of the account answer.
+    pub aws_endpoint: String,
+    /// One file for each function.
+    pub logs: PathBuf,
+    /// Since the start.
+    pub after: SignedDuration,
+}
+
+/// Runs a cluster until somebody interrupts or terminates this process. `tell` hears what its functions say,
+/// `ready` when it can be used.
+pub fn run(
+    options: &LocalOptions,
+    tell: impl Fn(&LogLine) + Send + Sync + 'static,
+    ready: impl Fn(&LocalReady),
+) -> Result<(), LocalError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let place = Place::take(&options.directory)?;
+    lines::log_to(Some(&place.logs()), tell);
+    let outcome = LocalSet::new().block_on(&runtime, async {
+        let mut parts = Parts::default();
+        let outcome = tokio::select! {
+            outcome = parts.live(options, &place, &ready) => outcome,
+            outcome = asked_to_end() => outcome,
+        };
+        lines::be_silent();
+        parts.stop().await;
+        outcome
+    });
+    place.clear();
+    outcome
+}
+
+/// Returns when somebody asks this process to end.
+#[cfg(unix)]
+async fn asked_to_end() -> Result<(), LocalError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut hung_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+        _ = hung_up.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn asked_to_end() -> Result<(), LocalError> {
+    Ok(tokio::signal::ctrl_c().await?)
+}
+
+/// What has to be ended.
+#[derive(Default)]
+struct Parts {
+    control_plane: Option<ControlPlane>,
+    /// In somebody else's cluster.
+    machines: Option<Machines>,
+    is_ours: bool,
+}
+
+impl Parts {
+    async fn live(
+        &mut self,
+        options: &LocalOptions,
+        place: &Place,
+        ready: impl Fn(&LocalReady),
+    ) -> Result<(), LocalError> {
+        let started_at = lines::present();
+        let kubeconfig = self.api_server(&options.api_server, place).await?;
+        let (client, url) = install::connect(&kubeconfig).await?;
+        if !self.is_ours {
+            install::refuse_real(&kubeconfig, &client, &url).await?;
+        }
+        install::apply(&client, &options.objects).await?;
+
+        let settings = LocalWorld::of_real_cluster(WorldSettings {
+            cluster: options.cluster.clone(),
+            start: started_at,
+            trace: Trace::Dropped,
+            ..WorldSettings::default()
+        });
+        let account = Sim::new(settings, Arc::clone(&options.catalog));
+        let (listener, aws_endpoint) = listen(options.port).await?;
+        let server = AwsServer::new(&account).with_clock(lines::present);
+        drop(tokio::task::spawn_local(serve(Rc::new(server), listener)));
+        place.publish(&aws_endpoint)?;
+
+        let functions =
+            LocalFunctions::of(&account, &options.cluster, &kubeconfig, &options.settings);
+        let functions = functions.await.map_err(|error| LocalError::Connection {
+            kubeconfig: kubeconfig.clone(),
+            source: error.into(),
+        })?;
+        let mut world = LocalWorld::new(&account, functions, options.schedule);
+        let awake = play_until(&mut world, LocalWorld::is_awake);
+        if timeout(PATIENCE, awake).await.is_err() {
+            return Err(LocalError::Late("the functions are through their first pass"));
+        }
+        let after = lines::present().duration_since(started_at);
+        ready(&LocalReady { kubeconfig, aws_endpoint, logs: place.logs(), after });
+
+        let machines = self.machines.insert(Machines::of(
+            &account,
+            client,
+            &options.catalog.region,
+            options.boot,
+        ));
+        let failure = async {
+            match &mut self.control_plane {
+                Some(control_plane) => control_plane.fails().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = play_until(&mut world, |_| false) => Ok(()),
+            () = machines.play(|_| true) => Ok(()),
+            failure = failure => Err(failure),
+        }
+    }
+
+    /// The administrator's kubeconfig of an API server that answers.
+    async fn api_server(
+        &mut self,
+        api_server: &ApiServer,
+        place: &Place,
+    ) -> Result<PathBuf, LocalError> {
+        match api_server {
+            ApiServer::Running(kubeconfig) => Ok(kubeconfig.clone()),
+            ApiServer::Started(program) => {
+                self.is_ours = true;
+                let control_plane = ControlPlane::start(program, place)?;
+                self.control_plane.insert(control_plane).is_ready().await?;
+                Ok(place.kubeconfig())
+            }
+        }
+    }
+
+    async fn stop(self) {
+        if let Some(machines) = self.machines.filter(|_| !self.is_ours) {
+            machines.leave().await;
+        }
+        if let Some(control_plane) = self.control_plane {
+            control_plane.stop().await;
+        }
+    }
+}
+
+/// Lets `world` go on until `is_over` says so.
+async fn play_until(world: &mut LocalWorld, is_over: impl Fn(&LocalWorld) -> bool) {
+    let mut ticks = tokio::time::interval(TICK);
+    while !is_over(world) {
+        ticks.tick().await;
+        world.pass_until(lines::present());
+    }
+}

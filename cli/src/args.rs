@@ -11,7 +11,8 @@ use crate::manifests::Depth;
 /// Journeyman launches, replaces and removes the nodes of an Amazon EKS cluster from AWS Lambda functions,
 /// by Karpenter's own objects: NodePool, EC2NodeClass, NodeClaim. This command answers beforehand what it
 /// would do: for manifests (`plan DIR`), for a running cluster (`plan --live`), or played in virtual time
-/// (`simulate`). Nothing that it does changes a cluster or an AWS account.
+/// (`simulate`) or alive on this machine (`local`). Nothing that it does changes an AWS account, or a
+/// cluster that has one.
 #[derive(Debug, Parser)]
 #[command(name = "journeyman", version, disable_help_subcommand = true)]
 pub struct Args {
@@ -29,6 +30,14 @@ pub enum JourneymanCommand {
     /// Without manifests a built-in story is played: 100 pods, a spot interruption, a scale-down,
     /// expiry. Exit codes: 0 played; 1 with --strict, pods found no place; 2 bad input.
     Simulate(SimulateArgs),
+    /// Run a cluster on this machine: a real Kubernetes API server, the functions, a simulated account.
+    ///
+    /// Machines that the functions launch join as nodes, become ready and run pods, in real time and
+    /// without an AWS account. Use it with kubectl; Ctrl-C ends all of it, and nothing is left but its
+    /// logs. What is installed is what `crds` and `rbac` print, and each function acts as its own RBAC
+    /// group. Exit codes: 0 it ended as it was asked to, or EC2 does what it was asked for; 2 it cannot
+    /// run, or cannot do it.
+    Local(crate::local::LocalArgs),
     /// Say what Karpenter's objects and pending pods would lead to, and create nothing.
     ///
     /// Reads NodePools, EC2NodeClasses, nodes, NodeClaims, pods and what makes them, and answers

@@ -11,6 +11,7 @@ pub mod convert;
 pub mod crds;
 pub mod error;
 pub mod hash;
+pub mod local;
 pub mod manifests;
 pub mod output;
 pub mod plan;

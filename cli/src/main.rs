@@ -11,7 +11,7 @@ use journeyman::{
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
-    plan, rbac, render,
+    local, plan, rbac, render,
     screen::Screen,
     simulate,
     validate::{self, ValidateArgs},
@@ -20,6 +20,9 @@ use journeyman::{
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         JourneymanCommand::Simulate(args) => run_simulate(&args),
+        JourneymanCommand::Local(args) => {
+            local::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout()).map(done)
+        }
         JourneymanCommand::Plan(args) => run_plan(&args),
         JourneymanCommand::Hash(args) => run_hash(&args),
         JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),

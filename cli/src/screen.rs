@@ -98,6 +98,19 @@ impl Screen {
         Ok(())
     }
 
+    /// Writes `text` behind `head`; what does not fit goes on below, as far in as it began.
+    #[cfg(feature = "live")]
+    pub(crate) fn behind(self, head: &str, text: &str, out: &mut impl Write) -> io::Result<()> {
+        let indent = head.chars().count();
+        let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent));
+        let mut head = head;
+        for line in wrapped(text, room.max(LAST_CELL_MIN)) {
+            writeln!(out, "{head:indent$}{line}")?;
+            head = "";
+        }
+        Ok(())
+    }
+
     /// Whether a table has room in the window.
     pub(crate) fn fits(self, heads: &[&str], rows: &[Vec<String>]) -> bool {
         let width: usize = widths(heads, rows).iter().map(|width| width + 2).sum();

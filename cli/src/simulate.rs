@@ -1,7 +1,7 @@
 //! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
 
 mod progress;
-mod scenario;
+pub(crate) mod scenario;
 mod story;
 mod summary;
 mod timeline;

@@ -139,6 +139,15 @@ const CALLS: &[Call] = &[
     answers("catalog --limit 2 --output json", "instanceTypes"),
     complains("catalog --from definitions", 2, ""),
     complains("catalog --live --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),
+    complains(
+        "local --data cluster.yaml --kubeconfig ./nowhere --cluster-name demo --boot 15s \
+         --schedule 10s --port 0",
+        2,
+        "",
+    ),
+    complains("local --data definitions --control-plane ./nowhere --cache .", 2, ""),
+    complains("local --data definitions reclaim i-0123456789abcdef0", 2, ""),
+    complains("local --data definitions outage us-west-2a --end", 2, ""),
     answers("completions zsh", "#compdef journeyman"),
 ];
 

@@ -111,7 +111,8 @@ fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() 
     run(&folder, "--help").says(&[
         "Karpenter without the controller.",
         "nodes of an Amazon EKS cluster",
-        "Nothing that it does changes a cluster",
+        "Nothing that it does changes",
+        "an AWS account, or a cluster that has one.",
     ]);
     for words in
         ["plan -R in", "hash -R in", "validate -R in", "simulate -R --manifests in --duration 1m"]

@@ -1,0 +1,159 @@
+//! The command in a build that has a Kubernetes client.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use api::karpenter::crd;
+use dispatch::Settings;
+use jiff::{SignedDuration, tz::TimeZone};
+use local::{ApiServer, LocalOptions, LocalReady, LogLine};
+use serde_json::Value;
+
+use super::{LocalArgs, LocalCommand};
+use crate::{error::Error, manifests::BadInput, output, rbac, screen::Screen, simulate::scenario};
+
+/// Columns of who says a line: the longest function is called `provision`.
+const WHO: usize = 9;
+
+pub(super) fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+    let directory = match &args.data {
+        Some(directory) => directory.clone(),
+        None => cache(args)?.join("local"),
+    };
+    match &args.command {
+        Some(LocalCommand::Reclaim { node }) => {
+            local::reclaim(&directory, node).map_err(refused)?;
+            screen
+                .lines(&format!("EC2 takes back {node}: its instance ends in two minutes."), out)?;
+        }
+        Some(LocalCommand::Outage { zone, end }) => {
+            local::set_outage(&directory, zone, !end).map_err(refused)?;
+            let said = if *end { "has capacity again" } else { "is away" };
+            screen.lines(&format!("{zone} {said}."), out)?;
+        }
+        None => start(args, directory, screen, out)?,
+    }
+    Ok(())
+}
+
+fn start(
+    args: &LocalArgs,
+    directory: PathBuf,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let builtin = |error: &dyn std::fmt::Display| BadInput::one(format!("built-in types: {error}"));
+    let catalog = instance_catalog::builtin().map_err(|error| builtin(&error))?;
+    let options = LocalOptions {
+        directory,
+        api_server: api_server(args)?,
+        cluster: args.cluster_name.clone(),
+        catalog: Arc::new(catalog),
+        objects: objects()?,
+        settings: Settings::default(),
+        boot: duration("--boot", &args.boot)?,
+        schedule: duration("--schedule", &args.schedule)?,
+        port: args.port,
+    };
+    let told = move |line: &LogLine| tell(line, screen);
+    local::run(&options, told, |ready| welcome(ready, screen)).map_err(refused)?;
+    screen.lines("Ended. Nothing is left of it but the logs.", out)?;
+    Ok(())
+}
+
+/// What is wrong with a cluster that runs is said as what is wrong with the command's input.
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
+fn refused(error: local::LocalError) -> Error {
+    BadInput::one(format!("journeyman local: {error}")).into()
+}
+
+/// A duration that is longer than nothing.
+fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
+    match scenario::duration(what, text)? {
+        SignedDuration::ZERO => Err(BadInput::one(format!("{what}: `{text}` must not be zero"))),
+        duration => Ok(duration),
+    }
+}
+
+fn cache(args: &LocalArgs) -> Result<PathBuf, BadInput> {
+    let home = || env::home_dir().map(|home| home.join(".cache/journeyman"));
+    let missing =
+        || BadInput::one("journeyman local: this user has no home: give --data and --cache");
+    args.cache.clone().or_else(home).ok_or_else(missing)
+}
+
+fn api_server(args: &LocalArgs) -> Result<ApiServer, BadInput> {
+    if let Some(kubeconfig) = &args.kubeconfig {
+        return Ok(ApiServer::Running(kubeconfig.clone()));
+    }
+    if let Some(program) = &args.control_plane {
+        return Ok(ApiServer::Started(program.clone()));
+    }
+    let cache = cache(args)?;
+    newest_control_plane(&cache).map(ApiServer::Started).ok_or_else(|| {
+        BadInput::one(format!(
+            "journeyman local: {}: no control plane is built here; tests/live/cluster build does it, or name \
+             one by --control-plane, or another cluster by --kubeconfig",
+            cache.display()
+        ))
+    })
+}
+
+/// The control plane that was built last, as `tests/live/emulators.sh` keeps it: one for each version of its
+/// source, complete or not.
+fn newest_control_plane(cache: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(cache).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let built = entries.filter_map(|directory| {
+        let name = directory.file_name()?.to_str()?.to_owned();
+        let complete = fs::metadata(directory.join(".complete")).ok()?;
+        let program = directory.join("control-plane");
+        (name.starts_with("control-plane-") && program.is_file())
+            .then(|| (complete.modified().unwrap_or(SystemTime::UNIX_EPOCH), program))
+    });
+    built.max().map(|(_, program)| program)
+}
+
+/// What is installed: the objects that `crds` and `rbac` print.
+fn objects() -> Result<Vec<Value>, BadInput> {
+    let mut objects: Vec<Value> =
+        crd::all().into_iter().map(|(_, definition)| definition).collect();
+    let roles: Result<Vec<Value>, _> = serde_saphyr::from_multiple(rbac::ROLES);
+    objects.extend(roles.map_err(|error| BadInput::one(format!("deploy/rbac.yaml: {error}")))?);
+    Ok(objects)
+}
+
+/// Prints what somebody says. Where nobody reads it the cluster goes on.
+fn tell(line: &LogLine, screen: Screen) {
+    let time = line.at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
+    let head = format!("{time} {:WHO$} ", line.who);
+    let text = if line.is_bad { format!("! {}", line.text) } else { line.text.clone() };
+    drop(screen.behind(&head, &text, &mut io::stdout().lock()));
+}
+
+fn welcome(ready: &LocalReady, screen: Screen) {
+    let LocalReady { kubeconfig, aws_endpoint, logs, after } = ready;
+    let lines = [
+        (0, format!("Ready after {}. In another terminal:", output::seconds(*after))),
+        (2, format!("export KUBECONFIG={}", kubeconfig.display())),
+        (2, "kubectl apply -f examples/story   # a NodePool, an EC2NodeClass, 100 pods".to_owned()),
+        (2, "kubectl get nodeclaims -o wide -w".to_owned()),
+        (2, "journeyman local reclaim NODE     # EC2 takes a spot instance back".to_owned()),
+        (2, "journeyman local outage ZONE      # and its end: --end".to_owned()),
+        (0, "The simulated account answers for EC2, IAM, SSM, Pricing and EKS:".to_owned()),
+        (2, format!("export AWS_ENDPOINT_URL={aws_endpoint} AWS_REGION=us-west-2")),
+        (0, format!("What each function says is in {}", logs.display())),
+        (0, "Ctrl-C ends it.".to_owned()),
+    ];
+    let out = &mut io::stdout().lock();
+    // Where nobody reads it the cluster goes on.
+    drop(writeln!(out));
+    for (indent, line) in lines {
+        drop(screen.text(indent, &line, out));
+    }
+    drop(writeln!(out));
+}

@@ -267,8 +267,8 @@ pub struct SimulateArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
-    /// Print every pod instead of summing up what happens in the same second.
-    #[arg(long)]
+    /// Print everything that happens, pod by pod, instead of what is alike in one line.
+    #[arg(short, long)]
     pub verbose: bool,
 }
 

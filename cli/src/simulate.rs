@@ -75,7 +75,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
             summary::print(&outcome, (start, end), screen, out)?;
             writeln!(out)?;
             screen.title("What happened", out)?;
-            let lines = stage.timeline.lines();
+            let lines = stage.timeline.lines(end);
             lines.iter().try_for_each(|line| screen.text(2, line, out))?;
         }
         Format::Json => print_json(&stage, &outcome, args, (start, end), out)?,

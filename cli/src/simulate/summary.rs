@@ -7,11 +7,11 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    PodKey,
+    CapacityType, PodKey,
     plan::{Reason, Unplaced},
 };
 use serde_json::{Value, json};
-use simulator::{Sim, Summary};
+use simulator::{Happening, Sim, Summary};
 
 use super::timeline;
 use crate::{
@@ -27,6 +27,10 @@ pub(crate) struct Outcome {
     malformed: Vec<String>,
     ignored: Vec<String>,
     dead_letters: Vec<String>,
+    /// Claims that were given up, by why.
+    given_up: BTreeMap<&'static str, u64>,
+    /// Spot instances that EC2 took back.
+    interruptions: u64,
 }
 
 impl Outcome {
@@ -44,7 +48,19 @@ impl Outcome {
             let known = reasons.get(&pod.key).cloned();
             (pod.key, known.unwrap_or_else(|| vec![still_waiting()]))
         });
+        let (mut given_up, mut interruptions) = (BTreeMap::new(), 0);
+        for event in sim.timeline(0) {
+            match event.happening {
+                Happening::ClaimGivenUp { reason, .. } => {
+                    *given_up.entry(reason.as_str()).or_default() += 1;
+                }
+                Happening::SpotNotice { .. } => interruptions += 1,
+                _ => {}
+            }
+        }
         Self {
+            given_up,
+            interruptions,
             summary: sim.summary(),
             unplaced: unplaced.collect(),
             malformed: malformed.to_vec(),
@@ -65,7 +81,7 @@ pub(crate) fn print(
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters, .. } = outcome;
     writeln!(out)?;
     let title = format!("Summary after {}", elapsed(start, end).trim_start_matches('+'));
     screen.title(&title, out)?;
@@ -78,17 +94,14 @@ pub(crate) fn print(
         .map(|(name, count)| format!("{} {name}", thousands((*count).into())))
         .collect();
     let types = if types.is_empty() { String::new() } else { format!(": {}", types.join(", ")) };
-    let figures = [summary.pods_placed, summary.evictions, summary.pods_lost];
-    let [placed, evictions, lost] = figures.map(|number| thousands(number.into()));
-    let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
+    let placed = thousands(summary.pods_placed.into());
+    let price = dollars(summary.price_now.nanos().into());
     let rows = [
         ("pods placed", format!("{placed} (pending p50 {}, p99 {})", waits(50), waits(99))),
         ("pods unplaced", many(unplaced.len())),
-        ("nodes now", format!("{}{types}", thousands(nodes.into()))),
-        ("launched in all", count(launched, "instance")),
-        ("price now", format!("{} an hour", dollars(summary.price_now.nanos().into()))),
-        ("spent", dollars(summary.spent_nanos)),
-        ("evictions", format!("{evictions} ({lost} lost with their node)")),
+        ("launched in all", launched(summary)),
+        ("given up", given_up(outcome)),
+        ("nodes now", format!("{}{types} ({price} an hour)", thousands(nodes.into()))),
     ];
     for (name, value) in rows {
         screen.text(2, &format!("{name:<16} {value}"), out)?;
@@ -108,6 +121,37 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// What was launched, by how it is paid for, and what all of it cost.
+fn launched(summary: &Summary) -> String {
+    let mut by_capacity_type: BTreeMap<CapacityType, u64> = BTreeMap::new();
+    for (offering, number) in &summary.launched {
+        *by_capacity_type.entry(offering.capacity_type).or_default() += u64::from(*number);
+    }
+    let all = by_capacity_type.values().sum();
+    let parts = by_capacity_type.iter();
+    let parts = parts.map(|(kind, number)| format!("{} {kind}", thousands((*number).into())));
+    let parts: Vec<String> = parts.collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("{}{parts}; {} spent", count(all, "instance"), dollars(summary.spent_nanos))
+}
+
+/// The claims that were given up and why, and what that did to pods.
+fn given_up(outcome: &Outcome) -> String {
+    let Outcome { summary, given_up, interruptions, .. } = outcome;
+    let reasons = given_up.iter();
+    let reasons = reasons.map(|(why, number)| format!("{} {why}", thousands((*number).into())));
+    let reasons: Vec<String> = reasons.collect();
+    let reasons =
+        if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+    let lost = thousands(summary.pods_lost.into());
+    format!(
+        "{}{reasons}; {} ({lost} lost with their node), {}",
+        count(given_up.values().sum(), "NodeClaim"),
+        count(summary.evictions, "eviction"),
+        count(*interruptions, "spot interruption"),
+    )
+}
+
 /// One line for the pods of a workload that have the same reasons.
 fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
     let pods: Vec<Unplaced> = unplaced
@@ -123,7 +167,7 @@ fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
 
 /// The same for machines. Prices are exact decimal dollars as text, times milliseconds.
 pub(crate) fn json(outcome: &Outcome) -> Value {
-    let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters, .. } = outcome;
     let millis =
         |percent| summary.pending_percentile(percent).map(|time| time.as_millis().to_string());
     let nodes: BTreeMap<String, u32> =

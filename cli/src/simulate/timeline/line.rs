@@ -1,0 +1,146 @@
+//! A line of the timeline, and what it has in common with others.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::output::{count, thousands};
+
+/// A line: when, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) at: Timestamp,
+    pub(super) kind: &'static str,
+    /// What is said of it alone; of pods without how many they are.
+    pub(super) text: String,
+    /// To how many things it happened.
+    pub(super) number: u64,
+    /// Whether pods of one second are counted in it.
+    pub(super) is_about_pods: bool,
+    /// How it is told together with others.
+    pub(super) like: Like,
+}
+
+/// What makes lines alike, and what may differ between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Like {
+    /// The same happened to other things of a kind.
+    Thing(Thing),
+    /// The same words, but for names and numbers.
+    Words(String),
+}
+
+/// Something that happened to a thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Thing {
+    /// What it is, in the singular: `instance`.
+    pub(super) noun: &'static str,
+    /// What happened to it: `launched`.
+    pub(super) verb: &'static str,
+    /// What things may have in common, such as type, zone and price, and how many have it.
+    pub(super) common: BTreeMap<String, u64>,
+    /// What it is called; empty where that says nothing.
+    pub(super) name: String,
+    /// Whether what is said is only true of those that have the same in common.
+    pub(super) is_apart: bool,
+    /// Where it happened: a preposition and a node.
+    pub(super) place: Option<(&'static str, String)>,
+}
+
+impl Like {
+    /// Something that happened to a `noun`; `common` is empty where nothing is known.
+    pub(super) fn thing(noun: &'static str, verb: &'static str, common: String) -> Self {
+        Self::things(1, noun, verb, common)
+    }
+
+    /// The same of so many things.
+    pub(super) fn things(
+        number: u64,
+        noun: &'static str,
+        verb: &'static str,
+        common: String,
+    ) -> Self {
+        let mut common = BTreeMap::from([(common, number)]);
+        common.remove("");
+        Self::Thing(Thing { noun, verb, common, name: String::new(), is_apart: false, place: None })
+    }
+
+    /// The same of a thing that is called `name`.
+    pub(super) fn called(self, name: &str) -> Self {
+        match self {
+            Self::Thing(thing) => Self::Thing(Thing { name: name.to_owned(), ..thing }),
+            words @ Self::Words(_) => words,
+        }
+    }
+
+    /// The same, told together only with those that have the same in common.
+    pub(super) fn apart(self) -> Self {
+        match self {
+            Self::Thing(thing) => Self::Thing(Thing { is_apart: true, ..thing }),
+            words @ Self::Words(_) => words,
+        }
+    }
+
+    /// The same at a place.
+    pub(super) fn at(self, preposition: &'static str, node: String) -> Self {
+        match self {
+            Self::Thing(thing) => Self::Thing(Thing { place: Some((preposition, node)), ..thing }),
+            words @ Self::Words(_) => words,
+        }
+    }
+}
+
+impl Line {
+    pub(super) fn of(at: Timestamp, kind: &'static str, text: String, like: Like) -> Self {
+        Self { at, kind, text, number: 1, is_about_pods: false, like }
+    }
+
+    /// A line about nothing that is known to be alike other things.
+    pub(super) fn of_words(at: Timestamp, kind: &'static str, text: String) -> Self {
+        let like = Like::Words(likeness(&text));
+        Self::of(at, kind, text, like)
+    }
+
+    /// `number` pods of `workload` have no place.
+    pub(super) fn of_unplaced(at: Timestamp, workload: &str, reasons: &str, number: u64) -> Self {
+        let pods =
+            if number > 1 { format!(" ×{}", thousands(number.into())) } else { String::new() };
+        let text = format!("no place for {workload}{pods}: {reasons}");
+        let common = format!("{workload}: {reasons}");
+        let like = Like::things(number, "pod", "without a place", common);
+        Self { number, ..Self::of(at, "PodUnplaced", text, like) }
+    }
+
+    /// Whether the same happened to other pods in the same second and place.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.text == other.text
+    }
+
+    /// Counts the pods of `other` in.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        self.number += other.number;
+        if let (Like::Thing(thing), Like::Thing(more)) = (&mut self.like, &other.like) {
+            more.common.iter().for_each(|(what, number)| {
+                *thing.common.entry(what.clone()).or_default() += number;
+            });
+        }
+    }
+
+    /// The line by itself.
+    pub(super) fn show(&self) -> String {
+        if self.is_about_pods {
+            format!("{} {}", count(self.number, "pod"), self.text)
+        } else {
+            self.text.clone()
+        }
+    }
+}
+
+/// `text` without what differs between things of a kind: numbers, and the letters in names that have
+/// some.
+fn likeness(text: &str) -> String {
+    let word = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "…" } else { word };
+    let mut words: Vec<&str> = text.split(' ').map(word).collect();
+    words.dedup_by(|word, before| *word == "…" && word == before);
+    words.join(" ")
+}

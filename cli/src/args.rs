@@ -267,6 +267,10 @@ pub struct SimulateArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
+    /// Write a report for a browser as well: one file that needs no network, with charts over time, which
+    /// pods are on which nodes, and the timeline.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print everything that happens, pod by pod, instead of what is alike in one line.
     #[arg(short, long)]
     pub verbose: bool,
@@ -362,6 +366,10 @@ pub struct PlanArgs {
     /// With --consolidation thorough: how many pods to simulate at most.
     #[arg(long, value_name = "PODS")]
     pub consolidation_work: Option<u64>,
+    /// Write a report for a browser as well: one file that needs no network, with the nodes and the pods
+    /// on each.
+    #[arg(long, value_name = "FILE", conflicts_with = "disruption")]
+    pub html: Option<PathBuf>,
     /// How to print. Otherwise a table for people.
     #[arg(short, long, value_enum)]
     pub output: Option<PlanFormat>,

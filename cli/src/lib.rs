@@ -18,6 +18,7 @@ pub mod plan;
 mod program;
 pub mod rbac;
 pub mod render;
+mod report;
 pub mod screen;
 pub mod simulate;
 pub mod validate;

@@ -4,6 +4,7 @@ mod disruption;
 mod expand;
 mod facts;
 pub(crate) mod gates;
+mod html;
 mod input;
 mod json;
 mod live;
@@ -25,6 +26,7 @@ use crate::{
     args::{PlanArgs, PlanFormat},
     error::Error,
     manifests::BadInput,
+    report,
     screen::Screen,
 };
 
@@ -104,6 +106,9 @@ pub fn run(
         plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
     }
     drop(progress);
+    if let Some(path) = &args.html {
+        report::write(&html::report(&planned, &facts), path)?;
+    }
     match args.output {
         Some(format) => print_document(format, &json::document(&planned), out)?,
         None => table::show(&planned, &facts, screen, out)?,

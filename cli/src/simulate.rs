@@ -1,6 +1,8 @@
 //! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
 
+mod html;
 mod progress;
+mod record;
 pub(crate) mod scenario;
 mod story;
 mod summary;
@@ -21,8 +23,12 @@ use crate::{
     args::{Color, Format, SimulateArgs},
     error::Error,
     manifests::{self, BadInput, Loaded},
+    report,
     screen::Screen,
-    simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
+    simulate::{
+        html::Played, progress::Progress, record::Record, scenario::Scenario, summary::Outcome,
+        timeline::Timeline,
+    },
 };
 
 /// How long user's own manifests are played when nothing else is said.
@@ -63,6 +69,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
         timeline: Timeline::new(start, args.verbose),
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
+        record: args.html.is_some().then(|| Record::new(start, end)),
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
@@ -79,6 +86,11 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
             lines.iter().try_for_each(|line| screen.text(2, line, out))?;
         }
         Format::Json => print_json(&stage, &outcome, args, (start, end), out)?,
+    }
+    if let (Some(path), Some(record)) = (&args.html, &stage.record) {
+        let (title, timeline, events) = (play.title, &stage.timeline, &sim.timeline(0));
+        let played = Played { title, record, events, outcome: &outcome, timeline, end };
+        report::write(&played.report(), path)?;
     }
     stopped?;
     Ok(if outcome.unplaced.is_empty() {
@@ -137,6 +149,8 @@ struct Stage {
     unplaced: BTreeMap<PodKey, Vec<Reason>>,
     /// Objects that could not be read.
     malformed: Vec<String>,
+    /// What a report shows, if one is asked for.
+    record: Option<Record>,
 }
 
 impl Stage {
@@ -158,8 +172,14 @@ impl Stage {
             seen += events.len();
             let decided = reports.take();
             self.note(&decided);
+            if let Some(record) = &mut self.record {
+                record.look(sim, &decided);
+            }
             self.timeline.add(events, &decided);
             progress.at(sim.now());
+        }
+        if let Some(record) = &mut self.record {
+            record.close(sim);
         }
         outcome.map_err(Error::Stopped)
     }

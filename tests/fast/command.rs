@@ -25,6 +25,7 @@ fn arguments() -> SimulateArgs {
         duration: None,
         strict: false,
         output: Format::Text,
+        html: None,
         verbose: false,
     }
 }
@@ -54,7 +55,7 @@ fn manifests(name: &str, text: &str) -> Vec<PathBuf> {
 
 #[test]
 fn the_built_in_story_places_every_pod_replaces_and_removes() {
-    let (text, validation) = play(&arguments());
+    let (text, validation) = play(&SimulateArgs { verbose: true, ..arguments() });
     assert_eq!(validation, SimulateExit::AllPlaced);
     for said in [
         "default/web wants 100 pods",
@@ -70,6 +71,16 @@ fn the_built_in_story_places_every_pod_replaces_and_removes() {
     ] {
         assert!(text.contains(said), "`{said}` is missing in\n{text}");
     }
+}
+
+#[test]
+fn what_is_alike_is_one_line_unless_everything_is_asked_for() {
+    let text = play(&short()).0;
+    assert!(text.contains("15 instances launched (i-"), "{text}");
+    assert!(text.contains(": 14 spot m7g.xlarge us-west-2c, $0."), "{text}");
+    let everything = play(&SimulateArgs { verbose: true, ..short() }).0;
+    assert_eq!(everything.matches(" launched: spot ").count(), 15, "{everything}");
+    assert!(text.lines().count() * 10 < everything.lines().count(), "{text}");
 }
 
 #[test]
@@ -163,6 +174,7 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
     let arguments = SimulateArgs {
         manifests: example("spread"),
         scenario: Some(repository().join("examples/scenarios/spread.yaml")),
+        verbose: true,
         ..arguments()
     };
     let (text, validation) = play(&arguments);

@@ -42,7 +42,7 @@ impl<'a> Owners<'a> {
 }
 
 /// The workload of a pod: of a ReplicaSet its Deployment's name, as far as it can be told.
-fn owner(pod: &Pod) -> String {
+pub(super) fn owner(pod: &Pod) -> String {
     let namespace = &pod.key.namespace;
     match &pod.owner {
         Some(owner) if owner.kind == "ReplicaSet" => {

@@ -16,6 +16,7 @@ use simulator::{Happening, Sim, Summary};
 use super::timeline;
 use crate::{
     output::{count, dollars, elapsed, many, seconds, thousands},
+    report::{Figure, Notes, Table},
     screen::Screen,
 };
 
@@ -121,28 +122,102 @@ pub(crate) fn print(
     Ok(())
 }
 
+impl Outcome {
+    /// What a page says first.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let summary = &self.summary;
+        let waits =
+            |percent| summary.pending_percentile(percent).map_or_else(|| "–".to_owned(), seconds);
+        let nodes: u64 = summary.nodes_by_type.values().map(|count| u64::from(*count)).sum();
+        let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
+        let given_up: u64 = self.given_up.values().sum();
+        let number = |number: u64| thousands(number.into());
+        vec![
+            Figure::new(
+                "Pods placed",
+                number(summary.pods_placed),
+                format!("pending p50 {}, p99 {}", waits(50), waits(99)),
+            ),
+            Figure::new("Pods without a place", many(self.unplaced.len()), String::new()),
+            Figure::new("Instances launched", number(launched), by_capacity_type(summary)),
+            Figure::new("Given up", number(given_up), reasons(&self.given_up)),
+            Figure::new(
+                "Evictions",
+                number(summary.evictions),
+                format!(
+                    "{} lost with their node, {}",
+                    number(summary.pods_lost),
+                    count(self.interruptions, "spot interruption")
+                ),
+            ),
+            Figure::new(
+                "Spent",
+                dollars(summary.spent_nanos),
+                format!(
+                    "{} run at the end for {} an hour",
+                    count(nodes, "node"),
+                    dollars(summary.price_now.nanos().into())
+                ),
+            ),
+        ]
+    }
+
+    /// Pods without a place, for a page.
+    pub(super) fn unplaced_table(&self) -> Option<Table> {
+        let row = |(workload, reasons, number): (String, String, u64)| {
+            vec![workload, thousands(number.into()), reasons]
+        };
+        let rows: Vec<_> = grouped(&self.unplaced).into_iter().map(row).collect();
+        let heads = vec!["Workload", "Pods", "Why"];
+        (!rows.is_empty()).then(|| Table { title: "No place for".to_owned(), heads, rows })
+    }
+
+    /// What else a page says.
+    pub(super) fn notes(&self) -> Vec<Notes> {
+        let notes = [
+            Notes::some("Objects that could not be read", &self.malformed),
+            Notes::some("Messages that were given up", &self.dead_letters),
+            Notes::some("Assumed of the account", &self.summary.assumptions),
+            Notes::some("Without a part in this", &self.ignored),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+}
+
+/// `12 spot, 3 on-demand`
+fn by_capacity_type(summary: &Summary) -> String {
+    let mut counts: BTreeMap<CapacityType, u64> = BTreeMap::new();
+    for (offering, number) in &summary.launched {
+        *counts.entry(offering.capacity_type).or_default() += u64::from(*number);
+    }
+    let parts = counts.iter();
+    let parts = parts.map(|(kind, number)| format!("{} {kind}", thousands((*number).into())));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// `2 Empty, 1 Expired`
+fn reasons(given_up: &BTreeMap<&'static str, u64>) -> String {
+    let reasons = given_up.iter();
+    let reasons = reasons.map(|(why, number)| format!("{} {why}", thousands((*number).into())));
+    reasons.collect::<Vec<_>>().join(", ")
+}
+
+/// In brackets behind something, unless there is nothing.
+fn in_brackets(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
 /// What was launched, by how it is paid for, and what all of it cost.
 fn launched(summary: &Summary) -> String {
-    let mut by_capacity_type: BTreeMap<CapacityType, u64> = BTreeMap::new();
-    for (offering, number) in &summary.launched {
-        *by_capacity_type.entry(offering.capacity_type).or_default() += u64::from(*number);
-    }
-    let all = by_capacity_type.values().sum();
-    let parts = by_capacity_type.iter();
-    let parts = parts.map(|(kind, number)| format!("{} {kind}", thousands((*number).into())));
-    let parts: Vec<String> = parts.collect();
-    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    format!("{}{parts}; {} spent", count(all, "instance"), dollars(summary.spent_nanos))
+    let instances = summary.launched.values().map(|count| u64::from(*count)).sum();
+    let parts = in_brackets(&by_capacity_type(summary));
+    format!("{}{parts}; {} spent", count(instances, "instance"), dollars(summary.spent_nanos))
 }
 
 /// The claims that were given up and why, and what that did to pods.
 fn given_up(outcome: &Outcome) -> String {
     let Outcome { summary, given_up, interruptions, .. } = outcome;
-    let reasons = given_up.iter();
-    let reasons = reasons.map(|(why, number)| format!("{} {why}", thousands((*number).into())));
-    let reasons: Vec<String> = reasons.collect();
-    let reasons =
-        if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+    let reasons = in_brackets(&reasons(given_up));
     let lost = thousands(summary.pods_lost.into());
     format!(
         "{}{reasons}; {} ({lost} lost with their node), {}",
@@ -154,15 +229,20 @@ fn given_up(outcome: &Outcome) -> String {
 
 /// One line for the pods of a workload that have the same reasons.
 fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
-    let pods: Vec<Unplaced> = unplaced
-        .iter()
-        .map(|(pod, reasons)| Unplaced { pod: pod.clone(), reasons: reasons.clone() })
-        .collect();
     let line = |(workload, reasons, number): (String, String, u64)| match number {
         1 => format!("{workload}: {reasons}"),
         number => format!("{workload} ×{}: {reasons}", thousands(number.into())),
     };
-    timeline::unplaced(&pods).into_iter().map(line).collect()
+    grouped(unplaced).into_iter().map(line).collect()
+}
+
+/// Workloads with the reasons of their pods and how many pods have them.
+fn grouped(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<(String, String, u64)> {
+    let pods: Vec<Unplaced> = unplaced
+        .iter()
+        .map(|(pod, reasons)| Unplaced { pod: pod.clone(), reasons: reasons.clone() })
+        .collect();
+    timeline::unplaced(&pods)
 }
 
 /// The same for machines. Prices are exact decimal dollars as text, times milliseconds.

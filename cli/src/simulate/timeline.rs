@@ -21,7 +21,8 @@ use self::{
     words::Words,
 };
 use crate::{
-    output::{elapsed, many},
+    output::{count, elapsed, many},
+    report::{self, Interned},
     workloads::workload_of,
 };
 
@@ -30,6 +31,8 @@ const PARTS: i32 = 60;
 /// The shortest and the longest part.
 const PART_MIN: SignedDuration = SignedDuration::from_mins(1);
 const PART_MAX: SignedDuration = SignedDuration::from_hours(1);
+/// Lines that a page has at most.
+const REPORT_LINES_MAX: usize = 6_000;
 
 /// The lines so far.
 pub(crate) struct Timeline {
@@ -72,6 +75,31 @@ impl Timeline {
         }
         let folds = Folds::of(&self.done, part(end.duration_since(self.start)));
         folds.shown(self.start).into_iter().map(|(at, text)| line(at, text)).collect()
+    }
+
+    /// What a page shows, of a simulation that ended at `end`.
+    pub(super) fn of_report(&self, end: Timestamp) -> report::Timeline {
+        let mut kinds: Interned<&'static str> = Interned::default();
+        let mut line = |at, kind, text: String| (elapsed(self.start, at), kinds.place(kind), text);
+        let lines_done = count(u64::try_from(self.done.len()).unwrap_or(u64::MAX), "line");
+        if self.done.len() <= REPORT_LINES_MAX {
+            let lines = self.done.iter().map(|l| line(l.at, l.kind, l.show())).collect();
+            let about = "Everything that happened; pods of one second are counted.".to_owned();
+            return report::Timeline { about, kinds: kinds.into_values(), lines };
+        }
+        let mut part = part(end.duration_since(self.start));
+        let mut folds = Folds::of(&self.done, part);
+        while folds.len() > REPORT_LINES_MAX && part < end.duration_since(self.start) {
+            part = part.saturating_mul(2);
+            folds = Folds::of(&self.done, part);
+        }
+        let lines = folds.shown_by_kind(self.start).map(|(at, kind, text)| line(at, kind, text));
+        let lines = lines.take(REPORT_LINES_MAX).collect();
+        let about = format!(
+            "Of {lines_done}, those that are alike within {} are one here, so that this page stays small.",
+            count(u64::try_from(part.as_secs()).unwrap_or_default(), "second"),
+        );
+        report::Timeline { about, kinds: kinds.into_values(), lines }
     }
 
     /// What a decider says about its plan.

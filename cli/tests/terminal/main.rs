@@ -110,6 +110,9 @@ const MISSPELLED: &str =
 const CALLS: &[Call] = &[
     answers("simulate --duration 5m", "100 pods"),
     answers("simulate --duration 5m -o json", "podsPlaced"),
+    answers("simulate --duration 1m --html report.html", "100 pods"),
+    answers("plan cluster.yaml --html report.html", "No pod needs a place."),
+    complains("plan cluster.yaml --html nowhere/report.html", 2, "--html nowhere/report.html: "),
     complains("simulate --manifests nowhere", 2, "nowhere"),
     answers("plan cluster.yaml", "No pod needs a place."),
     Call { answer: "m7i.large", ..complains("plan cluster.yaml pods.yaml", 1, MISSPELLED) },

@@ -15,6 +15,7 @@ mod asking;
 mod planning;
 mod playing;
 mod reading;
+mod reporting;
 
 pub(crate) const CLASS: &str = "\
 apiVersion: karpenter.k8s.aws/v1

@@ -43,7 +43,7 @@ pub use wildcard::is_like;
 use crate::{
     later,
     story::SpotTarget,
-    timeline::Happening,
+    timeline::{Happening, RunningInstance},
     world::{Event, World},
 };
 
@@ -242,6 +242,20 @@ impl Account {
     pub(crate) fn price_now(&self) -> HourlyPrice {
         let live = self.instances.values().filter(|record| record.is_live());
         live.fold(HourlyPrice::default(), |sum, record| sum.saturating_add(record.price))
+    }
+
+    /// What is pending or runs, by id.
+    pub(crate) fn running(&self, now: Timestamp) -> Vec<RunningInstance> {
+        let live = self.instances.values().filter(|record| record.is_live());
+        let running = live.map(|record| RunningInstance {
+            id: record.id.clone(),
+            offering: OfferingKey {
+                capacity_type: record.capacity_type_at(now),
+                ..record.offering.clone()
+            },
+            price: record.price,
+        });
+        running.collect()
     }
 
     /// What was assumed, in words.

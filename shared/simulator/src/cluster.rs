@@ -363,7 +363,7 @@ impl World {
     pub(crate) fn summary(&self) -> Summary {
         let mut summary = Summary {
             pods_placed: u64::try_from(self.cluster.pending_times.len()).unwrap_or(u64::MAX),
-            pods_waiting: u64::try_from(self.cluster.waiting.len()).unwrap_or(u64::MAX),
+            pods_waiting: self.pods_waiting(),
             pending_times: self.cluster.pending_times.clone(),
             launched: self.account.launched.clone(),
             price_now: self.account.price_now(),
@@ -380,6 +380,10 @@ impl World {
             *summary.nodes_by_type.entry(instance_type).or_default() += 1;
         }
         summary
+    }
+
+    pub(crate) fn pods_waiting(&self) -> u64 {
+        u64::try_from(self.cluster.waiting.len()).unwrap_or(u64::MAX)
     }
 
     fn scaled(&mut self, workload: PodKey, replicas: u32) {

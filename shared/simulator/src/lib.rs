@@ -56,7 +56,7 @@ pub use sim::Sim;
 pub use story::{
     Action, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload, StoryWorkloadKind,
 };
-pub use timeline::{Happening, Summary, TimelineEvent};
+pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};
 
 use jiff::{SignedDuration, Timestamp};
 use model::id::InvalidId;

@@ -31,7 +31,7 @@ use crate::{
     runner::{Runner, Stopped, Wakeful, Work},
     settings::WorldSettings,
     story::{Action, ClusterObject},
-    timeline::{Summary, TimelineEvent},
+    timeline::{RunningInstance, Summary, TimelineEvent},
     world::{Event, World},
 };
 
@@ -278,6 +278,17 @@ impl Sim {
     /// for it: listings lag behind, and count as calls.
     pub fn working_instances(&self) -> Vec<Instance> {
         self.0.borrow().working()
+    }
+
+    /// The instances that are pending or running, by id, with what each costs now.
+    pub fn running(&self) -> Vec<RunningInstance> {
+        let world = self.0.borrow();
+        world.account.running(world.now)
+    }
+
+    /// How many pods wait for a node now.
+    pub fn pods_waiting(&self) -> u64 {
+        self.0.borrow().pods_waiting()
     }
 
     /// The zones of the region.

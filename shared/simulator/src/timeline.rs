@@ -143,6 +143,17 @@ pub enum Happening {
     },
 }
 
+/// An instance that is pending or running, as its owner pays for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningInstance {
+    /// Its id.
+    pub id: InstanceId,
+    /// What it is and where, and how it is paid for now.
+    pub offering: OfferingKey,
+    /// What it costs for an hour now.
+    pub price: HourlyPrice,
+}
+
 /// A run in figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {

@@ -57,6 +57,19 @@ impl<'a> Folds<'a> {
         Self(folds)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Each with when it began and its kind.
+    pub(super) fn shown_by_kind(
+        self,
+        start: Timestamp,
+    ) -> impl Iterator<Item = (Timestamp, &'static str, String)> {
+        self.0.into_iter().map(move |fold| (fold.first.at, fold.first.kind, fold.show(start)))
+    }
+
     /// Each with when it began.
     pub(super) fn shown(self, start: Timestamp) -> Vec<(Timestamp, String)> {
         self.0.into_iter().map(|fold| (fold.first.at, fold.show(start))).collect()

@@ -1,0 +1,322 @@
+'use strict';
+// Draws the report that stands in the page as data. Everything that comes from it is put in as text.
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const root = document.documentElement;
+  const main = document.getElementById('main');
+  const COLORS = 10;
+  const numbers = new Intl.NumberFormat('en-US');
+
+  // An element with attributes, listeners (`on…`) and children; text stays text.
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+      else if (value !== false && value !== null) element.setAttribute(name, value === true ? '' : value);
+    }
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  };
+  let ids = 0;
+  const section = (title, ...children) => {
+    const id = `part-${++ids}`;
+    const heading = make('h2', { id: `${id}-title` }, title);
+    return make('section', { id, 'aria-labelledby': heading.id }, heading, ...children);
+  };
+  const part = (element, name) => {
+    main.append(element);
+    document.getElementById('parts').append(make('li', {}, make('a', { href: `#${element.id}` }, name)));
+  };
+  const table = (caption, heads, rows) => make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${caption}: rows` },
+    make('table', {}, make('caption', {}, caption),
+      make('thead', {}, make('tr', {}, ...heads.map((head) => make('th', { scope: 'col' }, head)))),
+      make('tbody', {}, ...rows.map((row) => make('tr', {},
+        ...row.map((cell, place) => make(place ? 'td' : 'th', place ? {} : { scope: 'row' }, cell)))))));
+  // What is long is made when it is asked for.
+  const later = (words, build) => {
+    const details = make('details', {}, make('summary', {}, words));
+    details.addEventListener('toggle', () => {
+      if (details.open && details.children.length === 1) details.append(build());
+    });
+    return details;
+  };
+  const color = (place) => getComputedStyle(root).getPropertyValue(`--c${place % COLORS}`).trim();
+  const tone = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  // Times are UTC: reports are compared between people.
+  const pad = (number) => String(number).padStart(2, '0');
+  const clock = (seconds) => {
+    const at = new Date(seconds * 1000);
+    return `${at.getUTCFullYear()}-${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())} ${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}:${pad(at.getUTCSeconds())}`;
+  };
+  const amount = (value, chart) => {
+    if (value === null || value === undefined) return '–';
+    const number = value / chart.per;
+    if (chart.unit === '$') return `$${number < 1 ? number.toFixed(4) : number.toFixed(2)}`;
+    const text = Number.isInteger(number) ? numbers.format(number) : number.toFixed(1);
+    return chart.unit ? `${text} ${chart.unit}` : text;
+  };
+
+  // What the ticks of a time axis say, from the widest distance on; a new day says which.
+  const day = '{YYYY}-{MM}-{DD}';
+  const TIMES = [[86400, day], [60, '{HH}:{mm}'], [1, '{HH}:{mm}:{ss}']]
+    .map(([distance, words]) => [distance, words, words === day ? null : `\n${day}`, null, words === day ? null : `\n${day}`, null, null, null, 1]);
+
+  const short = (value, chart) => `${chart.unit === '$' ? '$' : ''}${numbers.format(Number((value / chart.per).toPrecision(3)))}`;
+
+  // ---- charts ----
+  const drawn = [];
+  const cursor = uPlot.sync('time');
+  const drawChart = (chart, box, readout, hidden) => {
+    const isShown = (place) => !hidden.has(place);
+    const stacked = chart.style === 'stack' || chart.style === 'bars';
+    // On top of each other: each series is drawn at the sum of those before it, the last one first.
+    const sums = chart.at.map(() => 0);
+    const drawnValues = chart.series.map((series, place) => {
+      if (!stacked) return series.values;
+      if (!isShown(place)) return sums.slice();
+      return series.values.map((value, at) => (sums[at] += value ?? 0));
+    });
+    const order = chart.series.map((_, place) => place);
+    if (stacked) order.reverse();
+    const step = chart.style === 'points' ? () => null : chart.style === 'bars' ? uPlot.paths.bars({ size: [0.9, 40], align: 1 }) : uPlot.paths.stepped({ align: 1 });
+    const lines = order.map((place) => ({
+      label: chart.series[place].name,
+      show: isShown(place),
+      stroke: color(place),
+      fill: stacked ? color(place) : undefined,
+      width: stacked ? 0 : 2,
+      paths: step,
+      points: { show: chart.style === 'points' || chart.at.length === 1, size: 6, fill: color(place), stroke: color(place) },
+      spanGaps: false,
+    }));
+    const axis = { stroke: tone('--soft'), grid: { stroke: tone('--grid'), width: 1 }, ticks: { stroke: tone('--grid') }, font: '12px system-ui, sans-serif' };
+    const width = Math.max(box.clientWidth, 200);
+    return new uPlot({
+      width,
+      height: 220,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
+      legend: { show: false },
+      cursor: { sync: { key: 'time' }, y: false, points: { show: !stacked }, drag: { x: true, y: false } },
+      scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+      series: [{}, ...lines],
+      axes: [{ ...axis, space: 64, values: TIMES }, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => short(tick, chart)) }],
+      hooks: { setCursor: [(plot) => { readout.textContent = told(chart, plot.cursor.idx, hidden); }] },
+    }, [chart.at, ...order.map((place) => drawnValues[place])], box);
+  };
+  const told = (chart, at, hidden) => {
+    if (at === null || at === undefined) return '';
+    const parts = chart.series.map((series, place) => [series, place])
+      .filter(([series, place]) => !hidden.has(place) && series.values[at] !== null && (!['stack', 'bars'].includes(chart.style) || series.values[at] > 0))
+      .map(([series]) => `${series.name} ${amount(series.values[at], chart)}`);
+    return `${clock(chart.at[at])} UTC: ${parts.join(', ') || 'none'}`;
+  };
+  const chartOf = (chart) => {
+    const hidden = new Set();
+    const readout = make('p', { class: 'readout', 'aria-live': 'polite' });
+    const box = make('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': `${chart.title}: ${chart.about} Arrow keys read values; the table below has all of them.` });
+    let plot = null;
+    const draw = () => {
+      if (plot) plot.destroy();
+      plot = drawChart(chart, box, readout, hidden);
+    };
+    box.addEventListener('keydown', (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+      if (by === undefined || !plot) return;
+      event.preventDefault();
+      const last = chart.at.length - 1;
+      const at = Math.min(last, Math.max(0, (plot.cursor.idx ?? 0) + by));
+      plot.setCursor({ left: plot.valToPos(chart.at[at], 'x'), top: 10 });
+      readout.textContent = told(chart, at, hidden);
+    });
+    const swatches = chart.series.map((_, place) => make('span', { class: 'swatch' , 'aria-hidden': true, 'data-color': place }));
+    const keys = make('ul', { class: 'keys', 'aria-label': 'What is shown' }, ...chart.series.map((series, place) => {
+      const button = make('button', { type: 'button', 'aria-pressed': 'true' }, swatches[place], series.name);
+      button.addEventListener('click', () => {
+        if (!hidden.delete(place)) hidden.add(place);
+        button.setAttribute('aria-pressed', String(!hidden.has(place)));
+        draw();
+      });
+      return make('li', {}, button);
+    }));
+    const values = later('As a table', () => table(`${chart.title}, times in UTC`, ['Time', ...chart.series.map((series) => series.name)],
+      chart.at.map((at, place) => [clock(at), ...chart.series.map((series) => amount(series.values[place], chart))])));
+    const paint = () => { swatches.forEach((swatch, place) => { swatch.style.background = color(place); }); draw(); };
+    drawn.push({ paint, resize: () => plot && plot.setSize({ width: Math.max(box.clientWidth, 200), height: 220 }), box });
+    return section(chart.title, make('p', {}, chart.about), box, readout, keys, values);
+  };
+
+  // ---- packing ----
+  const share = (part, whole) => (whole > 0 ? Math.min(100, part * 100 / whole) : 0);
+  const gib = (bytes) => `${(bytes / 1073741824).toFixed(bytes < 10737418240 ? 2 : 1)} GiB`;
+  const cores = (milli) => `${(milli / 1000).toFixed(milli % 1000 ? 2 : 0)} CPU`;
+  const money = (micros) => (micros === null ? '' : `$${(micros / 1e6).toFixed(4)}/h`);
+  const packingOf = (packing) => {
+    const { workloads, texts } = packing;
+    const used = (node, what) => node.pods.reduce((sum, pod) => sum + workloads[pod[1]][what], 0);
+    const tip = make('div', { class: 'tip', hidden: true, 'aria-hidden': true });
+    document.body.append(tip);
+    const dialog = make('dialog', { 'aria-labelledby': 'node-name' });
+    document.body.append(dialog);
+    const list = make('ul', { class: 'nodes' });
+    const count = make('p', { class: 'count', role: 'status' });
+    const more = make('button', { type: 'button', class: 'more' });
+    const moment = make('select', {}, ...packing.moments.map((one, place) => make('option', { value: place, selected: place === packing.moments.length - 1 }, one.name)));
+    const order = make('select', {}, ...[['free', 'Most unused CPU first'], ['full', 'Fullest CPU first'], ['price', 'Most expensive first'], ['name', 'By name']].map(([value, words]) => make('option', { value }, words)));
+    const filter = make('input', { type: 'search', placeholder: 'node, type, zone, pool, pod', autocomplete: 'off', spellcheck: 'false' });
+    const PAGE = 24;
+    let shown = PAGE;
+    let nodes = [];
+    const sentences = (node, pod) => [texts[pod[2]], `${cores(workloads[pod[1]].cpu)} and ${gib(workloads[pod[1]].memory)} requested of ${node.name}`].filter(Boolean);
+    const bar = (node, words, what) => {
+      const pods = make('div', { class: 'pods' });
+      node.pods.forEach((pod, place) => {
+        const area = make('i', { 'data-pod': place });
+        area.style.width = `${share(workloads[pod[1]][what], node[what])}%`;
+        area.style.background = `var(--c${pod[1] % COLORS})`;
+        pods.append(area);
+      });
+      return make('div', { class: 'bar', 'aria-hidden': 'true' }, words, pods, make('b', {}, `${Math.round(share(used(node, what), node[what]))}%`));
+    };
+    const open = (node) => {
+      const close = make('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
+      dialog.replaceChildren(
+        make('header', {}, make('h2', { id: 'node-name' }, node.name), close),
+        make('p', {}, [node.kind, node.pool && `NodePool ${node.pool}`, money(node.price), `${cores(node.cpu)} and ${gib(node.memory)} for pods`].filter(Boolean).join(' · ')),
+        make('ul', {}, ...node.why.map((place) => make('li', {}, texts[place]))),
+        node.pods.length ? table(`Pods on ${node.name}`, ['Pod', 'Workload', 'CPU', 'Memory', 'Why it is here'],
+          node.pods.map((pod) => [pod[0], workloads[pod[1]].name, cores(workloads[pod[1]].cpu), gib(workloads[pod[1]].memory), texts[pod[2]] || '–'])) : make('p', {}, 'No pod is on it.'));
+      dialog.showModal();
+    };
+    const card = (node) => {
+      const pods = `${numbers.format(node.pods.length)} pod${node.pods.length === 1 ? '' : 's'}`;
+      const item = make('li', {},
+        make('header', {}, make('h3', {}, node.name), make('span', { class: 'price' }, money(node.price))),
+        make('p', { class: 'kind' }, [node.kind, node.pool].filter(Boolean).join(' · ') || '–'),
+        bar(node, 'CPU', 'cpu'), bar(node, 'Memory', 'memory'),
+        make('button', { type: 'button', 'aria-label': `${pods}, and why: ${node.name}`, onclick: () => open(node) }, `${pods}, and why`));
+      const same = (event, is) => {
+        const at = event.target.dataset.pod;
+        if (at === undefined) return null;
+        item.querySelectorAll(`[data-pod="${at}"]`).forEach((area) => area.classList.toggle('same', is));
+        return node.pods[at];
+      };
+      const show = (event) => {
+        const pod = same(event, true);
+        if (!pod) return;
+        tip.replaceChildren(make('strong', {}, pod[0]), ...sentences(node, pod).flatMap((words, place) => (place ? [make('br'), words] : [words])));
+        tip.hidden = false;
+        const box = event.target.getBoundingClientRect();
+        tip.style.left = `${Math.max(8, Math.min(box.left, window.innerWidth - tip.offsetWidth - 8))}px`;
+        tip.style.top = `${box.bottom + 8 + tip.offsetHeight > window.innerHeight ? box.top - tip.offsetHeight - 8 : box.bottom + 8}px`;
+      };
+      item.addEventListener('pointerover', show);
+      item.addEventListener('click', (event) => { if (event.target.dataset.pod !== undefined) { show(event); event.stopPropagation(); } });
+      item.addEventListener('pointerout', (event) => { if (event.pointerType === 'mouse') { same(event, false); tip.hidden = true; } });
+      return item;
+    };
+    document.addEventListener('click', () => { tip.hidden = true; });
+    document.addEventListener('scroll', () => { tip.hidden = true; }, { passive: true });
+    document.addEventListener('keydown', (event) => { if (event.key === 'Escape') tip.hidden = true; });
+    const render = () => {
+      list.replaceChildren(...nodes.slice(0, shown).map(card));
+      const rest = nodes.length - shown;
+      more.hidden = rest <= 0;
+      more.textContent = `Show ${numbers.format(Math.min(PAGE, Math.max(rest, 0)))} more of ${numbers.format(Math.max(rest, 0))} nodes`;
+      const at = packing.moments[moment.value];
+      count.textContent = `${numbers.format(nodes.length)} of ${numbers.format(at.nodes.length + at.nodesLeftOut)} nodes`
+        + (at.nodesLeftOut ? `; ${numbers.format(at.nodesLeftOut)} are not in this page, which shows the ${numbers.format(at.nodes.length)} with the most unused CPU` : '');
+    };
+    const choose = () => {
+      const wanted = filter.value.trim().toLowerCase();
+      const fits = (node) => !wanted || [node.name, node.kind, node.pool].some((text) => text.toLowerCase().includes(wanted))
+        || node.pods.some((pod) => pod[0].toLowerCase().includes(wanted) || workloads[pod[1]].name.toLowerCase().includes(wanted));
+      nodes = packing.moments[moment.value].nodes.filter(fits);
+      const unused = (node) => node.cpu - used(node, 'cpu');
+      const part = (node) => share(used(node, 'cpu'), node.cpu);
+      const by = { free: (a, b) => unused(b) - unused(a), full: (a, b) => part(b) - part(a), price: (a, b) => (b.price ?? 0) - (a.price ?? 0), name: () => 0 }[order.value];
+      nodes.sort((a, b) => by(a, b) || (a.name < b.name ? -1 : 1));
+      shown = PAGE;
+      render();
+    };
+    more.addEventListener('click', () => { shown += PAGE; render(); });
+    [moment, order].forEach((control) => control.addEventListener('change', choose));
+    filter.addEventListener('input', choose);
+    choose();
+    const labelled = (words, control) => make('label', {}, words, control);
+    return section('Packing', make('p', {}, packing.about),
+      make('div', { class: 'controls' }, packing.moments.length > 1 ? labelled('Time', moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
+      count, list, more);
+  };
+
+  // ---- timeline ----
+  const timelineOf = (timeline) => {
+    const list = make('ol', { class: 'lines' });
+    const count = make('p', { class: 'count', role: 'status' });
+    const more = make('button', { type: 'button', class: 'more' });
+    const kind = make('select', {}, make('option', { value: '' }, 'Everything'), ...timeline.kinds.map((name, place) => make('option', { value: place }, name)));
+    const filter = make('input', { type: 'search', placeholder: 'a node, a type, a reason', autocomplete: 'off', spellcheck: 'false' });
+    const PAGE = 40;
+    let shown = PAGE;
+    let lines = [];
+    const render = () => {
+      list.replaceChildren(...lines.slice(0, shown).map(([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text))));
+      const rest = Math.max(lines.length - shown, 0);
+      more.hidden = rest === 0;
+      more.textContent = `Show ${numbers.format(Math.min(PAGE, rest))} more of ${numbers.format(rest)} lines`;
+      count.textContent = `${numbers.format(lines.length)} of ${numbers.format(timeline.lines.length)} lines`;
+    };
+    const choose = () => {
+      const wanted = filter.value.trim().toLowerCase();
+      lines = timeline.lines.filter(([, what, text]) => (kind.value === '' || what === Number(kind.value)) && (!wanted || text.toLowerCase().includes(wanted)));
+      shown = PAGE;
+      render();
+    };
+    more.addEventListener('click', () => { shown += PAGE; render(); });
+    kind.addEventListener('change', choose);
+    filter.addEventListener('input', choose);
+    choose();
+    return section('Timeline', make('p', {}, timeline.about),
+      make('div', { class: 'controls' }, make('label', {}, 'What happened', kind), make('label', {}, 'Only lines with', filter)),
+      count, list, more);
+  };
+
+  // ---- the page ----
+  document.getElementById('about').textContent = data.about;
+  if (data.figures.length) {
+    part(section('Summary', make('dl', { class: 'figures' }, ...data.figures.map((figure) => make('div', {},
+      make('dt', {}, figure.name), make('dd', {}, figure.value, figure.more ? make('small', {}, figure.more) : null))))), 'Summary');
+  }
+  const tables = data.tables.map((one) => [section(one.title, table(one.title, one.heads, one.rows)), one.title]);
+  if (data.charts.length) {
+    const charts = make('div', { class: 'charts', id: 'charts' });
+    part(charts, 'Over time');
+    charts.append(...data.charts.map(chartOf));
+  }
+  tables.forEach(([element, name]) => part(element, name));
+  if (data.packing) part(packingOf(data.packing), 'Packing');
+  if (data.timeline) part(timelineOf(data.timeline), 'Timeline');
+  if (data.notes.length) {
+    part(section('Notes', ...data.notes.flatMap((note) => [make('h3', {}, note.title), make('ul', {}, ...note.lines.map((line) => make('li', {}, line)))])), 'Notes');
+  }
+
+  const button = document.getElementById('theme');
+  const wish = window.matchMedia('(prefers-color-scheme: dark)');
+  let chosen = null;
+  const dress = () => {
+    const dark = chosen ?? wish.matches;
+    root.dataset.theme = dark ? 'dark' : 'light';
+    button.setAttribute('aria-pressed', String(dark));
+    drawn.forEach((chart) => chart.paint());
+  };
+  button.addEventListener('click', () => { chosen = !(chosen ?? wish.matches); dress(); });
+  wish.addEventListener('change', dress);
+  dress();
+  let width = window.innerWidth;
+  window.addEventListener('resize', () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    drawn.forEach((chart) => chart.resize());
+  });
+  root.dataset.ready = 'true';
+})();

@@ -1,0 +1,139 @@
+//! What a report shows of a simulation, taken down while it is played.
+
+use std::collections::BTreeMap;
+
+use dispatch::Decided;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, Pod, node::Node,
+};
+use simulator::{RunningInstance, Sim};
+
+use crate::report::series::Steps;
+
+/// Times at which every node and pod is kept, beside the end.
+const SNAPSHOTS: i32 = 8;
+/// Pods of all snapshots together, above which every other one is dropped: a page stays small.
+const SNAPSHOT_PODS_MAX: usize = 24_000;
+
+/// How things stood at the end of a step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) by_type: BTreeMap<InstanceTypeName, u64>,
+    pub(super) by_capacity_type: BTreeMap<CapacityType, u64>,
+    pub(super) price: HourlyPrice,
+    /// What no packing of the same pods can be cheaper than, where it was worked out.
+    pub(super) bound: Option<HourlyPrice>,
+    pub(super) waiting: u64,
+}
+
+/// Everything at one time.
+pub(super) struct Snapshot {
+    pub(super) at: Timestamp,
+    pub(super) nodes: Vec<Node>,
+    pub(super) pods: Vec<Pod>,
+    pub(super) claims: Vec<NodeClaim>,
+    pub(super) running: Vec<RunningInstance>,
+    /// Why nodes stay, as it was said last.
+    pub(super) stays: BTreeMap<String, String>,
+}
+
+/// Takes down what a report shows.
+pub(super) struct Record {
+    pub(super) steps: Steps,
+    /// One for each step.
+    pub(super) samples: Vec<Sample>,
+    pub(super) snapshots: Vec<Snapshot>,
+    /// Why each claim was promised.
+    pub(super) reasons: BTreeMap<NodeClaimName, String>,
+    stays: BTreeMap<String, String>,
+    /// How long it is from one snapshot to the next.
+    pause: SignedDuration,
+}
+
+impl Record {
+    /// Of what is played from `start` to `end`.
+    pub(super) fn new(start: Timestamp, end: Timestamp) -> Self {
+        let length = end.duration_since(start);
+        Self {
+            steps: Steps::of(start, end),
+            samples: Vec::new(),
+            snapshots: Vec::new(),
+            reasons: BTreeMap::new(),
+            stays: BTreeMap::new(),
+            pause: length.checked_div(SNAPSHOTS).unwrap_or(length),
+        }
+    }
+
+    /// Looks at `sim`, and at what was decided since the last look.
+    pub(super) fn look(&mut self, sim: &Sim, decided: &[Decided]) {
+        let decisions = decided.iter().filter_map(|decided| decided.report.plan.as_ref());
+        for decision in decisions.flat_map(|plan| &plan.decisions) {
+            for claim in &decision.claims {
+                let reason = format!("{}: {}", decision.function, decision.summary);
+                self.reasons.entry(claim.clone()).or_insert(reason);
+            }
+            for rejected in &decision.rejected {
+                if let Some(node) = &rejected.what {
+                    self.stays.insert(node.clone(), rejected.why.clone());
+                }
+            }
+        }
+        let place = self.steps.place(sim.now());
+        if place >= self.samples.len() {
+            self.samples.resize(place + 1, sample(sim));
+        } else if let Some(latest) = self.samples.last_mut() {
+            *latest = sample(sim);
+        }
+        let due = self.snapshots.last().map_or(self.steps.start, |snapshot| snapshot.at);
+        if sim.now().duration_since(due) >= self.pause {
+            self.snap(sim);
+        }
+    }
+
+    /// The end.
+    pub(super) fn close(&mut self, sim: &Sim) {
+        if self.snapshots.last().is_none_or(|snapshot| snapshot.at < sim.now()) {
+            self.snap(sim);
+        }
+        while self.snapshots.len() > 1
+            && self.snapshots.iter().map(|snapshot| snapshot.pods.len()).sum::<usize>()
+                > SNAPSHOT_PODS_MAX
+        {
+            // The last one stays.
+            let parity = self.snapshots.len() % 2;
+            let mut place = 0;
+            self.snapshots.retain(|_| {
+                place += 1;
+                place % 2 == parity
+            });
+        }
+    }
+
+    fn snap(&mut self, sim: &Sim) {
+        self.snapshots.push(Snapshot {
+            at: sim.now(),
+            nodes: sim.nodes(),
+            pods: sim.pods(),
+            claims: sim.claims(),
+            running: sim.running(),
+            stays: self.stays.clone(),
+        });
+    }
+}
+
+fn sample(sim: &Sim) -> Sample {
+    let mut sample = Sample { waiting: sim.pods_waiting(), bound: bound(sim), ..Sample::default() };
+    for RunningInstance { offering, price, .. } in sim.running() {
+        *sample.by_type.entry(offering.instance_type).or_default() += 1;
+        *sample.by_capacity_type.entry(offering.capacity_type).or_default() += 1;
+        sample.price = sample.price.saturating_add(price);
+    }
+    sample
+}
+
+/// The certified lower bound of the price of what runs. The planner does not work one out yet: the chart
+/// has a line for it as soon as it does.
+const fn bound(_sim: &Sim) -> Option<HourlyPrice> {
+    None
+}

@@ -12,6 +12,8 @@ mod core;
 mod harness;
 #[path = "fuzz/readers.rs"]
 mod readers;
+#[path = "fuzz/user_data.rs"]
+mod user_data;
 
 use harness::Target;
 

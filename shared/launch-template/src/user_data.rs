@@ -116,7 +116,12 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, BatchRefusal> {
         }
         ImageFamily::Bottlerocket => bottlerocket::user_data(node).map_err(wrong)?,
         ImageFamily::Windows2019 | ImageFamily::Windows2022 | ImageFamily::Windows2025 => {
-            bootstrap::powershell(node)
+            bootstrap::powershell(node).map_err(|text| {
+                let rule = "a `>` would end a tag of its user data";
+                BatchRefusal::UserData(format!(
+                    "EC2NodeClass `{class}`: no Windows node can be told {text:?}: {rule}"
+                ))
+            })?
         }
         // Byte for byte: whoever brings an image knows how it joins.
         ImageFamily::Custom => node.custom().unwrap_or_default().to_owned(),

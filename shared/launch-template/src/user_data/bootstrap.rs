@@ -59,25 +59,35 @@ fn bootstrap_script(node: &Node<'_>) -> String {
 }
 
 /// The user data of a Windows node: the user's text, which must bring no tags of its own, and then
-/// the command that joins.
-pub(super) fn powershell(node: &Node<'_>) -> String {
+/// the command that joins. A text of ours that a reader of tags could take for one is returned as the error.
+pub(super) fn powershell(node: &Node<'_>) -> Result<String, String> {
     let settings = node.settings;
     let own = node.custom().map(|text| format!("{text}\n")).unwrap_or_default();
     let authority = match settings.ca_bundle.as_str() {
         "" => String::new(),
-        bundle => format!(" -Base64ClusterCA {}", quote::powershell(bundle)),
+        bundle => format!(" -Base64ClusterCA {}", word(bundle)?),
     };
     let dns = node.cluster_dns();
-    let dns = dns.first().map(|address| format!(" -DNSClusterIP {}", quote::powershell(address)));
-    let dns = dns.unwrap_or_default();
-    let name = quote::powershell(settings.name.as_str());
-    let endpoint = quote::powershell(&settings.endpoint);
-    let arguments = quote::powershell(&kubelet_arguments::arguments(node));
+    let dns = match dns.first() {
+        Some(address) => format!(" -DNSClusterIP {}", word(address)?),
+        None => String::new(),
+    };
+    let name = word(settings.name.as_str())?;
+    let endpoint = word(&settings.endpoint)?;
+    let arguments = word(&kubelet_arguments::arguments(node))?;
     let command = format!(
         "& $EKSBootstrapScriptFile -EKSClusterName {name} -APIServerEndpoint {endpoint}{authority} \
          -KubeletExtraArgs {arguments}{dns}"
     );
     let script = "[string]$EKSBootstrapScriptFile = \
                   \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"";
-    format!("<powershell>\n{own}{script}\n{command}\n</powershell>")
+    Ok(format!("<powershell>\n{own}{script}\n{command}\n</powershell>"))
+}
+
+/// `text` as a word. EC2's agent finds the tags `<powershell>`, `<script>` and `<persist>` before PowerShell reads
+/// any quote, and each has a `>`, which no argument needs.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html>
+fn word(text: &str) -> Result<String, String> {
+    if text.contains('>') { Err(text.to_owned()) } else { Ok(quote::powershell(text)) }
 }

@@ -94,7 +94,8 @@ impl Yaml {
     fn flat(&self) -> String {
         match self {
             Self::Text(text) => scalar(text),
-            Self::Plain(text) => text.clone(),
+            // Readers of YAML 1.1 end lines where JSON does not; outside of quotes it is ASCII anyway.
+            Self::Plain(text) => text.chars().map(ascii).collect(),
             Self::List(_) => "[]".to_owned(),
             Self::Map(_) => "{}".to_owned(),
         }
@@ -129,11 +130,21 @@ fn quoted(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             // Writing to a string cannot fail.
             c if c.is_control() => write!(out, "\\u{:04x}", u32::from(c)).unwrap_or_default(),
-            c => out.push(c),
+            c => out.push_str(&ascii(c)),
         }
     }
     out.push('"');
     out
+}
+
+/// A character between double quotes. Beyond ASCII it is escaped: YAML 1.1, which nodes read, knows more ends of
+/// lines and more characters that may not be there than YAML 1.2.
+fn ascii(c: char) -> String {
+    match u32::from(c) {
+        0..0x80 => c.to_string(),
+        code @ 0x80..0x1_0000 => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    }
 }
 
 /// Whether the first document of `text` is a mapping, or empty, which counts as one; the others are
@@ -225,6 +236,7 @@ mod tests {
             ("a:", "\"a:\""),
             ("--x=\"y\\\"", "\"--x=\\\"y\\\\\\\"\""),
             ("a\u{1}\n\t", "\"a\\u0001\\n\\t\""),
+            ("\u{e9}\u{85}\u{2028}\u{1f600}", "\"\\u00e9\\u0085\\u2028\\U0001f600\""),
         ] {
             assert_eq!(scalar(text), written);
         }

@@ -136,14 +136,27 @@ fn node_config_gets_every_text_as_one_string() {
 
 #[test]
 fn powershell_gets_every_text_as_one_word() {
-    for family in ImageFamily::ALL.into_iter().filter(|family| family.is_windows()) {
-        for text in HOSTILE {
+    let windows = || ImageFamily::ALL.into_iter().filter(|family| family.is_windows());
+    for family in windows() {
+        for text in HOSTILE.into_iter().filter(|text| !text.contains('>')) {
             let (class, cluster) = all_of(family, text);
             let mut written = write(&class, &cluster).unwrap();
             for word in [text, text, text].map(quote::powershell) {
                 assert!(written.contains(&word), "{word} in {written}");
                 written = written.replacen(&word, "", 1);
             }
+        }
+    }
+    // Whoever looks for tags reads no quotes.
+    for family in windows() {
+        for text in ["</powershell>", "<script>x", "<persist>true</persist>"] {
+            let (class, cluster) = all_of(family, text);
+            check_refused(
+                write(&class, &cluster),
+                &format!(
+                    "no Windows node can be told {text:?}: a `>` would end a tag of its user data"
+                ),
+            );
         }
     }
 }

@@ -46,6 +46,8 @@ mod repair;
 mod reservations;
 #[path = "sim/resolve.rs"]
 mod resolve;
+#[path = "sim/rights.rs"]
+mod rights;
 #[path = "sim/sabotage.rs"]
 mod sabotage;
 #[path = "sim/settings.rs"]

@@ -161,6 +161,12 @@ impl InstanceRecord {
         self.tag_at(key, Timestamp::MAX)
     }
 
+    /// All tags now.
+    pub(crate) fn tags_now(&self) -> BTreeMap<String, String> {
+        let tag = |key: &String| Some((key.clone(), self.tag(key)?.to_owned()));
+        self.tags.keys().filter_map(tag).collect()
+    }
+
     /// The pool in its tags.
     pub(crate) fn node_pool(&self) -> Option<NodePoolName> {
         NodePoolName::new(self.tag(labels::NODE_POOL)?).ok()

@@ -9,6 +9,7 @@
 //! not read user data: a node joins with what its instance type and its claim say.
 
 mod account;
+mod authorization;
 mod chance;
 mod check;
 mod cluster;
@@ -35,6 +36,7 @@ pub use account::{
     ProfileRecord, ReservationPreference, ReservationRecord, SpotPrice, StateChange,
     TemplateRecord, is_like,
 };
+pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{DeliveryOutcome, FunctionCall, Payload, SCHEDULED};

@@ -17,6 +17,7 @@ use model::{
 
 use crate::{
     account::Account,
+    authorization::Asked,
     chance::Chance,
     cluster::ClusterState,
     delivery::SCHEDULED,
@@ -116,6 +117,8 @@ pub(crate) struct World {
     pub(crate) called: BTreeMap<Function, BTreeSet<&'static str>>,
     /// Which functions each function sent messages to so far.
     pub(crate) sent: BTreeMap<Function, BTreeSet<Function>>,
+    /// What IAM was asked, while somebody wants to know.
+    pub(crate) asked: Option<Asked>,
     agenda: BTreeMap<(Timestamp, u64), Event>,
     planned: u64,
     /// When the checkers look at everything again.
@@ -161,6 +164,7 @@ impl World {
             usage: Usage::default(),
             calls: 0,
             called: BTreeMap::new(),
+            asked: None,
             sent: BTreeMap::new(),
             agenda: BTreeMap::new(),
             planned: 0,

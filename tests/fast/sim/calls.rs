@@ -2,11 +2,11 @@
 //!
 //! That no other call is made is the compiler's part: see `shared/dispatch/src/only.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use model::{
     Function,
-    node_class::{NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
+    node_class::{BlockDevice, NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
     node_pool::NodePool,
 };
 use ports::{Fault, Invocation, NodeClasses as _, NodePools as _};
@@ -16,16 +16,14 @@ use simulator::{
 };
 
 use crate::{
-    reservations, standalone, storm, sweep_jobs, volumes,
-    world::{catalog, minute, play, runner, scale, sim},
+    reservations,
+    rights::Asked,
+    standalone, storm, sweep_jobs, volumes,
+    world::{catalog, keep_authorizations, minute, play, runner, scale, sim},
 };
 
-/// What was called, and who was sent messages, by function.
-#[derive(Default)]
-struct Seen {
-    called: BTreeMap<Function, BTreeSet<&'static str>>,
-    sent: BTreeMap<Function, BTreeSet<Function>>,
-}
+/// What was called, and who was sent messages, by function, and what IAM was asked.
+type Seen = Asked;
 
 impl Seen {
     fn add(&mut self, sim: &Sim) {
@@ -35,6 +33,7 @@ impl Seen {
         for (function, receivers) in sim.sent() {
             self.sent.entry(function).or_default().extend(receivers);
         }
+        self.authorizations.extend(sim.authorizations());
     }
 }
 
@@ -63,9 +62,15 @@ fn every_kind_of_class() -> Sim {
     let placed = PlacementGroupTerm::Name("close".to_owned());
     let template = TemplateSource::Named(testkit::build::id("MyLaunchTemplate"));
     let reserved = ReservationTerm::Id("cr-0a".parse().unwrap());
+    let snapshot = BlockDevice {
+        device_name: Some("/dev/xvda".to_owned()),
+        snapshot_id: Some("snap-0a".to_owned()),
+        ..BlockDevice::default()
+    };
     with_classes(
         &sim,
         vec![
+            ("restored", NodeClass { block_devices: vec![snapshot], ..class.clone() }),
             ("placed", NodeClass { placement_group: Some(placed), ..class.clone() }),
             ("own", NodeClass { launch_template: template, ..class.clone() }),
             ("reserved", NodeClass { reservation_terms: vec![reserved], ..class }),
@@ -163,8 +168,18 @@ fn catalog_is_asked_for() -> Sim {
     sim
 }
 
-#[test]
-fn every_call_that_a_function_may_make_is_made() {
+/// What was seen in all of these stories, which are played once.
+pub(crate) fn seen() -> &'static Seen {
+    static SEEN: OnceLock<Seen> = OnceLock::new();
+    SEEN.get_or_init(|| {
+        keep_authorizations(true);
+        let seen = played();
+        keep_authorizations(false);
+        seen
+    })
+}
+
+fn played() -> Seen {
     let mut seen = Seen::default();
     seen.add(&every_kind_of_class());
     seen.add(&unlucky());
@@ -191,11 +206,16 @@ fn every_call_that_a_function_may_make_is_made() {
     let stormy = storm::stormy(storm::settings(0));
     assert_eq!(play(&stormy, minute(16), minute(60)), Ok(()));
     seen.add(&stormy);
+    seen
+}
+
+#[test]
+fn every_call_that_a_function_may_make_is_made() {
+    let seen = seen();
     for function in Function::ALL {
-        let called = seen.called.remove(&function).unwrap_or_default();
-        let called: Vec<_> = called.into_iter().collect();
+        let called: Vec<_> = seen.called.get(&function).into_iter().flatten().copied().collect();
         assert_eq!(called, handlers::calls(function), "calls of {function}");
-        let sent: Vec<_> = seen.sent.remove(&function).unwrap_or_default().into_iter().collect();
+        let sent: Vec<_> = seen.sent.get(&function).into_iter().flatten().copied().collect();
         assert_eq!(sent, handlers::receivers(function), "who is sent messages by {function}");
     }
 }

@@ -10,7 +10,7 @@ use model::{
 };
 use simulator::{Action, Happening, ReservationRecord, Sim, WorldSettings};
 
-use crate::world::{catalog, minute, runner, running, scale};
+use crate::world::{empty, minute, runner, running, scale};
 
 /// Pods of which no node takes two, and a class that may use two reservations.
 const MANIFESTS: &str = "
@@ -70,7 +70,7 @@ pub(crate) fn record(sim: &Sim) -> ReservationRecord {
 
 /// A cluster with [`MANIFESTS`], and room for two instances that is reserved.
 fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
-    let sim = Sim::new(WorldSettings::default(), catalog());
+    let sim = empty(WorldSettings::default());
     let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);

@@ -1,7 +1,5 @@
 //! The jobs of `sweep`: each does its work, and one that fails keeps no other from it.
 
-use std::collections::BTreeMap;
-
 use handlers::{Error, Job, Recorder, Settings, SweepPorts, Told, sweep};
 use jiff::SignedDuration;
 use model::{
@@ -41,9 +39,17 @@ pub(crate) fn neglected() -> Sim {
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let cluster = WorldSettings::default().cluster;
     let path = "/journeyman/us-west-2/simulated/gone/";
-    answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &BTreeMap::new()));
+    let tag = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let tags = [
+        (labels::CLUSTER_NAME_TAG, cluster.as_str()),
+        (labels::REGION, "us-west-2"),
+        (labels::NODE_CLASS, "gone"),
+    ];
+    let tags = tags.map(tag).into();
+    answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &tags));
     let made = testkit::build::template(template().as_str());
-    let tags = [(labels::CLUSTER_NAME_TAG.to_owned(), cluster.to_string())].into();
+    let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")];
+    let tags = tags.map(tag).into();
     answer(&sim, Templates::ensure(&sim, &model::launch::LaunchTemplate { tags, ..made }));
     answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
     sim.pass_until(minute(26 * 60));

@@ -1,6 +1,9 @@
 //! The worlds that storms, sweeps and stories play in.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    cell::Cell,
+    sync::{Arc, OnceLock},
+};
 
 use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
@@ -81,14 +84,32 @@ pub(crate) fn catalog() -> Arc<RegionCatalog> {
     Arc::clone(catalog)
 }
 
+thread_local! {
+    static KEEPS_AUTHORIZATIONS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the worlds that this thread makes from now on keep what IAM is asked.
+pub(crate) fn keep_authorizations(keeps: bool) {
+    KEEPS_AUTHORIZATIONS.set(keeps);
+}
+
 /// A cluster with [`MANIFESTS`].
 pub(crate) fn sim(settings: WorldSettings) -> Sim {
     sim_of(settings, MANIFESTS)
 }
 
+/// A cluster without anything.
+pub(crate) fn empty(settings: WorldSettings) -> Sim {
+    let sim = Sim::new(settings, catalog());
+    if KEEPS_AUTHORIZATIONS.get() {
+        sim.keep_authorizations();
+    }
+    sim
+}
+
 /// A cluster with these manifests.
 pub(crate) fn sim_of(settings: WorldSettings, manifests: &str) -> Sim {
-    let sim = Sim::new(settings, catalog());
+    let sim = empty(settings);
     let texts = [manifests::InputFile::named("world.yaml", manifests)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     sim

@@ -11,7 +11,7 @@ use model::{
 };
 
 use super::{AwsError, ReservationPreference};
-use crate::world::World;
+use crate::{authorization::own_template_tags, world::World};
 
 /// A launch template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl World {
                 security_groups: BTreeSet::new(),
                 sets: BTreeSet::new(),
                 preference: ReservationPreference::Open,
-                tags: BTreeMap::new(),
+                tags: own_template_tags(&self.settings.cluster),
                 token: None,
             });
         }

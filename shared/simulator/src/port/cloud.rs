@@ -29,6 +29,7 @@ use ports::{
 use crate::{
     Sim, TemplateRecord,
     account::is_about_profile,
+    authorization::Call,
     fault::Access::{Read, Write},
     limits::Load,
     loads,
@@ -160,6 +161,7 @@ impl Discovery for Sim {
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
+        self.authorize("Discovery.images", Call::Images(terms, kubernetes_version));
         let load = |_: &mut World| loads::images(terms, kubernetes_version);
         let subject = loads::parameters(terms).join(" ");
         self.step_of(("Discovery.images", Read), subject, load, |world| {
@@ -179,6 +181,7 @@ impl Discovery for Sim {
     }
 
     async fn zonal_shifts(&self, cluster: &ClusterName) -> Result<Vec<ZonalShift>, PortError> {
+        self.authorize("Discovery.zonal_shifts", Call::Shifts(cluster));
         self.step(("Discovery.zonal_shifts", Read), cluster, |world| {
             world.zonal_shifts(cluster).map_err(|refusal| refusal.of("GetManagedResource"))
         })
@@ -195,6 +198,7 @@ impl Discovery for Sim {
 
 impl Templates for Sim {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
+        self.authorize("Templates.ensure", Call::Template(template));
         let load = |world: &mut World| loads::missing_template(world, &template.name);
         self.step_of(("Templates.ensure", Write), &template.name, load, |world| {
             let ensured = world.ensure_template(template);
@@ -204,6 +208,7 @@ impl Templates for Sim {
     }
 
     async fn dry_run(&self, template: &LaunchTemplate) -> Result<DryRunAnswer, PortError> {
+        self.authorize("Templates.dry_run", Call::Template(template));
         dry_run_answer(self.step(("Templates.dry_run", Read), &template.name, |_| Ok(())).await)
     }
 
@@ -224,6 +229,7 @@ impl Templates for Sim {
     }
 
     async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError> {
+        self.authorize("Templates.remove", Call::TemplateRemoved(name));
         self.step(("Templates.remove", Write), name, |world| {
             // One that is gone was deleted.
             world.delete_template(name).ok();
@@ -242,6 +248,7 @@ impl Profiles for Sim {
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
         let load = |world: &mut World| loads::missing_profile(world, name);
+        self.authorize("Profiles.ensure", Call::Profile { place: (path, name), role, tags });
         self.step_of(("Profiles.ensure", Write), name, load, |world| {
             let ensured = world.ensure_profile(path, name, role, tags);
             ensured.map_err(|refusal| refusal.of("CreateInstanceProfile"))
@@ -264,6 +271,7 @@ impl Profiles for Sim {
     }
 
     async fn remove(&self, name: &str) -> Result<(), PortError> {
+        self.authorize("Profiles.remove", Call::ProfileRemoved(name));
         self.step(("Profiles.remove", Write), name, |world| {
             world.remove_profile(name);
             Ok(())
@@ -274,6 +282,7 @@ impl Profiles for Sim {
 
 impl Fleet for Sim {
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
+        self.authorize("Fleet.launch", Call::Fleet(request));
         let subject = format!("{} x{}", request.token, request.count);
         let load =
             |_: &mut World| Load::items(usize::try_from(request.count).unwrap_or(usize::MAX));
@@ -284,6 +293,7 @@ impl Fleet for Sim {
     }
 
     async fn dry_run(&self, request: &FleetRequest) -> Result<DryRunAnswer, PortError> {
+        self.authorize("Fleet.dry_run", Call::Fleet(request));
         let none = |_: &mut World| Load::default();
         let checked = self.step_of(("Fleet.dry_run", Read), &request.token, none, |world| {
             world.check_request(request).map_err(|refusal| refusal.of("CreateFleet"))
@@ -292,6 +302,7 @@ impl Fleet for Sim {
     }
 
     async fn dry_run_instance(&self, request: &RunRequest) -> Result<DryRunAnswer, PortError> {
+        self.authorize("Fleet.dry_run_instance", Call::Run(request));
         let none = |_: &mut World| Load::default();
         let operation = ("Fleet.dry_run_instance", Read);
         let checked = self.step_of(operation, &request.subnet, none, |world| {
@@ -330,6 +341,7 @@ impl Fleet for Sim {
         instance: &InstanceId,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
+        self.authorize("Fleet.tag", Call::Tag(instance, tags));
         self.step(("Fleet.tag", Write), instance, |world| {
             world.may_tag(instance, tags).map_err(|refusal| refusal.of("CreateTags"))?;
             if world.tag(instance, tags) {
@@ -342,6 +354,7 @@ impl Fleet for Sim {
     }
 
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        self.authorize("Fleet.terminate", Call::Terminate(instances));
         let load = |_: &mut World| loads::instances(instances);
         self.step_of(("Fleet.terminate", Write), ids(instances), load, |world| {
             world.terminate(instances);

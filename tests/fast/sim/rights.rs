@@ -1,0 +1,154 @@
+//! What the functions ask of AWS in the stories of [`crate::calls`] ↔ what their roles in `template.yaml` allow, as
+//! IAM would judge it: every request is allowed, the same request about somebody else's things is not, and no part
+//! of a policy could be missing without one of both being noticed.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "what a JSON value lacks is null; places come from the list itself"
+)]
+
+#[path = "rights/policy.rs"]
+mod policy;
+#[path = "rights/requests.rs"]
+mod requests;
+#[path = "rights/roles.rs"]
+mod roles;
+#[path = "../../../shared/aws/src/rights.rs"]
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Function;
+use simulator::Authorization;
+
+use policy::{Request, Statement, allows};
+use requests::{foreign, of_calls, of_lambda};
+use roles::{Stack, roles, template};
+
+const CLUSTER: &str = "simulated";
+const STACKS: [Stack; 2] = [
+    Stack { partition: "aws", region: requests::REGION, cluster: CLUSTER },
+    Stack { partition: "aws-cn", region: "cn-north-1", cluster: CLUSTER },
+];
+
+/// What was asked in stories.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) called: BTreeMap<Function, BTreeSet<&'static str>>,
+    pub(crate) sent: BTreeMap<Function, BTreeSet<Function>>,
+    pub(crate) authorizations: BTreeSet<Authorization>,
+}
+
+/// One role in one stack, with what it must allow and what it must not.
+struct Case {
+    function: Function,
+    stack: Stack,
+    statements: Vec<Statement>,
+    allowed: Vec<Request>,
+    refused: Vec<Request>,
+}
+
+fn cases(asked: &Asked) -> Vec<Case> {
+    let template = template();
+    let mut cases = Vec::new();
+    for stack in STACKS {
+        for (function, statements) in roles(&template, stack) {
+            let mut requests = of_calls(asked, function, CLUSTER);
+            requests.extend(of_lambda(&template, function));
+            let refused: BTreeSet<Request> =
+                requests.iter().flat_map(|request| foreign(function, request)).collect();
+            let here = |requests: &BTreeSet<Request>| {
+                requests.iter().map(|request| request.in_partition(stack)).collect()
+            };
+            let (allowed, refused) = (here(&requests), here(&refused));
+            cases.push(Case { function, stack, statements, allowed, refused });
+        }
+    }
+    cases
+}
+
+/// The statements without one of their parts, each with the words for what is missing.
+fn crippled(statements: &[Statement]) -> Vec<(String, Vec<Statement>)> {
+    let mut cripples = Vec::new();
+    for (index, statement) in statements.iter().enumerate() {
+        let mut add = |what: String, part: Option<Statement>| {
+            let mut rest = statements.to_vec();
+            match part {
+                Some(part) => rest[index] = part,
+                None => drop(rest.remove(index)),
+            }
+            cripples.push((format!("{} without {what}", statement.sid), rest));
+        };
+        let without = |list: &[String], at: usize| {
+            let mut list = list.to_vec();
+            list.remove(at);
+            list
+        };
+        for (at, action) in statement.actions.list.iter().enumerate() {
+            let mut part = statement.clone();
+            part.actions.list = without(&part.actions.list, at);
+            add(action.clone(), (!part.actions.list.is_empty()).then_some(part));
+        }
+        for (at, resource) in statement.resources.list.iter().enumerate() {
+            let mut part = statement.clone();
+            part.resources.list = without(&part.resources.list, at);
+            add(resource.clone(), (!part.resources.list.is_empty()).then_some(part));
+        }
+        for (at, condition) in statement.conditions.iter().enumerate() {
+            let mut part = statement.clone();
+            part.conditions.remove(at);
+            add(format!("{} {}", condition.operator, condition.key), Some(part));
+            for (place, value) in
+                condition.values.iter().enumerate().filter(|_| condition.values.len() > 1)
+            {
+                let mut part = statement.clone();
+                part.conditions[at].values = without(&condition.values, place);
+                add(format!("{} {value}", condition.key), Some(part));
+            }
+        }
+    }
+    cripples
+}
+
+/// What is wrong with the roles.
+fn faults(asked: &Asked) -> Vec<String> {
+    let mut faults = BTreeSet::new();
+    let cases = cases(asked);
+    for Case { function, stack, statements, allowed, refused } in &cases {
+        let partition = stack.partition;
+        for request in allowed.iter().filter(|request| !allows(statements, request)) {
+            faults.insert(format!("{partition} {function} may not {request:?}"));
+        }
+        for request in refused.iter().filter(|request| allows(statements, request)) {
+            faults.insert(format!("{partition} {function} may {request:?}"));
+        }
+    }
+    if faults.is_empty() {
+        faults.extend(parts_in_vain(&cases));
+    }
+    faults.into_iter().collect()
+}
+
+/// Parts of policies that could be missing and nobody would notice.
+fn parts_in_vain(cases: &[Case]) -> BTreeSet<String> {
+    let mut noticed: BTreeMap<(Function, usize), (String, bool)> = BTreeMap::new();
+    for Case { function, statements, allowed, refused, .. } in cases {
+        for (number, (what, statements)) in crippled(statements).into_iter().enumerate() {
+            let (_, is_noticed) = noticed.entry((*function, number)).or_insert((what, false));
+            *is_noticed = *is_noticed
+                || allowed.iter().any(|request| !allows(&statements, request))
+                || refused.iter().any(|request| allows(&statements, request));
+        }
+    }
+    let in_vain = noticed.into_iter().filter(|(_, (_, is_noticed))| !is_noticed);
+    in_vain
+        .map(|((function, _), (what, _))| format!("{function}: nobody would miss {what}"))
+        .collect()
+}
+
+#[test]
+fn roles_allow_what_stories_ask_of_our_own_things_and_nothing_else() {
+    let asked = crate::calls::seen();
+    let faults = faults(asked);
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}

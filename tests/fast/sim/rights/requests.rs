@@ -1,0 +1,240 @@
+//! What is asked of IAM: by the calls of stories, by Lambda for a function, and what must be refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Function;
+use serde_json::Value;
+use simulator::ACCOUNT_ID;
+
+use super::{
+    Asked,
+    policy::{Context, Request},
+    roles::{Stack, capitalized},
+    table,
+};
+
+/// Where the stories play, as the simulator writes ARNs.
+pub(crate) const REGION: &str = "us-west-2";
+
+fn request(action: &str, resource: String, keys: &[(&str, &str)]) -> Request {
+    let keys =
+        keys.iter().map(|(key, value)| (key.to_ascii_lowercase(), [(*value).to_owned()].into()));
+    Request { action: action.to_owned(), resource, context: keys.collect() }
+}
+
+fn queue(name: &str) -> String {
+    format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{name}")
+}
+
+/// The request for an action that policies tell apart by nothing but its name and place.
+fn usual(action: &str, cluster: &str) -> Option<Request> {
+    let table = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/Table");
+    let (action, resource) = match action {
+        table::QUERY_INDEX => ("dynamodb:Query", format!("{table}/index/claims_of_instances")),
+        "eks:DescribeCluster" => {
+            (action, format!("arn:aws:eks:{REGION}:{ACCOUNT_ID}:cluster/{cluster}"))
+        }
+        "pricing:GetProducts" | "iam:ListInstanceProfiles" => (action, "*".to_owned()),
+        _ if action.starts_with("dynamodb:") => (action, table),
+        _ if action.starts_with("ec2:Describe") => (action, "*".to_owned()),
+        _ => return None,
+    };
+    Some(request(action, resource, &[("aws:RequestedRegion", REGION)]))
+}
+
+/// What the calls of `function` in the stories asked.
+pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTreeSet<Request> {
+    let mut requests = BTreeSet::new();
+    let mut told: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for kept in asked.authorizations.iter().filter(|kept| kept.function == function) {
+        told.entry(kept.call).or_default().insert(kept.action);
+        let context =
+            kept.context.iter().map(|(key, values)| (key.to_ascii_lowercase(), values.clone()));
+        requests.insert(Request {
+            action: kept.action.to_owned(),
+            resource: kept.resource.clone(),
+            context: context.collect(),
+        });
+    }
+    for call in asked.called.get(&function).into_iter().flatten() {
+        let (_, needed) = table::ACTIONS.iter().find(|(known, _)| known == call).expect("a row");
+        for action in *needed {
+            let is_told = told.get(call).is_some_and(|actions| actions.contains(action));
+            match usual(action, cluster) {
+                Some(request) => drop(requests.insert(request)),
+                None if is_told || *action == "sqs:SendMessage" => {}
+                None => panic!("no story shows what {function} needs {action} for, of {call}"),
+            }
+        }
+        let needed: BTreeSet<&str> = needed.iter().copied().collect();
+        let more: Vec<_> =
+            told.get(call).into_iter().flatten().filter(|a| !needed.contains(*a)).collect();
+        assert!(more.is_empty(), "the adapter of {call} does not ask for {more:?}");
+    }
+    for receiver in asked.sent.get(&function).into_iter().flatten() {
+        let name = format!("{}Queue", capitalized(receiver.as_str()));
+        requests.insert(request("sqs:SendMessage", queue(&name), &[]));
+    }
+    requests
+}
+
+/// What Lambda asks in the name of `function`, to feed it and to keep what it says.
+pub(crate) fn of_lambda(template: &Value, function: Function) -> BTreeSet<Request> {
+    let name = capitalized(function.as_str());
+    let properties = &template["Resources"][format!("{name}Function")]["Properties"];
+    let group = format!("/journeyman/journeyman/{function}");
+    let group =
+        format!("arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:{group}:log-stream:2026/11/25");
+    let mut requests: BTreeSet<Request> = ["logs:CreateLogStream", "logs:PutLogEvents"]
+        .map(|action| request(action, group.clone(), &[]))
+        .into();
+    for event in properties["Events"].as_object().expect("events").values() {
+        if event["Type"] == "SQS" {
+            let source = event["Properties"]["Queue"]["Fn::GetAtt"].as_str().expect("a queue");
+            let source = source.strip_suffix(".Arn").expect("an ARN");
+            let actions = [
+                "ChangeMessageVisibility",
+                "DeleteMessage",
+                "GetQueueAttributes",
+                "ReceiveMessage",
+            ];
+            requests.extend(actions.map(|a| request(&format!("sqs:{a}"), queue(source), &[])));
+        }
+    }
+    if properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"].is_object() {
+        requests.insert(request("sqs:SendMessage", queue("EventDeadLetterQueue"), &[]));
+    }
+    requests
+}
+
+impl Request {
+    /// The same in another partition of AWS.
+    pub(crate) fn in_partition(&self, stack: Stack) -> Self {
+        let place = |text: &str| {
+            let text = text.replace("arn:aws:", &format!("arn:{}:", stack.partition));
+            text.replace(REGION, stack.region)
+        };
+        let service = |value: &String| match (value.as_str(), stack.partition) {
+            ("ec2.amazonaws.com", "aws-cn") => "ec2.amazonaws.com.cn".to_owned(),
+            (value, _) => place(value),
+        };
+        let context = self.context.iter();
+        let context =
+            context.map(|(key, values)| (key.clone(), values.iter().map(service).collect()));
+        Self {
+            action: self.action.clone(),
+            resource: place(&self.resource),
+            context: context.collect(),
+        }
+    }
+
+    fn with(&self, key: &str, values: &[&str]) -> Self {
+        let mut context: Context = self.context.clone();
+        let values: BTreeSet<String> = values.iter().map(|value| (*value).to_owned()).collect();
+        context.insert(key.to_ascii_lowercase(), values);
+        context.retain(|_, values| !values.is_empty());
+        Self { context, ..self.clone() }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.context.contains_key(&key.to_ascii_lowercase())
+    }
+
+    fn at(&self, from: &str, to: &str) -> Option<Self> {
+        let resource = self.resource.replace(from, to);
+        (resource != self.resource).then(|| Self { resource, ..self.clone() })
+    }
+
+    /// The kind of thing in EC2 that it is about.
+    fn kind(&self) -> &str {
+        self.resource.rsplit(':').next().and_then(|name| name.split('/').next()).unwrap_or_default()
+    }
+}
+
+const CLUSTER: &str = "eks:eks-cluster-name";
+const POOL: &str = "karpenter.sh/nodepool";
+const CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+const TOPOLOGY_REGION: &str = "topology.kubernetes.io/region";
+
+/// What differs from `request`, which is made by `function`, in one thing that is somebody else's: another
+/// cluster's, another account's, nobody's.
+pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
+    let mut requests = elsewhere(request);
+    let action = request.action.as_str();
+    let is_new = request.has("ec2:CreateAction") || action != "ec2:CreateTags";
+    // What comes along with an instance, which must have the tags, need not have them.
+    let comes_along = matches!(request.kind(), "network-interface" | "spot-instances-request")
+        && action != "ec2:CreateTags";
+    let mut tag = |key: String, may_lack: bool, may_differ: bool| {
+        if request.has(&key) {
+            requests.extend((!may_lack).then(|| request.with(&key, &[])));
+            requests.extend((!may_differ).then(|| request.with(&key, &["somebody-elses"])));
+        }
+    };
+    let is_profile = action.starts_with("iam:");
+    tag(format!("aws:RequestTag/{CLUSTER}"), !is_new || comes_along, comes_along);
+    tag(format!("aws:RequestTag/{POOL}"), !is_new || comes_along, true);
+    if is_profile && action != "iam:GetInstanceProfile" {
+        for kind in ["Request", "Resource"] {
+            tag(format!("aws:{kind}Tag/{CLASS}"), false, true);
+            tag(format!("aws:{kind}Tag/{TOPOLOGY_REGION}"), false, false);
+        }
+    }
+    if action != "iam:GetInstanceProfile" {
+        tag(format!("aws:ResourceTag/{CLUSTER}"), false, false);
+    }
+    let is_used = matches!(action, "ec2:CreateFleet" | "ec2:RunInstances");
+    tag(format!("aws:ResourceTag/{POOL}"), is_used, true);
+    if function == Function::Sweep {
+        tag("aws:ResourceTag/journeyman/ledger".to_owned(), false, true);
+    }
+    for key in ["ec2:CreateAction", "iam:PassedToService", "arc-zonal-shift:ResourceIdentifier"] {
+        tag(key.to_owned(), false, false);
+    }
+    if action == "ec2:CreateTags" && !is_new {
+        let keys = request.context.get("aws:tagkeys").into_iter().flatten();
+        let keys: Vec<&str> = keys.map(String::as_str).chain(["somebody-elses"]).collect();
+        requests.push(request.with("aws:TagKeys", &keys));
+        if request.has("aws:RequestTag/Name") {
+            requests.push(request.with("aws:ResourceTag/Name", &["mine"]));
+        }
+    }
+    requests
+}
+
+/// The same request in another place.
+fn elsewhere(request: &Request) -> Vec<Request> {
+    let mut requests = Vec::new();
+    // It has no resources: what it is about is told by a key.
+    if request.action == "arc-zonal-shift:GetManagedResource" {
+        return requests;
+    }
+    let global = ["iam:", "pricing:"].iter().any(|service| request.action.starts_with(service));
+    if !global {
+        requests.extend(request.at(&format!(":{REGION}:"), ":eu-central-1:"));
+        if request.resource == "*" {
+            requests.push(request.with("aws:RequestedRegion", &["eu-central-1"]));
+        }
+    }
+    // The account in an ARN of EC2 is whose the thing is, such as a subnet's that another account shares.
+    if !request.action.starts_with("ec2:") {
+        requests.extend(request.at(ACCOUNT_ID, "999999999999"));
+    }
+    for (ours, theirs) in [
+        (":table/Table", ":table/Other"),
+        ("/index/claims_of_instances", "/index/other"),
+        ("Queue", "Other"),
+        (":cluster/", ":cluster/not-"),
+        (":log-group:/journeyman/", ":log-group:/other/"),
+        (":parameter/aws/service/", ":parameter/secret/"),
+        (":role/", ":role/Admin"),
+    ] {
+        requests.extend(request.at(ours, theirs));
+    }
+    if request.action.starts_with("iam:") && request.action != "iam:GetInstanceProfile" {
+        requests.extend(
+            request.at(":instance-profile/journeyman/us-west-2/", ":instance-profile/other/"),
+        );
+    }
+    requests
+}

@@ -1,0 +1,218 @@
+//! The roles of `template.yaml` as CloudFormation would make them: its functions are resolved for one stack.
+
+use std::collections::BTreeMap;
+
+use model::Function;
+use serde_json::{Map, Value, json};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
+use simulator::ACCOUNT_ID;
+use tests::repository;
+
+use super::policy::Statement;
+
+/// Where a stack is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stack {
+    pub(crate) partition: &'static str,
+    pub(crate) region: &'static str,
+    pub(crate) cluster: &'static str,
+}
+
+/// The template with `!Ref x` as `{"Ref": "x"}`, and so on.
+pub(crate) fn template() -> Value {
+    let text = std::fs::read_to_string(repository().join("template.yaml")).expect("the template");
+    let events = Parser::new_from_str(&text).map(|event| event.expect("YAML").0);
+    let mut events = events.filter(|event| {
+        !matches!(event, Event::StreamStart | Event::DocumentStart(..) | Event::Comment(..))
+    });
+    let event = events.next().expect("a document");
+    value(event, &mut events)
+}
+
+fn value<'a>(event: Event<'a>, events: &mut impl Iterator<Item = Event<'a>>) -> Value {
+    let (value, tag) = match event {
+        Event::Scalar(text, style, _, tag) => {
+            let plain = style == ScalarStyle::Plain && tag.is_none();
+            let value = match text.as_ref() {
+                "true" if plain => json!(true),
+                "false" if plain => json!(false),
+                text => match text.parse::<i64>() {
+                    Ok(number) if plain => json!(number),
+                    _ => json!(text),
+                },
+            };
+            (value, tag)
+        }
+        Event::SequenceStart(.., tag) => {
+            let mut items = Vec::new();
+            loop {
+                match events.next().expect("an item") {
+                    Event::SequenceEnd => break (Value::Array(items), tag),
+                    event => items.push(value(event, events)),
+                }
+            }
+        }
+        Event::MappingStart(.., tag) => {
+            let mut fields = Map::new();
+            loop {
+                match events.next().expect("a key") {
+                    Event::MappingEnd => break (Value::Object(fields), tag),
+                    key => {
+                        let key = value(key, events).as_str().expect("a text").to_owned();
+                        let event = events.next().expect("a value");
+                        fields.insert(key, value(event, events));
+                    }
+                }
+            }
+        }
+        other => panic!("{other:?} in the template"),
+    };
+    match tag.map(|tag| tag.suffix().to_string()).as_deref() {
+        None => value,
+        Some(name @ ("Ref" | "Condition")) => json!({ name: value }),
+        Some(name) => json!({ format!("Fn::{name}"): value }),
+    }
+}
+
+/// Resolves the functions of the template.
+struct Resolver<'a> {
+    template: &'a Value,
+    stack: Stack,
+}
+
+impl Resolver<'_> {
+    fn resolve(&self, value: &Value) -> Value {
+        match value {
+            Value::Array(items) => Value::Array(self.items(items)),
+            Value::Object(fields) => match fields.iter().collect::<Vec<_>>().as_slice() {
+                [(name, argument)] if *name == "Ref" => {
+                    self.reference(argument.as_str().expect("a name"))
+                }
+                [(name, argument)] if name.starts_with("Fn::") => self.call(name, argument),
+                fields => {
+                    let pairs =
+                        fields.iter().map(|(key, value)| ((*key).clone(), self.resolve(value)));
+                    Value::Object(pairs.collect())
+                }
+            },
+            other => other.clone(),
+        }
+    }
+
+    /// A list that stands in a list is part of it, as IAM takes `Resource: [!Ref List]`.
+    fn items(&self, items: &[Value]) -> Vec<Value> {
+        items.iter().map(|item| self.resolve(item)).filter(|item| !item.is_null()).collect()
+    }
+
+    fn reference(&self, name: &str) -> Value {
+        let Stack { partition, region, cluster } = self.stack;
+        match name {
+            "AWS::Partition" => json!(partition),
+            "AWS::Region" => json!(region),
+            "AWS::AccountId" => json!(ACCOUNT_ID),
+            "AWS::StackName" => json!("journeyman"),
+            "AWS::NoValue" => Value::Null,
+            "ClusterName" => json!(cluster),
+            parameter => {
+                let default = &self.template["Parameters"][parameter]["Default"];
+                assert!(!default.is_null(), "what is {parameter}?");
+                default.clone()
+            }
+        }
+    }
+
+    fn call(&self, name: &str, argument: &Value) -> Value {
+        match name {
+            "Fn::Sub" => {
+                let mut rest = argument.as_str().expect("a text");
+                let mut out = String::new();
+                while let Some((before, after)) = rest.split_once("${") {
+                    let (name, after) = after.split_once('}').expect("a name");
+                    out.push_str(before);
+                    let value = match name.split_once('.') {
+                        Some((resource, attribute)) => self.attribute(resource, attribute),
+                        None => self.reference(name).as_str().expect("a text").to_owned(),
+                    };
+                    out.push_str(&value);
+                    rest = after;
+                }
+                json!(out + rest)
+            }
+            "Fn::GetAtt" => {
+                let (resource, attribute) =
+                    argument.as_str().and_then(|text| text.split_once('.')).expect("an attribute");
+                json!(self.attribute(resource, attribute))
+            }
+            "Fn::If" => {
+                let parts = argument.as_array().expect("three parts");
+                let is_true = self
+                    .condition(&self.template["Conditions"][parts[0].as_str().expect("a name")]);
+                self.resolve(&parts[if is_true { 1 } else { 2 }])
+            }
+            other => panic!("{other} is not understood"),
+        }
+    }
+
+    fn condition(&self, value: &Value) -> bool {
+        let (name, argument) =
+            value.as_object().and_then(|fields| fields.iter().next()).expect("a condition");
+        let arguments = || argument.as_array().expect("a list");
+        match name.as_str() {
+            "Fn::Equals" => {
+                let text = |index: usize| match &arguments()[index] {
+                    Value::Object(fields) if fields.contains_key("Fn::Join") => {
+                        let list = self.resolve(&fields["Fn::Join"][1]);
+                        list.as_str().map(ToOwned::to_owned).unwrap_or_default()
+                    }
+                    other => self.resolve(other).as_str().expect("a text").to_owned(),
+                };
+                text(0) == text(1)
+            }
+            "Fn::Not" => !self.condition(&arguments()[0]),
+            "Fn::And" => arguments().iter().all(|condition| self.condition(condition)),
+            "Fn::Or" => arguments().iter().any(|condition| self.condition(condition)),
+            "Condition" => {
+                self.condition(&self.template["Conditions"][argument.as_str().expect("a name")])
+            }
+            other => panic!("{other} is not understood"),
+        }
+    }
+
+    fn attribute(&self, resource: &str, attribute: &str) -> String {
+        assert_eq!(attribute, "Arn", "of {resource}");
+        let Stack { partition, region, .. } = self.stack;
+        let kind = self.template["Resources"][resource]["Type"].as_str().expect("a resource");
+        let (service, name) = match kind {
+            "AWS::SQS::Queue" => ("sqs", resource.to_owned()),
+            "AWS::DynamoDB::Table" => ("dynamodb", format!("table/{resource}")),
+            "AWS::Logs::LogGroup" => {
+                let name = self
+                    .resolve(&self.template["Resources"][resource]["Properties"]["LogGroupName"]);
+                ("logs", format!("log-group:{}:*", name.as_str().expect("a name")))
+            }
+            other => panic!("what is the ARN of {other}?"),
+        };
+        format!("arn:{partition}:{service}:{region}:{ACCOUNT_ID}:{name}")
+    }
+}
+
+/// What a function's role may do, in both of its policies.
+pub(crate) fn roles(template: &Value, stack: Stack) -> BTreeMap<Function, Vec<Statement>> {
+    let resolver = Resolver { template, stack };
+    let role = |function: Function| {
+        let name = format!("{}Role", capitalized(function.as_str()));
+        let policies = &template["Resources"][&name]["Properties"]["Policies"];
+        let policies = policies.as_array().unwrap_or_else(|| panic!("{name} has no policies"));
+        let statements = policies.iter().flat_map(|policy| {
+            let document = resolver.resolve(&policy["PolicyDocument"]);
+            Statement::all(&document).unwrap_or_else(|error| panic!("{name}: {error}"))
+        });
+        statements.collect()
+    };
+    Function::ALL.into_iter().map(|function| (function, role(function))).collect()
+}
+
+pub(crate) fn capitalized(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    first.to_uppercase() + rest
+}

@@ -72,6 +72,16 @@ pub enum JourneymanCommand {
     /// put its role into, and needs these rights and no others: `journeyman rbac | kubectl apply -f -`.
     /// Exit codes: 0 printed; 2 they cannot be written.
     Rbac,
+    /// Say whether an installation is whole, step by step, and what helps where it is not.
+    ///
+    /// Looks at the cluster with `kubectl` and at the account with `aws`, and changes nothing. Exit codes: 0
+    /// everything is in order; 1 something is not, or could not be seen; 2 it cannot be printed.
+    Doctor(crate::doctor::DoctorArgs),
+    /// Put definitions and the functions' rights into a cluster, and show first what that changes.
+    ///
+    /// It is what `crds` and `rbac` print, applied with `kubectl`. Exit codes: 0 the cluster has everything; 1
+    /// something would change, and was not applied; 2 it cannot be done.
+    Install(crate::install::InstallArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o

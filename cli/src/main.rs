@@ -8,10 +8,10 @@ use std::{
 use clap::{CommandFactory as _, Parser as _};
 use journeyman::{
     args::{Args, Color, CompletionsArgs, JourneymanCommand, PlanArgs, SimulateArgs},
-    catalog, convert, crds,
+    catalog, convert, crds, doctor,
     error::Error,
     hash::{self, HashArgs},
-    local, plan, rbac, render,
+    install, local, plan, rbac, render,
     screen::Screen,
     simulate,
     validate::{self, ValidateArgs},
@@ -31,6 +31,16 @@ fn main() -> ExitCode {
         }
         JourneymanCommand::Rbac => {
             rbac::run(&mut io::stdout().lock()).map(done).map_err(Error::from)
+        }
+        JourneymanCommand::Doctor(args) => {
+            let screen = Screen::of_stdout(Color::Auto);
+            let looked = doctor::run(&args, screen, &mut io::stdout().lock());
+            looked.map(|is_whole| strictly(!is_whole))
+        }
+        JourneymanCommand::Install(args) => {
+            let screen = Screen::of_stdout(Color::Auto);
+            let installed = install::run(&args, screen, &mut io::stdout().lock());
+            installed.map(|is_whole| strictly(!is_whole))
         }
         JourneymanCommand::Validate(args) => run_validate(&args),
         JourneymanCommand::Render(args) => {

@@ -99,7 +99,6 @@ impl Screen {
     }
 
     /// Writes `text` behind `head`; what does not fit goes on below, as far in as it began.
-    #[cfg(feature = "live")]
     pub(crate) fn behind(self, head: &str, text: &str, out: &mut impl Write) -> io::Result<()> {
         let indent = head.chars().count();
         let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent));

@@ -129,6 +129,11 @@ const CALLS: &[Call] = &[
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
     answers("rbac", "ClusterRoleBinding"),
+    complains("install --kubectl ./nowhere", 2, "`kubectl` is not there"),
+    Call {
+        exit_code: 1,
+        ..answers("doctor demo --kubectl ./nowhere --aws ./nowhere", "could not be seen")
+    },
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),
     answers("completions bash", "_journeyman()"),

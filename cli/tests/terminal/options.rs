@@ -148,6 +148,24 @@ const CALLS: &[Call] = &[
     complains("local --data definitions --control-plane ./nowhere --cache .", 2, ""),
     complains("local --data definitions reclaim i-0123456789abcdef0", 2, ""),
     complains("local --data definitions outage us-west-2a --end", 2, ""),
+    Call {
+        exit_code: 1,
+        ..answers(
+            "doctor demo --region eu-west-1 --context east --kubeconfig ./nowhere --kubectl ./nowhere --aws \
+             ./nowhere --output text",
+            "16 steps: 1 not in order, 15 could not be seen",
+        )
+    },
+    Call {
+        exit_code: 1,
+        ..answers("doctor demo --kubectl ./nowhere --aws ./nowhere -o json", "unknown")
+    },
+    complains(
+        "install --diff --context east --kubeconfig ./nowhere --kubectl ./nowhere",
+        2,
+        "`kubectl` is not there",
+    ),
+    complains("install --yes --kubectl ./nowhere", 2, "`kubectl` is not there"),
     answers("completions zsh", "#compdef journeyman"),
 ];
 

@@ -1,0 +1,188 @@
+//! What the cluster itself shows: the API server, definitions, rights, leases.
+
+use std::collections::BTreeMap;
+
+use api::karpenter::crd;
+use jiff::{SignedDuration, Timestamp};
+use model::lease::{KARPENTER_LEASE, LEDGER_LEASE, LEDGER_LEASE_DURATION};
+use serde_json::Value;
+
+use super::{
+    super::observed::{Observed, items, name, text},
+    Finding, Verdict,
+};
+use crate::rbac;
+
+const READ_CURE: &str = "Look with a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
+
+pub(super) fn api_server(seen: &Observed) -> Verdict {
+    let private = seen.eks.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| {
+        cluster.pointer("/resourcesVpcConfig/endpointPublicAccess") == Some(&Value::Bool(false))
+    });
+    match &seen.version {
+        Ok(version) => Verdict::Done(format!("Kubernetes {}", text(version, "/gitVersion"))),
+        Err(why) if private => Verdict::wrong(
+            format!("The cluster's endpoint is private, and it cannot be reached from here: {why}"),
+            "Run this command where the endpoint can be reached: in the cluster's VPC, or through a VPN to \
+             it.",
+        ),
+        Err(why) => Verdict::wrong(
+            why.clone(),
+            format!(
+                "aws eks update-kubeconfig --name {} writes a kubeconfig for it; another one is named by \
+                 --kubeconfig, another context by --context.",
+                seen.cluster
+            ),
+        ),
+    }
+}
+
+/// Of what is wanted: what is missing, and what differs.
+fn compared(
+    wanted: &BTreeMap<(String, String), Value>,
+    there: &[Value],
+    is_same: fn(&Value, &Value) -> bool,
+) -> Vec<String> {
+    let mut differences = Vec::new();
+    for ((kind, object), wanted) in wanted {
+        let known =
+            there.iter().find(|other| name(other) == object && text(other, "/kind") == kind);
+        match known {
+            None => differences.push(format!("{kind} {object} is missing.")),
+            Some(known) if !is_same(wanted, known) => {
+                differences.push(format!("{kind} {object} is not that of this release."));
+            }
+            Some(_) => {}
+        }
+    }
+    differences
+}
+
+/// Whether everything that `wanted` says stands in `there`, which may say more: the server fills defaults in.
+fn says(wanted: &Value, there: &Value) -> bool {
+    match (wanted, there) {
+        (Value::Object(wanted), Value::Object(there)) => {
+            wanted.iter().all(|(key, value)| there.get(key).is_some_and(|other| says(value, other)))
+        }
+        (Value::Array(wanted), Value::Array(there)) => {
+            wanted.len() == there.len()
+                && wanted.iter().zip(there).all(|(one, other)| says(one, other))
+        }
+        (wanted, there) => wanted == there,
+    }
+}
+
+pub(super) fn definitions(seen: &Observed) -> Verdict {
+    let there = match &seen.definitions {
+        Ok(there) => there,
+        Err(why) => return Verdict::unknown(why, READ_CURE),
+    };
+    let wanted = crd::all().into_iter().map(|(_, definition)| {
+        (("CustomResourceDefinition".to_owned(), name(&definition).to_owned()), definition)
+    });
+    let spec = |wanted: &Value, there: &Value| {
+        says(wanted.get("spec").unwrap_or(&Value::Null), there.get("spec").unwrap_or(&Value::Null))
+    };
+    let wanted: BTreeMap<_, _> = wanted.collect();
+    let done = format!("{} kinds", wanted.len());
+    let differences = compared(&wanted, there, spec);
+    Verdict::of(
+        differences,
+        done,
+        "journeyman crds | kubectl apply --server-side --force-conflicts -f -",
+    )
+}
+
+/// The objects of deploy/rbac.yaml, by kind and name.
+pub(crate) fn granted() -> BTreeMap<(String, String), Value> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(rbac::ROLES).unwrap_or_default();
+    let keyed = objects
+        .into_iter()
+        .map(|object| ((text(&object, "/kind").to_owned(), name(&object).to_owned()), object));
+    keyed.collect()
+}
+
+pub(super) fn rbac(seen: &Observed) -> Verdict {
+    let there = match &seen.rbac {
+        Ok(there) => there,
+        Err(why) => return Verdict::unknown(why, READ_CURE),
+    };
+    let same = |wanted: &Value, there: &Value| {
+        let parts = ["rules", "roleRef", "subjects"].into_iter();
+        let mut parts = parts.filter_map(|part| Some((wanted.get(part)?, there.get(part))));
+        parts.all(|(wanted, there)| there.is_some_and(|there| says(wanted, there)))
+    };
+    let wanted = granted();
+    let done = format!("{} roles and bindings", wanted.len());
+    Verdict::of(compared(&wanted, there, same), done, "journeyman rbac | kubectl apply -f -")
+}
+
+/// When a lease was renewed, and for how long that holds.
+fn renewed(lease: &Value) -> Option<(Timestamp, SignedDuration)> {
+    let at = text(lease, "/spec/renewTime").parse().ok()?;
+    let seconds = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64);
+    Some((at, SignedDuration::from_secs(seconds.unwrap_or_default())))
+}
+
+pub(super) fn karpenter(seen: &Observed) -> Verdict {
+    let leases = match &seen.leases {
+        Ok(leases) => leases,
+        Err(why) => return Verdict::unknown(why, READ_CURE),
+    };
+    let held = leases.iter().filter(|lease| {
+        let holder = text(lease, "/spec/holderIdentity");
+        // For a minute after it ran out another replica may take it.
+        let is_held = |(at, duration): (Timestamp, SignedDuration)| {
+            seen.now.duration_since(at) < duration.saturating_add(SignedDuration::from_mins(1))
+        };
+        name(lease) == KARPENTER_LEASE && !holder.is_empty() && renewed(lease).is_some_and(is_held)
+    });
+    let namespaces: Vec<&str> = held.map(|lease| text(lease, "/metadata/namespace")).collect();
+    match namespaces.as_slice() {
+        [] => Verdict::Done("nobody holds its lease".to_owned()),
+        [namespace, ..] => Verdict::wrong(
+            format!(
+                "A Karpenter runs in the namespace {namespace}: as long as it does, the functions do nothing."
+            ),
+            format!(
+                "kubectl --namespace {namespace} scale deployment karpenter --replicas 0: a minute after \
+                 its lease ends, its nodes are adopted (docs/operations.md)."
+            ),
+        ),
+    }
+}
+
+pub(super) fn heartbeat(seen: &Observed) -> Verdict {
+    let leases = match &seen.leases {
+        Ok(leases) => leases,
+        Err(why) => return Verdict::unknown(why, READ_CURE),
+    };
+    let cure = "Look into the log of `sweep`: it holds the lease journeyman of kube-system, each minute. The log \
+                groups are /journeyman/STACK/FUNCTION.";
+    let ours = leases.iter().find(|lease| {
+        name(lease) == LEDGER_LEASE && text(lease, "/metadata/namespace") == "kube-system"
+    });
+    match ours.map(renewed) {
+        None => Verdict::wrong("No function was ever at work in this cluster.", cure),
+        Some(None) => Verdict::Unknown(Finding {
+            found: vec!["The lease journeyman of kube-system says no time.".to_owned()],
+            cure: cure.to_owned(),
+        }),
+        Some(Some((at, _))) if seen.now.duration_since(at) >= LEDGER_LEASE_DURATION => {
+            Verdict::wrong(format!("No function was at work since {at}."), cure)
+        }
+        Some(Some((at, _))) => Verdict::Done(format!("last seen at {at}")),
+    }
+}
+
+/// Whether some NodePool lets its nodes be spot instances.
+pub(super) fn wants_spot(pools: &[Value]) -> bool {
+    pools.iter().any(|pool| {
+        let requirements = items(pool, "/spec/template/spec/requirements");
+        requirements.iter().any(|requirement| {
+            text(requirement, "/key") == "karpenter.sh/capacity-type"
+                && text(requirement, "/operator") == "In"
+                && items(requirement, "/values").iter().any(|value| value == "spot")
+        })
+    })
+}

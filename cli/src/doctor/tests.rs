@@ -1,0 +1,421 @@
+//! A whole installation passes every step; each step fails for its own reason, and for nothing else.
+
+use std::collections::BTreeSet;
+
+use api::karpenter::crd;
+use dispatch::SETTINGS;
+use model::Function;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::doctor::{observed::Answer, steps::granted};
+
+const ROLE: &str = "arn:aws:iam::123456789012:role";
+
+fn function(kind: Function) -> Value {
+    let settings =
+        SETTINGS.iter().map(|setting| (setting.variable.to_owned(), json!(setting.default)));
+    let mut variables: serde_json::Map<String, Value> = settings.collect();
+    variables.insert("JOURNEYMAN_CLUSTER_NAME".to_owned(), json!("demo"));
+    variables.insert("JOURNEYMAN_FORMER_RECORDS".to_owned(), json!("false"));
+    let name = kind.as_str();
+    let (first, rest) = name.split_at(1);
+    let name = first.to_uppercase() + rest;
+    json!({
+        "FunctionName": format!("journeyman-{name}Function-A1"),
+        "Role": format!("{ROLE}/journeyman-{name}Role-B2"),
+        "Environment": {"Variables": variables},
+    })
+}
+
+/// An installation with nothing wrong.
+fn whole() -> Observed {
+    let entry = |role: String, groups: Vec<String>, kind: &str| json!({ "principalArn": role, "kubernetesGroups": groups, "type": kind });
+    let functions: Vec<Value> = Function::ALL.map(function).into();
+    let mut entries: Vec<Value> = Function::ALL
+        .iter()
+        .zip(&functions)
+        .map(|(kind, function)| {
+            let role = function["Role"].as_str().unwrap().to_owned();
+            entry(role, vec![format!("journeyman:{kind}")], "STANDARD")
+        })
+        .collect();
+    entries.push(entry(format!("{ROLE}/nodes"), vec!["system:nodes".to_owned()], "EC2_LINUX"));
+    let trust = json!({"Statement": [{"Principal": {"Service": "ec2.amazonaws.com"}}]});
+    let node_role = json!({
+        "Role": {"Arn": format!("{ROLE}/nodes"), "AssumeRolePolicyDocument": trust},
+        "AttachedPolicies": [
+            {"PolicyName": "AmazonEKSWorkerNodePolicy"},
+            {"PolicyName": "AmazonEC2ContainerRegistryPullOnly"},
+        ],
+    });
+    let lease = |name: &str, namespace: &str, renewed: &str| {
+        json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": renewed},
+        })
+    };
+    let conditions = json!([{"type": "Ready", "status": "True"}]);
+    Observed {
+        now: "2026-08-01T12:00:00Z".parse().unwrap(),
+        cluster: "demo".to_owned(),
+        version: Ok(json!({"gitVersion": "v1.34.1-eks"})),
+        eks: Ok(Some(json!({
+            "status": "ACTIVE", "version": "1.34", "accessConfig": {"authenticationMode": "API"},
+            "resourcesVpcConfig": {"endpointPublicAccess": true},
+        }))),
+        functions: Ok(functions),
+        entries: Ok(entries),
+        aws_auth: Ok(None),
+        iam_roles: Ok(vec![
+            ("nodes".to_owned(), Some(node_role)),
+            (observed::SPOT_ROLE.to_owned(), Some(json!({"Role": {}}))),
+        ]),
+        definitions: Ok(crd::all().into_iter().map(|(_, definition)| definition).collect()),
+        rbac: Ok(granted().into_values().collect()),
+        leases: Ok(vec![
+            lease("journeyman", "kube-system", "2026-08-01T11:59:30.000000Z"),
+            lease("karpenter-leader-election", "karpenter", "2026-08-01T11:00:00.000000Z"),
+        ]),
+        pools: Ok(vec![json!({
+            "metadata": {"name": "general"},
+            "spec": {"template": {"spec": {
+                "nodeClassRef": {"name": "default"},
+                "requirements": [
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+                ],
+            }}},
+        })]),
+        classes: Ok(vec![json!({
+            "metadata": {"name": "default"}, "spec": {"role": "nodes"},
+            "status": {"conditions": conditions},
+        })]),
+        claims: Ok(Vec::new()),
+    }
+}
+
+/// The steps that something is wrong with, and what was found.
+fn wrong(seen: &Observed) -> Vec<(&'static str, String)> {
+    let findings = judged(seen).into_iter().filter_map(|(step, verdict)| match verdict {
+        Verdict::Wrong(Finding { found, cure }) => {
+            assert!(!cure.is_empty(), "{} has no cure", step.id);
+            Some((step.id, found.join(" ")))
+        }
+        Verdict::Unknown(Finding { found, .. }) => {
+            Some((step.id, format!("?? {}", found.join(" "))))
+        }
+        Verdict::Done(_) | Verdict::NotNeeded(_) => None,
+    });
+    findings.collect()
+}
+
+#[track_caller]
+fn check(expected: &str, says: &str, change: impl FnOnce(&mut Observed)) {
+    let mut seen = whole();
+    change(&mut seen);
+    let wrong = wrong(&seen);
+    let [(step, found)] = wrong.as_slice() else { panic!("{wrong:#?}") };
+    assert_eq!(*step, expected, "{found}");
+    assert!(found.contains(says), "{found}");
+}
+
+fn list(answer: &mut Answer<Vec<Value>>) -> &mut Vec<Value> {
+    answer.as_mut().unwrap()
+}
+
+#[test]
+fn nothing_is_wrong_with_a_whole_installation() {
+    assert_eq!(wrong(&whole()), []);
+}
+
+#[test]
+fn each_step_fails_for_its_own_reason() {
+    check("api-server", "connection refused", |seen| {
+        seen.version = Err("kubectl: connection refused".to_owned());
+    });
+    check("eks", "The cluster is UPDATING", |seen| {
+        seen.eks.as_mut().unwrap().as_mut().unwrap()["status"] = json!("UPDATING");
+    });
+    let mut seen = whole();
+    seen.eks = Ok(None);
+    let wrong = wrong(&seen);
+    assert!(wrong[0].1.contains("EKS has no cluster demo"), "{wrong:#?}");
+    assert!(
+        wrong[1..].iter().all(|(_, found)| found == "?? the cluster is not known"),
+        "{wrong:#?}"
+    );
+}
+
+#[test]
+fn what_the_cluster_lacks_is_told() {
+    check("definitions", "CustomResourceDefinition nodepools.karpenter.sh is missing", |seen| {
+        list(&mut seen.definitions)
+            .retain(|object| object["metadata"]["name"] != "nodepools.karpenter.sh");
+    });
+    check("definitions", "nodeclaims.karpenter.sh is not that of this release", |seen| {
+        for object in list(&mut seen.definitions) {
+            if object["metadata"]["name"] == "nodeclaims.karpenter.sh" {
+                object["spec"]["versions"][0]["name"] = json!("v1beta1");
+            }
+        }
+    });
+    check("rbac", "ClusterRole journeyman-launch is missing", |seen| {
+        list(&mut seen.rbac).retain(|object| {
+            object["metadata"]["name"] != "journeyman-launch" || object["kind"] != "ClusterRole"
+        });
+    });
+    check("rbac", "ClusterRole journeyman-resolve is not that of this release", |seen| {
+        for object in list(&mut seen.rbac) {
+            if object["metadata"]["name"] == "journeyman-resolve" && object["kind"] == "ClusterRole"
+            {
+                object["rules"].as_array_mut().unwrap().pop();
+            }
+        }
+    });
+    check("karpenter", "A Karpenter runs in the namespace karpenter", |seen| {
+        list(&mut seen.leases)[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:00Z");
+    });
+    check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
+        list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
+    });
+    check("heartbeat", "No function was ever at work", |seen| {
+        drop(list(&mut seen.leases).remove(0));
+    });
+    check(
+        "classes",
+        "EC2NodeClass default: SubnetsReady is False: SubnetsNotFound: none",
+        |seen| {
+            let conditions = json!([
+                {"type": "Ready", "status": "False"},
+                {"type": "SubnetsReady", "status": "False", "reason": "SubnetsNotFound", "message": "none"},
+            ]);
+            list(&mut seen.classes)[0]["status"]["conditions"] = conditions;
+        },
+    );
+    check("classes", "nobody has looked at it yet", |seen| {
+        list(&mut seen.classes)[0]["status"] = json!({});
+    });
+    check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
+    check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
+        list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
+            json!("other");
+    });
+}
+
+#[test]
+fn what_the_account_lacks_is_told() {
+    check("functions", "The function drain is not deployed", |seen| {
+        list(&mut seen.functions)
+            .retain(|function| !function["FunctionName"].as_str().unwrap().contains("Drain"));
+    });
+    check("functions", "two stacks serve it", |seen| {
+        let again = list(&mut seen.functions)[0].clone();
+        list(&mut seen.functions).push(again);
+    });
+    check("release", "is older than this command: it has no JOURNEYMAN_MOVES_PER_HOUR", |seen| {
+        for function in list(&mut seen.functions) {
+            let variables = function["Environment"]["Variables"].as_object_mut().unwrap();
+            variables.remove("JOURNEYMAN_MOVES_PER_HOUR");
+        }
+    });
+    check("release", "is newer than this command, which does not know JOURNEYMAN_NEW", |seen| {
+        list(&mut seen.functions)[0]["Environment"]["Variables"]["JOURNEYMAN_NEW"] = json!("1");
+    });
+    check("settings", "The functions do not agree about PollIntervalSeconds", |seen| {
+        let variables = &mut list(&mut seen.functions)[3]["Environment"]["Variables"];
+        variables["JOURNEYMAN_POLL_INTERVAL_SECONDS"] = json!("7");
+    });
+    check("access", "The role of provision", |seen| drop(list(&mut seen.entries).remove(0)));
+    check("access", "is not in the group journeyman:launch", |seen| {
+        for entry in list(&mut seen.entries) {
+            if entry["kubernetesGroups"] == json!(["journeyman:launch"]) {
+                entry["kubernetesGroups"] = json!(["journeyman:drain"]);
+            }
+        }
+    });
+    check("node-role", "does not trust ec2.amazonaws.com", |seen| {
+        let role = &mut seen.iam_roles.as_mut().unwrap()[0].1.as_mut().unwrap()["Role"];
+        role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"] =
+            json!("lambda.amazonaws.com");
+    });
+    check("node-role", "There is no role nodes in IAM", |seen| {
+        seen.iam_roles.as_mut().unwrap()[0].1 = None;
+    });
+    check("node-access", "Nodes of the role nodes are not admitted", |seen| {
+        list(&mut seen.entries).pop();
+    });
+    check("spot", "The account has no role AWSServiceRoleForEC2Spot", |seen| {
+        seen.iam_roles.as_mut().unwrap()[1].1 = None;
+    });
+    check("records", "write claims as a former release", |seen| {
+        for function in list(&mut seen.functions) {
+            function["Environment"]["Variables"]["JOURNEYMAN_FORMER_RECORDS"] = json!("true");
+        }
+    });
+}
+
+#[test]
+fn a_private_endpoint_is_told_from_a_cluster_that_does_not_answer() {
+    let mut seen = whole();
+    seen.eks.as_mut().unwrap().as_mut().unwrap()["resourcesVpcConfig"]["endpointPublicAccess"] =
+        json!(false);
+    let steps: BTreeSet<&str> = wrong(&seen).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, ["eks"].into());
+    seen.version = Err("no route to host".to_owned());
+    let wrong = wrong(&seen);
+    assert!(
+        wrong
+            .iter()
+            .any(|(step, found)| *step == "api-server" && found.contains("endpoint is private"))
+    );
+}
+
+#[test]
+fn an_older_cluster_admits_by_its_config_map() {
+    let mut seen = whole();
+    seen.eks.as_mut().unwrap().as_mut().unwrap()["accessConfig"]["authenticationMode"] =
+        json!("CONFIG_MAP");
+    let told: BTreeSet<&str> = wrong(&seen).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(told, ["access", "node-access"].into());
+    let entries = seen.entries.clone().unwrap();
+    let lines = entries.iter().map(|entry| {
+        format!("- rolearn: {}\n  groups: {}\n", entry["principalArn"], entry["kubernetesGroups"])
+    });
+    let map: String = lines.collect();
+    seen.aws_auth = Ok(Some(json!({"data": {"mapRoles": map}})));
+    assert_eq!(wrong(&seen), []);
+}
+
+#[test]
+fn what_a_former_installation_left_is_told() {
+    let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
+    let mut seen = whole();
+    seen.claims = Ok(vec![claim]);
+    assert_eq!(wrong(&seen), []);
+    seen.functions = Ok(Vec::new());
+    let wrong = wrong(&seen);
+    assert!(
+        wrong.iter().any(|(step, found)| *step == "records" && found.contains("is gone")),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_taken_for_absent() {
+    let denied = || "aws: AccessDenied".to_owned();
+    let mut seen = whole();
+    seen.functions = Err(denied());
+    seen.iam_roles = Err(denied());
+    seen.leases = Err(denied());
+    seen.rbac = Err(denied());
+    let wrong = wrong(&seen);
+    assert!(wrong.iter().all(|(_, found)| found == "?? aws: AccessDenied"), "{wrong:#?}");
+    assert_eq!(wrong.len(), 11, "{wrong:#?}");
+}
+
+#[test]
+fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
+    let mut seen = whole();
+    seen.iam_roles.as_mut().unwrap()[1].1 = None;
+    seen.leases = Err("kubectl: forbidden".to_owned());
+    let mut out = Vec::new();
+    let screen = Screen { columns: Some(80), is_colored: false };
+    print(&judged(&seen), screen, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    expect_test::expect![[r"
+        ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
+        ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
+            API)
+        ok  The kinds of Karpenter's API are defined, as this release has them. (5
+            kinds)
+        ok  The functions' rights in the cluster are granted, as this release needs
+            them. (16 roles and bindings)
+        ok  All functions are deployed. (9 functions)
+        ok  The functions are of this release. (all of this release)
+        ok  The functions' settings can be read. (all as by default)
+        ok  The functions' roles are admitted to the cluster. (each role in its group)
+        ok  The roles of nodes are there, and EC2 may take them. (nodes)
+        ok  Nodes with these roles may join the cluster. (each role admitted)
+        !!  The account can have spot instances.
+            The account has no role AWSServiceRoleForEC2Spot: EC2 refuses its first spot
+              instance.
+            → aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
+        ??  No Karpenter provisions the cluster.
+            kubectl: forbidden
+            → Look with a kubeconfig whose user may read all objects of the cluster
+              (--kubeconfig, --context).
+        ??  The functions are at work.
+            kubectl: forbidden
+            → Look with a kubeconfig whose user may read all objects of the cluster
+              (--kubeconfig, --context).
+        ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
+            (1 ready)
+        ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
+        ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
+
+        16 steps: 1 not in order, 2 could not be seen
+    "]]
+    .assert_eq(&text);
+}
+
+/// Stand-ins for `kubectl` and `aws`, which know a little and may not look at the rest.
+#[cfg(unix)]
+const PROGRAMS: &str = r#"#!/bin/sh
+case "$*" in
+"get --raw /version --context=there") echo '{"gitVersion":"v1.34.0"}' ;;
+"get ec2nodeclasses.karpenter.k8s.aws"*) echo '{"items":[{"spec":{"role":"nodes"}}]}' ;;
+"get nodepools.karpenter.sh"*) echo "error: the server doesn't have a resource type" >&2; exit 1 ;;
+"get configmap aws-auth"*) echo 'Error from server (NotFound): configmaps' >&2; exit 1 ;;
+*"eks describe-cluster --name demo"*"--region eu-west-1") echo '{"cluster":{"status":"ACTIVE"}}' ;;
+*"lambda list-functions"*) echo '{"Functions":[
+  {"FunctionName":"a","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"demo"}}},
+  {"FunctionName":"b","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"other"}}},
+  {"FunctionName":"c"}]}' ;;
+*"eks list-access-entries"*) echo '{"accessEntries":["arn:x","arn:gone"]}' ;;
+*"eks describe-access-entry"*arn:x*) echo '{"accessEntry":{"principalArn":"arn:x"}}' ;;
+*"eks describe-access-entry"*) echo 'An error occurred (ResourceNotFoundException)' >&2; exit 254 ;;
+*"iam get-role --role-name nodes"*) echo '{"Role":{"Arn":"arn:nodes"}}' ;;
+*"iam get-role"*) echo 'An error occurred (NoSuchEntity)' >&2; exit 254 ;;
+*"iam list-attached-role-policies"*) echo '{"AttachedPolicies":[{"PolicyName":"P"}]}' ;;
+*) printf 'E0801 log of a try\nError from server (Forbidden)\n' >&2; exit 1 ;;
+esac
+"#;
+
+#[cfg(unix)]
+#[test]
+fn an_installation_is_looked_at_with_kubectl_and_aws() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = std::env::temp_dir().join(format!("doctor-{}.sh", std::process::id()));
+    std::fs::write(&path, PROGRAMS).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let args = DoctorArgs {
+        cluster: "demo".to_owned(),
+        region: Some("eu-west-1".to_owned()),
+        context: Some("there".to_owned()),
+        kubeconfig: None,
+        kubectl: Some(path.clone()),
+        aws: Some(path.clone()),
+        output: Format::Json,
+    };
+    let seen = gather::observed(&args, whole().now);
+    assert_eq!(seen.version, Ok(json!({"gitVersion": "v1.34.0"})));
+    assert_eq!(seen.eks, Ok(Some(json!({"status": "ACTIVE"}))));
+    let names: Vec<_> = seen.functions.iter().flatten().map(|f| &f["FunctionName"]).collect();
+    assert_eq!(names, ["a"]);
+    assert_eq!(seen.entries, Ok(vec![json!({"principalArn": "arn:x"})]));
+    assert_eq!((seen.aws_auth, seen.pools), (Ok(None), Ok(Vec::new())));
+    let role = json!({"Role": {"Arn": "arn:nodes"}, "AttachedPolicies": [{"PolicyName": "P"}]});
+    let spot = (observed::SPOT_ROLE.to_owned(), None);
+    assert_eq!(seen.iam_roles, Ok(vec![spot, ("nodes".to_owned(), Some(role))]));
+    let program = path.display();
+    assert_eq!(seen.leases, Err(format!("{program}: Error from server (Forbidden)")));
+    let mut out = Vec::new();
+    assert!(!run(&args, Screen::default(), &mut out).unwrap());
+    let printed: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(printed["steps"].as_array().unwrap().len(), STEPS.len());
+    std::fs::remove_file(&path).unwrap();
+    let none = DoctorArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
+    let seen = gather::observed(&none, whole().now);
+    assert_eq!(seen.leases, Err("The command `/no/such/kubectl` is not there.".to_owned()));
+}

@@ -54,7 +54,7 @@ pub(super) fn eks(seen: &Observed) -> Verdict {
     if is_private && (functions.is_empty() || outside.count() > 0) {
         return Verdict::wrong(
             "The cluster's endpoint is private, and the functions are outside of its VPC: they cannot reach it.",
-            "Make the endpoint public, for the addresses that need it at least.",
+            "Give the stack SubnetIds and SecurityGroupIds from where the endpoint can be reached.",
         );
     }
     let version = text(cluster, "/version");

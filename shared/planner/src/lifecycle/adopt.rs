@@ -119,6 +119,8 @@ fn of_object(
         retry: None,
         ..object.clone()
     };
+    // Whoever kept this condition does not any more: it is worked out from here on.
+    claim.conditions.is_consolidatable = None;
     // It gets the tags of this ledger.
     claim.annotations.remove(labels::TAGGED);
     claim.annotations.extend(kept_name(instance));

@@ -58,6 +58,17 @@ fn adopted_beside(
 }
 
 #[test]
+fn what_another_controller_said_of_consolidation_is_not_believed_for_ever() {
+    let (mut facts, mut object) = cluster();
+    facts.ledger.claims.clear();
+    for said in [Some(true), Some(false), None] {
+        object.conditions.is_consolidatable = said;
+        let adoption = adopted(&facts, &[object.clone()], &[instance(&object, None)]);
+        assert_eq!(adoption.claims[0].conditions.is_consolidatable, None, "{said:?}");
+    }
+}
+
+#[test]
 fn what_the_ledger_knows_is_left_alone() {
     let (mut facts, claim) = cluster();
     let instances = [instance(&claim, Some("a"))];

@@ -39,7 +39,8 @@ impl World {
     fn unclaimed_instances(&self) -> Vec<String> {
         let records = self.account.instances.values().filter(|record| record.is_live());
         let unclaimed = records.filter(|record| {
-            let since = self.ledger.disturbed_at.unwrap_or(record.launched_at);
+            // What ran before the story is found by the first sweeps, however old it is.
+            let since = self.ledger.disturbed_at.unwrap_or(self.settings.start);
             later(since.max(record.launched_at), UNCLAIMED_GRACE) < self.now
                 && self.ledger.claim_of(&record.id).is_none()
                 && !self.ledger.is_batch_open(&record.token)

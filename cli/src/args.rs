@@ -46,6 +46,12 @@ pub enum JourneymanCommand {
     /// server would refuse, or with --strict, pods found no place or something is wrong with an object
     /// that a server has stored (it has a uid); 2 bad input.
     Plan(PlanArgs),
+    /// Say what Journeyman would have done where something else runs the nodes. Nothing is changed.
+    ///
+    /// Reads dumps of a cluster in time order, or writes them first (`--live`), plays the same demand
+    /// to the functions' own handlers on a simulated account, and compares price, nodes, evictions and
+    /// pending time. Exit codes: 0 compared; 2 bad input.
+    Shadow(crate::shadow::ShadowArgs),
     /// Print the drift hashes of NodePools and EC2NodeClasses, the same as Karpenter's.
     ///
     /// They are those of Karpenter 1.15: version v3 of NodePools and v6 of EC2NodeClasses. 1.14 writes
@@ -281,6 +287,13 @@ pub struct SimulateArgs {
     /// pods are on which nodes, and the timeline.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write dumps of the simulated cluster into a directory, as `kubectl get … -A -o json` prints those
+    /// of a real one: what `shadow` compares with.
+    #[arg(long, value_name = "DIR")]
+    pub dumps: Option<PathBuf>,
+    /// With --dumps: how much virtual time is from one dump to the next.
+    #[arg(long, value_name = "DURATION", default_value = "5m", requires = "dumps")]
+    pub every: String,
     /// Print everything that happens, pod by pod, instead of what is alike in one line.
     #[arg(short, long)]
     pub verbose: bool,

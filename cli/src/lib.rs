@@ -22,6 +22,7 @@ pub mod rbac;
 pub mod render;
 mod report;
 pub mod screen;
+pub mod shadow;
 pub mod simulate;
 pub mod validate;
 mod workloads;

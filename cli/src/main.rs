@@ -13,7 +13,7 @@ use journeyman::{
     hash::{self, HashArgs},
     install, local, plan, rbac, render,
     screen::Screen,
-    simulate,
+    shadow, simulate,
     validate::{self, ValidateArgs},
 };
 
@@ -24,6 +24,9 @@ fn main() -> ExitCode {
             local::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout()).map(done)
         }
         JourneymanCommand::Plan(args) => run_plan(&args),
+        JourneymanCommand::Shadow(args) => {
+            shadow::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)
+        }
         JourneymanCommand::Hash(args) => run_hash(&args),
         JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Crds(args) => {

@@ -146,7 +146,8 @@ pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
     loaded(Read::of(inputs))
 }
 
-fn loaded(read: Read) -> Result<Loaded, BadInput> {
+/// Objects of what was read.
+pub(crate) fn loaded(read: Read) -> Result<Loaded, BadInput> {
     let problems = read.problems();
     if !problems.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));

@@ -1,12 +1,13 @@
 //! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
 
+mod dumps;
 mod html;
 mod progress;
 mod record;
 pub(crate) mod scenario;
 mod story;
 mod summary;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::{
     collections::BTreeMap,
@@ -26,15 +27,15 @@ use crate::{
     report,
     screen::Screen,
     simulate::{
-        html::Played, progress::Progress, record::Record, scenario::Scenario, summary::Outcome,
-        timeline::Timeline,
+        dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
+        summary::Outcome, timeline::Timeline,
     },
 };
 
 /// How long user's own manifests are played when nothing else is said.
 const DURATION_DEFAULT: SignedDuration = SignedDuration::from_mins(30);
 /// How much virtual time passes between two looks at what happened.
-const STEP: SignedDuration = SignedDuration::from_secs(10);
+pub(crate) const STEP: SignedDuration = SignedDuration::from_secs(10);
 
 /// What the end of a simulation says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
     }
     let (start, end) = (settings.start, end(&play.scenario, args, settings.start)?);
     let catalog = instance_catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
-    check_zones(&play.loaded, &catalog)?;
+    check_zones(&play.loaded.objects, &catalog)?;
     let sim = Sim::new(settings, Arc::new(catalog));
     sim.add(std::mem::take(&mut play.loaded.objects));
     play.scenario.schedule(&sim, start)?;
@@ -70,6 +71,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
         record: args.html.is_some().then(|| Record::new(start, end)),
+        dumps: dumps(args, start)?,
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
@@ -121,9 +123,30 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
     Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
 }
 
+/// What writes dumps, if they are asked for.
+fn dumps(args: &SimulateArgs, start: Timestamp) -> Result<Option<Dumps>, BadInput> {
+    let Some(folder) = &args.dumps else { return Ok(None) };
+    let every = scenario::duration("--every", &args.every)?;
+    if every < STEP {
+        return Err(BadInput::one(format!("--every: `{}` must be at least 10s", args.every)));
+    }
+    let paths = [args.more.after(&args.manifests), args.more_manifests.clone()].concat();
+    if paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(BadInput::one("--dumps: standard input cannot be read twice: name a file"));
+    }
+    let files = match paths.as_slice() {
+        [] => story::manifests(),
+        paths => manifests::files(paths, args.more.depth())?,
+    };
+    Dumps::new(folder, every, start, &files).map(Some)
+}
+
 /// Nodes of a saved cluster must be where the simulated account is.
-fn check_zones(loaded: &Loaded, catalog: &RegionCatalog) -> Result<(), BadInput> {
-    let elsewhere = loaded.objects.iter().find_map(|object| {
+pub(crate) fn check_zones(
+    objects: &[ClusterObject],
+    catalog: &RegionCatalog,
+) -> Result<(), BadInput> {
+    let elsewhere = objects.iter().find_map(|object| {
         let ClusterObject::Node(node) = object else { return None };
         let zone = node.node.labels.get(labels::ZONE)?;
         (!catalog.zones.contains_key(zone.as_str())).then_some((&node.node.name, zone))
@@ -151,6 +174,8 @@ struct Stage {
     malformed: Vec<String>,
     /// What a report shows, if one is asked for.
     record: Option<Record>,
+    /// Writes dumps, if they are asked for.
+    dumps: Option<Dumps>,
 }
 
 impl Stage {
@@ -165,6 +190,9 @@ impl Stage {
         let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
         let mut seen = 0;
         let mut outcome = Ok(());
+        if let Some(dumps) = &mut self.dumps {
+            dumps.look(sim, &sim.timeline(0))?;
+        }
         while outcome.is_ok() && sim.now() < end {
             let until = sim.now().checked_add(STEP).map_or(end, |next| next.min(end));
             outcome = runner.run_until(until);
@@ -175,7 +203,9 @@ impl Stage {
             if let Some(record) = &mut self.record {
                 record.look(sim, &decided);
             }
+            let dumps = self.dumps.as_mut().map_or(Ok(()), |dumps| dumps.look(sim, &events));
             self.timeline.add(events, &decided);
+            dumps?;
             progress.at(sim.now());
         }
         if let Some(record) = &mut self.record {

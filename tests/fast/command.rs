@@ -26,6 +26,8 @@ fn arguments() -> SimulateArgs {
         strict: false,
         output: Format::Text,
         html: None,
+        dumps: None,
+        every: "5m".to_owned(),
         verbose: false,
     }
 }

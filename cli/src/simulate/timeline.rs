@@ -77,6 +77,12 @@ impl Timeline {
         folds.shown(self.start).into_iter().map(|(at, text)| line(at, text)).collect()
     }
 
+    /// Everything for people, each with when and of what kind, of a simulation that ended at `end`.
+    pub(crate) fn told(&self, end: Timestamp) -> Vec<(Timestamp, &'static str, String)> {
+        let folds = Folds::of(&self.done, part(end.duration_since(self.start)));
+        folds.shown_by_kind(self.start).collect()
+    }
+
     /// What a page shows, of a simulation that ended at `end`.
     pub(super) fn of_report(&self, end: Timestamp) -> report::Timeline {
         let mut kinds: Interned<&'static str> = Interned::default();

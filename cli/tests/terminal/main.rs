@@ -124,6 +124,7 @@ const CALLS: &[Call] = &[
     complains("plan --live --kubectl ./nowhere", 2, "reads with kubectl, which is not there"),
     // Neither a build without a Kubernetes client runs one nor one that has a file for a directory.
     complains("local --data pods.yaml --control-plane ./nowhere", 2, "journeyman local: "),
+    complains("shadow nowhere", 2, "nowhere"),
     answers("validate cluster.yaml", "nothing is wrong"),
     answers("hash cluster.yaml", "NodePool/general"),
     answers("convert older.yaml", "karpenter.sh/v1"),

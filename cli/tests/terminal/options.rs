@@ -86,6 +86,18 @@ const CALLS: &[Call] = &[
     answers("simulate -f cluster.yaml,web.yaml -R --duration 2m", "pods unplaced"),
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
+    complains("simulate cluster.yaml --dumps facts.json --every 1m", 2, "--dumps facts.json: "),
+    complains(
+        "shadow facts.json --live --every 1m --duration 0s --context east --kubectl ./nowhere",
+        2,
+        "facts.json: ",
+    ),
+    complains(
+        "shadow . -f cluster.yaml --seed 2 --html shadow.html --output json --region eu-west-1 --aws \
+         ./nowhere",
+        2,
+        "AWS is asked with",
+    ),
     complains("simulate cluster.yaml --duration soon", 2, "--duration"),
     complains(
         "plan web.yaml -f cluster.yaml -R --now 2026-08-01T12:00:00Z --preference-policy Ignore \

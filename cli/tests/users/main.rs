@@ -16,6 +16,7 @@ mod planning;
 mod playing;
 mod reading;
 mod reporting;
+mod shadowing;
 
 pub(crate) const CLASS: &str = "\
 apiVersion: karpenter.k8s.aws/v1

@@ -1,0 +1,170 @@
+//! `journeyman shadow`: beside whatever runs a cluster, what Journeyman would have done. Nothing is changed.
+//!
+//! Dumps of the cluster in time order say what its pods asked for and which nodes it had. The same demand is
+//! played to the functions' own handlers on a simulated account, from the same nodes, and both are compared
+//! by the same measure at the same times.
+
+mod demand;
+mod dumps;
+mod html;
+mod live;
+mod ours;
+mod table;
+mod theirs;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use launch_template::NodeSettings;
+use model::{HourlyPrice, RegionCatalog};
+
+use self::dumps::Dump;
+pub(crate) use self::dumps::file_name;
+use crate::{
+    args::Format, catalog::source, error::Error, manifests::BadInput, report, screen::Screen,
+    simulate::scenario,
+};
+
+/// Options of `shadow`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShadowArgs {
+    /// Dumps in time order: each a file or a directory that is called by its time, such as
+    /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get
+    /// nodepools,ec2nodeclasses,nodeclaims,nodes,pods,deployments,daemonsets -A -o json` prints.
+    #[arg(value_name = "DIR")]
+    pub dumps: PathBuf,
+    /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.
+    #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
+    pub filenames: Vec<PathBuf>,
+    /// First write dumps of the cluster of the current kubeconfig into DIR, with `kubectl get`.
+    #[arg(long)]
+    pub live: bool,
+    /// With --live: how long it is from one dump to the next.
+    #[arg(long, value_name = "DURATION", default_value = "5m", requires = "live")]
+    pub every: String,
+    /// With --live: for how long dumps are written.
+    #[arg(long, value_name = "DURATION", default_value = "1h", requires = "live")]
+    pub duration: String,
+    /// With --live: the kubeconfig's context to read instead of the current one.
+    #[arg(long, value_name = "NAME", requires = "live")]
+    pub context: Option<String>,
+    /// With --live: another kubectl.
+    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
+    pub kubectl: Option<PathBuf>,
+    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS, with the
+    /// command `aws`.
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+    /// With --region: another `aws`.
+    #[arg(long, value_name = "PATH", requires = "region", hide = true)]
+    pub aws: Option<PathBuf>,
+    /// What chance draws from: the same seed gives the same answer to the byte.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write a report for a browser as well: one file that needs no network.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// One of both sides: what runs the cluster, or Journeyman. Lists have an entry for each dump.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    price: Vec<HourlyPrice>,
+    nodes: Vec<u64>,
+    waiting: Vec<u64>,
+    /// Since the dump before.
+    evictions: Vec<u64>,
+    launched: u64,
+    removed: u64,
+    /// From a pod's creation to its start, shortest first, of those that started in between.
+    pending: Vec<SignedDuration>,
+    /// What happened, in lines.
+    lines: Vec<(Timestamp, &'static str, String)>,
+}
+
+impl Side {
+    /// What it cost from the first dump to the last, in nano-dollars, rounded down: each node from a dump to
+    /// the next at its price.
+    fn cost(&self, dumps: &[Dump]) -> u128 {
+        let intervals = dumps.windows(2).zip(&self.price);
+        let nanos = intervals.map(|(pair, price)| {
+            let [from, to] = pair else { return 0 };
+            let seconds = to.at.duration_since(from.at).as_secs();
+            u128::from(price.nanos()) * u128::try_from(seconds).unwrap_or_default()
+        });
+        nanos.sum::<u128>() / 3_600
+    }
+
+    /// The waiting time that `percent` of a hundred pods did not exceed, by nearest rank.
+    fn pending(&self, percent: usize) -> Option<SignedDuration> {
+        let rank = (self.pending.len() * percent).div_ceil(100).max(1);
+        self.pending.get(rank - 1).copied()
+    }
+
+    fn evicted(&self) -> u64 {
+        self.evictions.iter().sum()
+    }
+}
+
+/// Both sides.
+struct Compared {
+    dumps: Vec<Dump>,
+    theirs: Side,
+    ours: Side,
+    ends: html::Ends,
+    /// What people should know about the answer.
+    notes: Vec<String>,
+}
+
+/// Compares and prints.
+pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+    if args.live {
+        let every = scenario::duration("--every", &args.every)?;
+        let length = scenario::duration("--duration", &args.duration)?;
+        live::record(args, (every, length))?;
+    }
+    let compared = compare(args)?;
+    if let Some(path) = &args.html {
+        report::write(&html::report(&compared), path)?;
+    }
+    match args.output {
+        Format::Text => table::show(&compared, screen, out)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &table::json(&compared))
+                .map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(args: &ShadowArgs) -> Result<Compared, Error> {
+    let catalog = Arc::new(catalog(args)?);
+    let dumps = dumps::read(&args.dumps, &args.filenames)?;
+    let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
+    let theirs = theirs::side(&dumps, &catalog, &mut notes);
+    let (ours, ends) = ours::play(&dumps, args.seed, &catalog, &mut notes)?;
+    notes.sort();
+    notes.dedup();
+    Ok(Compared { dumps, theirs, ours, ends, notes })
+}
+
+/// What is sold in the region of the cluster.
+fn catalog(args: &ShadowArgs) -> Result<RegionCatalog, BadInput> {
+    match args.region.as_deref() {
+        None | Some("us-west-2") => {
+            instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))
+        }
+        Some(region) => {
+            let source = source::live(Some(region), args.aws.as_deref())?;
+            Ok(source.catalog(&[], &NodeSettings::default()))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What changes from one dump to the next that nodes are for: pods and what they may run on.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::PodKey;
+use simulator::{Action, ClusterObject, StoryWorkload};
+
+use super::dumps::Dump;
+
+/// What happens to the demand between two dumps, and when: as soon as a pod of it was made, else in the middle
+/// between them, which is as often too early as too late.
+pub(super) fn between(from: &Dump, to: &Dump) -> Vec<(Timestamp, Action)> {
+    let (before, after) = (workloads(from), workloads(to));
+    let mut actions = Vec::new();
+    let made = made(from, to);
+    let middle = middle(from, to);
+    for (key, workload) in &after {
+        let at = made.get(key).copied().unwrap_or(middle);
+        match before.get(key) {
+            None => {
+                let workload = StoryWorkload { started: Vec::new(), ..(*workload).clone() };
+                actions.push((at, Action::Add(vec![ClusterObject::Workload(workload)])));
+            }
+            Some(known) if known.replicas != workload.replicas => {
+                let grows = known.replicas < workload.replicas;
+                let action = Action::Scale { workload: key.clone(), replicas: workload.replicas };
+                actions.push((if grows { at } else { middle }, action));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    actions.extend(gone.map(|key| (middle, Action::DeleteWorkload(key.clone()))));
+    actions.extend(around(from, to).into_iter().map(|action| (middle, action)));
+    actions
+}
+
+fn middle(from: &Dump, to: &Dump) -> Timestamp {
+    let half = to.at.duration_since(from.at).checked_div(2);
+    half.and_then(|half| from.at.checked_add(half).ok()).unwrap_or(to.at)
+}
+
+fn workloads(dump: &Dump) -> BTreeMap<PodKey, &StoryWorkload> {
+    let workloads = dump.objects.iter().filter_map(|object| match object {
+        ClusterObject::Workload(workload) => Some((workload.key(), workload)),
+        _ => None,
+    });
+    workloads.collect()
+}
+
+/// When the first pod of each workload was made that is in the second dump only.
+fn made(from: &Dump, to: &Dump) -> BTreeMap<PodKey, Timestamp> {
+    let mut made: BTreeMap<PodKey, Timestamp> = BTreeMap::new();
+    for pod in to.pods.iter().filter(|pod| from.at < pod.created_at && pod.created_at <= to.at) {
+        let workload = super::theirs::workload(pod);
+        let at = made.entry(workload).or_insert(pod.created_at);
+        *at = pod.created_at.min(*at);
+    }
+    made
+}
+
+/// NodePools, classes and everything else that pods are not: what is new or different is applied, and a pool
+/// that is gone is deleted.
+fn around(from: &Dump, to: &Dump) -> Vec<Action> {
+    let is_around = |object: &&ClusterObject| {
+        !matches!(object, ClusterObject::Workload(_) | ClusterObject::Node(_))
+    };
+    let news = to.objects.iter().filter(is_around);
+    let news: Vec<ClusterObject> =
+        news.filter(|object| !from.objects.contains(object)).cloned().collect();
+    let pools = |dump: &Dump| {
+        let pools = dump.objects.iter().filter_map(|object| match object {
+            ClusterObject::NodePool(pool) => Some(pool.name.clone()),
+            _ => None,
+        });
+        pools.collect::<Vec<_>>()
+    };
+    let kept = pools(to);
+    let gone = pools(from).into_iter().filter(|pool| !kept.contains(pool));
+    let mut actions: Vec<Action> = gone.map(Action::DeleteNodePool).collect();
+    if !news.is_empty() {
+        actions.push(Action::Add(news));
+    }
+    actions
+}

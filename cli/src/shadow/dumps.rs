@@ -1,0 +1,179 @@
+//! Dumps of a cluster: when each was made, and what is in it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use api::objects::Object;
+use jiff::Timestamp;
+use model::{InstanceId, NodeClaim, ObjectName, Pod, PodKey, ProviderId, node::Node};
+use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
+
+use crate::{
+    manifests::{self, BadInput, Depth, Read},
+    workloads::deployment_of,
+};
+
+/// A cluster at a time.
+pub(super) struct Dump {
+    pub(super) at: Timestamp,
+    pub(super) nodes: Vec<Node>,
+    pub(super) claims: Vec<NodeClaim>,
+    /// Pods that have not ended.
+    pub(super) pods: Vec<Pod>,
+    /// The same and everything else, as it is played.
+    pub(super) objects: Vec<ClusterObject>,
+    pub(super) notes: Vec<String>,
+}
+
+/// What a dump of `at` is called: every file system takes it, and names sort by time.
+pub(crate) fn file_name(at: Timestamp) -> String {
+    format!("{}.json", at.strftime("%Y-%m-%dT%H-%M-%SZ"))
+}
+
+/// The time that `name` says: as [`file_name`] writes it, or as RFC 3339 does.
+fn time_of(name: &str) -> Option<Timestamp> {
+    let (day, time) = name.split_once('T')?;
+    format!("{day}T{}", time.replace('-', ":")).parse().ok()
+}
+
+/// Every dump in `folder`, oldest first, each with the objects of `more` in the place of its own.
+pub(super) fn read(folder: &Path, more: &[PathBuf]) -> Result<Vec<Dump>, BadInput> {
+    let bad = |rule: &str| BadInput::one(format!("{}: {rule}", folder.display()));
+    let entries = fs::read_dir(folder).map_err(|error| bad(&error.to_string()))?;
+    let mut dumps: BTreeMap<Timestamp, PathBuf> = BTreeMap::new();
+    for entry in entries {
+        let path = entry.map_err(|error| bad(&error.to_string()))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_file = [".json", ".yaml", ".yml"].iter().any(|ending| name.ends_with(ending));
+        if name.starts_with('.') || !is_file && !path.is_dir() {
+            continue;
+        }
+        let stem =
+            if path.is_dir() { name } else { name.rsplit_once('.').map_or(name, |(s, _)| s) };
+        let at = time_of(stem).ok_or_else(|| {
+            bad(&format!(
+                "`{name}` does not say its time: call it such as {}",
+                file_name(example())
+            ))
+        })?;
+        if let Some(other) = dumps.insert(at, path.clone()) {
+            let other = other.display();
+            return Err(bad(&format!("{other} and {} are of one time", path.display())));
+        }
+    }
+    if dumps.len() < 2 {
+        return Err(bad("holds fewer than two dumps: nothing happens in one"));
+    }
+    dumps.into_iter().map(|(at, path)| dump(at, path, more)).collect()
+}
+
+const fn example() -> Timestamp {
+    Timestamp::constant(1_785_585_600, 0)
+}
+
+fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput> {
+    let paths: Vec<PathBuf> = [path].into_iter().chain(more.iter().cloned()).collect();
+    let read = Read::of_paths(&paths, Depth::All, |_| ())?;
+    let (mut nodes, mut claims, mut pods) = (Vec::new(), Vec::new(), Vec::new());
+    let objects = read.manifests.iter().flat_map(|manifest| &manifest.objects);
+    for object in objects {
+        match object {
+            Object::Node(node) => nodes.push(node.clone()),
+            Object::NodeClaim(claim) => claims.push(NodeClaim::clone(claim)),
+            Object::Pod(read) if !read.pod.is_terminal() => pods.push(read.pod.clone()),
+            _ => {}
+        }
+    }
+    let loaded = manifests::loaded(read)?;
+    let mut notes = loaded.ignored;
+    let objects = with_owners(loaded.objects, &pods, &mut notes);
+    Ok(Dump { at, nodes, claims, pods, objects, notes })
+}
+
+/// `objects` with a workload for pods whose controller is not among them: as many pods as there are. Pods of
+/// a DaemonSet that is not there are left out.
+fn with_owners(
+    objects: Vec<ClusterObject>,
+    pods: &[Pod],
+    notes: &mut Vec<String>,
+) -> Vec<ClusterObject> {
+    let owned = pods.iter().filter_map(|pod| Some((&pod.key, pod.owner.as_ref()?)));
+    let owners: BTreeMap<&PodKey, _> = owned.collect();
+    let mut made: BTreeMap<PodKey, StoryWorkload> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for object in objects {
+        let ClusterObject::Workload(workload) = object else {
+            kept.push(object);
+            continue;
+        };
+        let owner = owners.get(&workload.key()).filter(|_| workload.kind == StoryWorkloadKind::Pod);
+        let Some(owner) = owner else {
+            kept.push(ClusterObject::Workload(workload));
+            continue;
+        };
+        let kind = match owner.kind.as_str() {
+            "DaemonSet" => {
+                let name = &owner.name;
+                notes.push(format!("DaemonSet {name}: is not in the dumps: its pods are left out"));
+                continue;
+            }
+            "StatefulSet" => StoryWorkloadKind::StatefulSet,
+            "Job" => StoryWorkloadKind::Job,
+            _ => StoryWorkloadKind::Deployment,
+        };
+        let name = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
+        let Ok(name) = ObjectName::new(name.unwrap_or(&owner.name)) else { continue };
+        let key = PodKey { namespace: workload.namespace.clone(), name: name.clone() };
+        match made.get_mut(&key) {
+            Some(known) => {
+                known.replicas += 1;
+                known.started.extend(workload.started);
+            }
+            None => {
+                made.insert(key, StoryWorkload { kind, name, ..workload });
+            }
+        }
+    }
+    kept.extend(made.into_values().map(ClusterObject::Workload));
+    kept
+}
+
+impl Dump {
+    /// Whether Karpenter's objects say which nodes it launched. Otherwise somebody else runs the nodes.
+    pub(super) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
+    /// Instances by id, each with the labels of its node, or of its claim until it has one.
+    pub(super) fn instances(&self) -> BTreeMap<InstanceId, (&str, &BTreeMap<String, String>)> {
+        let mut instances = BTreeMap::new();
+        for claim in &self.claims {
+            if let Some(instance) = &claim.instance {
+                instances.insert(instance.id.clone(), (claim.name.as_str(), &claim.labels));
+            }
+        }
+        for node in &self.nodes {
+            if let Some(instance) = node.provider_id.as_ref().and_then(ProviderId::instance) {
+                instances.insert(instance, (node.name.as_str(), &node.labels));
+            }
+        }
+        instances
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_their_times() {
+        assert_eq!(file_name(example()), "2026-08-01T12-00-00Z.json");
+        for name in ["2026-08-01T12-00-00Z", "2026-08-01T12:00:00Z"] {
+            assert_eq!(time_of(name), Some(example()), "{name}");
+        }
+        assert_eq!(["noon", "2026-08-01", "T"].map(time_of), [None, None, None]);
+    }
+}

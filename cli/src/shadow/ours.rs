@@ -1,0 +1,140 @@
+//! Journeyman: what it would have done, played to the functions' own handlers on a simulated account.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use dispatch::{Decided, Reports, Settings, dispatch_with};
+use jiff::{SignedDuration, Timestamp};
+use model::{HourlyPrice, PodKey, RegionCatalog};
+use simulator::{ClusterObject, Happening, Runner, Sim, TimelineEvent, Trace, WorldSettings};
+
+use super::{Side, demand, dumps::Dump, html::Ends};
+use crate::{
+    error::Error,
+    manifests::BadInput,
+    simulate::{STEP, check_zones, timeline::Timeline},
+};
+
+/// For how long it is played before the first dump where it takes nothing over: until it has nodes of its own.
+const WARM_UP: SignedDuration = SignedDuration::from_hours(1);
+
+/// Plays the demand of `dumps`, from the nodes of the first one. Where no NodeClaim says which nodes Karpenter
+/// launched, it has none of them, and begins early enough to have its own.
+pub(super) fn play(
+    dumps: &[Dump],
+    seed: u64,
+    catalog: &Arc<RegionCatalog>,
+    notes: &mut Vec<String>,
+) -> Result<(Side, Ends), Error> {
+    let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
+    let takes_over = dumps.iter().any(Dump::has_claims);
+    let objects = start(first, takes_over, notes);
+    check_zones(&objects, catalog)?;
+    let warm_up = if takes_over { SignedDuration::ZERO } else { WARM_UP };
+    let start = first.at.checked_sub(warm_up).unwrap_or(first.at);
+    let mut settings = WorldSettings { start, ..WorldSettings::with_seed(seed) };
+    settings.trace = Trace::Dropped;
+    let sim = Sim::new(settings, Arc::clone(catalog));
+    sim.add(objects);
+    for pair in dumps.windows(2) {
+        let [from, to] = pair else { continue };
+        for (at, action) in demand::between(from, to) {
+            sim.at(at, action);
+        }
+    }
+    let reports = Reports::default();
+    let mut runner = Runner::new(&sim, dispatch_with(&sim, &reports, Settings::default()));
+    let mut look = Look { timeline: Timeline::new(first.at, false), ..Look::of(first.at) };
+    for dump in dumps {
+        while sim.now() < dump.at {
+            let until = sim.now().checked_add(STEP).map_or(dump.at, |next| next.min(dump.at));
+            runner.run_until(until).map_err(Error::Stopped)?;
+            look.events(sim.timeline(look.seen), &reports.take());
+        }
+        look.sample(&sim);
+    }
+    look.side.pending.sort();
+    let end = dumps.last().map_or(first.at, |dump| dump.at);
+    let lines = look.timeline.told(end).into_iter();
+    look.side.lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
+    let ends =
+        Ends { nodes: sim.nodes(), pods: sim.pods(), claims: sim.claims(), running: sim.running() };
+    Ok((look.side, ends))
+}
+
+/// What is there at the start.
+fn start(first: &Dump, takes_over: bool, notes: &mut Vec<String>) -> Vec<ClusterObject> {
+    if takes_over {
+        return first.objects.clone();
+    }
+    let words =
+        "The dumps have no NodeClaim: Journeyman starts an hour earlier without any of their nodes";
+    notes.push(words.to_owned());
+    let mut objects = first.objects.clone();
+    objects.retain(|object| !matches!(object, ClusterObject::Node(_)));
+    for object in &mut objects {
+        if let ClusterObject::Workload(workload) = object {
+            workload.started.clear();
+        }
+    }
+    objects
+}
+
+/// What is seen while it is played.
+struct Look {
+    side: Side,
+    timeline: Timeline,
+    from: Timestamp,
+    seen: usize,
+    evictions: u64,
+    created: BTreeMap<PodKey, Timestamp>,
+}
+
+impl Look {
+    fn of(from: Timestamp) -> Self {
+        Self {
+            side: Side::default(),
+            timeline: Timeline::new(from, false),
+            from,
+            seen: 0,
+            evictions: 0,
+            created: BTreeMap::new(),
+        }
+    }
+
+    fn events(&mut self, events: Vec<TimelineEvent>, decided: &[Decided]) {
+        self.seen += events.len();
+        for TimelineEvent { at, happening } in &events {
+            if let Happening::PodPending { pod } = happening {
+                self.created.insert(pod.clone(), *at);
+            }
+            // What comes before the first dump is nobody's measure.
+            if *at <= self.from {
+                continue;
+            }
+            match happening {
+                Happening::PodRunning { pod, .. } => {
+                    let created = self.created.get(pod);
+                    let waited = created.map(|created| at.duration_since(*created.max(&self.from)));
+                    self.side.pending.extend(waited);
+                }
+                Happening::PodEvicted { .. } | Happening::PodLost { .. } => self.evictions += 1,
+                Happening::InstanceLaunched { .. } => self.side.launched += 1,
+                Happening::InstanceTerminated { .. } => self.side.removed += 1,
+                _ => {}
+            }
+        }
+        let later = events.into_iter().filter(|event| event.at >= self.from).collect();
+        let decided: Vec<Decided> =
+            decided.iter().filter(|decided| decided.at >= self.from).cloned().collect();
+        self.timeline.add(later, &decided);
+    }
+
+    fn sample(&mut self, sim: &Sim) {
+        let running = sim.running();
+        let price = running.iter().map(|instance| instance.price);
+        self.side.price.push(price.fold(HourlyPrice::default(), HourlyPrice::saturating_add));
+        self.side.nodes.push(u64::try_from(running.len()).unwrap_or(u64::MAX));
+        self.side.waiting.push(sim.pods_waiting());
+        self.side.evictions.push(std::mem::take(&mut self.evictions));
+    }
+}

@@ -1,0 +1,143 @@
+//! Both sides as a table for people, and for machines.
+
+use std::io::{self, Write};
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{Compared, Side};
+use crate::{
+    output::{dollars, elapsed, exact_dollars, many, seconds, thousands},
+    screen::Screen,
+};
+
+/// Lines of what happened that are shown at most; a report has all.
+const LINES_SHOWN: usize = 60;
+
+/// What one number is called, and what it is on both sides and between them.
+pub(super) type Row = [String; 4];
+
+/// Prints it for people.
+pub(super) fn show(compared: &Compared, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    screen.text(0, &about(compared), out)?;
+    writeln!(out)?;
+    let rows: Vec<Vec<String>> = rows(compared).into_iter().map(Vec::from).collect();
+    screen.table(&["", "THEY", "WE", "DIFFERENCE"], &rows, out)?;
+    writeln!(out)?;
+    screen.title("What happened", out)?;
+    let lines = lines(compared);
+    for (at, text) in lines.iter().take(LINES_SHOWN) {
+        screen.text(2, &format!("{at} {text}"), out)?;
+    }
+    if lines.len() > LINES_SHOWN {
+        let more = many(lines.len() - LINES_SHOWN);
+        screen.text(2, &format!("{more} more lines: --html FILE has all of them"), out)?;
+    }
+    if !compared.notes.is_empty() {
+        writeln!(out)?;
+        screen.title("Left out and assumed", out)?;
+        compared.notes.iter().try_for_each(|line| screen.text(2, line, out))?;
+    }
+    Ok(())
+}
+
+/// What was compared, in a sentence.
+pub(super) fn about(compared: &Compared) -> String {
+    let times = compared.dumps.first().zip(compared.dumps.last());
+    let (from, to, length) = times.map_or_else(Default::default, |(first, last)| {
+        let length = elapsed(first.at, last.at).trim_start_matches('+').to_owned();
+        (first.at.to_string(), last.at.to_string(), length)
+    });
+    format!(
+        "{} dumps of {length}, {from} to {to}: what runs the cluster (they) and Journeyman (we), on the same \
+         demand.",
+        many(compared.dumps.len()),
+    )
+}
+
+/// What happened on both sides, in the order of time.
+pub(super) fn lines(compared: &Compared) -> Vec<(String, &str)> {
+    let Some(start) = compared.dumps.first().map(|dump| dump.at) else { return Vec::new() };
+    let mut lines: Vec<_> = compared.theirs.lines.iter().chain(&compared.ours.lines).collect();
+    lines.sort_by_key(|(at, _, _)| *at);
+    lines.into_iter().map(|(at, _, text)| (elapsed(start, *at), text.as_str())).collect()
+}
+
+/// The numbers.
+pub(super) fn rows(compared: &Compared) -> Vec<Row> {
+    let Compared { theirs, ours, dumps, .. } = compared;
+    let money = |name: &str, they: u128, we: u128| {
+        [name.to_owned(), dollars(they), dollars(we), difference(they, we, dollars)]
+    };
+    let number = |name: &str, they: u64, we: u64| {
+        let shown = |number: u128| thousands(number);
+        let (they, we) = (u128::from(they), u128::from(we));
+        [name.to_owned(), shown(they), shown(we), difference(they, we, shown)]
+    };
+    let time = |name: &str, percent: usize| {
+        let [they, we] = [theirs, ours].map(|side| side.pending(percent));
+        let shown = |wait: Option<SignedDuration>| wait.map_or_else(|| "-".to_owned(), seconds);
+        let millis = |wait: SignedDuration| u128::try_from(wait.as_millis()).unwrap_or_default();
+        let between = they.zip(we).map_or_else(
+            || "-".to_owned(),
+            |(they, we)| {
+                difference(millis(they), millis(we), |millis| {
+                    seconds(SignedDuration::from_millis(i64::try_from(millis).unwrap_or(i64::MAX)))
+                })
+            },
+        );
+        [name.to_owned(), shown(they), shown(we), between]
+    };
+    let last = |side: &Side| side.price.last().map_or(0, |price| u128::from(price.nanos()));
+    let nodes = |side: &Side| side.nodes.last().copied().unwrap_or_default();
+    let waiting = |side: &Side| side.waiting.last().copied().unwrap_or_default();
+    vec![
+        money("cost", theirs.cost(dumps), ours.cost(dumps)),
+        money("price of an hour at the end", last(theirs), last(ours)),
+        number("nodes at the end", nodes(theirs), nodes(ours)),
+        number("launched", theirs.launched, ours.launched),
+        number("removed", theirs.removed, ours.removed),
+        number("evictions", theirs.evicted(), ours.evicted()),
+        time("pending p50", 50),
+        time("pending p99", 99),
+        number("pods that wait at the end", waiting(theirs), waiting(ours)),
+    ]
+}
+
+/// What we have more or less, with its sign.
+fn difference(they: u128, we: u128, shown: impl Fn(u128) -> String) -> String {
+    match they.cmp(&we) {
+        std::cmp::Ordering::Equal => "0".to_owned(),
+        std::cmp::Ordering::Less => format!("+{}", shown(we - they)),
+        std::cmp::Ordering::Greater => format!("-{}", shown(they - we)),
+    }
+}
+
+/// The same for machines. Money is exact dollars as text, times are milliseconds.
+pub(super) fn json(compared: &Compared) -> Value {
+    let Compared { theirs, ours, dumps, notes, .. } = compared;
+    let millis = |wait: Option<SignedDuration>| wait.map(|wait| wait.as_millis().to_string());
+    let side = |side: &Side| {
+        json!({
+            "cost": exact_dollars(side.cost(dumps)),
+            "pricePerHour": side.price.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "nodes": side.nodes,
+            "podsWaiting": side.waiting,
+            "evictions": side.evicted(),
+            "launched": side.launched,
+            "removed": side.removed,
+            "pendingMilliseconds": {"p50": millis(side.pending(50)), "p99": millis(side.pending(99))},
+        })
+    };
+    let (they, we) = (theirs.cost(dumps), ours.cost(dumps));
+    json!({
+        "dumps": dumps.iter().map(|dump| dump.at.to_string()).collect::<Vec<_>>(),
+        "they": side(theirs),
+        "we": side(ours),
+        "costDifference": match they.cmp(&we) {
+            std::cmp::Ordering::Greater => format!("-{}", exact_dollars(they - we)),
+            _ => exact_dollars(we - they),
+        },
+        "notes": notes,
+    })
+}

@@ -1,0 +1,166 @@
+//! What runs the cluster: what the dumps show that it did.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeName, ObjectName, OfferingKey, Pod,
+    PodKey, PodUid, RegionCatalog, Zone, labels, node::Node,
+};
+
+use super::{Side, dumps::Dump};
+use crate::{output::count, workloads::deployment_of};
+
+/// How managed node groups label what a node is paid as.
+const EKS_CAPACITY_TYPE: &str = "eks.amazonaws.com/capacityType";
+
+/// Everything that the dumps show. What cannot be priced is noted and counts nothing on either side.
+pub(super) fn side(dumps: &[Dump], catalog: &RegionCatalog, notes: &mut Vec<String>) -> Side {
+    let mut side = Side::default();
+    for dump in dumps {
+        let mut price = HourlyPrice::default();
+        for (name, labels) in dump.instances().values() {
+            match offering(labels).map(|key| (sold(catalog, &key), key)) {
+                Some((Some(hourly), _)) => price = price.saturating_add(hourly),
+                Some((None, key)) => notes.push(format!("{name}: no price is known of {key}")),
+                None => notes.push(format!("{name}: its labels do not say what it is")),
+            }
+        }
+        side.price.push(price);
+        side.nodes.push(many(dump.instances().len()));
+        let waits = dump.pods.iter().filter(|pod| waits(pod));
+        side.waiting.push(many(waits.count()));
+    }
+    side.evictions.push(0);
+    for pair in dumps.windows(2) {
+        let [from, to] = pair else { continue };
+        happened(from, to, &mut side);
+    }
+    side.pending = pending(dumps);
+    side
+}
+
+/// What happened between two dumps.
+fn happened(from: &Dump, to: &Dump, side: &mut Side) {
+    let (before, after) = (from.instances(), to.instances());
+    let came = after.iter().filter(|(id, _)| !before.contains_key(*id));
+    let went = before.iter().filter(|(id, _)| !after.contains_key(*id));
+    let evicted = evicted(from, to);
+    for (kind, noun, verb, instances) in [
+        ("NodesCame", "node", "came", came.collect::<Vec<_>>()),
+        ("NodesWent", "node", "went", went.collect::<Vec<_>>()),
+    ] {
+        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, (_, labels)) in &instances {
+            let kind = offering(labels).map_or_else(|| "unknown".to_owned(), |key| key.to_string());
+            *kinds.entry(kind).or_default() += 1;
+        }
+        if !instances.is_empty() {
+            let kinds: Vec<String> =
+                kinds.into_iter().map(|(kind, number)| format!("{number} {kind}")).collect();
+            let number = count(many(instances.len()), noun);
+            side.lines.push((to.at, kind, format!("they: {number} {verb}: {}", kinds.join("; "))));
+        }
+        if verb == "came" {
+            side.launched += many(instances.len());
+        } else {
+            side.removed += many(instances.len());
+        }
+    }
+    if evicted > 0 {
+        let pods = count(evicted, "pod");
+        side.lines.push((to.at, "PodsEvicted", format!("they: {pods} left with their nodes")));
+    }
+    side.evictions.push(evicted);
+}
+
+/// Pods that are gone with the node that they were on, or from one that is being disrupted, without those by
+/// which their workload shrank.
+fn evicted(from: &Dump, to: &Dump) -> u64 {
+    let is_disrupted = |node: &&Node| {
+        node.is_deleting || node.taints.iter().any(|taint| taint.key == labels::DISRUPTED_TAINT)
+    };
+    let stays = to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name);
+    let stays: BTreeSet<&NodeName> = stays.collect();
+    let placed = to.pods.iter().map(|pod| (&pod.uid, pod.node.as_ref()));
+    let placed: BTreeSet<(&PodUid, Option<&NodeName>)> = placed.collect();
+    let mut gone: BTreeMap<PodKey, usize> = BTreeMap::new();
+    for pod in from.pods.iter().filter(|pod| !pod.is_owned_by_daemon_set()) {
+        let Some(node) = &pod.node else { continue };
+        if !stays.contains(node) && !placed.contains(&(&pod.uid, Some(node))) {
+            *gone.entry(workload(pod)).or_default() += 1;
+        }
+    }
+    let [before, after] = [from, to].map(sizes);
+    let size = |sizes: &BTreeMap<PodKey, usize>, key| sizes.get(key).copied().unwrap_or_default();
+    let evicted = gone.iter().map(|(key, number)| {
+        number.saturating_sub(size(&before, key).saturating_sub(size(&after, key)))
+    });
+    many(evicted.sum())
+}
+
+/// How many pods each workload has.
+fn sizes(dump: &Dump) -> BTreeMap<PodKey, usize> {
+    let mut sizes = BTreeMap::new();
+    for pod in &dump.pods {
+        *sizes.entry(workload(pod)).or_default() += 1;
+    }
+    sizes
+}
+
+/// How long pods waited that were made or waited after the first dump, as kubelets tell of their start.
+fn pending(dumps: &[Dump]) -> Vec<SignedDuration> {
+    let Some(first) = dumps.first() else { return Vec::new() };
+    let mut started: BTreeMap<&PodUid, (Timestamp, Timestamp)> = BTreeMap::new();
+    for pod in dumps.iter().flat_map(|dump| &dump.pods) {
+        if let Some(at) =
+            pod.started_at.filter(|at| first.at < *at && !pod.is_owned_by_daemon_set())
+        {
+            started.insert(&pod.uid, (pod.created_at.max(first.at), at));
+        }
+    }
+    let waited = started.values().map(|(from, to)| to.duration_since(*from));
+    let mut waited: Vec<SignedDuration> = waited.collect();
+    waited.sort();
+    waited
+}
+
+/// Whether a pod waits for a node.
+pub(super) fn waits(pod: &Pod) -> bool {
+    pod.node.is_none() && !pod.is_terminating() && !pod.is_owned_by_daemon_set()
+}
+
+/// The workload that a pod is played as.
+pub(super) fn workload(pod: &Pod) -> PodKey {
+    let Some(owner) = &pod.owner else { return pod.key.clone() };
+    let name = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
+    let namespace: &Namespace = &pod.key.namespace;
+    match ObjectName::new(name.unwrap_or(&owner.name)) {
+        Ok(name) => PodKey { namespace: namespace.clone(), name },
+        Err(_) => pod.key.clone(),
+    }
+}
+
+/// What a node is, by its labels. One that does not say how it is paid for is on-demand.
+pub(super) fn offering(labels: &BTreeMap<String, String>) -> Option<OfferingKey> {
+    let capacity_type = labels.get(labels::CAPACITY_TYPE).map(|text| CapacityType::parse(text));
+    let by_eks = || match labels.get(EKS_CAPACITY_TYPE).map(String::as_str) {
+        Some("SPOT") => CapacityType::Spot,
+        _ => CapacityType::OnDemand,
+    };
+    Some(OfferingKey {
+        capacity_type: capacity_type.unwrap_or_else(|| Some(by_eks()))?,
+        instance_type: InstanceTypeName::new(labels.get(labels::INSTANCE_TYPE)?).ok()?,
+        zone: Zone::new(labels.get(labels::ZONE)?).ok()?,
+    })
+}
+
+fn sold(catalog: &RegionCatalog, key: &OfferingKey) -> Option<HourlyPrice> {
+    let types = &catalog.instance_types;
+    let place = types.binary_search_by(|sold| sold.name.cmp(&key.instance_type)).ok()?;
+    types.get(place)?.offering(key).map(|offering| offering.price)
+}
+
+fn many(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

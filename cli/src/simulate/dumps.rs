@@ -1,0 +1,274 @@
+//! Dumps of the simulated cluster in time order, as `kubectl get … -A -o json` prints a real one: what
+//! `journeyman shadow` compares with.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    NodeClaim, Pod, PodKey, ProviderId, Resources, labels, node::Node, pod::PodPhase, resources,
+};
+use serde_json::{Value, json};
+use simulator::{Happening, Sim, TimelineEvent};
+
+use crate::{
+    manifests::{BadInput, InputFile},
+    shadow,
+    workloads::workload_of,
+};
+
+/// Writes a dump each time it is due.
+pub(super) struct Dumps {
+    folder: PathBuf,
+    every: SignedDuration,
+    due: Timestamp,
+    /// What was applied, as it was written; of a workload how many pods it wants is filled in.
+    written: Vec<Value>,
+    /// How many pods workloads want.
+    replicas: BTreeMap<PodKey, u32>,
+}
+
+impl Dumps {
+    /// Into `folder`, from `start` on, of a cluster that `files` were applied to.
+    pub(super) fn new(
+        folder: &Path,
+        every: SignedDuration,
+        start: Timestamp,
+        files: &[InputFile],
+    ) -> Result<Self, BadInput> {
+        fs::create_dir_all(folder).map_err(|error| bad(folder, &error))?;
+        let mut written = Vec::new();
+        for file in files {
+            let documents = serde_saphyr::from_multiple::<Value>(&file.text)
+                .map_err(|error| BadInput::one(format!("{}: {error}", file.name)))?;
+            for document in documents {
+                flatten(document, &mut written);
+            }
+        }
+        // The cluster has its own of these.
+        written.retain(|object| {
+            !["Node", "NodeClaim", "Pod", "ReplicaSet"].contains(&text(object, "/kind"))
+        });
+        Ok(Self {
+            folder: folder.to_owned(),
+            every,
+            due: start,
+            written,
+            replicas: BTreeMap::new(),
+        })
+    }
+
+    /// Looks at `sim` after `events`, and writes what is due.
+    pub(super) fn look(&mut self, sim: &Sim, events: &[TimelineEvent]) -> Result<(), BadInput> {
+        for event in events {
+            if let Happening::WorkloadScaled { workload, replicas } = &event.happening {
+                self.replicas.insert(workload.clone(), *replicas);
+            }
+        }
+        if sim.now() < self.due {
+            return Ok(());
+        }
+        self.due = self.due.checked_add(self.every).unwrap_or(Timestamp::MAX);
+        let path = self.folder.join(shadow::file_name(sim.now()));
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": self.items(sim)});
+        fs::write(&path, list.to_string()).map_err(|error| bad(&path, &error))
+    }
+
+    fn items(&self, sim: &Sim) -> Vec<Value> {
+        let pods = sim.pods();
+        let claims = sim.claims();
+        let mut items = Vec::new();
+        for object in &self.written {
+            let mut object = object.clone();
+            if let Some(key) = key_of(&object)
+                && let Some(replicas) = self.replicas.get(&key)
+                && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+            {
+                let field =
+                    if spec.contains_key("completions") { "completions" } else { "replicas" };
+                spec.insert(field.to_owned(), json!(replicas));
+            }
+            items.push(object);
+        }
+        items.extend(claims.iter().filter_map(claim));
+        items.extend(sim.nodes().iter().map(node));
+        let templates: BTreeMap<String, &Value> =
+            self.written.iter().filter_map(template).collect();
+        items.extend(
+            pods.iter().filter(|pod| !pod.is_terminal()).map(|listed| pod(listed, &templates)),
+        );
+        items
+    }
+}
+
+/// The objects of a document, which may be a list of them.
+fn flatten(document: Value, objects: &mut Vec<Value>) {
+    match document {
+        Value::Object(mut list) if list.contains_key("items") => {
+            let items = list.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+            items.into_iter().flatten().for_each(|item| flatten(item, objects));
+        }
+        Value::Object(object) => objects.push(Value::Object(object)),
+        _ => {}
+    }
+}
+
+fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn namespace(object: &Value) -> &str {
+    match text(object, "/metadata/namespace") {
+        "" => "default",
+        namespace => namespace,
+    }
+}
+
+fn key_of(object: &Value) -> Option<PodKey> {
+    Some(PodKey {
+        namespace: model::Namespace::new(namespace(object)).ok()?,
+        name: model::ObjectName::new(text(object, "/metadata/name")).ok()?,
+    })
+}
+
+/// What the pods of a workload are made from, by the workload's name.
+fn template(object: &Value) -> Option<(String, &Value)> {
+    let template = object.pointer("/spec/template").filter(|template| template.is_object())?;
+    Some((format!("{}/{}", namespace(object), text(object, "/metadata/name")), template))
+}
+
+fn amounts(amounts: &Resources) -> Value {
+    let shown =
+        amounts.iter().map(|(name, n)| (name.to_owned(), json!(resources::format_amount(name, n))));
+    Value::Object(shown.collect())
+}
+
+fn condition(kind: &str, at: Timestamp) -> Value {
+    json!({"type": kind, "status": "True", "reason": kind, "message": "",
+        "lastTransitionTime": at.to_string()})
+}
+
+/// A claim once it has an instance, as Karpenter's NodeClaim says it.
+fn claim(claim: &NodeClaim) -> Option<Value> {
+    let instance = claim.instance.as_ref()?;
+    let mut labels = claim.labels.clone();
+    let known = [
+        (labels::NODE_POOL, claim.node_pool.to_string()),
+        (labels::INSTANCE_TYPE, instance.instance_type.to_string()),
+        (labels::ZONE, instance.zone.to_string()),
+        (labels::CAPACITY_TYPE, instance.capacity_type.to_string()),
+    ];
+    labels.extend(known.map(|(key, value)| (key.to_owned(), value)));
+    let mut conditions = vec![condition("Launched", instance.launched_at)];
+    if claim.node.is_some() {
+        conditions.push(condition("Registered", claim.phase_since));
+        conditions.push(condition("Initialized", claim.phase_since));
+    }
+    let mut metadata = json!({"name": claim.name.as_str(), "labels": labels,
+        "annotations": claim.annotations, "creationTimestamp": claim.created_at.to_string(),
+        "uid": uid(claim.name.as_str())});
+    if claim.deletion.is_some() {
+        insert(&mut metadata, "deletionTimestamp", json!(claim.phase_since.to_string()));
+        insert(&mut metadata, "finalizers", json!(["karpenter.sh/termination"]));
+    }
+    let mut status = json!({
+        "providerID": ProviderId::of_instance(&instance.zone, &instance.id).to_string(),
+        "capacity": amounts(&claim.capacity), "allocatable": amounts(&claim.allocatable),
+        "conditions": conditions});
+    if let Some(node) = &claim.node {
+        insert(&mut status, "nodeName", json!(node.as_str()));
+    }
+    Some(json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata,
+        "spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws",
+            "kind": "EC2NodeClass", "name": claim.node_class.as_str()}},
+        "status": status}))
+}
+
+fn insert(object: &mut Value, key: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
+}
+
+fn node(node: &Node) -> Value {
+    let taints = node.taints.iter().map(
+        |taint| json!({"key": taint.key, "value": taint.value, "effect": taint.effect.as_str()}),
+    );
+    let mut metadata = json!({"name": node.name.as_str(), "labels": node.labels,
+        "annotations": node.annotations, "creationTimestamp": node.created_at.to_string(),
+        "uid": uid(node.name.as_str())});
+    if node.is_deleting {
+        insert(&mut metadata, "deletionTimestamp", json!(node.created_at.to_string()));
+        insert(&mut metadata, "finalizers", json!(node.finalizers));
+    }
+    let mut spec = json!({"taints": taints.collect::<Vec<_>>()});
+    if let Some(provider_id) = &node.provider_id {
+        insert(&mut spec, "providerID", json!(provider_id.to_string()));
+    }
+    let ready = if node.is_ready { "True" } else { "False" };
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec,
+        "status": {"capacity": amounts(&node.capacity), "allocatable": amounts(&node.allocatable),
+            "conditions": [{"type": "Ready", "status": ready, "reason": "KubeletReady", "message": "",
+                "lastTransitionTime": node.created_at.to_string()}]}})
+}
+
+fn pod(pod: &Pod, templates: &BTreeMap<String, &Value>) -> Value {
+    let workload = match &pod.owner {
+        Some(owner) if owner.kind == "DaemonSet" || owner.kind == "StatefulSet" => {
+            format!("{}/{}", pod.key.namespace, owner.name)
+        }
+        _ => workload_of(&pod.key),
+    };
+    let template = templates.get(&workload).copied();
+    let spec = template.and_then(|template| template.get("spec")).cloned();
+    let mut spec = spec.unwrap_or_else(|| requests_only(pod));
+    let mut metadata = json!({"name": pod.key.name.as_str(), "uid": pod.uid.to_string(),
+        "namespace": pod.key.namespace.as_str(), "labels": pod.spec.labels,
+        "creationTimestamp": pod.created_at.to_string()});
+    if let Some(owner) = &pod.owner {
+        let owner = json!([{"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name,
+            "uid": uid(&owner.name), "controller": true}]);
+        insert(&mut metadata, "ownerReferences", owner);
+    }
+    if let Some(deleted_at) = pod.deleted_at {
+        insert(&mut metadata, "deletionTimestamp", json!(deleted_at.to_string()));
+    }
+    let phase = if pod.phase == PodPhase::Running { "Running" } else { "Pending" };
+    let mut status = json!({"phase": phase});
+    if let Some(node) = &pod.node {
+        insert(&mut spec, "nodeName", json!(node.as_str()));
+    }
+    if let Some(started_at) = pod.started_at {
+        insert(&mut status, "startTime", json!(started_at.to_string()));
+    }
+    if let Some(at) = pod.unschedulable_at.filter(|_| pod.node.is_none()) {
+        let condition = json!([{"type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "message": "", "lastTransitionTime": at.to_string()}]);
+        insert(&mut status, "conditions", condition);
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+}
+
+/// The spec of a pod of which nobody wrote a template: what it requests.
+fn requests_only(pod: &Pod) -> Value {
+    let mut requests = pod.spec.requests.clone();
+    requests.pods = 0;
+    json!({"containers": [{"name": "main", "resources": {"requests": amounts(&requests)}}]})
+}
+
+/// An id for what has none in the simulated cluster, made of its name.
+fn uid(name: &str) -> String {
+    let number = name.bytes().fold(0_u64, |number, byte| {
+        number.wrapping_mul(1_099_511_628_211).wrapping_add(u64::from(byte))
+    });
+    let text: String = format!("{number:016x}{number:016x}");
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+}
+
+fn bad(path: &Path, error: &std::io::Error) -> BadInput {
+    BadInput::one(format!("--dumps {}: {error}", path.display()))
+}

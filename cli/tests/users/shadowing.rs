@@ -1,0 +1,140 @@
+//! `shadow`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+/// Nano-dollars of exact dollars.
+fn nanos(dollars: &str) -> i128 {
+    let (sign, dollars) = dollars.strip_prefix('-').map_or((1, dollars), |rest| (-1, rest));
+    let (whole, rest) = dollars.split_once('.').unwrap_or((dollars, ""));
+    let digits = format!("{whole}{rest:0<9}");
+    sign * digits.get(..whole.len() + 9).expect("nine digits").parse::<i128>().expect("a number")
+}
+
+#[test]
+fn dumps_of_a_simulated_fleet_cost_what_the_fleet_costs() {
+    let web = deployment("web", 30);
+    let scenario = "\
+events:
+- {at: 12m, scale: {workload: web, replicas: 6}}
+- {at: 21m, scale: {workload: web, replicas: 18}}
+";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web), ("scenario", scenario)];
+    let folder = folder("shadow-fleet", &files);
+    let words = "simulate class.yaml pool.yaml web.yaml --scenario scenario --duration 40m -o json";
+    let played = run(&folder, &format!("{words} --dumps dumps --every 5m")).json();
+    assert_eq!(run(&folder, words).json(), played, "dumps change nothing");
+    let compared = run(&folder, "shadow dumps -o json");
+    assert_eq!(compared.code, Some(0), "{}", compared.complaints);
+    let compared = compared.json();
+    assert_eq!(compared["dumps"].as_array().map(Vec::len), Some(9), "from the start to the end");
+    let prices = |side: &str| -> Vec<i128> {
+        let prices = compared[side]["pricePerHour"].as_array().expect("prices").iter();
+        prices.map(|price| nanos(price.as_str().expect("a price"))).collect()
+    };
+    let (they, we) = (prices("they"), prices("we"));
+    // The dump of the end has every instance that runs then, at its price.
+    let price = nanos(played["summary"]["pricePerHour"].as_str().expect("a price"));
+    assert_eq!(they.last(), Some(&price));
+    assert!(they.iter().max() > they.last(), "the fleet shrank: {they:?}");
+    // Each dump holds for five minutes, the last one for none.
+    let cost = |prices: &[i128]| prices[..8].iter().map(|price| price * 300).sum::<i128>() / 3_600;
+    assert_eq!(nanos(compared["they"]["cost"].as_str().expect("a cost")), cost(&they));
+    assert_eq!(nanos(compared["we"]["cost"].as_str().expect("a cost")), cost(&we));
+    let difference = nanos(compared["costDifference"].as_str().expect("a difference"));
+    assert_eq!(difference, cost(&we) - cost(&they));
+    // Of the pods that went with the large node 24 were not wanted any more.
+    assert_eq!(compared["they"]["evictions"], 6);
+    // The demand is the same on both sides.
+    assert_eq!(compared["we"]["podsWaiting"][8], 0);
+    assert_eq!(compared["notes"], serde_json::json!([]));
+}
+
+/// Two nodes, each with a pod that needs half of one, for an hour: nobody removes one.
+fn idle(folder: &Path) {
+    let node = |number: u32| {
+        let labels = "karpenter.sh/nodepool: general, karpenter.sh/registered: \"true\", \
+                      karpenter.sh/initialized: \"true\", node.kubernetes.io/instance-type: m7i.large, \
+                      karpenter.sh/capacity-type: on-demand, topology.kubernetes.io/zone: us-west-2a, \
+                      kubernetes.io/arch: amd64, kubernetes.io/os: linux";
+        let (at, id) = ("2026-09-01T08:00:00Z", format!("aws:///us-west-2a/i-{number:017}"));
+        let amounts = "{cpu: \"2\", memory: 8Gi, pods: \"29\"}";
+        let allocatable = "{cpu: 1930m, memory: 6Gi, pods: \"29\"}";
+        let conditions = ["Launched", "Registered", "Initialized"].map(|kind| {
+            format!("{{type: {kind}, status: \"True\", reason: R, lastTransitionTime: {at}}}")
+        });
+        let (conditions, hostname) =
+            (conditions.join(", "), format!("kubernetes.io/hostname: ip-{number}"));
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, \
+             creationTimestamp: {at}, labels: {{{labels}}}}}\nspec: {{nodeClassRef: {{group: \
+             karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, requirements: []}}\nstatus: \
+             {{nodeName: ip-{number}, providerID: \"{id}\", capacity: {amounts}, allocatable: \
+             {allocatable}, conditions: [{conditions}]}}\n---\napiVersion: v1\nkind: Node\nmetadata: \
+             {{name: ip-{number}, creationTimestamp: {at}, labels: {{{labels}, {hostname}}}}}\nspec: \
+             {{providerID: \"{id}\"}}\nstatus: {{capacity: {amounts}, allocatable: {allocatable}, \
+             conditions: [{{type: Ready, status: \"True\"}}]}}\n---\napiVersion: v1\nkind: Pod\nmetadata: \
+             {{name: web-7d9c8b6f5-x{number}, uid: web-{number}, creationTimestamp: {at}, \
+             ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-7d9c8b6f5, controller: \
+             true}}]}}\nspec: {{nodeName: ip-{number}, containers: [{{name: m, resources: {{requests: \
+             {{cpu: 800m}}}}}}]}}\nstatus: {{phase: Running}}\n"
+        )
+    };
+    let large = "- {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}\n";
+    let dump = [CLASS, POOL, "      ", large, "---\n", &node(1), "---\n", &node(2)].concat();
+    let dump = dump.replacen(
+        "apiVersion: karpenter.sh/v1\nkind: NodePool",
+        "---\napiVersion: karpenter.sh/v1\nkind: NodePool",
+        1,
+    );
+    fs::create_dir_all(folder.join("dumps")).expect("a folder");
+    for time in ["08-30-00", "09-00-00", "09-30-00"] {
+        fs::write(folder.join(format!("dumps/2026-09-01T{time}Z.yaml")), &dump).expect("a dump");
+    }
+}
+
+#[test]
+fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
+    let folder = folder("shadow-idle", &[]);
+    idle(&folder);
+    let compared = run(&folder, "shadow dumps -o json --html shadow.html").json();
+    // m7i.large is $0.1008 an hour. They pay for two in both half hours, we for one in the second.
+    assert_eq!(compared["they"]["cost"], "0.2016");
+    assert_eq!(compared["we"]["cost"], "0.1512");
+    assert_eq!(compared["costDifference"], "-0.0504");
+    assert_eq!(compared["they"]["evictions"], 0);
+    assert_eq!(compared["we"]["evictions"], 1);
+    assert_eq!(compared["we"]["nodes"], serde_json::json!([2, 1, 1]));
+    let page = fs::read_to_string(folder.join("shadow.html")).expect("a report");
+    assert!(page.contains("-$0.0504"));
+    let shown = run(&folder, "shadow dumps");
+    shown.says(&["$0.2016", "$0.1512", "-$0.0504", "we: NodeClaim", "given up: Underutilized"]);
+}
+
+#[test]
+fn dumps_that_do_not_say_their_time_are_refused() {
+    let folder = folder("shadow-names", &[("dumps/noon.yaml", CLASS)]);
+    run(&folder, "shadow dumps").complains(&["dumps: `noon.yaml` does not say its time"]);
+    fs::rename(folder.join("dumps/noon.yaml"), folder.join("dumps/2026-09-01T08-00-00Z.yaml"))
+        .expect("a dump");
+    run(&folder, "shadow dumps").complains(&["holds fewer than two dumps"]);
+}
+
+#[test]
+fn dumps_of_a_live_cluster_are_written_with_kubectl() {
+    let folder = folder("shadow-live", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
+    let kubectl = folder.join("kubectl");
+    let script = "#!/bin/sh\nif [ \"$2\" = nodeclaims.karpenter.sh ]; then\n  echo \"error: the server \
+                  doesn't have a resource type \\\"nodeclaims\\\"\" >&2; exit 1\nfi\necho \
+                  '{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": []}'\n";
+    fs::write(&kubectl, script).expect("a program");
+    fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).expect("it may be run");
+    let words = "shadow dumps --live --duration 0s --kubectl ./kubectl -f class.yaml,pool.yaml";
+    run(&folder, words).complains(&["1 written: dumps/", "holds fewer than two dumps"]);
+    // A dump of another second.
+    let compared = (0..100).map(|_| run(&folder, words)).find(|answer| answer.code == Some(0));
+    let compared = compared.expect("two dumps");
+    compared.says(&["they", "The dumps have no NodeClaim"]);
+}

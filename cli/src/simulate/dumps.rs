@@ -194,9 +194,14 @@ fn insert(object: &mut Value, key: &str, value: Value) {
 }
 
 fn node(node: &Node) -> Value {
-    let taints = node.taints.iter().map(
-        |taint| json!({"key": taint.key, "value": taint.value, "effect": taint.effect.as_str()}),
-    );
+    let taints = node.taints.iter().map(|taint| {
+        let mut written = json!({"key": taint.key, "effect": taint.effect.as_str()});
+        // An empty one is left out, as an API server leaves it out.
+        if !taint.value.is_empty() {
+            insert(&mut written, "value", json!(taint.value));
+        }
+        written
+    });
     let mut metadata = json!({"name": node.name.as_str(), "labels": node.labels,
         "annotations": node.annotations, "creationTimestamp": node.created_at.to_string(),
         "uid": uid(node.name.as_str())});

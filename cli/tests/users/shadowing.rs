@@ -114,6 +114,18 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
 }
 
 #[test]
+fn dumps_of_nodes_on_their_way_out_are_read() {
+    let folder = folder("shadow-story", &[]);
+    run(&folder, "simulate --duration 7m --dumps dumps --every 10s");
+    let dumps = fs::read_dir(folder.join("dumps"))
+        .expect("dumps")
+        .map(|entry| fs::read_to_string(entry.expect("a dump").path()).expect("a dump"));
+    assert!(dumps.filter(|dump| dump.contains("karpenter.sh/disrupted")).count() > 0);
+    let compared = run(&folder, "shadow dumps -o json");
+    assert_eq!(compared.code, Some(0), "{}", compared.complaints);
+}
+
+#[test]
 fn dumps_that_do_not_say_their_time_are_refused() {
     let folder = folder("shadow-names", &[("dumps/noon.yaml", CLASS)]);
     run(&folder, "shadow dumps").complains(&["dumps: `noon.yaml` does not say its time"]);

@@ -1,0 +1,152 @@
+// The reports as people open them: each page from its file, at the width of a phone and of a desk, light and
+// dark, clicked through. Started by tests/browser/run.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+
+const out = process.env.JOURNEYMAN_BROWSER_OUT;
+const require = createRequire(join(process.env.JOURNEYMAN_BROWSER_MODULES, 'package.json'));
+const { chromium } = require('playwright-core');
+const axe = require.resolve('axe-core/axe.min.js');
+
+const MEGABYTES_MAX = 5;
+const INTERACTIVE_MAX_MS = 2_000;
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+// What each page must have of: charts over time, a packing view, a timeline.
+const PAGES = {
+  story: { charts: 6, packing: true, timeline: true },
+  shadow: { charts: 4, packing: true, timeline: true },
+  hostile: { charts: 6, packing: true, timeline: true },
+  plan: { charts: 0, packing: true, timeline: false },
+  churn: { charts: 6, packing: true, timeline: true },
+};
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync'],
+  });
+});
+after(() => browser?.close());
+
+// A page that was opened, with everything that it complained about or asked for.
+const opened = async (name, size, colorScheme) => {
+  const context = await browser.newContext({ viewport: SIZES[size], colorScheme, hasTouch: size === 'phone', isMobile: size === 'phone', locale: 'en-US', timezoneId: 'America/Los_Angeles' });
+  const page = await context.newPage();
+  const complaints = [];
+  const url = pathToFileURL(join(out, `${name}.html`)).href;
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('dialog', (dialog) => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  page.on('request', (request) => { if (request.url() !== url) complaints.push(`asks for ${request.url()}`); });
+  const started = Date.now();
+  await page.goto(url);
+  await page.locator('html[data-ready="true"]').waitFor();
+  return { page, context, complaints, took: Date.now() - started };
+};
+
+const violations = async (page) => {
+  await page.evaluate(readFileSync(axe, 'utf8'));
+  const { violations: found } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+  return found.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 120)} (${node.failureSummary?.split('\n')[1]?.trim()})`).join(' | ')}`);
+};
+
+for (const [name, wanted] of Object.entries(PAGES)) {
+  describe(name, () => {
+    // A page that is there is whole: it is moved to its place.
+    before(async () => {
+      for (let tries = 0; !existsSync(join(out, `${name}.html`)) && tries < 300; tries += 1) await setTimeout(1_000);
+    });
+    it('is small', () => {
+      const megabytes = statSync(join(out, `${name}.html`)).size / 1e6;
+      assert.ok(megabytes < MEGABYTES_MAX, `${megabytes} MB`);
+      console.log(`${name}.html: ${megabytes.toFixed(2)} MB`);
+    });
+    for (const size of Object.keys(SIZES)) {
+      for (const scheme of ['light', 'dark']) {
+        it(`opens on a ${size}, ${scheme}`, async () => {
+          const { page, context, complaints, took } = await opened(name, size, scheme);
+          console.log(`${name} ${size} ${scheme}: interactive after ${took} ms`);
+          assert.ok(took < INTERACTIVE_MAX_MS, `interactive after ${took} ms`);
+          assert.equal(await page.locator('html').getAttribute('data-theme'), scheme);
+          assert.equal(await page.locator('.plot canvas').count(), wanted.charts);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+          assert.ok(wide <= 0, `it is ${wide} pixels wider than the window`);
+          await page.screenshot({ path: join(out, 'screenshots', `${name}-${size}-${scheme}.png`), fullPage: true });
+          assert.deepEqual(await violations(page), []);
+          assert.deepEqual(complaints, []);
+          await context.close();
+        });
+      }
+    }
+    it('is clicked through', async () => {
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      await page.getByRole('button', { name: 'Dark' }).click();
+      assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
+      for (const link of await page.locator('nav a').all()) await link.click();
+      if (wanted.charts) {
+        const chart = page.locator('section', { has: page.locator('.plot') }).first();
+        await chart.getByText('As a table').click();
+        await chart.locator('tbody tr').first().waitFor();
+        assert.ok(await chart.locator('tbody tr').count() > 10);
+        await chart.locator('.plot').focus();
+        await page.keyboard.press('End');
+        await page.keyboard.press('ArrowLeft');
+        assert.match(await chart.locator('.readout').textContent(), /UTC: /);
+        const key = chart.locator('.keys button').first();
+        await key.click();
+        assert.equal(await key.getAttribute('aria-pressed'), 'false');
+        await key.click();
+      }
+      if (wanted.packing) {
+        const packing = page.locator('section', { has: page.getByRole('heading', { name: 'Packing' }) });
+        const area = packing.locator('.pods i').first();
+        await area.hover();
+        assert.match(await page.locator('.tip').textContent(), /requested of/);
+        await area.click();
+        assert.ok(await page.locator('.tip').isVisible());
+        await packing.getByRole('button', { name: /and why/ }).first().click();
+        assert.ok(await page.getByRole('dialog').isVisible());
+        assert.deepEqual(await violations(page), []);
+        await page.screenshot({ path: join(out, 'screenshots', `${name}-node.png`) });
+        await page.keyboard.press('Escape');
+        const times = packing.getByLabel('Time');
+        if (await times.count()) await times.selectOption({ index: 0 });
+        await packing.getByLabel('Order').selectOption('name');
+        const all = await packing.locator('.nodes > li').count();
+        await packing.getByLabel('Only nodes with').fill('no such node');
+        assert.equal(await packing.locator('.nodes > li').count(), 0);
+        await packing.getByLabel('Only nodes with').fill('');
+        assert.equal(await packing.locator('.nodes > li').count(), all);
+      }
+      if (wanted.timeline) {
+        const timeline = page.locator('section', { has: page.getByRole('heading', { name: 'Timeline' }) });
+        const lines = await timeline.locator('.lines li').count();
+        assert.ok(lines > 20);
+        await timeline.getByLabel('Only lines with').fill('spot');
+        for (const text of await timeline.locator('.lines li').allTextContents()) assert.match(text.toLowerCase(), /spot/);
+        await timeline.getByLabel('Only lines with').fill('');
+        await timeline.getByLabel('What happened').selectOption({ label: 'InstanceLaunched' });
+        assert.ok(await timeline.locator('.lines li').count() > 0);
+      }
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+    it('shows a pod on a tap', async () => {
+      if (!wanted.packing) return;
+      const { page, context } = await opened(name, 'phone', 'light');
+      const area = page.locator('.pods i').first();
+      await area.scrollIntoViewIfNeeded();
+      await area.tap();
+      assert.match(await page.locator('.tip').textContent(), /requested of/);
+      assert.ok(await page.locator('.tip').isVisible());
+      await context.close();
+    });
+  });
+}

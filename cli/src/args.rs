@@ -280,6 +280,10 @@ pub struct SimulateArgs {
     /// Exit with code 1 when pods find no place.
     #[arg(long)]
     pub strict: bool,
+    /// How pods are packed onto new nodes, in NodePools that do not say it themselves; the scenario's own
+    /// setting `Packing` otherwise.
+    #[arg(long, value_enum)]
+    pub packing: Option<PackingFlag>,
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
@@ -393,6 +397,12 @@ pub struct PlanArgs {
     /// on each.
     #[arg(long, value_name = "FILE", conflicts_with = "disruption")]
     pub html: Option<PathBuf>,
+    /// How pods are packed onto new nodes, in NodePools that do not say it themselves.
+    #[arg(long, value_enum, default_value_t, env = "JOURNEYMAN_PACKING")]
+    pub packing: PackingFlag,
+    /// Compare what Karpenter would buy with the cheapest that is found and with the least that there can be.
+    #[arg(long, conflicts_with_all = ["disruption", "rounds", "html"])]
+    pub compare: bool,
     /// How to print. Otherwise a table for people.
     #[arg(short, long, value_enum)]
     pub output: Option<PlanFormat>,
@@ -421,6 +431,16 @@ pub enum Consolidation {
     Karpenter,
     /// Every node by itself and many sets of them, beside what Karpenter would choose.
     Thorough,
+}
+
+/// How pods are packed onto new nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PackingFlag {
+    /// As Karpenter packs.
+    #[default]
+    Karpenter,
+    /// So that what is bought costs least.
+    Cheapest,
 }
 
 /// How to print a plan.

@@ -24,6 +24,17 @@ pub fn seconds(duration: SignedDuration) -> String {
 /// Four digits below a dollar, two below a hundred, then none: what is left out is less than a part
 /// in a thousand.
 pub fn dollars(nanos: u128) -> String {
+    rounded(nanos, 2)
+}
+
+/// The same, rounded down: what is said to be the least must not be more.
+pub fn dollars_down(nanos: u128) -> String {
+    rounded(nanos, u128::MAX)
+}
+
+/// Nano-dollars as dollars; one part in `half` of what the last digit counts is added before the rest is
+/// left out.
+fn rounded(nanos: u128, half: u128) -> String {
     const DOLLAR: u128 = 1_000_000_000;
     let digits = match nanos {
         0..DOLLAR => 4,
@@ -31,7 +42,7 @@ pub fn dollars(nanos: u128) -> String {
         _ => 0,
     };
     let unit = DOLLAR / 10_u128.pow(digits);
-    let rounded = (nanos + unit / 2) / unit;
+    let rounded = (nanos + unit / half) / unit;
     let (whole, rest) = (rounded / 10_u128.pow(digits), rounded % 10_u128.pow(digits));
     match digits {
         0 => format!("${}", thousands(whole)),

@@ -1,5 +1,6 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
+mod compare;
 mod disruption;
 mod expand;
 mod facts;
@@ -17,8 +18,8 @@ mod table;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use model::{Plan, facts::Facts, policies::Policies};
-use planner::{KnownTypes, Launches};
+use model::{HourlyPrice, Plan, facts::Facts, policies::Policies};
+use planner::{Fleets, KnownTypes, Launches};
 use serde::Serialize;
 
 use self::{progress::Progress, rounds::Round};
@@ -58,8 +59,34 @@ struct Planned {
     fixed: Launches,
     /// What would be planned once that is launched.
     later: Vec<Round>,
+    /// What other plans for the same pods cost; `None` where nothing is bought, or where that takes long.
+    prices: Option<Prices>,
     /// What people should know about the answer.
     remarks: Remarks,
+}
+
+/// What the plan costs for one hour beside others for the same pods.
+#[derive(Clone, Copy, Debug)]
+struct Prices {
+    plan: HourlyPrice,
+    karpenter: HourlyPrice,
+    cheapest: HourlyPrice,
+    bound: HourlyPrice,
+}
+
+/// Pods up to which other plans are looked for although nobody asked.
+const COMPARED_PODS_MAX: usize = 10_000;
+
+impl Prices {
+    fn of(facts: &Facts, plan: &Plan) -> Option<Self> {
+        if plan.promises.is_empty() || COMPARED_PODS_MAX < facts.pods.len() {
+            return None;
+        }
+        let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, true);
+        let price = |plan: &Plan| planner::fleet_price(facts, plan);
+        let (karpenter, cheapest) = (price(&karpenter), price(&cheapest));
+        Some(Self { plan: price(plan), karpenter, cheapest, bound })
+    }
 }
 
 /// What an answer rests on, and what it leaves out.
@@ -99,6 +126,11 @@ pub fn run(
     if args.disruption {
         drop(progress);
         disruption::run(args, screen, (&facts, &remarks), out)?;
+        return Ok(exit);
+    }
+    if args.compare {
+        drop(progress);
+        compare::run(args, screen, (&facts, &remarks), out)?;
         return Ok(exit);
     }
     let mut planned = plan(args, &facts, remarks);
@@ -184,6 +216,7 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
     Planned {
+        prices: Prices::of(facts, &plan),
         plan,
         is_waiting,
         fixed: planner::launches(facts, &KnownTypes::default()),

@@ -24,6 +24,7 @@ use crate::{
     args::{Color, Format, SimulateArgs},
     error::Error,
     manifests::{self, BadInput, Loaded},
+    plan::gates,
     report,
     screen::Screen,
     simulate::{
@@ -56,6 +57,9 @@ struct Play {
 /// Plays and prints.
 pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Error> {
     let mut play = load(args)?;
+    if let Some(packing) = args.packing {
+        play.scenario.functions.policies.packing = gates::packing(packing);
+    }
     let mut settings = play.scenario.settings(args.seed);
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;

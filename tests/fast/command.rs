@@ -17,6 +17,7 @@ use tests::repository;
 
 fn arguments() -> SimulateArgs {
     SimulateArgs {
+        packing: None,
         manifests: Vec::new(),
         more_manifests: Vec::new(),
         more: MoreManifests::default(),

@@ -5,7 +5,7 @@
 use model::policies::{self, Policies};
 
 use crate::{
-    args::{MinValuesPolicyFlag, PlanArgs, PreferencePolicyFlag},
+    args::{MinValuesPolicyFlag, PackingFlag, PlanArgs, PreferencePolicyFlag},
     manifests::BadInput,
 };
 
@@ -20,11 +20,20 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
             MinValuesPolicyFlag::Strict => policies::MinValuesPolicy::Strict,
             MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
         },
+        packing: packing(args.packing),
         legacy_node_repair: args.legacy_node_repair,
         ..Policies::default()
     };
     set(&mut policies, &args.feature_gates)?;
     Ok(policies)
+}
+
+/// How pods are packed.
+pub(crate) const fn packing(flag: PackingFlag) -> policies::Packing {
+    match flag {
+        PackingFlag::Karpenter => policies::Packing::Karpenter,
+        PackingFlag::Cheapest => policies::Packing::Cheapest,
+    }
 }
 
 /// Sets gates as `--feature-gates` says.

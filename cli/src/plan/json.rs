@@ -52,10 +52,24 @@ struct Totals {
     nodes: usize,
     price_per_hour: String,
     price_per_month: String,
+    /// Of the claims with their volumes, and of other plans for the same pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet_per_hour: Option<FleetTotals>,
     pods_on_new_nodes: usize,
     pods_on_existing_nodes: usize,
     pods_unschedulable: usize,
     by_node_pool: BTreeMap<String, PoolTotals>,
+}
+
+/// Exact dollars for one hour.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FleetTotals {
+    price: String,
+    karpenter: String,
+    cheapest: String,
+    /// No plan can cost less.
+    lower_bound: String,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -168,6 +182,12 @@ fn totals(planned: &Planned) -> Totals {
         nodes: promises().count(),
         price_per_hour: exact_dollars(sum),
         price_per_month: exact_dollars(sum * HOURS_PER_MONTH),
+        fleet_per_hour: planned.prices.map(|prices| FleetTotals {
+            price: prices.plan.to_string(),
+            karpenter: prices.karpenter.to_string(),
+            cheapest: prices.cheapest.to_string(),
+            lower_bound: prices.bound.to_string(),
+        }),
         pods_on_new_nodes: promises().map(|promise| promise.claim.pods.len()).sum(),
         pods_on_existing_nodes: plan.placements.iter().map(|placed| placed.pods.len()).sum(),
         pods_unschedulable: plan.unplaced.len(),

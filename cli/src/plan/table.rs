@@ -7,16 +7,16 @@ use std::{
 };
 
 use model::{
-    Plan, PodKey,
+    HourlyPrice, Plan, PodKey,
     facts::Facts,
     labels,
     limits::INSTANCE_TYPES_PER_CLAIM_MAX,
     plan::{Promise, Reason, Target},
 };
 
-use super::{Planned, Remarks, owners::Owners, pods, rounds::Round};
+use super::{Planned, Prices, Remarks, owners::Owners, pods, rounds::Round};
 use crate::{
-    output::{HOURS_PER_MONTH, count, dollars, many, thousands},
+    output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, thousands},
     screen::Screen,
 };
 
@@ -39,6 +39,9 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
     let plan = &planned.plan;
     let promises = [planned.fixed.promises.as_slice(), &plan.promises].concat();
     page.launches("would be launched", &promises, out)?;
+    if let Some(prices) = &planned.prices {
+        screen.text(2, &in_words(prices), out)?;
+    }
     if !planned.fixed.notes.is_empty() {
         screen.title("NodePools with replicas", out)?;
         for note in &planned.fixed.notes {
@@ -68,6 +71,21 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         screen.text(0, "No pod needs a place.", out)?;
     }
     remarks(&planned.remarks, screen, out)
+}
+
+/// `$37.26 an hour; no plan can cost less than $35.90; Karpenter's would cost $53.35.`
+fn in_words(prices: &Prices) -> String {
+    let in_dollars = |price: HourlyPrice| dollars(price.nanos().into());
+    let price = in_dollars(prices.plan);
+    let least = dollars_down(prices.bound.nanos().into());
+    let other = if prices.plan == prices.karpenter && prices.cheapest == prices.plan {
+        "nothing cheaper was found".to_owned()
+    } else if prices.plan == prices.karpenter {
+        format!("packed by --packing cheapest it would cost {}", in_dollars(prices.cheapest))
+    } else {
+        format!("Karpenter's would cost {}", in_dollars(prices.karpenter))
+    };
+    format!("{price} an hour; no plan can cost less than {least}; {other}.")
 }
 
 /// What an answer rests on, and what it leaves out.

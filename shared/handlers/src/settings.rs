@@ -12,7 +12,7 @@ use launch_template::{NodeSettings, Share};
 use model::{
     duration,
     interruption::RebalanceRecommendations,
-    policies::{ConsolidationSearch, MinValuesPolicy, Policies, PreferencePolicy},
+    policies::{ConsolidationSearch, MinValuesPolicy, Packing, Policies, PreferencePolicy},
 };
 
 use crate::{DryRuns, provision::BatchWindow};
@@ -132,7 +132,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 16] = [
+pub const SETTINGS: [Setting; 17] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -300,6 +300,18 @@ pub const SETTINGS: [Setting; 16] = [
             };
             put(&mut settings.policies.consolidation, consolidation)
         },
+    },
+    Setting {
+        parameter: "Packing",
+        variable: "JOURNEYMAN_PACKING",
+        karpenter: None,
+        default: "karpenter",
+        allowed: Allowed::OneOf(&["karpenter", "cheapest"]),
+        meaning: "How pods are packed onto new nodes of NodePools without the annotation \
+                  `journeyman/packing`. `cheapest` places the same pods by the same rules, and chooses which \
+                  of them share a node so that what is bought costs least: never more than by Karpenter's \
+                  own choice.",
+        set: |settings, text| put(&mut settings.policies.packing, Packing::parse(text)),
     },
     Setting {
         parameter: "WorkloadRest",

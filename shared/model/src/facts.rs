@@ -11,10 +11,10 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    ClusterName, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName, NodeClassName,
-    NodeName, Pod, PodSpec, ReservationId, buffer::CapacityBuffer, eviction::PodDisruptionBudget,
-    ledger::Snapshot, node::Node, node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay,
-    policies::Policies, storage::Storage,
+    ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName,
+    NodeClassName, NodeName, Pod, PodSpec, ReservationId, buffer::CapacityBuffer,
+    eviction::PodDisruptionBudget, ledger::Snapshot, node::Node, node_class::Obstacle,
+    node_pool::NodePool, overlay::NodeOverlay, policies::Policies, storage::Storage,
 };
 
 /// A DaemonSet: what each node that it chooses must have room for.
@@ -63,6 +63,9 @@ pub struct Facts {
     /// The image that a node of each instance type would start from now, by EC2NodeClass. Classes of which
     /// that is not known are left out, and so are types that nobody asks about.
     pub class_images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
+    /// What a node of each EC2NodeClass costs beside its instance: its volumes. Classes of which that is not
+    /// known are left out.
+    pub node_charges: BTreeMap<NodeClassName, HourlyPrice>,
     /// Its DaemonSets, sorted by namespace and name.
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
@@ -90,6 +93,7 @@ impl Facts {
             classes: None,
             class_hashes: None,
             class_images: BTreeMap::new(),
+            node_charges: BTreeMap::new(),
             daemon_sets: Vec::new(),
             pods: Vec::new(),
             unlocated_pod: None,

@@ -112,6 +112,8 @@ pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
 /// Annotation of our own on an EC2NodeClass that names a launch template of the user's own: the number of
 /// the version that its status is about.
 pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
+/// Annotation of our own on a NodePool: how pods are packed onto its nodes, `karpenter` or `cheapest`.
+pub const PACKING: &str = "journeyman/packing";
 /// Tag: the EKS cluster that owns an instance.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
 /// Tag: the NodeClaim of an instance.

@@ -8,7 +8,8 @@ use jiff::SignedDuration;
 
 use crate::{
     Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName, Problem, Requirements,
-    ResourceName, Resources, Taint, disruption::DisruptionReason, resources,
+    ResourceName, Resources, Taint, disruption::DisruptionReason, labels, policies::Packing,
+    resources,
 };
 
 mod registrations;
@@ -148,6 +149,12 @@ impl Limits {
 }
 
 impl NodePool {
+    /// How pods are packed onto its nodes, where it says so itself. What nobody can read counts as not said:
+    /// whoever reads the object reports it.
+    pub fn packing(&self) -> Option<Packing> {
+        Packing::parse(self.annotations.get(labels::PACKING)?)
+    }
+
     /// The condition `ValidationSucceeded`: whether the pool is right by Karpenter's own validation.
     ///
     /// Karpenter: `pkg/controllers/nodepool/validation/controller.go`.

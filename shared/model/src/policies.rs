@@ -4,6 +4,8 @@
 
 use jiff::SignedDuration;
 
+use crate::HourlyPrice;
+
 /// What becomes of a pod's preferences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreferencePolicy {
@@ -22,6 +24,35 @@ pub enum MinValuesPolicy {
     Strict,
     /// They are lowered to what there is, and the claim says so.
     BestEffort,
+}
+
+/// How pods are packed onto new nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// As Karpenter packs: first fit, decreasing.
+    #[default]
+    Karpenter,
+    /// So that what is bought costs least.
+    Cheapest,
+}
+
+impl Packing {
+    /// The packing that is called so, if there is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "karpenter" => Some(Self::Karpenter),
+            "cheapest" => Some(Self::Cheapest),
+            _ => None,
+        }
+    }
+
+    /// What it is called.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Karpenter => "karpenter",
+            Self::Cheapest => "cheapest",
+        }
+    }
 }
 
 /// How far nodes are looked for that could go to save.
@@ -87,6 +118,11 @@ pub struct Policies {
     /// Gate `PodDeletionCostManagement`: deletion costs of pods are written by Karpenter, and say
     /// nothing about what moving them costs.
     pub pod_deletion_cost_management: bool,
+    /// How pods are packed, in NodePools that do not say it themselves.
+    pub packing: Packing,
+    /// What every node counts as beside what it costs, when fleets are compared: few large nodes or many
+    /// small ones.
+    pub node_charge: HourlyPrice,
     /// How far consolidation looks.
     pub consolidation: ConsolidationSearch,
     /// How much is left in peace.
@@ -175,6 +211,8 @@ impl Default for Policies {
             terminate_first_drift: false,
             terminate_first_repair: false,
             pod_deletion_cost_management: false,
+            packing: Packing::default(),
+            node_charge: HourlyPrice::default(),
             consolidation: ConsolidationSearch::default(),
             calm: Calm::default(),
         }

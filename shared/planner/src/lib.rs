@@ -67,6 +67,10 @@ pub use lifecycle::{
 pub use scheduling::{
     facts::buffer::virtual_pods,
     launchable::known::KnownTypes,
-    provision::{PreparedFacts, Solved, provision, provision_with},
+    provision::{
+        PreparedFacts, Solved,
+        fleets::{Fleets, fleet_price, fleets, lower_bound},
+        provision, provision_with,
+    },
     static_pool::{Launches, launches, scaled_down},
 };

@@ -61,6 +61,8 @@ pub(crate) mod state;
 
 pub(crate) mod problem;
 
+pub(crate) mod packing;
+
 pub(crate) mod solver;
 
 pub(crate) mod output;

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+#[path = "properties/packing.rs"]
+mod packing;
 #[path = "properties/worlds.rs"]
 mod worlds;
 

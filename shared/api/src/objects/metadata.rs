@@ -77,6 +77,7 @@ fn kept(texts: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap
 fn is_own(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     key == labels::DO_NOT_DISRUPT
+        || key == labels::PACKING
         || [KARPENTER_GROUP, AWS_GROUP].iter().any(|text| domain.ends_with(text))
 }
 

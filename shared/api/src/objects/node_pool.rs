@@ -7,8 +7,9 @@ use jiff::SignedDuration;
 use model::{
     NodeClassName, NodePoolName, ResourceName,
     condition::NotReady,
-    duration,
+    duration, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool},
+    policies::Packing,
     quantity::Quantity,
     resources,
 };
@@ -38,6 +39,13 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
     let spec = fields.require("spec").and_then(|field| read_spec(&field));
     fields.done();
     let (metadata, spec) = (metadata?, spec?);
+    let packing = metadata.annotations.get(labels::PACKING);
+    if packing.is_some_and(|text| Packing::parse(text).is_none()) {
+        object.complain_unusable(format!(
+            "annotation {} must be `karpenter` or `cheapest`",
+            labels::PACKING
+        ));
+    }
     let name = object.name().accept(NodePoolName::new(&metadata.name))?;
     let pool = NodePool {
         name,

@@ -37,6 +37,7 @@ fn each_setting_changes_something() {
         ("WorkloadRest", "30m"),
         ("ReplacementSaving", "0.05"),
         ("MovesPerHour", "100"),
+        ("Packing", "cheapest"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());

@@ -9,13 +9,15 @@ use std::{
 };
 
 use model::{
-    InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, Resources, TaintEffect,
+    HourlyPrice, InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, Resources,
+    TaintEffect,
     facts::{ClassOffer, Facts},
     labels,
     node::Node,
     node_class::Obstacle,
     plan::Target,
     pod::HostPort,
+    policies::Packing,
     requirement::Value,
 };
 
@@ -95,6 +97,8 @@ pub(crate) struct Problem<'a> {
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     /// By group and set: whether a new node with the set is counted.
     counts: BTreeMap<(GroupId, SetId), bool>,
+    /// How all pools are packed, if that is said of all of them.
+    pub(crate) packing: Option<Packing>,
     /// What everybody starts from.
     pub(crate) start: State,
     /// Shapes of which the start says where there is no room.
@@ -162,6 +166,7 @@ impl<'a> Problem<'a> {
             has_soft_taints: false,
             namespaces,
             counts: BTreeMap::new(),
+            packing: None,
             start: State::default(),
             full: BitSet::default(),
         }
@@ -402,6 +407,19 @@ impl<'a> Problem<'a> {
         })
     }
 
+    /// Whether nodes of `template` are packed so that they cost least.
+    pub(crate) fn is_packed(&self, template: TemplateId) -> bool {
+        let chosen = self.packing.or_else(|| self.templates[template].pool.packing());
+        chosen.unwrap_or(self.facts.policies.packing) == Packing::Cheapest
+    }
+
+    /// What a node of `template` costs beside its instance.
+    pub(crate) fn charge(&self, template: TemplateId) -> HourlyPrice {
+        let class = &self.templates[template].pool.template.node_class;
+        let of_class = self.facts.node_charges.get(class).copied().unwrap_or_default();
+        of_class.saturating_add(self.facts.policies.node_charge)
+    }
+
     /// What `pod` is called.
     pub(crate) fn key(&self, pod: PodId) -> model::PodKey {
         self.demand.pods[pod].key.clone().into_owned()
@@ -442,10 +460,10 @@ pub(crate) fn attach(volume_claim_keys: &mut Rc<Attachments>, more: &Attachments
 /// The value of a node's label by its canonical name.
 fn value_of<'n>(node: &'n Node, label: &str) -> Option<&'n str> {
     let text = node.labels.get(label);
-    let found = text.or_else(|| {
+    let read = text.or_else(|| {
         node.labels.iter().find(|(key, _)| labels::canonical(key) == label).map(|(_, value)| value)
     });
-    found.map(String::as_str)
+    read.map(String::as_str)
 }
 
 fn unusable(pool: &model::node_pool::NodePool) -> Option<String> {

@@ -1,8 +1,10 @@
 //! Pending pods → placements and new claims.
 
 mod cheapest;
+pub(crate) mod fleets;
+mod packed;
 
-use model::{Plan, facts::Facts, limits};
+use model::{Plan, facts::Facts, limits, policies::Packing};
 
 use crate::{
     scheduling::{
@@ -93,7 +95,29 @@ impl<'a> PreparedFacts<'a> {
             return Solved(Solution { failed, state: start, ..Solution::default() });
         }
         let first = solver::solve(&mut self.0, start, &pods, options);
-        Solved(cheapest::of(&mut self.0, first, &pods, options))
+        let first = cheapest::of(&mut self.0, first, &pods, options);
+        if packed::is_wanted(&self.0) {
+            Solved(packed::of(&mut self.0, first, &pods, options))
+        } else {
+            Solved(first)
+        }
+    }
+
+    /// Finds a place for every pod, packed so in every pool, whatever it says itself.
+    pub(crate) fn solve_packed(&mut self, packing: Packing) -> Solved {
+        self.0.packing = Some(packing);
+        self.solve()
+    }
+
+    /// A price for one hour below which no plan can place the pods that `solved` places.
+    #[must_use]
+    pub fn bound_of(&mut self, solved: &Solved) -> model::HourlyPrice {
+        packed::bound(&mut self.0, &solved.0, packed::FULL)
+    }
+
+    /// The same, sooner and rougher.
+    pub(crate) fn quick_bound_of(&mut self, solved: &Solved) -> model::HourlyPrice {
+        packed::bound(&mut self.0, &solved.0, packed::QUICK)
     }
 
     /// Writes down what was found: claims with names, labels and the types that they may become, and

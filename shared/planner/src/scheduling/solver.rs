@@ -5,6 +5,7 @@
 
 mod existing;
 mod fresh;
+pub(crate) mod guided;
 mod in_flight;
 mod narrow;
 mod order;
@@ -16,6 +17,7 @@ use std::{
     rc::Rc,
 };
 
+use guided::Guide;
 use jiff::Timestamp;
 use model::Requirements;
 use order::Order;
@@ -137,6 +139,8 @@ struct Run<'p, 'a> {
     problem: &'p mut Problem<'a>,
     state: State,
     options: Options,
+    /// The nodes that are advised.
+    guide: Option<Guide>,
     progress: Table<kind::Class, Progress>,
     placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// How many pods have a place.
@@ -177,7 +181,19 @@ pub(crate) fn solve(
     pods: &[PodId],
     options: Options,
 ) -> Solution {
+    guided(problem, state, pods, options, None)
+}
+
+/// The same, where nodes are advised.
+pub(crate) fn guided(
+    problem: &mut Problem<'_>,
+    state: State,
+    pods: &[PodId],
+    options: Options,
+    guide: Option<Guide>,
+) -> Solution {
     let mut run = Run::new(problem, state, options);
+    run.guide = guide;
     let (failed, tries) = run.solve(pods);
     let Run { in_flight, placed, state, ties, .. } = run;
     Solution { in_flight, placed, failed, state, tries, ties }
@@ -197,6 +213,7 @@ impl<'p, 'a> Run<'p, 'a> {
             unreserved: state.reserved.clone(),
             state,
             options,
+            guide: None,
             ties: 0,
             placed: BTreeMap::new(),
             placed_count: 0,
@@ -346,7 +363,13 @@ impl<'p, 'a> Run<'p, 'a> {
         if !self.know_preferences(pod) {
             return Try::Failed;
         }
-        if self.onto_existing(pod) || self.onto_in_flight(pod) {
+        if self.onto_existing(pod) {
+            return Try::Placed;
+        }
+        if let Some(answer) = self.guided(pod) {
+            return answer;
+        }
+        if self.onto_in_flight(pod) {
             return Try::Placed;
         }
         self.onto_new(pod)

@@ -137,6 +137,12 @@ impl Offer {
         self.full = full.map(|(market, _)| market).collect();
     }
 
+    /// The markets without a reservation in which something can be launched now, each with its place.
+    pub(crate) fn unreserved(&self) -> impl Iterator<Item = (usize, &Market)> {
+        let markets = self.index.markets.iter().enumerate();
+        markets.filter(|(_, market)| market.offering.reservation.is_none())
+    }
+
     /// The markets in which something can be launched now as `set` allows.
     fn launchable(&self, set: &Requirements) -> impl Iterator<Item = &Market> {
         let markets = self.index.markets.iter().enumerate();
@@ -155,6 +161,15 @@ impl Offer {
         let markets = self.index.markets.iter().zip(&self.reservations);
         let mut markets = markets.filter(|(_, held)| held.is_none()).map(|(market, _)| market);
         markets.any(|market| market.types.meets(types) && market.offering.is_compatible(set))
+    }
+
+    /// The markets of reservations: how many instances are left there, and the types that they may be.
+    pub(crate) fn reserved_types(
+        &self,
+        left: &Table<kind::Reservation, u32>,
+    ) -> impl Iterator<Item = (u32, &Types)> {
+        let markets = self.index.markets.iter().zip(&self.reservations);
+        markets.filter_map(|(market, held)| Some((left[(*held)?], &market.types)))
     }
 
     /// The reservations that `set` allows, each with the types that can be bought from it.

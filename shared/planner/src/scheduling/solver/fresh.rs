@@ -30,9 +30,9 @@ pub(super) enum Hold {
 }
 
 /// A claim that a pod may open.
-struct Opening {
-    set: SetId,
-    types: Types,
+pub(super) struct Opening {
+    pub(super) set: SetId,
+    pub(super) types: Types,
     /// Whether a `minValues` of it wants less than the pool says.
     is_relaxed: bool,
 }
@@ -96,7 +96,7 @@ impl Run<'_, '_> {
     }
 
     /// The types with which the pod may open a claim with `set`; `None` if there are none.
-    fn opening(&mut self, pod: &Pod, number: TemplateId, set: SetId) -> Option<Opening> {
+    pub(super) fn opening(&mut self, pod: &Pod, number: TemplateId, set: SetId) -> Option<Opening> {
         let problem = &mut *self.problem;
         let template = &problem.templates[number];
         let mut types = template.types.clone();
@@ -123,7 +123,7 @@ impl Run<'_, '_> {
         Some(Opening { set: problem.sets.id(&requirements), types, is_relaxed: true })
     }
 
-    fn open(&mut self, pod: &Pod, number: TemplateId, opening: Opening) -> Try {
+    pub(super) fn open(&mut self, pod: &Pod, number: TemplateId, opening: Opening) -> Try {
         let Opening { set, types, is_relaxed } = opening;
         let nothing = Reservations::default();
         let held = match self.hold(number, set, &types, &nothing) {

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Whether a claim takes a pod.
-enum Answer {
+pub(super) enum Answer {
     Yes(Joined),
     /// Not with what the pod's rules allow now.
     NotNow,
@@ -36,8 +36,8 @@ enum Answer {
 }
 
 /// A claim with one more pod; its types are in `Run::roomy`, its requests in `Run::need`.
-struct Joined {
-    set: SetId,
+pub(super) struct Joined {
+    pub(super) set: SetId,
     held: BitSet<kind::Reservation>,
 }
 
@@ -92,7 +92,7 @@ impl Run<'_, '_> {
     }
 
     /// All claims but those of which it is known at a glance that they do not take the pod.
-    fn in_flight_candidates(&mut self, pod: &Pod, candidates: &mut Claims) {
+    pub(super) fn in_flight_candidates(&mut self, pod: &Pod, candidates: &mut Claims) {
         let constraints = pod.constraints;
         let tolerated = tolerated(self.problem, constraints);
         let problem = &*self.problem;
@@ -137,7 +137,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether some instance type of the claim still takes all of its pods and this one.
-    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Target]) -> Answer {
+    pub(super) fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Target]) -> Answer {
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
@@ -222,7 +222,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {
+    pub(super) fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {
         let claim = &mut self.in_flight[number];
         let before = claim.set;
         claim.set = joined.set;

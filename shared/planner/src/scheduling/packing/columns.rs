@@ -1,0 +1,250 @@
+//! The program with columns made as they are needed.
+
+#![expect(
+    clippy::float_arithmetic,
+    clippy::indexing_slicing,
+    reason = "a search by approximate numbers: what it finds is checked in whole numbers"
+)]
+
+use super::{
+    knapsack::{Counts, Scaled},
+    market::Market,
+    master::{Column, Master},
+};
+
+/// The program of a market, with all columns so far.
+#[derive(Debug)]
+pub(crate) struct Program<'m> {
+    pub(crate) market: &'m Market,
+    pub(crate) scaled: Scaled,
+    columns: Vec<Column>,
+    /// Values that proved much: new ones are kept near to them at first.
+    center: Vec<f64>,
+    /// What it may still do, in steps of a few nanoseconds.
+    pub(crate) work: u64,
+}
+
+/// How the program is solved for some demand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relaxed {
+    /// What a pod of each item is worth.
+    pub(crate) values: Vec<f64>,
+    /// Nodes with how many of each, parts of nodes among them.
+    pub(crate) nodes: Vec<(usize, Counts, f64)>,
+}
+
+/// How well it is to be solved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// How often columns are looked for.
+    pub(crate) rounds: usize,
+    /// No column may be worth more than so many times its price.
+    pub(crate) ratio: f64,
+}
+
+/// What looking for columns remembers.
+#[derive(Debug, Default)]
+struct Pricing {
+    /// What pods are worth now.
+    values: Vec<f64>,
+    /// The values that proved most, and how much that is.
+    center: Vec<f64>,
+    proved: f64,
+    /// By offer: how many times its price it was worth when it was last looked at.
+    last: Vec<f64>,
+    round: usize,
+}
+
+/// All offers are looked at every so many rounds, and in between those that are so near to the best.
+const WHOLE_EVERY: usize = 5;
+const NEAR: f64 = 0.9;
+/// Pivots after which columns are looked for again.
+const PIVOTS_MAX: usize = 2_000;
+/// New columns that a round takes in.
+const NEW_MAX: usize = 40;
+/// Columns that are kept.
+const COLUMNS_MAX: usize = 4_000;
+
+impl<'m> Program<'m> {
+    pub(crate) fn new(market: &'m Market, work: u64) -> Self {
+        let scaled = Scaled::of(market);
+        let center = scaled.resource_values(market);
+        Self { market, scaled, columns: Vec::new(), center, work }
+    }
+
+    /// What pods are worth by their resources alone, until the program is solved first.
+    pub(crate) fn resource_values(&self) -> &[f64] {
+        &self.center
+    }
+
+    /// Solves it for so many pods of each item. What no offer takes must not be asked for.
+    pub(crate) fn solve(&mut self, demand: &[u32], effort: Effort) -> Relaxed {
+        let active: Vec<usize> = (0..demand.len()).filter(|item| 0 < demand[*item]).collect();
+        let mut row_of = vec![usize::MAX; demand.len()];
+        for (row, item) in active.iter().enumerate() {
+            row_of[*item] = row;
+        }
+        let asked: Vec<u32> = active.iter().map(|item| demand[*item]).collect();
+        let mut columns: Vec<Column> =
+            active.iter().filter_map(|item| self.single(*item, demand, &row_of)).collect();
+        if columns.len() < active.len() {
+            return Relaxed { values: vec![0.0; demand.len()], ..Relaxed::default() };
+        }
+        let first: Vec<usize> = (0..columns.len()).collect();
+        let known = self.columns.iter();
+        columns.extend(known.filter_map(|column| cut(column, demand, &row_of)));
+        let mut master = Master::new(&asked, &columns, &first);
+        let center = self.center.clone();
+        let mut search = Pricing { values: vec![0.0; demand.len()], center, ..Pricing::default() };
+        for _ in 0..effort.rounds {
+            self.pivot(&mut master, &columns);
+            for (row, item) in active.iter().enumerate() {
+                search.values[*item] = master.values[row].max(0.0);
+            }
+            let new = self.look(&mut search, demand, effort.ratio);
+            if new.is_empty() || self.work == 0 {
+                break;
+            }
+            columns.extend(new.iter().filter_map(|column| cut(column, demand, &row_of)));
+            self.columns.extend(new);
+        }
+        self.pivot(&mut master, &columns);
+        if 0.0 < search.proved {
+            self.center = search.center;
+        }
+        let mut values = search.values;
+        for (row, item) in active.iter().enumerate() {
+            values[*item] = master.values[row].max(0.0);
+        }
+        let nodes = master.amounts().map(|(column, amount)| {
+            let Column { offer, counts, .. } = &columns[column];
+            let counts = counts.iter().map(|(row, count)| (active[*row], *count)).collect();
+            (*offer, counts, amount)
+        });
+        let nodes = nodes.collect();
+        if COLUMNS_MAX < self.columns.len() {
+            let surplus = self.columns.len() - COLUMNS_MAX;
+            self.columns.drain(..surplus);
+        }
+        Relaxed { values, nodes }
+    }
+
+    fn pivot(&mut self, master: &mut Master, columns: &[Column]) {
+        let entries: usize = columns.iter().map(|column| column.counts.len()).sum();
+        let rows = master.values.len();
+        let (steps, looks) = master.solve(columns, PIVOTS_MAX);
+        self.spend(looks * entries + steps * rows * rows / 4);
+    }
+
+    fn spend(&mut self, steps: usize) {
+        self.work = self.work.saturating_sub(u64::try_from(steps).unwrap_or(u64::MAX));
+    }
+
+    /// A column that is known, whoever found it.
+    pub(crate) fn know(&mut self, offer: usize, counts: Counts) {
+        self.columns.push(Column { offer, counts, price: self.scaled.prices[offer] });
+    }
+
+    /// Nodes that are worth more than so many times what they cost. Values swing while columns are few: they are
+    /// taken half way to those that proved most so far, and as they are only when that finds nothing.
+    fn look(&mut self, search: &mut Pricing, demand: &[u32], ratio: f64) -> Vec<Column> {
+        let worth = |values: &[f64]| -> f64 {
+            values.iter().zip(demand).map(|(value, count)| value * f64::from(*count)).sum()
+        };
+        if worth(&search.values) <= search.proved * ratio {
+            return Vec::new();
+        }
+        let halves = search.values.iter().zip(&search.center);
+        let mut tried: Vec<f64> = halves.map(|(own, center)| 0.5 * (own + center)).collect();
+        if tried.is_empty() {
+            tried.clone_from(&search.values);
+        }
+        let is_whole = search.round.is_multiple_of(WHOLE_EVERY);
+        search.round += 1;
+        let (mut found, most) = self.price(search, &tried, demand, is_whole);
+        if is_whole && search.proved < worth(&tried) / most.max(1.0) {
+            search.proved = worth(&tried) / most.max(1.0);
+            search.center = tried.iter().map(|value| value / most.max(1.0)).collect();
+        }
+        if found.is_empty() {
+            let values = search.values.clone();
+            let most;
+            (found, most) = self.price(search, &values, demand, true);
+            if search.proved < worth(&values) / most.max(1.0) {
+                search.proved = worth(&values) / most.max(1.0);
+                search.center = values.iter().map(|value| value / most.max(1.0)).collect();
+            }
+            found.retain(|(worth, _)| ratio < *worth);
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.truncate(NEW_MAX);
+        found.into_iter().map(|(_, column)| column).collect()
+    }
+
+    /// Nodes that are worth more than they cost, filled by the values `tried`; and by how many times the best
+    /// is worth its price by these. Not `is_whole` leaves offers out that were far from it last.
+    fn price(
+        &mut self,
+        search: &mut Pricing,
+        tried: &[f64],
+        demand: &[u32],
+        is_whole: bool,
+    ) -> (Vec<(f64, Column)>, f64) {
+        let mut improving: Vec<(f64, Column)> = Vec::new();
+        let offers = self.market.offers.len();
+        search.last.resize(offers, f64::INFINITY);
+        let best = search.last.iter().copied().fold(0.0, f64::max);
+        let (mut most, mut steps): (f64, usize) = (0.0, 0);
+        for offer in 0..offers {
+            if !is_whole && search.last[offer] < best * NEAR {
+                continue;
+            }
+            let price = self.scaled.prices[offer].max(1e-12);
+            let filled = self.scaled.fill(self.market, offer, (tried, demand));
+            steps += 2 * demand.len() * (self.scaled.resources + 8);
+            search.last[offer] = filled.value / price;
+            most = most.max(filled.value / price);
+            let worth: f64 = filled
+                .counts
+                .iter()
+                .map(|(item, count)| search.values[*item] * f64::from(*count))
+                .sum();
+            if price * (1.0 + 1e-6) < worth {
+                improving.push((worth / price, Column { offer, counts: filled.counts, price }));
+            }
+        }
+        self.spend(steps);
+        (improving, most)
+    }
+
+    /// The node with pods of `item` alone on which one of them costs least.
+    fn single(&self, item: usize, demand: &[u32], row_of: &[usize]) -> Option<Column> {
+        let Market { items, offers } = self.market;
+        let asked = &items[item];
+        let mut best: Option<(f64, usize, u32)> = None;
+        for (at, offer) in offers.iter().enumerate().filter(|(_, offer)| offer.takes(asked)) {
+            let mut count = i64::from(demand[item].min(asked.most));
+            for (room, need) in offer.room.iter().zip(&asked.need) {
+                if 0 < *need {
+                    count = count.min(room / need);
+                }
+            }
+            let count = u32::try_from(count).unwrap_or_default().max(1);
+            let each = self.scaled.prices[at] / f64::from(count);
+            if best.is_none_or(|(least, _, _)| each < least) {
+                best = Some((each, at, count));
+            }
+        }
+        let (_, offer, count) = best?;
+        let counts = vec![(row_of[item], count)];
+        Some(Column { offer, counts, price: self.scaled.prices[offer] })
+    }
+}
+
+/// `column` by rows, with no more pods than are asked for; `None` if none are.
+fn cut(column: &Column, demand: &[u32], row_of: &[usize]) -> Option<Column> {
+    let counts = column.counts.iter().filter(|(item, _)| 0 < demand[*item]);
+    let counts: Counts =
+        counts.map(|(item, count)| (row_of[*item], (*count).min(demand[*item]))).collect();
+    (!counts.is_empty()).then_some(Column { counts, ..*column })
+}

@@ -1,0 +1,98 @@
+//! The program rounded to whole nodes: what is nearly whole is taken, and the rest is solved again.
+
+#![expect(
+    clippy::float_arithmetic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a search by approximate numbers: what it finds is checked in whole numbers"
+)]
+
+use super::{
+    columns::{Effort, Program, Relaxed},
+    knapsack::Counts,
+};
+
+/// A node that is advised: an offer, and how many pods of each item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) offer: usize,
+    pub(crate) counts: Counts,
+}
+
+/// How to round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// From this part on, a node is taken as whole.
+    pub(crate) nearly: f64,
+    /// How much it counts that a node is dear.
+    pub(crate) dear: f64,
+}
+
+/// Ways that are tried, as far as there is work left.
+pub(crate) const WAYS: [Way; 4] = [
+    Way { nearly: 0.85, dear: 0.3 },
+    Way { nearly: 0.95, dear: 1.0 },
+    Way { nearly: 0.75, dear: 0.0 },
+    Way { nearly: 0.9, dear: 0.6 },
+];
+
+/// How well the rest is solved after nodes were taken.
+const EFFORT: Effort = Effort { rounds: 6, ratio: 1.002 };
+/// With more nodes left than these, several are taken at once.
+const FEW: f64 = 40.0;
+
+/// Whole nodes for all of `demand`, beginning from the `first` solution; with no work left, what is left of
+/// the demand is left out.
+pub(crate) fn dive(
+    program: &mut Program<'_>,
+    demand: &[u32],
+    first: &Relaxed,
+    way: Way,
+) -> Vec<Node> {
+    let mut left = demand.to_vec();
+    let mut nodes = Vec::new();
+    let mut relaxed = first.clone();
+    while left.iter().any(|count| 0 < *count) && !relaxed.nodes.is_empty() {
+        let before = nodes.len();
+        for (offer, counts, amount) in &relaxed.nodes {
+            let whole = (amount + 1e-6).floor();
+            let count = if way.nearly < amount - whole { whole + 1.0 } else { whole };
+            for _ in 0..count as u64 {
+                take(&mut nodes, &mut left, *offer, counts);
+            }
+        }
+        if nodes.len() == before {
+            // What is most of a node, and of those what costs most: small ones fill gaps later.
+            let key = |at: &usize| {
+                let (offer, _, amount) = &relaxed.nodes[*at];
+                amount * program.scaled.prices[*offer].powf(way.dear)
+            };
+            let mut order: Vec<usize> = (0..relaxed.nodes.len()).collect();
+            order.sort_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
+            let rest: f64 = relaxed.nodes.iter().map(|(_, _, amount)| amount).sum();
+            let several = if FEW < rest || program.work == 0 { order.len() / 10 } else { 0 };
+            for at in order.iter().take(1 + several) {
+                let (offer, counts, _) = &relaxed.nodes[*at];
+                take(&mut nodes, &mut left, *offer, counts);
+            }
+        }
+        if left.iter().any(|count| 0 < *count) {
+            relaxed = program.solve(&left, EFFORT);
+        }
+    }
+    nodes
+}
+
+/// Takes one node, as far as its pods are left.
+fn take(nodes: &mut Vec<Node>, left: &mut [u32], offer: usize, counts: &Counts) {
+    let kept = counts.iter().map(|(item, count)| (*item, (*count).min(left[*item])));
+    let kept: Counts = kept.filter(|(_, count)| 0 < *count).collect();
+    if kept.is_empty() {
+        return;
+    }
+    for (item, count) in &kept {
+        left[*item] -= count;
+    }
+    nodes.push(Node { offer, counts: kept });
+}

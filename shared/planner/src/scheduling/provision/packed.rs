@@ -1,0 +1,226 @@
+//! The cheapest of Karpenter's plan and of plans by advised nodes; and a price below which there is none.
+
+use std::collections::BTreeMap;
+
+use model::{HourlyPrice, taint};
+
+use crate::{
+    index::id::{ClassId, PodId, SetId},
+    scheduling::{
+        launchable::template,
+        numbers::amounts::{self, Amounts},
+        output,
+        packing::{
+            columns::{Effort, Program},
+            dive::{self, Node},
+            market,
+            prove::prove,
+            relax::{self, Relaxation},
+        },
+        problem::Problem,
+        solver::{self, Options, Solution, guided::Guide},
+    },
+};
+
+/// How much a bound may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Care {
+    /// In steps of some nanoseconds.
+    work: u64,
+    /// Fillings of nodes that are gone through.
+    fillings: u64,
+    /// How often values are set right by what a proof finds.
+    proofs: usize,
+}
+
+/// For a line that nobody asked for.
+pub(super) const QUICK: Care = Care { work: 30_000_000, fillings: 400_000, proofs: 4 };
+/// As near as it gets.
+pub(super) const FULL: Care = Care { work: 250_000_000, fillings: 4_000_000, proofs: 16 };
+
+/// What the search for a plan may do, in steps of some nanoseconds.
+const WORK: u64 = 200_000_000;
+/// Fillings of nodes that are gone through for nodes that a plan had better know.
+const FILLINGS: u64 = 300_000;
+/// How often values are set right by what a proof finds.
+const PROOFS: usize = 2;
+
+/// How well the program is solved for a plan, and for a bound.
+const EFFORT: Effort = Effort { rounds: 120, ratio: 1.001 };
+const EFFORT_OF_BOUND: Effort = Effort { rounds: 200, ratio: 1.000_2 };
+
+/// Whether any pool is packed so that it costs least.
+pub(super) fn is_wanted(problem: &Problem<'_>) -> bool {
+    problem.templates.ids().any(|template| problem.is_packed(template))
+}
+
+/// The cheapest of `first` and of what advice brings, among those that leave no other pod without a place.
+pub(super) fn of(
+    problem: &mut Problem<'_>,
+    first: Solution,
+    pods: &[PodId],
+    options: Options,
+) -> Solution {
+    let mut classes = BTreeMap::new();
+    count_bought(problem, &first, &mut classes);
+    let relaxation = relax::wished(problem, &classes);
+    if relaxation.market.items.is_empty() {
+        return first;
+    }
+    let Some(least) = cost(problem, &first) else { return first };
+    let guide = guide(problem, &relaxation, &advised(&relaxation));
+    let start = problem.start.clone();
+    let other = solver::guided(problem, start, pods, options, Some(guide));
+    let places_as_many = other.failed.iter().all(|(pod, _)| is_left(&first, *pod));
+    let is_cheaper = cost(problem, &other).is_some_and(|cost| cost < least);
+    if places_as_many && is_cheaper { other } else { first }
+}
+
+/// How many pods of each class are on nodes that `solution` buys.
+fn count_bought(problem: &Problem<'_>, solution: &Solution, classes: &mut BTreeMap<ClassId, u32>) {
+    for pod in solution.in_flight.iter().flat_map(|claim| &claim.pods) {
+        *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
+    }
+}
+
+/// The cheapest nodes that were found for all pods of the market.
+fn advised(relaxation: &Relaxation) -> Vec<Node> {
+    let market = &relaxation.market;
+    let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
+    let mut program = Program::new(market, WORK);
+    let mut first = program.solve(&demand, EFFORT);
+    let (nothing, mut fillings) = (vec![0; relaxation.resources()], FILLINGS);
+    for _ in 0..PROOFS {
+        if program.work < WORK / 4 {
+            break;
+        }
+        let proof = prove(&program, &first.values, &demand, &nothing, &mut fillings);
+        if proof.found.is_empty() {
+            break;
+        }
+        proof.found.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
+        first = program.solve(&demand, EFFORT);
+    }
+    let mut best: Option<(i128, Vec<Node>)> = None;
+    for way in dive::WAYS {
+        if best.is_some() && program.work < WORK / 3 {
+            break;
+        }
+        let nodes = dive::dive(&mut program, &demand, &first, way);
+        let offers = nodes.iter().filter_map(|node| market.offers.get(node.offer));
+        let price = offers.map(|offer| i128::from(offer.price)).sum();
+        if best.as_ref().is_none_or(|(least, _)| price < *least) {
+            best = Some((price, nodes));
+        }
+    }
+    best.map(|(_, nodes)| nodes).unwrap_or_default()
+}
+
+/// The advice to make `nodes`.
+fn guide(problem: &Problem<'_>, relaxation: &Relaxation, nodes: &[Node]) -> Guide {
+    let mut guide = Guide::default();
+    let mut left = relaxation.classes.clone();
+    let items = &relaxation.market.items;
+    for node in nodes {
+        let Some(offer) = relaxation.market.offers.get(node.offer) else { continue };
+        let mut classes = Vec::new();
+        let mut pin: Option<SetId> = None;
+        let mut need: Amounts = vec![0; offer.room.len()].into();
+        for (at, count) in &node.counts {
+            let Some(item) = items.get(*at) else { continue };
+            for (sum, one) in need.iter_mut().zip(&item.need) {
+                *sum = sum.saturating_add(one.saturating_mul(i64::from(*count)));
+            }
+            let mut count = *count;
+            for (class, left) in left.get_mut(*at).into_iter().flatten() {
+                let taken = count.min(*left);
+                if 0 < taken {
+                    classes.push((*class, taken));
+                    (*left, count) = (*left - taken, count - taken);
+                }
+            }
+            pin = pin.or_else(|| relaxation.pins.get(*at).copied().flatten());
+        }
+        let price = market::price(i128::from(offer.price).saturating_add(1));
+        let price = price.saturating_sub(problem.charge(offer.template));
+        guide.add((offer.template, offer.instance_type), price, (pin, need), &classes);
+    }
+    guide
+}
+
+fn is_left(solution: &Solution, pod: PodId) -> bool {
+    solution.failed.binary_search_by_key(&pod, |(left, _)| *left).is_ok()
+}
+
+/// What its claims cost in sum, and how many they are; `None` if one of them cannot be.
+pub(super) fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
+    let mut sum = HourlyPrice::default();
+    for claim in solution.in_flight.iter() {
+        let charge = problem.charge(claim.template);
+        sum = sum.saturating_add(output::draft(problem, claim).ok()?.price).saturating_add(charge);
+    }
+    Some((sum, solution.in_flight.len()))
+}
+
+/// A price below which no plan can be that places the pods that `solution` places. Room that is there and
+/// capacity that is reserved count as free, and all of it as one node.
+pub(super) fn bound(problem: &mut Problem<'_>, solution: &Solution, care: Care) -> HourlyPrice {
+    let mut classes = BTreeMap::new();
+    count_bought(problem, solution, &mut classes);
+    for pod in solution.placed.values().flatten() {
+        *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
+    }
+    let relaxation = relax::loosest(problem, &classes);
+    let market = &relaxation.market;
+    if market.items.is_empty() {
+        return HourlyPrice::default();
+    }
+    let free = free_room(problem, &classes);
+    let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
+    let mut program = Program::new(market, care.work);
+    // What resources alone prove needs no search; where many pods share a node, it is nearly as good.
+    let proof = prove(&program, program.resource_values(), &demand, &free, &mut 0);
+    let (mut best, mut fillings) = (proof.bound, care.fillings);
+    for _ in 0..care.proofs {
+        let relaxed = program.solve(&demand, EFFORT_OF_BOUND);
+        let proof = prove(&program, &relaxed.values, &demand, &free, &mut fillings);
+        best = best.max(proof.bound);
+        if proof.found.is_empty() || program.work == 0 {
+            break;
+        }
+        proof.found.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
+    }
+    market::price(best)
+}
+
+/// The room that pods of `classes` may find without paying: on what is there, and in reservations.
+fn free_room(problem: &Problem<'_>, classes: &BTreeMap<ClassId, u32>) -> Amounts {
+    let mut sum: Amounts = vec![0; problem.resources.len()].into();
+    let takes = |kind: &crate::scheduling::supply::Kind, class: ClassId| {
+        let spec = &problem.classes[class].spec;
+        let mut tolerations = spec.tolerations.clone();
+        tolerations.push(template::soft_toleration());
+        taint::untolerated(kind.taints(), &tolerations).is_empty()
+            && (0..spec.required_terms.len().max(1))
+                .any(|term| kind.accepts(&spec.requirements(term)))
+    };
+    let open = problem.supply.kinds.map(|kind| classes.keys().any(|class| takes(kind, *class)));
+    for (place, existing) in problem.supply.existing.entries() {
+        if problem.start.active.contains(place) && open[existing.kind] {
+            let room: Vec<i64> =
+                problem.start.room(place).iter().map(|amount| (*amount).max(0)).collect();
+            amounts::add(&mut sum, &room);
+        }
+    }
+    for template in problem.templates.iter() {
+        let offer = &problem.offers[template.offer];
+        for (left, types) in offer.reserved_types(&problem.reservations.left) {
+            for (at, sum) in sum.iter_mut().enumerate() {
+                let rooms = types.iter().filter_map(|id| template.rooms.left(id, at));
+                let most = rooms.max().unwrap_or_default().max(0);
+                *sum = sum.saturating_add(most.saturating_mul(i64::from(left)));
+            }
+        }
+    }
+    sum
+}

@@ -70,6 +70,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "DescribeInstances" => instance::describe(call).await,
         "DescribeInstanceStatus" => status::describe(call).await,
         "CreateTags" => instance::tag(call).await,
+        "RebootInstances" => instance::reboot(call).await,
         "TerminateInstances" => instance::terminate(call).await,
         "DescribeLaunchTemplates" => template::describe(call).await,
         "DescribeLaunchTemplateVersions" => template::versions(call).await,

@@ -54,6 +54,7 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ),
     ("Fleet.list", &["ec2:DescribeInstances"]),
     ("Fleet.of_batch", &["ec2:DescribeInstances"]),
+    ("Fleet.reboot", &["ec2:RebootInstances"]),
     ("Fleet.tag", &["ec2:CreateTags"]),
     ("Fleet.terminate", &["ec2:TerminateInstances"]),
     ("Leases.hold", API_SERVER),

@@ -208,6 +208,9 @@ async fn note_fleet(sent: &mut Sent) {
         fleet(&wire).tag(&id[0], &request.tags).await
     })
     .await;
+    let done = answer("RebootInstances", "<return>true</return>");
+    sent.note("Fleet.reboot", &[(200, &done)], async |wire| fleet(&wire).reboot(&id[0]).await)
+        .await;
     let (gone, done) = (refusal("InvalidInstanceID.NotFound"), answer("TerminateInstances", ""));
     let ended = [(400, gone.as_str()), (200, done.as_str())];
     sent.note("Fleet.terminate", &ended, async |wire| fleet(&wire).terminate(&id).await).await;

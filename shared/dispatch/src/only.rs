@@ -145,6 +145,7 @@ only! {
         fn list(cluster: &ClusterName) -> Vec<Instance>;
         fn impaired() -> Vec<StatusReport>;
         fn tag(instance: &InstanceId, tags: &BTreeMap<String, String>) -> ();
+        fn reboot(instance: &InstanceId) -> ();
         fn terminate(instances: &[InstanceId]) -> ();
     }
     Ledger {

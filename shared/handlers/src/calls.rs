@@ -113,6 +113,7 @@ const DRAIN: &[&str] = &[
     "Cluster.volume_claim",
     "Events.publish",
     "Fleet.describe",
+    "Fleet.reboot",
     "Fleet.terminate",
     "Ledger.head",
     "Ledger.pulse",

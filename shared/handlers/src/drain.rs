@@ -1,12 +1,13 @@
 //! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
 //!
-//! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes
+//! A pass marks nodes that are replaced, and looks after every claim that is given up or rebooted: what EC2, the nodes
 //! and the pods say is asked once for all, then each claim is visited by itself, then the volumes of nodes
 //! without pods are looked at, once for all, then instances are terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is
 //! never taken for absent: its node is not empty, its instance is not terminated, and the claim says why.
 
 mod mark;
 mod observe;
+mod reboot;
 mod volumes;
 
 use futures_util::{StreamExt as _, stream};
@@ -137,7 +138,8 @@ async fn pass<A: Adapters>(
     let marks_at = (!is_marked).then(|| at.after(MARKED_AGAIN));
     let deleting: Vec<&NodeClaim> =
         snapshot.claims.values().filter(|claim| claim.is_deleting()).collect();
-    if deleting.is_empty() {
+    let rebooting = reboot::due(&snapshot, at);
+    if deleting.is_empty() && rebooting.is_empty() {
         // Objects are shown anew where something is given up.
         let note = (digest != 0).then(|| PulseNote::new(digest, Timestamp::UNIX_EPOCH));
         let end = PassEnd { read: Some(read), next_at: marks_at, note };
@@ -146,13 +148,16 @@ async fn pass<A: Adapters>(
     let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = waiting.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
-    let mut observed = Observed::look(ports, &due, snapshot.claims.len(), at).await?;
+    let looked_at: Vec<&NodeClaim> =
+        due.iter().copied().chain(rebooting.iter().map(|(claim, _)| *claim)).collect();
+    let mut observed = Observed::look(ports, &looked_at, snapshot.claims.len(), at).await?;
     observed.note_shifted(due.iter().filter(|claim| snapshot.head.is_shifted(claim, at.now)));
     let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })
     .await;
-    let mut next_at = sooner(sooner(waiting, rest_at), marks_at);
+    let reboots_at = reboot::all(ports, rebooting, &observed, at).await;
+    let mut next_at = sooner(sooner(sooner(waiting, rest_at), marks_at), reboots_at);
     let mut endings = Vec::new();
     let mut told = Vec::new();
     for Visited { again, terminate, events } in visited {

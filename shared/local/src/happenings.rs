@@ -94,6 +94,7 @@ fn text(happening: &Happening) -> Option<String> {
         | Happening::WorkloadScaled { .. }
         | Happening::NodeJoined { .. }
         | Happening::NodeReady { .. }
+        | Happening::NodeReboots { .. }
         | Happening::NodeDrained { .. }
         | Happening::NodeRemoved { .. } => None,
     }

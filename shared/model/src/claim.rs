@@ -14,7 +14,7 @@ use crate::{
     ledger::PROMISED_VERSION,
 };
 
-pub use conditions::{ClaimConditions, Disrupting, VolumeState, VolumesDetached};
+pub use conditions::{ClaimConditions, Disrupting, Reboot, VolumeState, VolumesDetached};
 pub use message::ClaimMessage;
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.

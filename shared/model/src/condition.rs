@@ -43,6 +43,8 @@ pub enum ConditionKind {
     PodScheduled,
     /// The roll-up of the others.
     Ready,
+    /// Of a NodeClaim: its instance is rebooted.
+    Rebooting,
     /// Of a NodeClaim: its node joined the cluster.
     Registered,
     /// Of an EC2NodeClass: its terms select security groups.
@@ -57,7 +59,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -74,6 +76,7 @@ impl ConditionKind {
         Self::PlacementGroupReady,
         Self::PodScheduled,
         Self::Ready,
+        Self::Rebooting,
         Self::Registered,
         Self::SecurityGroupsReady,
         Self::SubnetsReady,
@@ -100,6 +103,7 @@ impl ConditionKind {
             Self::PlacementGroupReady => "PlacementGroupReady",
             Self::PodScheduled => "PodScheduled",
             Self::Ready => "Ready",
+            Self::Rebooting => "Rebooting",
             Self::Registered => "Registered",
             Self::SecurityGroupsReady => "SecurityGroupsReady",
             Self::SubnetsReady => "SubnetsReady",
@@ -179,6 +183,12 @@ pub enum ConditionReason {
     PlacementGroupNotFound,
     /// EC2 could not be asked for the placement group.
     PlacementGroupResolutionFailed,
+    /// Of `Rebooting`: EC2 took the request.
+    RebootIssued,
+    /// Of `Rebooting`: EC2 is asked.
+    RebootRequested,
+    /// Of `Rebooting`: the node is ready after another boot.
+    RebootSucceeded,
     /// Of `Ready`: not every other condition is known for this generation.
     ReconcilingDependents,
     /// Too many nodes did not join.
@@ -241,6 +251,9 @@ impl ConditionReason {
             Self::NodePoolValidationFailed => "NodePoolValidationFailed",
             Self::PlacementGroupNotFound => "PlacementGroupNotFound",
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
+            Self::RebootIssued => "RebootIssued",
+            Self::RebootRequested => "RebootRequested",
+            Self::RebootSucceeded => "RebootSucceeded",
             Self::ReconcilingDependents => "ReconcilingDependents",
             Self::RegistrationFailed => "RegistrationFailed",
             Self::ResourceNotRegistered => "ResourceNotRegistered",

@@ -144,9 +144,15 @@ pub struct Command {
 }
 
 impl Command {
-    /// Whether its replacements were promised and are waited for: its candidates are as good as gone.
+    /// Whether its candidates take no pods any more: its replacements were promised and are waited for, or they
+    /// are rebooted.
     pub const fn is_under_way(&self) -> bool {
-        matches!(self.progress, Progress::Launching { .. })
+        matches!(self.progress, Progress::Launching { .. } | Progress::Rebooting { .. })
+    }
+
+    /// Whether its candidates are rebooted, and nothing comes in their place.
+    pub const fn reboots(&self) -> bool {
+        matches!(self.progress, Progress::Rebooting { .. })
     }
 
     /// Whether its candidates are to be freed again.
@@ -168,7 +174,13 @@ pub enum Progress {
         /// The claims of its replacements.
         claims: Vec<NodeClaimName>,
     },
-    /// A replacement did not come: the candidates stay, and their nodes take pods again.
+    /// Nothing comes in their place: the candidates are emptied and rebooted, and their nodes take pods again
+    /// then. How far each of them is its claim says ([`crate::claim::Reboot`]).
+    Rebooting {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A replacement did not come, or a reboot is over: the candidates stay, and their nodes take pods again.
     RolledBack {
         /// Why, in words.
         why: String,

@@ -85,6 +85,8 @@ pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
 /// Taint of a node that is being given up (NoSchedule).
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
+/// Taint of a node that is rebooted.
+pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
 /// Taint of a node that has joined and is not registered yet (NoExecute).
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
 /// Finalizer on nodes and claims.

@@ -148,8 +148,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The claims that commands give up once their replacements are there. One whose replacement is gone gives
-    /// up nothing, whoever finds that out first: its nodes stay.
+    /// The claims that commands give up once their replacements are there, or reboot. One whose replacement is gone
+    /// gives up nothing, whoever finds that out first: its nodes stay.
     pub fn being_replaced(&self) -> BTreeSet<&NodeClaimName> {
         let is_lost = |name: &NodeClaimName| {
             let is_unreadable =
@@ -158,6 +158,7 @@ impl Snapshot {
         };
         let commands = self.commands.values().filter(|command| match &command.progress {
             Progress::Launching { claims, .. } => !claims.iter().any(is_lost),
+            Progress::Rebooting { .. } => true,
             Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
         });
         commands.flat_map(|command| &command.candidates).collect()
@@ -167,7 +168,10 @@ impl Snapshot {
     pub fn replacements(&self) -> BTreeSet<&NodeClaimName> {
         let launching = self.commands.values().filter_map(|command| match &command.progress {
             Progress::Launching { claims, .. } => Some(claims),
-            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => None,
+            Progress::Found
+            | Progress::Rebooting { .. }
+            | Progress::RolledBack { .. }
+            | Progress::Moved { .. } => None,
         });
         launching.flatten().collect()
     }

@@ -31,6 +31,8 @@ pub struct Node {
     pub allocatable: Resources,
     /// Whether its condition `Ready` is true.
     pub is_ready: bool,
+    /// `status.nodeInfo.bootID`: another one after each boot; empty while nobody says it.
+    pub boot_id: String,
     /// The conditions that a repair policy is about ([`crate::repair`]), in a status that says that
     /// it is ill.
     pub ill_conditions: Vec<IllCondition>,

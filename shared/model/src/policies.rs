@@ -111,6 +111,8 @@ pub struct Policies {
     pub node_repair: bool,
     /// `--legacy-node-repair`: nodes are repaired as by Karpenter 1.14, by no method of disruption.
     pub legacy_node_repair: bool,
+    /// Gate `RebootForRepair` of the AWS provider: ill nodes for which that may be enough are rebooted.
+    pub reboot_for_repair: bool,
     /// Gate `TerminateFirstDrift`.
     pub terminate_first_drift: bool,
     /// Gate `TerminateFirstRepair`.
@@ -142,12 +144,13 @@ pub struct InvalidGate {
 /// How the field of a gate is reached.
 type OfGate = fn(&mut Policies) -> &mut bool;
 
-/// Karpenter's feature gates by name, sorted.
-const GATES: [(&str, OfGate); 9] = [
+/// Karpenter's feature gates by name, sorted; those of its AWS provider among them.
+const GATES: [(&str, OfGate); 10] = [
     ("CapacityBuffer", |policies| &mut policies.capacity_buffer),
     ("NodeOverlay", |policies| &mut policies.node_overlay),
     ("NodeRepair", |policies| &mut policies.node_repair),
     ("PodDeletionCostManagement", |policies| &mut policies.pod_deletion_cost_management),
+    ("RebootForRepair", |policies| &mut policies.reboot_for_repair),
     ("ReservedCapacity", |policies| &mut policies.reserved_capacity),
     ("SpotToSpotConsolidation", |policies| &mut policies.spot_to_spot_consolidation),
     ("StaticCapacity", |policies| &mut policies.static_capacity),
@@ -185,7 +188,7 @@ impl Policies {
     }
 
     /// The gates and whether each is open, sorted by name.
-    pub fn gates(mut self) -> [(&'static str, bool); 9] {
+    pub fn gates(mut self) -> [(&'static str, bool); 10] {
         GATES.map(|(name, of_gate)| (name, *of_gate(&mut self)))
     }
 
@@ -208,6 +211,7 @@ impl Default for Policies {
             capacity_buffer: false,
             node_repair: false,
             legacy_node_repair: false,
+            reboot_for_repair: false,
             terminate_first_drift: false,
             terminate_first_repair: false,
             pod_deletion_cost_management: false,

@@ -1,14 +1,15 @@
 //! When a node is ill for so long that it is replaced: the policies of Karpenter's provider for AWS.
 //!
 //! Karpenter 1.15: `pkg/controllers/node/health/policy.go` for what they mean, the AWS provider's
-//! `pkg/cloudprovider/cloudprovider.go`, `RepairPolicies`, for those that there are. Policies that
-//! reboot (gate `RebootForRepair`) are not among them.
+//! `pkg/cloudprovider/cloudprovider.go`, `RepairPolicies`, for those that there are. Which of them reboot
+//! (gate `RebootForRepair`) the user guide of EKS says of managed node groups, under "Node health issues": errors
+//! of an NVIDIA driver after which the hardware is as good as before.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::node::{IllCondition, IllStatus};
 
-/// What is done about one condition of a node: the node is replaced.
+/// What is done about one condition of a node: the node is replaced, or rebooted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairPolicy {
     /// The type of the condition.
@@ -21,6 +22,17 @@ pub struct RepairPolicy {
     pub toleration: SignedDuration,
     /// How long the node may drain.
     pub drain: SignedDuration,
+    /// What is done, with the gate `RebootForRepair`; without it the node is replaced.
+    pub action: RepairAction,
+}
+
+/// What is done about an ill node, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RepairAction {
+    /// Its instance is rebooted.
+    Reboot,
+    /// Another node comes in its place.
+    Replace,
 }
 
 /// The reasons of a condition that a policy is about.
@@ -49,25 +61,36 @@ const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
 const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
 
 const fn slow(condition: &'static str, status: IllStatus, reasons: Reasons) -> RepairPolicy {
-    RepairPolicy { condition, status, reasons, toleration: HALF_AN_HOUR, drain: TEN_MINUTES }
+    RepairPolicy {
+        condition,
+        status,
+        reasons,
+        toleration: HALF_AN_HOUR,
+        drain: TEN_MINUTES,
+        action: RepairAction::Replace,
+    }
 }
 
-const fn hardware(errors: &'static [u16]) -> RepairPolicy {
+const fn hardware(errors: &'static [u16], action: RepairAction) -> RepairPolicy {
     RepairPolicy {
         condition: "AcceleratedHardwareReady",
         status: IllStatus::False,
         reasons: Reasons::Xid(errors),
         toleration: TEN_MINUTES,
         drain: FIVE_MINUTES,
+        action,
     }
 }
 
-/// The policies of the AWS provider. All have the same priority, and all replace the node.
+/// The policies of the AWS provider. All have the same priority.
 pub const POLICIES: [RepairPolicy; 9] = [
     slow("Ready", IllStatus::False, Reasons::Any),
     slow("Ready", IllStatus::Unknown, Reasons::Any),
-    hardware(&[46, 48, 54, 62, 63, 95, 109, 110, 136, 140, 143, 155, 156, 158]),
-    hardware(&[64, 74, 79, 119, 120]),
+    hardware(
+        &[46, 48, 54, 62, 63, 95, 109, 110, 136, 140, 143, 155, 156, 158],
+        RepairAction::Reboot,
+    ),
+    hardware(&[64, 74, 79, 119, 120], RepairAction::Replace),
     slow("AcceleratedHardwareReady", IllStatus::False, Reasons::Others),
     slow("StorageReady", IllStatus::False, Reasons::Any),
     slow("NetworkingReady", IllStatus::False, Reasons::Any),
@@ -102,6 +125,18 @@ pub struct Due {
     pub since: Timestamp,
     /// The least that any condition that is due leaves for draining.
     pub drain: SignedDuration,
+    /// The most that any condition that is due asks for.
+    pub action: RepairAction,
+}
+
+impl Due {
+    /// Both together: the condition is that of whichever has been due for longer.
+    fn with(self, other: Self) -> Self {
+        let (drain, action) = (self.drain.min(other.drain), self.action.max(other.action));
+        let is_later = (self.since, &self.condition) <= (other.since, &other.condition);
+        let first = if is_later { self } else { other };
+        Self { drain, action, ..first }
+    }
 }
 
 /// What is due at `now` for a node that was created at `created_at`; `None` while nothing is.
@@ -114,17 +149,11 @@ pub fn due(conditions: &[IllCondition], created_at: Timestamp, now: Timestamp) -
             if now < since {
                 continue;
             }
-            let (kind, drain) = (condition.kind.clone(), policy.drain);
+            let kind = condition.kind.clone();
+            let next = Due { condition: kind, since, drain: policy.drain, action: policy.action };
             due = Some(match due {
-                None => Due { condition: kind, since, drain },
-                Some(first) => {
-                    let drain = first.drain.min(drain);
-                    if (since, &kind) < (first.since, &first.condition) {
-                        Due { condition: kind, since, drain }
-                    } else {
-                        Due { drain, ..first }
-                    }
-                }
+                None => next,
+                Some(first) => first.with(next),
             });
         }
     }
@@ -147,12 +176,11 @@ mod tests {
     #[track_caller]
     fn check(conditions: &[IllCondition], now: &str, expected: Option<(&str, &str, i64)>) {
         let due = due(conditions, at("2026-08-01T09:00:00Z"), at(now));
-        let expected = expected.map(|(condition, since, minutes)| Due {
-            condition: condition.to_owned(),
-            since: at(since),
-            drain: SignedDuration::from_mins(minutes),
+        let told = due.as_ref().map(|due| (due.condition.as_str(), due.since, due.drain));
+        let expected = expected.map(|(condition, since, minutes)| {
+            (condition, at(since), SignedDuration::from_mins(minutes))
         });
-        assert_eq!(due, expected);
+        assert_eq!(told, expected);
     }
 
     #[test]
@@ -196,5 +224,23 @@ mod tests {
         check(&both, "2026-08-01T12:00:00Z", Some(("StorageReady", "2026-08-01T10:30:00Z", 5)));
         let unknown = [condition("Storage", IllStatus::False, "", "2026-08-01T10:00:00Z")];
         check(&unknown, "2026-08-02T12:00:00Z", None);
+    }
+
+    #[test]
+    fn a_reboot_is_enough_only_where_nothing_asks_for_more() {
+        let of = |errors: &[(&str, &str)]| {
+            let ill = |(kind, reason): &(&str, &str)| {
+                condition(kind, IllStatus::False, reason, "2026-08-01T10:00:00Z")
+            };
+            let conditions: Vec<IllCondition> = errors.iter().map(ill).collect();
+            let (created, now) = (at("2026-08-01T09:00:00Z"), at("2026-08-01T12:00:00Z"));
+            due(&conditions, created, now).map(|due| due.action)
+        };
+        let hardware = "AcceleratedHardwareReady";
+        assert_eq!(of(&[(hardware, "NvidiaXID48Error")]), Some(RepairAction::Reboot));
+        assert_eq!(of(&[(hardware, "NvidiaXID79Error")]), Some(RepairAction::Replace));
+        assert_eq!(of(&[(hardware, "NvidiaDCGMError")]), Some(RepairAction::Replace));
+        let both = [(hardware, "NvidiaXID48Error"), ("KernelReady", "ForkFailed")];
+        assert_eq!(of(&both), Some(RepairAction::Replace));
     }
 }

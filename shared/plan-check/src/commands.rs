@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use model::{
     ClaimPhase, CommandId, NodeClaim, NodeClaimName, NodePoolName, Plan,
-    disruption::{Command, DisruptionReason, Progress},
+    claim::Reboot,
+    disruption::{Command, DisruptionReason, Method, Progress},
+    repair::{self, RepairAction},
 };
 
 use crate::{
@@ -28,16 +31,20 @@ pub(crate) fn check<'a>(
     for (id, command) in &plan.started {
         let mut refuse =
             |why: String| violations.push(Violation::Command { command: id.clone(), why });
-        let Progress::Launching { since, claims } = &command.progress else {
-            if let Some(why) = plan.ended.contains(id).then_some("it is moved on and ended") {
-                refuse(why.to_owned());
+        let (since, claims) = match &command.progress {
+            Progress::Launching { since, claims } => (since, claims.as_slice()),
+            Progress::Rebooting { since } => (since, [].as_slice()),
+            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => {
+                if let Some(why) = plan.ended.contains(id).then_some("it is moved on and ended") {
+                    refuse(why.to_owned());
+                }
+                continue;
             }
-            continue;
         };
         if *since != world.facts.now {
             refuse(format!("it launches since {since}, not now"));
         }
-        if claims.is_empty() {
+        if claims.is_empty() && !command.reboots() {
             refuse("it waits for no replacement".to_owned());
         }
         expected.extend(claims);
@@ -87,10 +94,41 @@ fn replaceable<'a>(
             return Err(format!("command {other} replaces it"));
         }
     }
-    match not_disruptable(world, claim, command.method.reason()) {
+    let why_not = not_disruptable(world, claim, command.method.reason());
+    match why_not.or_else(|| not_rebootable(world, command, claim)) {
         None => Ok(claim),
         Some(why) => Err(why),
     }
+}
+
+/// Why `command` may not reboot the claim, if it would: changes after 1.14.1, 4.3 and 4.4.
+fn not_rebootable(world: &World<'_>, command: &Command, claim: &NodeClaim) -> Option<String> {
+    if !command.reboots() {
+        return None;
+    }
+    let now = world.facts.now;
+    let node = world.node_of.get(&claim.name)?;
+    let due = repair::due(&node.ill_conditions, node.created_at, now);
+    let is_enough = due.is_some_and(|due| due.action == RepairAction::Reboot);
+    if command.method != Method::Repair || !world.facts.policies.reboot_for_repair {
+        Some("nobody reboots nodes for that".to_owned())
+    } else if !is_enough {
+        Some("a reboot does not cure what it is ill with".to_owned())
+    } else {
+        let is_enough = claim.conditions.is_rebooted_enough(now);
+        is_enough.then(|| "it was rebooted twice within a day".to_owned())
+    }
+}
+
+/// Whether a reboot that began at `since` was waited for as long as it may take.
+fn is_reboot_over(claim: &NodeClaim, since: Timestamp, now: Timestamp) -> bool {
+    claim.conditions.reboot(since).is_some_and(|reboot| {
+        let (from, within) = match reboot.issued_at {
+            None => (reboot.drained_at, Reboot::ACCEPTED_WITHIN),
+            Some(issued_at) => (issued_at, Reboot::BACK_WITHIN),
+        };
+        reboot.ended_at.is_none() && within <= now.duration_since(from)
+    })
 }
 
 /// Why the claim `name`, which is being replaced, may not go yet.
@@ -98,7 +136,16 @@ pub(crate) fn not_replaced(world: &World<'_>, plan: &Plan, name: &NodeClaimName)
     let commands = world.facts.ledger.commands.iter();
     let mut replacing = commands.filter(|(_, command)| command.candidates.contains(name));
     let ready = replacing.any(|(id, command)| {
-        let Progress::Launching { claims, .. } = &command.progress else { return false };
+        let claims = match &command.progress {
+            Progress::Launching { claims, .. } => claims,
+            Progress::Rebooting { since } => {
+                let stored = world.facts.ledger.claims.get(name);
+                let now = world.facts.now;
+                return plan.ended.contains(id)
+                    && stored.is_some_and(|claim| is_reboot_over(claim, *since, now));
+            }
+            _ => return false,
+        };
         plan.ended.contains(id)
             && claims.iter().all(|claim| {
                 let claim = world.facts.ledger.claims.get(claim);

@@ -148,6 +148,7 @@ fn candidates(
 ) -> BTreeSet<&NodeClaimName> {
     let launching = commands.values().filter(|command| match &command.progress {
         Progress::Launching { claims, .. } => claims.iter().all(&is_coming),
+        Progress::Rebooting { .. } => true,
         Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
     });
     launching.flat_map(|command| &command.candidates).collect()

@@ -160,6 +160,7 @@ fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
             capacity: resources("cpu=32 memory=128Gi pods=234"),
             allocatable: resources("cpu=31850m memory=120Gi pods=234"),
             is_ready: true,
+            boot_id: String::new(),
             ill_conditions: Vec::new(),
         };
         for place in 0..PODS_PER_NODE {

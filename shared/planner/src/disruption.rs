@@ -56,7 +56,7 @@ use crate::KnownTypes;
 
 pub use crate::eviction::Immovable;
 pub use carry_out::{Found, look, observed, validated};
-pub use command::{begun, carried_on, freed, marked};
+pub use command::{Marked, begun, carried_on, freed, marked};
 pub use decide::{Answer, PreparedCluster};
 pub use noted::note;
 pub use objection::Objection;

@@ -72,7 +72,10 @@ pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
     let replacements = ledger.commands.values().flat_map(|command| {
         let names = match &command.progress {
             Progress::Launching { claims, .. } => claims.as_slice(),
-            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => &[],
+            Progress::Found
+            | Progress::Rebooting { .. }
+            | Progress::RolledBack { .. }
+            | Progress::Moved { .. } => &[],
         };
         let claims = names.iter().filter_map(|name| ledger.claims.get(name));
         let awaited = claims.filter(|claim| claim.phase < ClaimPhase::Initialized);

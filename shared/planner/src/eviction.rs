@@ -57,6 +57,13 @@ pub(crate) fn disrupted_taint() -> Taint {
     }
 }
 
+/// The taint of a node that is rebooted.
+///
+/// Karpenter 1.15: `pkg/apis/v1/taints.go`.
+pub(crate) fn rebooting_taint() -> Taint {
+    Taint { key: labels::REBOOTING_TAINT.to_owned(), ..disrupted_taint() }
+}
+
 /// Whether a pod stays on such a node as long as it likes.
 pub(crate) fn tolerates_disruption(pod: &Pod) -> bool {
     !pod.spec.tolerations.is_empty()

@@ -52,7 +52,10 @@ mod world;
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, without_instance},
-    drain::{Drainage, InstanceView, VolumeLook, VolumeStep, await_volumes, drain, held, released},
+    drain::{
+        Drainage, InstanceView, RebootStep, VolumeLook, VolumeStep, await_volumes, drain, held,
+        held_for_reboot, reboot, released,
+    },
     drift::drifted_in_account,
     forced::forced,
     guard::{Verdict, verdict},

@@ -276,6 +276,7 @@ pub(crate) fn node(name: &str, allocatable: &str) -> Node {
         capacity: resources(allocatable),
         allocatable: resources(allocatable),
         is_ready: true,
+        boot_id: String::new(),
         ill_conditions: Vec::new(),
     }
 }

@@ -165,6 +165,9 @@ pub trait Fleet {
         instance: &InstanceId,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError>;
+    /// Reboots an instance. Asking twice may reboot it twice: whoever asks has noted the boot that ends before.
+    /// `NotFound` for an instance that is gone.
+    async fn reboot(&self, instance: &InstanceId) -> Result<(), PortError>;
     /// Terminates instances; those that are gone were terminated.
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError>;
 }

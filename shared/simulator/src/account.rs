@@ -337,6 +337,20 @@ impl World {
         }
     }
 
+    /// An instance boots again: its node is silent until it is back, and whatever it is ill with that a boot
+    /// cures is gone then.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RebootInstances.html>: the request on one that is
+    /// terminated changes nothing.
+    pub(crate) fn reboot(&mut self, instance: &InstanceId) {
+        if !self.account.instances.get(instance).is_some_and(InstanceRecord::is_live) {
+            return;
+        }
+        if let Some(node) = self.cluster.node_of_instance.get(instance).cloned() {
+            self.node_reboots(&node);
+        }
+    }
+
     /// An instance begins to shut down, for whatever reason. One that does already goes on so.
     pub(crate) fn end_instance(&mut self, instance: &InstanceId) {
         let now = self.now;

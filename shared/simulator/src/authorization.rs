@@ -221,6 +221,7 @@ pub(crate) enum Call<'a> {
     Fleet(&'a FleetRequest),
     Run(&'a RunRequest),
     Tag(&'a InstanceId, &'a Tags),
+    Reboot(&'a InstanceId),
     Terminate(&'a [InstanceId]),
     Profile { place: (&'a str, &'a str), role: &'a str, tags: &'a Tags },
     ProfileRemoved(&'a str),
@@ -270,6 +271,7 @@ fn questions(world: &World, call: &'static str, what: Call<'_>) -> Vec<Authoriza
         Call::Fleet(request) => questions.fleet(request),
         Call::Run(request) => questions.run(request),
         Call::Tag(id, tags) => questions.instance("ec2:CreateTags", id, requested(tags)),
+        Call::Reboot(id) => questions.instance("ec2:RebootInstances", id, Vec::new()),
         Call::Terminate(ids) => {
             for id in ids {
                 questions.instance("ec2:TerminateInstances", id, Vec::new());

@@ -230,7 +230,7 @@ pub enum Action {
     SetIll {
         /// Which.
         node: NodeName,
-        /// Types of conditions that are `False`.
+        /// Conditions that are `False`, each by its type, or as its type, `=` and its reason.
         conditions: Vec<String>,
     },
     /// The ledger's table is deleted, with everything in it.

@@ -110,6 +110,11 @@ pub enum Happening {
         /// Which.
         node: NodeName,
     },
+    /// The machine of a node boots again.
+    NodeReboots {
+        /// Which.
+        node: NodeName,
+    },
     /// A node has no pods left that would need another one, and its instance is being terminated.
     NodeDrained {
         /// Which.

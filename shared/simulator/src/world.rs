@@ -54,6 +54,8 @@ pub(crate) enum Event {
     NodeJoins(InstanceId),
     /// A kubelet reports ready.
     NodeReady(NodeName),
+    /// A machine booted again.
+    NodeRebooted(NodeName),
     /// Whoever set startup taints takes them away.
     StartupTaintsGo(NodeName),
     /// The node controller misses a kubelet.
@@ -226,6 +228,7 @@ impl World {
             Event::ReservationEnds(id) => self.reservation_ends(&id),
             Event::NodeJoins(instance) => self.node_joins(&instance),
             Event::NodeReady(node) => self.node_ready(&node),
+            Event::NodeRebooted(node) => self.node_rebooted(&node),
             Event::StartupTaintsGo(node) => self.startup_taints_go(&node),
             Event::NodeUnreachable(node) => self.node_unreachable(&node),
             Event::NodeOrphaned(node) => self.node_orphaned(&node),

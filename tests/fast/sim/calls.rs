@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    reservations,
+    repair, reservations,
     rights::Asked,
     standalone, storm, sweep_jobs, volumes,
     world::{catalog, keep_authorizations, minute, play, runner, scale, sim},
@@ -189,6 +189,7 @@ fn played() -> Seen {
     seen.add(&unheard());
     seen.add(&standalone::played());
     seen.add(&volumes::staying());
+    seen.add(&repair::rebooting());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

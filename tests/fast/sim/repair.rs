@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{DeletionReason, NodeName, disruption::DisruptionReason};
-use simulator::{Action, Dispatch, Happening, Runner, Sim, WorldSettings};
+use ports::Fault;
+use simulator::{Action, Dispatch, Happening, Injection, Runner, Sim, WorldSettings};
 
 use crate::{
     settings::settings,
@@ -135,4 +136,116 @@ fn storm_of_ill_nodes(seed: u64) -> Result<(), String> {
 #[test]
 fn a_storm_of_ill_nodes_is_held_by_the_breaker_until_most_are_well() {
     play_seeds(10, storm_of_ill_nodes);
+}
+
+fn rebooted(sim: &Sim) -> Vec<Timestamp> {
+    let reboots = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::NodeReboots { .. } => Some(event.at),
+        _ => None,
+    });
+    reboots.collect()
+}
+
+fn reboots(gates: &str) -> (Sim, Runner<impl Dispatch + use<>>, NodeName) {
+    let sim = world(WorldSettings::default(), |text| text);
+    let (mut runner, _reports) = runner_with(&sim, settings(&[("FeatureGates", gates)]));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let ill = nodes(&sim).remove(0);
+    set_ill(&sim, &ill, &["AcceleratedHardwareReady=NvidiaXID48Error"]);
+    (sim, runner, ill)
+}
+
+const REBOOTS: &str = "NodeRepair=true,RebootForRepair=true";
+
+/// A node that is rebooted.
+pub(crate) fn rebooting() -> Sim {
+    let (sim, mut runner, _) = reboots(REBOOTS);
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    sim
+}
+
+#[test]
+fn an_ill_node_that_a_reboot_cures_is_emptied_rebooted_and_takes_pods_again() {
+    let (sim, mut runner, ill) = reboots(REBOOTS);
+    let evicted = sim.summary().evictions;
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    assert_eq!((given_up(&sim), rebooted(&sim).len()), (Vec::new(), 1));
+    assert!(evicted < sim.summary().evictions, "its pods left first");
+    assert_eq!(sim.summary().pods_lost, 0);
+    let node = sim.nodes().into_iter().find(|node| node.name == ill).expect("it stays");
+    let ours = |taint: &&model::Taint| taint.key.starts_with("karpenter.sh/");
+    assert_eq!((node.taints.iter().find(ours), node.is_ready), (None, true));
+    assert_eq!(sim.commands(), Vec::new());
+    let claim = sim.claims().into_iter().find(|claim| claim.node.as_ref() == Some(&ill)).unwrap();
+    let reboot = claim.conditions.reboots.last().expect("it is remembered");
+    assert!(reboot.issued_at.is_some() && reboot.ended_at.is_some(), "{reboot:?}");
+    calm(&sim);
+}
+
+#[test]
+fn without_the_gate_it_is_replaced() {
+    let (sim, mut runner, ill) = reboots("NodeRepair=true");
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 0));
+    assert!(!nodes(&sim).contains(&ill));
+    calm(&sim);
+}
+
+#[test]
+fn a_node_that_is_ill_again_after_two_reboots_within_a_day_is_replaced() {
+    let (sim, mut runner, ill) = reboots(REBOOTS);
+    for round in 1..=3 {
+        runner.run_until(minute(round * 60)).expect("nothing unsafe happens");
+        set_ill(&sim, &ill, &["AcceleratedHardwareReady=NvidiaXID48Error"]);
+    }
+    runner.run_until(minute(240)).expect("nothing unsafe happens");
+    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 2));
+    assert!(!nodes(&sim).contains(&ill));
+    calm(&sim);
+}
+
+#[test]
+fn a_reboot_that_ec2_refuses_ends_with_another_node() {
+    let (sim, mut runner, ill) = reboots(REBOOTS);
+    sim.add_rule(Box::new(|call, _| match call.operation {
+        "Fleet.reboot" => Injection::FailBefore(Fault::Transient),
+        _ => Injection::Pass,
+    }));
+    runner.run_until(minute(50)).expect("nothing unsafe happens");
+    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 0));
+    assert!(!nodes(&sim).contains(&ill));
+    calm(&sim);
+}
+
+/// Crashes, doubled messages and failures while nodes are rebooted: none is rebooted by two requests more than
+/// answers are lost, and none keeps its taint.
+fn reboots_in_a_storm(seed: u64) -> Result<(), String> {
+    let sim =
+        world(WorldSettings { never_joins_per_mille: 0, ..storm::settings(seed) }, |text| text);
+    let (mut runner, _reports) = runner_with(&sim, settings(&[("FeatureGates", REBOOTS)]));
+    let stopped = |stopped: simulator::Stopped| stopped.to_string();
+    runner.run_until(minute(10)).map_err(stopped)?;
+    for node in nodes(&sim).iter().take(1) {
+        set_ill(&sim, node, &["AcceleratedHardwareReady=NvidiaXID48Error"]);
+    }
+    sim.add_rule(simulator::Storm::MODERATE.rule());
+    runner.run_until(minute(60)).map_err(stopped)?;
+    sim.stop_faults();
+    runner.run_until(minute(100)).map_err(stopped)?;
+    let mut problems = sim.check_liveness();
+    problems.extend(sim.check_node_claims());
+    let is_ours = |taint: &model::Taint| taint.key == model::labels::REBOOTING_TAINT;
+    if sim.nodes().iter().any(|node| node.taints.iter().any(is_ours)) || !sim.commands().is_empty()
+    {
+        problems.push("a reboot did not end".to_owned());
+    }
+    if rebooted(&sim).is_empty() && given_up(&sim).is_empty() {
+        problems.push("nothing was done".to_owned());
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
+
+#[test]
+fn reboots_in_a_storm_end() {
+    play_seeds(10, reboots_in_a_storm);
 }

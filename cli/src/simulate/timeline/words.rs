@@ -104,6 +104,11 @@ impl Words {
             Happening::NodeReady { node } => {
                 ("NodeReady", format!("node {node} ready"), Some(self.node("ready", node.as_str())))
             }
+            Happening::NodeReboots { node } => (
+                "NodeReboots",
+                format!("node {node} reboots"),
+                Some(self.node("reboot", node.as_str())),
+            ),
             Happening::NodeDrained { node } => (
                 "NodeDrained",
                 format!("node {node} drained"),

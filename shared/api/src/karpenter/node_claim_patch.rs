@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, Condition as Found, ConditionKind, ConditionReason, DeletionReason, NodeClaim,
-    Resources,
-    claim::{ClaimConditions, ClaimMessage, VolumeState},
-    duration, labels,
-    resources::format_amount,
+    Resources, claim::ClaimMessage, duration, labels, resources::format_amount,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+mod going;
+
+use self::going::{rebooting, termination};
 use super::{
     Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,
     Requirement, Taint, TaintEffect,
@@ -32,7 +32,7 @@ use super::{
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [ConditionKind; 11] = [
+const OWN_CONDITIONS: [ConditionKind; 12] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
     ConditionKind::Initialized,
@@ -43,6 +43,7 @@ const OWN_CONDITIONS: [ConditionKind; 11] = [
     ConditionKind::Drained,
     ConditionKind::VolumesDetached,
     ConditionKind::InstanceTerminating,
+    ConditionKind::Rebooting,
     ConditionKind::Ready,
 ];
 
@@ -276,9 +277,8 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         | ConditionKind::DisruptionReason
         | ConditionKind::Drained
         | ConditionKind::VolumesDetached
-        | ConditionKind::InstanceTerminating => {
-            entries.iter().any(|(finding, _)| finding.kind == kind)
-        }
+        | ConditionKind::InstanceTerminating
+        | ConditionKind::Rebooting => entries.iter().any(|(finding, _)| finding.kind == kind),
         _ => OWN_CONDITIONS.contains(&kind),
     };
     let known: Vec<Condition> = known
@@ -348,6 +348,7 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
         }
     }
     entries.extend(seen_of_node(claim));
+    entries.extend(claim.conditions.reboots.last().map(rebooting));
     if let Some(reason) = &claim.conditions.drifted {
         let reason = ConditionReason::Other(reason.clone());
         let at = claim.conditions.drifted_since.unwrap_or(since);
@@ -386,37 +387,6 @@ fn seen_of_node(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     let consolidatable =
         consolidatable.map(|since| (Found::holds(ConditionKind::Consolidatable), since));
     consolidatable.into_iter().chain([(consistent, claim.phase_since)]).collect()
-}
-
-/// How far a claim that is given up since `at` is.
-///
-/// Karpenter: `pkg/controllers/node/termination/controller.go`.
-fn termination(claim: &NodeClaim, at: Timestamp) -> Vec<(Found, Timestamp)> {
-    let ClaimConditions { drained_since, volumes, instance_terminating_since, .. } =
-        claim.conditions;
-    let drained = match drained_since {
-        Some(since) => Some((Found::holds(ConditionKind::Drained), since)),
-        None if claim.node.is_some() => {
-            let draining = ConditionReason::Draining;
-            Some((Found::unknown(ConditionKind::Drained, draining, "Draining"), at))
-        }
-        None => None,
-    };
-    let terminating = instance_terminating_since
-        .map(|since| (Found::holds(ConditionKind::InstanceTerminating), since));
-    let volumes = volumes.map(|volumes| (detached(volumes.state), volumes.since));
-    drained.into_iter().chain(volumes).chain(terminating).collect()
-}
-
-fn detached(state: VolumeState) -> Found {
-    let kind = ConditionKind::VolumesDetached;
-    let awaiting = ConditionReason::AwaitingVolumeDetachment;
-    let elapsed = ConditionReason::TerminationGracePeriodElapsed;
-    match state {
-        VolumeState::Awaited => Found::unknown(kind, awaiting.clone(), awaiting.as_str()),
-        VolumeState::Detached => Found::holds(kind),
-        VolumeState::GivenUp => Found::fails(kind, elapsed.clone(), elapsed.as_str()),
-    }
 }
 
 /// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their

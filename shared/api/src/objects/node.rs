@@ -35,6 +35,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         capacity: status.capacity,
         allocatable: status.allocatable,
         is_ready,
+        boot_id: status.boot_id,
         ill_conditions: conditions.of_ill_node(),
     })
 }
@@ -43,6 +44,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
 struct Status {
     capacity: Resources,
     allocatable: Resources,
+    boot_id: String,
 }
 
 fn read_status(field: &Field<'_>) -> Status {
@@ -52,5 +54,8 @@ fn read_status(field: &Field<'_>) -> Status {
         container::resources_of(&amounts.unwrap_or_default())
     };
     let (capacity, allocatable) = (resources("capacity"), resources("allocatable"));
-    Status { capacity, allocatable }
+    let info = fields.get("nodeInfo");
+    let boot_id = info.and_then(|info| Some(info.fields()?.get("bootID")?.text()?.to_owned()));
+    let boot_id = boot_id.unwrap_or_default();
+    Status { capacity, allocatable, boot_id }
 }

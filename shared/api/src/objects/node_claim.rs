@@ -101,6 +101,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             consolidatable_since: None,
             inconsistent: None,
             disruption: None,
+            reboots: Vec::new(),
             instance_terminating_since: status
                 .conditions
                 .is_true(ConditionKind::InstanceTerminating)

@@ -1,9 +1,10 @@
-//! Instances: DescribeInstances, CreateTags, TerminateInstances, and RunInstances as a dry run.
+//! Instances: DescribeInstances, CreateTags, RebootInstances, TerminateInstances, and RunInstances as a dry run.
 
 use model::{
     CapacityType, InstanceId, InstanceTypeName, LaunchTemplateName, SecurityGroupId, SubnetId,
     launch::{InstanceState, ReservationMarket},
 };
+use ports::PortError;
 use simulator::{AwsError, DescribedInstance, ReservationPreference};
 
 use super::{Answer, Call, refused, would_have_worked};
@@ -234,18 +235,28 @@ pub(super) async fn tag(mut call: Call<'_>) -> Answer {
     Ok(vec![text("return", true)])
 }
 
-pub(super) async fn terminate(mut call: Call<'_>) -> Answer {
+/// The instances that a request is about, unless it is only to be tried.
+async fn named(call: &mut Call<'_>, operation: &'static str) -> Result<Vec<InstanceId>, PortError> {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
     let ids = call.parameters.texts("InstanceId");
-    call.tried("TerminateInstances", is_dry).await?;
+    call.tried(operation, is_dry).await?;
     if ids.is_empty() {
         let text = "The request must contain the parameter InstanceId";
         return Err(refused(refusal("MissingParameter", text)));
     }
     let malformed = |id: &String| refused(invalid("instanceId", id));
-    let instances: Result<Vec<InstanceId>, _> =
-        ids.iter().map(|id| id.parse().map_err(|_| malformed(id))).collect();
-    let changes = call.sim.terminate_instances(&instances?).await?;
+    ids.iter().map(|id| id.parse().map_err(|_| malformed(id))).collect()
+}
+
+pub(super) async fn reboot(mut call: Call<'_>) -> Answer {
+    let instances = named(&mut call, "RebootInstances").await?;
+    call.sim.reboot_instances(&instances).await?;
+    Ok(vec![text("return", true)])
+}
+
+pub(super) async fn terminate(mut call: Call<'_>) -> Answer {
+    let instances = named(&mut call, "TerminateInstances").await?;
+    let changes = call.sim.terminate_instances(&instances).await?;
     let items = changes.iter().map(|change| {
         vec![
             text("instanceId", &change.instance),

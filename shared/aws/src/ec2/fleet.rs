@@ -191,6 +191,12 @@ impl Fleet for Ec2Fleet {
         Ok(())
     }
 
+    async fn reboot(&self, instance: &InstanceId) -> Result<(), PortError> {
+        let request = self.client.reboot_instances().instance_ids(instance.as_str());
+        request.send().await.map_err(|error| port_error("RebootInstances", error))?;
+        Ok(())
+    }
+
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
         for ids in instances.chunks(TERMINATIONS_PER_CALL_MAX) {
             match self.terminate_all(ids).await {

@@ -1,4 +1,4 @@
-//! Nodes that are replaced take no new pods, and those that stay after all do again.
+//! Nodes that are replaced or rebooted take no new pods, and those that stay after all do again.
 //!
 //! What is to be so the commands of the ledger say. Once it is, the pass keeps a digest of that, so that
 //! later ones do not look again.
@@ -10,6 +10,7 @@ use model::{
     ledger::{Snapshot, digest},
     node::{Node, NodePatch},
 };
+use planner::disruption::Marked;
 use ports::{Adapters, Invocation, Nodes as _, PortError};
 
 use super::DrainPorts;
@@ -19,19 +20,15 @@ use crate::{error::story, pass::each, settle::ignore_missing, sync::keep};
 const AT_ONCE: usize = 16;
 
 /// Which nodes are to be marked, and which are not to be.
-pub(super) struct Marks {
-    replaced: BTreeSet<NodeName>,
-    freed: BTreeSet<NodeName>,
-}
+pub(super) struct Marks(Marked);
 
 impl Marks {
     pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let (replaced, freed) = planner::disruption::marked(snapshot);
-        Self { replaced, freed }
+        Self(planner::disruption::marked(snapshot))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.replaced.is_empty() && self.freed.is_empty()
+        self.0 == Marked::default()
     }
 
     /// A number that differs for other nodes; 0 for none.
@@ -39,9 +36,11 @@ impl Marks {
         if self.is_empty() {
             return 0;
         }
-        let replaced = self.replaced.iter().map(|node| format!("+{node}"));
-        let freed = self.freed.iter().map(|node| format!("-{node}"));
-        let texts: Vec<String> = replaced.chain(freed).collect();
+        let with = |sign: char, nodes: &BTreeSet<NodeName>| -> Vec<String> {
+            nodes.iter().map(|node| format!("{sign}{node}")).collect()
+        };
+        let Marked { replaced, rebooting, freed } = &self.0;
+        let texts = [with('+', replaced), with('*', rebooting), with('-', freed)].concat();
         digest(texts.join(" ").as_bytes())
     }
 
@@ -52,9 +51,11 @@ impl Marks {
         at: &Invocation,
     ) -> bool {
         type Patch = fn(&Node) -> Option<NodePatch>;
-        let replaced = self.replaced.iter().map(|node| (node, planner::held as Patch));
-        let freed = self.freed.iter().map(|node| (node, planner::released as Patch));
-        let nodes: Vec<(&NodeName, Patch)> = replaced.chain(freed).collect();
+        let Marked { replaced, rebooting, freed } = &self.0;
+        let replaced = replaced.iter().map(|node| (node, planner::held as Patch));
+        let rebooting = rebooting.iter().map(|node| (node, planner::held_for_reboot as Patch));
+        let freed = freed.iter().map(|node| (node, planner::released as Patch));
+        let nodes: Vec<(&NodeName, Patch)> = replaced.chain(rebooting).chain(freed).collect();
         let (answers, rest_at) = each(nodes, AT_ONCE, ports.clock, at, async |(name, patch)| {
             let answer = mark(ports, name, patch).await;
             if let Err(error) = &answer {

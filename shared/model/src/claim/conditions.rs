@@ -1,6 +1,6 @@
 //! What a claim says of itself beside its phase.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::disruption::DisruptionReason;
 
@@ -31,6 +31,60 @@ pub struct ClaimConditions {
     pub volumes: Option<VolumesDetached>,
     /// Since when condition `InstanceTerminating` is true: EC2 was told to terminate the instance.
     pub instance_terminating_since: Option<Timestamp>,
+    /// The latest reboots of its instance, the oldest first, [`Reboot::KEPT`] at most.
+    pub reboots: Vec<Reboot>,
+}
+
+/// A reboot of the instance of an ill node, from the time at which its node is empty.
+///
+/// Karpenter 1.15: `pkg/controllers/nodeclaim/reboot`; there, annotations and condition `Rebooting`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reboot {
+    /// The command that it belongs to began then.
+    pub requested_at: Timestamp,
+    /// The boot that it ends, as the node told it.
+    pub boot_id: String,
+    /// When the node was empty, and EC2 was to be asked.
+    pub drained_at: Timestamp,
+    /// When EC2 took the request.
+    pub issued_at: Option<Timestamp>,
+    /// When the node was seen ready after another boot.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Reboot {
+    /// How many of a claim are kept: as many as a claim may have [within a day](Self::APART) before it is replaced.
+    pub const KEPT: usize = 2;
+    /// A claim that was rebooted [so often](Self::KEPT) within this time is replaced the next time.
+    pub const APART: SignedDuration = SignedDuration::from_hours(24);
+    /// For how long EC2 is asked that does not take the request.
+    pub const ACCEPTED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+    /// How long an instance may take to come back.
+    pub const BACK_WITHIN: SignedDuration = SignedDuration::from_mins(20);
+}
+
+impl ClaimConditions {
+    /// The reboot that a command that began at `requested_at` brought about, as far as it is.
+    pub fn reboot(&self, requested_at: Timestamp) -> Option<&Reboot> {
+        self.reboots.last().filter(|reboot| reboot.requested_at == requested_at)
+    }
+
+    /// Whether its instance was rebooted so often lately that once more would not help.
+    pub fn is_rebooted_enough(&self, now: Timestamp) -> bool {
+        let is_recent = |reboot: &&Reboot| now.duration_since(reboot.drained_at) < Reboot::APART;
+        Reboot::KEPT <= self.reboots.iter().filter(is_recent).count()
+    }
+
+    /// The same with `reboot` in place of the latest one if that is of the same command, else after it.
+    #[must_use]
+    pub fn with_reboot(&self, reboot: Reboot) -> Self {
+        let mut reboots = self.reboots.clone();
+        reboots.retain(|known| known.requested_at != reboot.requested_at);
+        reboots.push(reboot);
+        let surplus = reboots.len().saturating_sub(Reboot::KEPT);
+        reboots.drain(..surplus);
+        Self { reboots, ..self.clone() }
+    }
 }
 
 /// Condition `DisruptionReason` of a claim that is replaced: it is given up once its replacement is there.

@@ -181,6 +181,7 @@ fn node(index: usize, claim: &NodeClaim, instance_type: &InstanceType) -> Node {
         capacity: instance_type.capacity.clone(),
         allocatable: instance_type.allocatable(),
         is_ready: true,
+        boot_id: String::new(),
         ill_conditions: Vec::new(),
         name,
     }

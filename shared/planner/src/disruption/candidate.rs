@@ -11,7 +11,7 @@ use model::{
     labels,
     node::Node,
     node_pool::NodePool,
-    repair::{self, Due},
+    repair::{self, Due, RepairAction},
 };
 
 use super::{
@@ -46,6 +46,13 @@ pub(crate) struct Candidate<'a> {
     pub(crate) refused: Option<Objection>,
     /// What is due for it, where ill nodes are repaired.
     pub(crate) due: Option<Due>,
+}
+
+impl Candidate<'_> {
+    /// Whether its instance is rebooted, and nothing comes in its place.
+    pub(crate) fn is_to_be_rebooted(&self) -> bool {
+        self.due.as_ref().is_some_and(|due| due.action == RepairAction::Reboot)
+    }
 }
 
 impl<'a> Candidate<'a> {
@@ -153,7 +160,14 @@ fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
     {
         return None;
     }
-    repair::due(&node.ill_conditions, node.created_at, state.now)
+    let due = repair::due(&node.ill_conditions, node.created_at, state.now)?;
+    let may_reboot = state.facts.policies.reboot_for_repair
+        && node.is_initialized()
+        // By it another boot is told from this one.
+        && !node.boot_id.is_empty()
+        && entry.claim.is_some_and(|claim| !claim.conditions.is_rebooted_enough(state.now));
+    let action = if may_reboot { due.action } else { RepairAction::Replace };
+    Some(Due { action, ..due })
 }
 
 fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<Immovable> {

@@ -6,6 +6,9 @@
 //!     │  no replacement            │  a replacement is gone,
 //!     ▼                            ▼  or ten minutes are over
 //!   its claims are given up    RolledBack ── its nodes take pods again ──► done
+//!                                  ▲
+//!   Rebooting ─────────────────────┘  the node is ready after another boot
+//!     └─ it is not back in time ──► its claim is given up
 //! ```
 //!
 //! The replacements are promised in the commit that makes the command one that launches: whoever reads
@@ -15,6 +18,8 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/queue.go`.
 
+mod reboot;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -23,6 +28,7 @@ use model::{
     NodeName, NodePoolName, Plan,
     disruption::{Command, Method, Progress, REPLACEMENTS_WITHIN, Replacement},
     facts::Facts,
+    labels,
     ledger::{Decision, Rejected, Snapshot},
     limits,
     plan::{Placement, Promise},
@@ -35,9 +41,7 @@ use super::{
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
 };
-use crate::{
-    eviction::disrupted_taint, index::id::CandidateId, scheduling::static_pool, world::World,
-};
+use crate::{index::id::CandidateId, scheduling::static_pool, world::World};
 
 /// Nodes of static pools that begin to be replaced at once: their commands and claims fit one commit.
 const ONE_BY_ONE_MAX: usize = limits::ITEMS_PER_COMMIT_MAX / 2;
@@ -91,6 +95,11 @@ impl PreparedCluster<'_> {
     fn set_out(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
         let facts = self.state.facts;
         let parent = facts.ledger.head.counters;
+        if let Progress::Rebooting { .. } = command.progress {
+            let (started, decisions) =
+                ([(id.clone(), command.clone())].into(), vec![rebooting(facts, command)]);
+            return Ok(Plan { parent, started, decisions, ..Plan::default() });
+        }
         if command.replacements.is_empty() {
             let changes = given_up(facts, command);
             return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
@@ -161,6 +170,10 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
     for (id, command) in &ledger.commands {
         let (since, claims) = match &command.progress {
             Progress::Launching { since, claims } => (since, claims),
+            Progress::Rebooting { since } => {
+                reboot::carried_on(&mut plan, (id, command), (ledger, *since, now));
+                continue;
+            }
             // Nobody asks for it any more.
             Progress::Moved { until, .. } if *until <= now => {
                 plan.ended.insert(id.clone());
@@ -249,6 +262,14 @@ fn roll_back(
     plan.started.insert(id.clone(), Command { progress, ..command.clone() });
 }
 
+/// What is told when a reboot begins.
+fn rebooting(facts: &Facts, command: &Command) -> Decision {
+    let claims: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
+    let nodes = words::counted(claims.len(), "node");
+    let summary = format!("{}: {nodes} to be rebooted", name(command.method.reason()));
+    Decision::about(claims, Function::Disrupt, facts.now, summary)
+}
+
 /// What is told when replacements are promised.
 fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
     let replaced: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
@@ -286,8 +307,8 @@ fn price(claims: &[&NodeClaim]) -> HourlyPrice {
 pub fn freed(facts: &Facts) -> Plan {
     let world = World::of(facts);
     let is_tainted = |claim: &NodeClaim| {
-        let taint = disrupted_taint();
-        let is_it = |present: &model::Taint| present.key == taint.key;
+        let ours = [labels::DISRUPTED_TAINT, labels::REBOOTING_TAINT];
+        let is_it = |present: &model::Taint| ours.contains(&present.key.as_str());
         !world.is_leaving(claim)
             && world.node(claim).is_some_and(|node| node.taints.iter().any(is_it))
     };
@@ -321,19 +342,33 @@ pub fn freed(facts: &Facts) -> Plan {
     plan
 }
 
-/// The nodes that no new pod is to go onto because they are replaced, and those that were to be and
-/// take pods again.
+/// The nodes that are to bear a taint of ours, or to bear it no longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marked {
+    /// No new pod is to go onto them: they are replaced.
+    pub replaced: BTreeSet<NodeName>,
+    /// No new pod is to go onto them: they are rebooted.
+    pub rebooting: BTreeSet<NodeName>,
+    /// They were to be either, and take pods again.
+    pub freed: BTreeSet<NodeName>,
+}
+
+/// The nodes onto which no new pod is to go because of a command, and those of commands that are rolled back.
 #[must_use]
-pub fn marked(ledger: &Snapshot) -> (BTreeSet<NodeName>, BTreeSet<NodeName>) {
+pub fn marked(ledger: &Snapshot) -> Marked {
     let node = |command: &Command| -> Vec<NodeName> {
         claims_left(ledger, command).filter_map(|claim| claim.node.clone()).collect()
     };
     let commands = || ledger.commands.values();
-    let replaced: BTreeSet<NodeName> =
-        commands().filter(|command| command.is_under_way()).flat_map(node).collect();
+    let (rebooting, replaced): (Vec<&Command>, Vec<&Command>) =
+        commands().filter(|command| command.is_under_way()).partition(|command| command.reboots());
+    let of = |commands: Vec<&Command>| commands.into_iter().flat_map(node).collect();
+    let (replaced, rebooting): (BTreeSet<NodeName>, BTreeSet<NodeName>) =
+        (of(replaced), of(rebooting));
     let freed = commands().filter(|command| command.is_rolled_back()).flat_map(node);
-    let freed = freed.filter(|node| !replaced.contains(node)).collect();
-    (replaced, freed)
+    let freed =
+        freed.filter(|node| !replaced.contains(node) && !rebooting.contains(node)).collect();
+    Marked { replaced, rebooting, freed }
 }
 
 #[cfg(test)]

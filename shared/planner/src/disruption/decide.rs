@@ -223,7 +223,7 @@ impl<'a> PreparedCluster<'a> {
                 found_at: self.state.facts.now,
                 candidates: chosen.iter().map(|candidate| candidate.claim.name.clone()).collect(),
                 replacements: match method {
-                    _ if draft.is_first => Vec::new(),
+                    _ if draft.is_first || draft.reboots => Vec::new(),
                     Method::StaticDrift | Method::Repair
                         if chosen.iter().any(|candidate| candidate.pool.replicas.is_some()) =>
                     {
@@ -232,7 +232,11 @@ impl<'a> PreparedCluster<'a> {
                     _ => draft.outcome.in_flight.into_iter().map(replacement).collect(),
                 },
                 drain: chosen.iter().filter_map(|candidate| drain(method, candidate)).min(),
-                progress: Progress::Found,
+                progress: if draft.reboots {
+                    Progress::Rebooting { since: self.state.facts.now }
+                } else {
+                    Progress::Found
+                },
             },
         }
     }
@@ -241,7 +245,9 @@ impl<'a> PreparedCluster<'a> {
         let reason = match method {
             Method::Repair => {
                 let due = candidate.due.as_ref();
-                due.map(|due| format!("it is ill: {}", due.condition)).unwrap_or_default()
+                let why = due.map(|due| format!("it is ill: {}", due.condition));
+                let reboots = if candidate.is_to_be_rebooted() { ", and is rebooted" } else { "" };
+                why.unwrap_or_default() + reboots
             }
             Method::Emptiness => "no pod needs it".to_owned(),
             Method::StaticDrift | Method::Drift => {

@@ -42,7 +42,7 @@ pub(crate) fn multi_node<'a>(
         let nodes: Vec<CandidateId> = sorted.iter().take(middle + 1).copied().collect();
         match together(state, simulator, field, &nodes) {
             Ok(outcome) => {
-                best = Some(Draft { nodes, outcome, is_first: false });
+                best = Some(Draft { outcome, ..Draft::of(nodes) });
                 low = middle + 1;
             }
             Err(Objection::NoReadyNodePool) => return Err(Objection::NoReadyNodePool),

@@ -49,6 +49,8 @@ pub(crate) fn repair<'a>(
             notes.insert(at, Objection::ManyIll(pool.clone()));
         } else if needs_budget && remaining.is_spent(pool) {
             notes.insert(at, Objection::BudgetSpent);
+        } else if candidate.is_to_be_rebooted() {
+            return Ok(Some(Draft { reboots: true, ..Draft::of(vec![at]) }));
         } else if candidate.pool.replicas.is_some() {
             match of_static_pool(state, candidate, goes_first) {
                 Ok(is_first) => return Ok(Some(Draft { is_first, ..Draft::of(vec![at]) })),
@@ -59,7 +61,8 @@ pub(crate) fn repair<'a>(
         } else {
             match dynamic(simulator, candidate, (Mode::Repair, goes_first))? {
                 Ok((outcome, is_first)) => {
-                    return Ok(Some(Draft { nodes: vec![at], outcome, is_first }));
+                    let draft = Draft { outcome, is_first, ..Draft::of(vec![at]) };
+                    return Ok(Some(draft));
                 }
                 Err(objection) => drop(notes.insert(at, objection)),
             }

@@ -31,12 +31,14 @@ pub(crate) struct Draft {
     pub(crate) outcome: Outcome,
     /// Whether they go before anything is launched in their place: there is no room for both.
     pub(crate) is_first: bool,
+    /// Whether their instances are rebooted, and they stay.
+    pub(crate) reboots: bool,
 }
 
 impl Draft {
     /// `nodes` go, and nothing is known of their pods.
     pub(crate) fn of(nodes: Vec<CandidateId>) -> Self {
-        Self { nodes, outcome: Outcome::default(), is_first: false }
+        Self { nodes, outcome: Outcome::default(), is_first: false, reboots: false }
     }
 }
 
@@ -174,7 +176,7 @@ pub(crate) fn drift<'a>(
         let goes_first = state.facts.policies.terminate_first_drift;
         match dynamic(simulator, candidate, (Mode::Drift, goes_first))? {
             Ok((outcome, is_first)) => {
-                return Ok(Some(Draft { nodes: vec![at], outcome, is_first }));
+                return Ok(Some(Draft { outcome, is_first, ..Draft::of(vec![at]) }));
             }
             Err(objection) => drop(notes.insert(at, objection)),
         }

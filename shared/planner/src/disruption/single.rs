@@ -54,7 +54,7 @@ pub(crate) fn single_node<'a>(
         match multi::together(state, simulator, field, &[at]) {
             Ok(outcome) => {
                 return Single {
-                    draft: Some(Draft { nodes: vec![at], outcome, is_first: false }),
+                    draft: Some(Draft { outcome, ..Draft::of(vec![at]) }),
                     ..Single::default()
                 };
             }

@@ -323,7 +323,7 @@ impl<'l, 'a> Search<'l, 'a> {
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
         let proposal =
-            self.look.proposal(method, Draft { nodes, outcome, is_first: false }, &Notes::new());
+            self.look.proposal(method, Draft { outcome, ..Draft::of(nodes) }, &Notes::new());
         match self.look.later(&proposal) {
             Ok(proposal) => answer.proposal = Some(proposal),
             Err(voided) => {

@@ -5,6 +5,7 @@
 //!
 //! Karpenter: `pkg/controllers/node/termination/controller.go` and `terminator/terminator.go`.
 
+mod reboot;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,9 @@ use model::{
     node::{EvictionRequest, Node, NodePatch},
 };
 
+pub use self::reboot::{RebootStep, reboot};
 pub use self::volumes::{VolumeLook, VolumeStep, await_volumes};
-use crate::eviction::{disrupted_taint, forced_at, tolerates_disruption};
+use crate::eviction::{disrupted_taint, forced_at, rebooting_taint, tolerates_disruption};
 
 /// What a pod that is made to leave has at least: with 0 it would be erased from storage while its process may
 /// live.
@@ -91,10 +93,18 @@ pub fn held(node: &Node) -> Option<NodePatch> {
     (!patch.is_satisfied_by(node)).then_some(patch)
 }
 
+/// What keeps new pods away from `node` while it is rebooted, if it lacks that.
+#[must_use]
+pub fn held_for_reboot(node: &Node) -> Option<NodePatch> {
+    let patch = NodePatch { add_taints: vec![rebooting_taint()], ..NodePatch::default() };
+    (!patch.is_satisfied_by(node)).then_some(patch)
+}
+
 /// What lets new pods onto `node` again, if it needs that.
 #[must_use]
 pub fn released(node: &Node) -> Option<NodePatch> {
-    let is_ours = |present: &&Taint| present.key == labels::DISRUPTED_TAINT;
+    let ours = [labels::DISRUPTED_TAINT, labels::REBOOTING_TAINT];
+    let is_ours = |present: &&Taint| ours.contains(&present.key.as_str());
     let remove_taints: Vec<Taint> = node.taints.iter().filter(is_ours).cloned().collect();
     (!remove_taints.is_empty()).then(|| NodePatch { remove_taints, ..NodePatch::default() })
 }

@@ -119,6 +119,19 @@ impl Sim {
         .await
     }
 
+    /// RebootInstances, all of them or none.
+    pub async fn reboot_instances(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        const NAME: &str = "RebootInstances";
+        self.step((NAME, Write), ids(instances), |world| {
+            world.known(instances).map_err(|refusal| refusal.of(NAME))?;
+            for instance in instances {
+                world.reboot(instance);
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// TerminateInstances, all of them or none.
     pub async fn terminate_instances(
         &self,
@@ -342,7 +355,7 @@ impl World {
     }
 
     /// The states of `instances`; one that is not known refuses the call.
-    fn known(&self, instances: &[InstanceId]) -> Result<Vec<InstanceState>, AwsError> {
+    pub(crate) fn known(&self, instances: &[InstanceId]) -> Result<Vec<InstanceState>, AwsError> {
         let records = &self.account.instances;
         let state = |id: &InstanceId| records.get(id).map(super::InstanceRecord::state);
         let unknown: Vec<&str> =

@@ -22,11 +22,14 @@ impl World {
         let now = self.now;
         let Some(entry) = self.cluster.nodes.get_mut(node) else { return };
         entry.node.is_ready = !conditions.iter().any(|kind| kind == "Ready");
-        let ill = |kind| IllCondition {
-            kind,
-            status: IllStatus::False,
-            reason: "Simulated".to_owned(),
-            since: Some(now),
+        let ill = |condition: String| {
+            let (kind, reason) = condition.split_once('=').unwrap_or((&condition, "Simulated"));
+            IllCondition {
+                kind: kind.to_owned(),
+                status: IllStatus::False,
+                reason: reason.to_owned(),
+                since: Some(now),
+            }
         };
         entry.node.ill_conditions = conditions.into_iter().map(ill).collect();
     }

@@ -54,6 +54,7 @@ impl World {
             capacity,
             allocatable,
             is_ready: false,
+            boot_id: format!("{instance}/1"),
             ill_conditions: Vec::new(),
         };
         let entry = NodeEntry {
@@ -134,6 +135,32 @@ impl World {
         entry.node.taints.retain(|taint| taint.key != NOT_READY);
         self.happened(Happening::NodeReady { node: name.clone() });
         self.plan_startup_taints(name);
+        self.touch();
+    }
+
+    /// The machine of a node boots again. Its pods start anew with it; what it was ill with is over.
+    pub(crate) fn node_reboots(&mut self, name: &NodeName) {
+        let Some(entry) = self.cluster.nodes.get_mut(name) else { return };
+        entry.node.is_ready = false;
+        self.happened(Happening::NodeReboots { node: name.clone() });
+        let back_after = self.chances.cluster.within(self.settings.node_ready_after);
+        let boot = jiff::SignedDuration::from_secs(60);
+        self.after(back_after.saturating_add(boot), Event::NodeRebooted(name.clone()));
+        self.touch();
+    }
+
+    /// A node is back after another boot.
+    pub(crate) fn node_rebooted(&mut self, name: &NodeName) {
+        if !self.is_kubelet_alive(name) {
+            return;
+        }
+        let Some(entry) = self.cluster.nodes.get_mut(name) else { return };
+        let (instance, boot) = entry.node.boot_id.split_once('/').unwrap_or_default();
+        let boot = boot.parse().unwrap_or(0_u64).saturating_add(1);
+        entry.node.boot_id = format!("{instance}/{boot}");
+        entry.node.is_ready = true;
+        entry.node.ill_conditions.clear();
+        self.happened(Happening::NodeReady { node: name.clone() });
         self.touch();
     }
 

@@ -218,6 +218,7 @@ const COSTS: &[Cost] = &[
         ],
     ),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
+    cost("Fleet.reboot", &[ec2("RebootInstances", ONCE)]),
     cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
     // Items are templates that have to be made.
     cost(

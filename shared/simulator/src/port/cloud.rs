@@ -353,6 +353,17 @@ impl Fleet for Sim {
         .await
     }
 
+    async fn reboot(&self, instance: &InstanceId) -> Result<(), PortError> {
+        self.authorize("Fleet.reboot", Call::Reboot(instance));
+        self.step(("Fleet.reboot", Write), instance, |world| {
+            let known = world.known(std::slice::from_ref(instance));
+            known.map_err(|refusal| refusal.of("RebootInstances"))?;
+            world.reboot(instance);
+            Ok(())
+        })
+        .await
+    }
+
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
         self.authorize("Fleet.terminate", Call::Terminate(instances));
         let load = |_: &mut World| loads::instances(instances);

@@ -114,6 +114,7 @@ pub fn node(name: &str) -> Node {
         capacity: resources("cpu=2 memory=8Gi pods=29"),
         allocatable: resources("cpu=1930m memory=7Gi pods=29"),
         is_ready: true,
+        boot_id: String::new(),
         ill_conditions: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
     claim::{
-        ClaimConditions, ClaimMessage, Deletion, Disrupting, LaunchedInstance, VolumeState,
+        ClaimConditions, ClaimMessage, Deletion, Disrupting, LaunchedInstance, Reboot, VolumeState,
         VolumesDetached,
     },
     disruption::DisruptionReason,
@@ -118,6 +118,33 @@ struct ConditionsV1 {
     inconsistent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     disruption: Option<DisruptingV1>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reboots: Vec<RebootV1>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct RebootV1 {
+    requested_at: Timestamp,
+    boot_id: String,
+    drained_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issued_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Timestamp>,
+}
+
+impl From<&Reboot> for RebootV1 {
+    fn from(reboot: &Reboot) -> Self {
+        let Reboot { requested_at, boot_id, drained_at, issued_at, ended_at } = reboot.clone();
+        Self { requested_at, boot_id, drained_at, issued_at, ended_at }
+    }
+}
+
+impl From<RebootV1> for Reboot {
+    fn from(stored: RebootV1) -> Self {
+        let RebootV1 { requested_at, boot_id, drained_at, issued_at, ended_at } = stored;
+        Self { requested_at, boot_id, drained_at, issued_at, ended_at }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -298,6 +325,7 @@ impl ConditionsV1 {
             consolidatable_since,
             inconsistent,
             disruption,
+            reboots,
         } = conditions;
         Self {
             last_pod_event_at: *last_pod_event_at,
@@ -306,6 +334,7 @@ impl ConditionsV1 {
             drifted: drifted.clone(),
             drifted_since: *drifted_since,
             drained_since: *drained_since,
+            reboots: reboots.iter().map(RebootV1::from).collect(),
             is_instance_terminating: instance_terminating_since.is_some(),
             instance_terminating_since: instance_terminating_since
                 .filter(|since| *since != phase_since),
@@ -338,6 +367,7 @@ impl ConditionsV1 {
             }),
             consolidatable_since: self.consolidatable_since,
             inconsistent: self.inconsistent,
+            reboots: self.reboots.into_iter().map(Reboot::from).collect(),
             disruption: self.disruption.and_then(|disruption| {
                 let known = DisruptionReason::ALL.into_iter();
                 let reason = known.into_iter().find(|known| known.as_str() == disruption.reason)?;

@@ -32,6 +32,8 @@ pub(super) struct CommandRecord {
     rolled_back: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved: Option<MovedV2>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rebooting: Option<Timestamp>,
 }
 
 /// That replacements were promised.
@@ -68,8 +70,12 @@ impl MovedV2 {
 impl CommandRecord {
     pub(super) fn of(command: &Command) -> Self {
         let Command { method, found_at, candidates, replacements, drain, progress } = command;
+        let rebooting = match progress {
+            Progress::Rebooting { since } => Some(*since),
+            _ => None,
+        };
         let (launching, rolled_back, moved) = match progress {
-            Progress::Found => (None, None, None),
+            Progress::Found | Progress::Rebooting { .. } => (None, None, None),
             Progress::Launching { since, claims } => {
                 (Some(LaunchingV2 { since: *since, claims: parts::texts(claims) }), None, None)
             }
@@ -88,6 +94,7 @@ impl CommandRecord {
             launching,
             rolled_back,
             moved,
+            rebooting,
         }
     }
 
@@ -100,7 +107,10 @@ impl CommandRecord {
             }
             (None, None, Some(moved)) => moved.into_progress()?,
             (None, None, None) if self.v == VERSION => Progress::Found,
-            (None, None, None) => return Err("it does not say how far it is".to_owned()),
+            (None, None, None) => match self.rebooting {
+                Some(since) => Progress::Rebooting { since },
+                None => return Err("it does not say how far it is".to_owned()),
+            },
         };
         Ok(Command {
             method: parts::known(&self.method, "method", Method::parse)?,

@@ -173,7 +173,9 @@ fn pulses_commands_refusals_and_retries_survive() {
         let claims = vec!["general-2-0".parse().unwrap()];
         let rolled_back = Progress::RolledBack { why: "general-2-0 is gone".to_owned() };
         let moved = Progress::Moved { until: at, pods: 3, workloads: [7, u64::MAX].into() };
-        for progress in [Progress::Launching { since: at, claims }, rolled_back, moved] {
+        let rebooting = Progress::Rebooting { since: at };
+        let launching = Progress::Launching { since: at, claims };
+        for progress in [launching, rebooting, rolled_back, moved] {
             let command = Command { progress, ..command.clone() };
             let carried_out = encode_command(&command);
             assert!(carried_out.starts_with(r#"{"v":2,"#), "{carried_out}");

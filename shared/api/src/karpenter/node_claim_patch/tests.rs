@@ -1,7 +1,11 @@
 //! Claims over their objects, from the promise to the end.
 
 use expect_test::expect_file;
-use model::{DeletionReason, NodeClaim, claim::VolumesDetached, disruption::DisruptionReason};
+use model::{
+    DeletionReason, NodeClaim,
+    claim::{VolumeState, VolumesDetached},
+    disruption::DisruptionReason,
+};
 use serde_json::json;
 
 use super::*;

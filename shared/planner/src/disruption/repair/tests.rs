@@ -2,10 +2,12 @@
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, Offering, Reservation,
+    CapacityType, CommandId, Offering, Reservation,
+    claim::Reboot,
     disruption::{
-        DisruptionReason,
+        Command, DisruptionReason,
         Method::{Drift, Emptiness, Repair},
+        Progress,
     },
     facts::Facts,
     labels,
@@ -13,7 +15,7 @@ use model::{
     node_pool::{Budget, BudgetNodes},
 };
 
-use super::super::{Options, outlook};
+use super::super::{Options, begun, carried_on, outlook};
 use crate::testing::cluster::*;
 
 /// Makes a node ill for so many minutes.
@@ -149,4 +151,106 @@ fn a_node_goes_first_where_only_its_own_reservation_has_room() {
             "{method}"
         );
     }
+}
+
+/// `n3` has an error for which a reboot is enough; the gate is open.
+fn rebootable() -> Facts {
+    let mut facts = ward(&[]);
+    facts.policies.reboot_for_repair = true;
+    fall_ill(&mut facts, "n3", "AcceleratedHardwareReady", 45);
+    let ill = node(&mut facts, "n3");
+    "first".clone_into(&mut ill.boot_id);
+    "NvidiaXID48Error".clone_into(&mut ill.ill_conditions[0].reason);
+    facts
+}
+
+#[test]
+fn a_node_is_rebooted_where_that_is_enough_and_may_help() {
+    let progress = |facts: &Facts| {
+        let command = ask(facts, Repair).proposal.unwrap().command;
+        (command.replacements.len(), command.progress)
+    };
+    let facts = rebootable();
+    assert_eq!(progress(&facts), (0, Progress::Rebooting { since: facts.now }));
+    let replaced = (1, Progress::Found);
+    let mut closed = rebootable();
+    closed.policies.reboot_for_repair = false;
+    assert_eq!(progress(&closed), replaced, "behind its gate");
+    let mut unknown = rebootable();
+    node(&mut unknown, "n3").boot_id.clear();
+    assert_eq!(progress(&unknown), replaced, "nobody could see whether it booted");
+    let mut worse = rebootable();
+    fall_ill(&mut worse, "n3", "StorageReady", 45);
+    assert_eq!(progress(&worse), replaced, "replacing wins");
+    let mut twice = rebootable();
+    for minutes in [600, 120] {
+        let reboot = Reboot {
+            requested_at: ago(60 * minutes),
+            boot_id: "earlier".to_owned(),
+            drained_at: ago(60 * minutes),
+            issued_at: None,
+            ended_at: Some(ago(60 * minutes)),
+        };
+        let ill = claim(&mut twice, "n3");
+        ill.conditions = ill.conditions.with_reboot(reboot);
+    }
+    assert_eq!(progress(&twice), replaced, "twice within a day is enough");
+    let mut spent = rebootable();
+    spent.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
+    assert_eq!(ask(&spent, Repair).proposal, None, "budgets pace reboots, too");
+}
+
+#[test]
+fn a_command_that_reboots_is_valid_and_gives_nothing_up() {
+    let facts = rebootable();
+    let command = ask(&facts, Repair).proposal.unwrap().command;
+    let id = CommandId::derived(&command);
+    let plan = begun(&facts, (&id, &command), &Options::default()).unwrap();
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.changes.len(), plan.started.len(), plan.promises.len()), (0, 1, 0));
+    assert_eq!(plan.decisions[0].summary, "repair: 1 node to be rebooted");
+    // What is said is what the judge asks for.
+    let mut closed = facts.clone();
+    closed.policies.reboot_for_repair = false;
+    let refused = plan_check::violations(&closed, &plan);
+    assert!(refused[0].to_string().contains("nobody reboots nodes for that"), "{refused:?}");
+    let mut well = facts;
+    fall_ill(&mut well, "n3", "StorageReady", 45);
+    let refused = plan_check::violations(&well, &plan);
+    assert!(refused[0].to_string().contains("does not cure"), "{refused:?}");
+}
+
+#[test]
+fn a_reboot_ends_when_the_node_is_back_or_with_its_claim() {
+    let mut facts = rebootable();
+    let command = ask(&facts, Repair).proposal.unwrap().command;
+    let (id, since) = (CommandId::derived(&command), facts.now);
+    facts.ledger.commands.insert(id.clone(), command);
+    let after = |reboot: Option<Reboot>, minutes: i64| {
+        let mut later = facts.clone();
+        later.now = since + SignedDuration::from_mins(minutes);
+        let ill = claim(&mut later, "n3");
+        if let Some(reboot) = reboot {
+            ill.conditions = ill.conditions.with_reboot(reboot);
+        }
+        let plan = carried_on(&later.ledger, later.now);
+        assert_eq!(plan_check::violations(&later, &plan), Vec::new());
+        (plan.changes.len(), plan.started.values().any(Command::is_rolled_back), plan.ended.len())
+    };
+    let asked = Reboot {
+        requested_at: since,
+        boot_id: "first".to_owned(),
+        drained_at: since,
+        issued_at: None,
+        ended_at: None,
+    };
+    let issued = Reboot { issued_at: Some(since), ..asked.clone() };
+    let ended = Reboot { ended_at: Some(since), ..issued.clone() };
+    let (waits, gone, back) = ((0, false, 0), (1, false, 1), (0, true, 0));
+    assert_eq!(after(None, 600), waits, "its pods may take as long as they may");
+    assert_eq!(after(Some(asked.clone()), 4), waits);
+    assert_eq!(after(Some(asked), 5), gone, "EC2 does not take the request");
+    assert_eq!(after(Some(issued.clone()), 19), waits);
+    assert_eq!(after(Some(issued), 20), gone, "it does not come back");
+    assert_eq!(after(Some(ended), 1), back);
 }

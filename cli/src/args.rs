@@ -30,6 +30,16 @@ pub enum JourneymanCommand {
     /// Without manifests a built-in story is played: 100 pods, a spot interruption, a scale-down,
     /// expiry. Exit codes: 0 played; 1 with --strict, pods found no place; 2 bad input.
     Simulate(SimulateArgs),
+    /// Say why a pod, a node, a NodeClaim or a NodePool is as it is, also after it is gone.
+    ///
+    /// Reads the records of what the functions decided: what was launched for which pods, who got no node and
+    /// why, why nodes were given up and why others stay. They are kept for 90 days. Exit codes: 0 explained;
+    /// 1 nothing is known of it; 2 bad input, or the records cannot be read.
+    Explain(crate::explain::ExplainArgs),
+    /// List NodeClaims, decisions, commands or costs, as the ledger has them.
+    ///
+    /// Exit codes: 0 listed; 2 bad input, or the records cannot be read.
+    Get(crate::get::GetArgs),
     /// Run a cluster on this machine: a real Kubernetes API server, the functions, a simulated account.
     ///
     /// Machines that the functions launch join as nodes, become ready and run pods, in real time and
@@ -277,6 +287,9 @@ pub struct SimulateArgs {
     /// How long to play, in virtual time such as `45m`. The scenario's own `end` otherwise.
     #[arg(long, value_name = "DURATION")]
     pub duration: Option<String>,
+    /// Write what the ledger holds at the end, for `explain` and `get`: a line of JSON for each record.
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
     /// Exit with code 1 when pods find no place.
     #[arg(long)]
     pub strict: bool,

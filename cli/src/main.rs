@@ -10,6 +10,7 @@ use journeyman::{
     args::{Args, Color, CompletionsArgs, JourneymanCommand, PlanArgs, SimulateArgs},
     catalog, convert, crds, doctor,
     error::Error,
+    explain, get,
     hash::{self, HashArgs},
     install, local, plan, rbac, render,
     screen::Screen,
@@ -22,6 +23,12 @@ fn main() -> ExitCode {
         JourneymanCommand::Simulate(args) => run_simulate(&args),
         JourneymanCommand::Local(args) => {
             local::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout()).map(done)
+        }
+        JourneymanCommand::Explain(args) => {
+            explain::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)
+        }
+        JourneymanCommand::Get(args) => {
+            get::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)
         }
         JourneymanCommand::Plan(args) => run_plan(&args),
         JourneymanCommand::Shadow(args) => {

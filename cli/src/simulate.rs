@@ -25,7 +25,7 @@ use crate::{
     error::Error,
     manifests::{self, BadInput, Loaded},
     plan::gates,
-    report,
+    records, report,
     screen::Screen,
     simulate::{
         dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
@@ -78,6 +78,10 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
         dumps: dumps(args, start)?,
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
+    if let Some(path) = &args.ledger {
+        let ledger = sim.ledger();
+        records::write(path, (sim.now(), &ledger), &sim.decisions())?;
+    }
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
     // Also of what ended too early it is told how far it came.
     let end = if stopped.is_err() { sim.now() } else { end };

@@ -24,6 +24,7 @@ fn arguments() -> SimulateArgs {
         scenario: None,
         seed: 1,
         duration: None,
+        ledger: None,
         strict: false,
         output: Format::Text,
         html: None,

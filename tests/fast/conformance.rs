@@ -54,6 +54,17 @@ fn the_ledger_keeps_its_contract() {
 }
 
 #[test]
+fn decisions_keep_their_contract() {
+    let sim = sim();
+    let clusters = Clusters {
+        one: "one".parse().expect("a name"),
+        other: "other".parse().expect("a name"),
+        instance_prefix: "ad".to_owned(),
+    };
+    assert_kept(&sim.block_on(testkit::decisions(&sim, &clusters)).expect("the suite ends"));
+}
+
+#[test]
 fn leases_keep_their_contract() {
     let sim = sim();
     assert_kept(&sim.block_on(testkit::leases(&sim)).expect("the suite ends"));

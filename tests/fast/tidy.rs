@@ -26,6 +26,8 @@ mod names;
 mod rbac;
 #[path = "tidy/reasons.rs"]
 mod reasons;
+#[path = "tidy/reference.rs"]
+mod reference;
 #[path = "tidy/rights.rs"]
 mod rights;
 #[path = "tidy/rooms.rs"]

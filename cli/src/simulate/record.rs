@@ -69,7 +69,7 @@ impl Record {
     pub(super) fn look(&mut self, sim: &Sim, decided: &[Decided]) {
         let decisions = decided.iter().filter_map(|decided| decided.report.plan.as_ref());
         for decision in decisions.flat_map(|plan| &plan.decisions) {
-            for claim in &decision.claims {
+            for claim in decision.claims() {
                 let reason = format!("{}: {}", decision.function, decision.summary);
                 self.reasons.entry(claim.clone()).or_insert(reason);
             }

@@ -8,6 +8,7 @@ use std::{
 use jiff::Timestamp;
 use model::{
     CapacityType, PodKey,
+    ledger::RejectionReason,
     plan::{Reason, Unplaced},
 };
 use serde_json::{Value, json};
@@ -72,7 +73,8 @@ impl Outcome {
 }
 
 fn still_waiting() -> Reason {
-    Reason { node_pool: None, text: "was still waiting for its node at the end".to_owned() }
+    let text = "was still waiting for its node at the end".to_owned();
+    Reason { node_pool: None, reason: RejectionReason::LeftForNextPlan, text }
 }
 
 /// Prints it for people.

@@ -11,7 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch::Decided;
 use jiff::{SignedDuration, Timestamp};
-use model::{Function, ledger::Rejected, plan::Unplaced};
+use model::{
+    Function,
+    ledger::{Decision, DecisionKind, Rejected},
+    plan::Unplaced,
+};
 use serde_json::{Value, json};
 use simulator::TimelineEvent;
 
@@ -112,9 +116,13 @@ impl Timeline {
     fn decisions(&mut self, decided: &Decided) -> Vec<Line> {
         let Some(plan) = &decided.report.plan else { return Vec::new() };
         let mut lines: Vec<Line> = Vec::new();
-        for decision in &plan.decisions {
+        // Pods that get no node are told below, and where others go is told when they are there.
+        let is_told = |decision: &&Decision| {
+            !matches!(decision.kind, DecisionKind::Placement | DecisionKind::Refusal)
+        };
+        for decision in plan.decisions.iter().filter(is_told) {
             let text = format!("{}: {}", decision.function, decision.summary);
-            if !decision.claims.is_empty() || self.shown.insert(text.clone()) {
+            if !decision.subjects.is_empty() || self.shown.insert(text.clone()) {
                 lines.push(Line::of_words(decided.at, "Decided", text));
             }
             if decided.function == Function::Disrupt {

@@ -12,7 +12,7 @@
 //! | `registrations#<pool>` | `version`, `record`, `expires_at`: how launches for the pool ended |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `validation#<class>` | `record`, `expires_at`: what the dry run of the class came to |
-//! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
+//! | `decision#<time>#<digest>` | `record`, `expires_at`: what was decided, why, and how often |
 //! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //!
 //! Functions of two releases share the table while they are replaced. What one of them does not know is
@@ -24,6 +24,7 @@
 mod batch;
 mod catalog_store;
 mod commit;
+mod decisions;
 mod guard;
 mod head;
 mod item;
@@ -46,7 +47,7 @@ use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
     OfferingKey, Zone,
     ledger::{
-        Commit, CommitOutcome, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
+        Commit, CommitOutcome, Decision, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
         PROMISED_VERSION, Snapshot, WriteOutcome,
     },
     limits,
@@ -59,6 +60,7 @@ use ports::{Fault, Ledger, PortError};
 use self::{
     batch::{Batch, Leaving},
     commit::to_transaction,
+    decisions::decision_item,
     guard::Guard,
     head::HeadUpdate,
     item::{
@@ -367,6 +369,18 @@ impl Ledger for DynamoLedger {
         validation: &Validation,
     ) -> Result<(), PortError> {
         self.put(validation_item(cluster, class, validation)).await
+    }
+
+    async fn put_decisions(
+        &self,
+        cluster: &ClusterName,
+        decisions: &[Decision],
+    ) -> Result<(), PortError> {
+        let item = |decision| decision_item(self.partition(cluster), decision);
+        stream::iter(decisions.iter().map(|decision| self.put(item(decision))))
+            .buffer_unordered(WRITES_AT_ONCE)
+            .try_collect()
+            .await
     }
 }
 

@@ -153,6 +153,10 @@ mod live {
             instance_prefix: "0a1b".to_owned(),
         };
         let cases = testkit::ledger(&ledger, &clusters, &async || a_moment().await).await;
+        let of = |name: &str| ClusterName::new(name).unwrap();
+        let (told_of, told_too) = (of("told"), of("told-too"));
+        let told = Clusters { one: told_of, other: told_too, ..clusters.clone() };
+        check(&testkit::decisions(&ledger, &told).await);
         racing_workers_lose_nothing(url, 8, 5).await;
         check(&cases);
         the_catalog_store_and_the_catalog_keep_theirs(url).await;

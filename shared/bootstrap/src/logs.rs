@@ -38,7 +38,7 @@ pub fn log_report(report: &Report) {
     for decision in &plan.decisions {
         tracing::info!(
             node_pool = decision.node_pool.as_ref().map(ToString::to_string),
-            claims = ?decision.claims,
+            claims = ?decision.claims().collect::<Vec<_>>(),
             summary = decision.summary,
             "decision committed"
         );

@@ -19,7 +19,8 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     lease::{LedgerLease, ObservedLeases},
     ledger::{
-        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+        Commit, CommitOutcome, Decision, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot,
+        WriteOutcome,
     },
     message::Delivery,
     node::{Eviction, EvictionRequest, Node, NodePatch},
@@ -186,6 +187,7 @@ only! {
         ) -> WriteOutcome;
         fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
         fn put_validation(cluster: &ClusterName, class: &NodeClassName, validation: &Validation) -> ();
+        fn put_decisions(cluster: &ClusterName, decisions: &[Decision]) -> ();
     }
 }
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BatchId, CommitId, NodeClaim, Plan,
+    BatchId, CommitId, NodeClaim, NodeClaimName, Plan,
     facts::Facts,
-    ledger::{Basis, Commit, CommitOutcome, Counters, batch_items},
+    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Origin, Subject, batch_items},
     limits,
 };
 use ports::{Invocation, Ledger};
 
-use crate::Error;
+use crate::{Error, Told, standing::Standing};
 
 /// How often a decider plans when somebody else commits first. Whatever holds then is found by the next
 /// call.
@@ -30,11 +30,48 @@ pub(crate) struct Decided<'a> {
     pub(crate) plan: &'a Plan,
     /// What it must not have missed.
     pub(crate) basis: Basis,
+    /// Where decisions are counted that stand.
+    standing: Option<&'a Standing>,
 }
 
 impl<'a> Decided<'a> {
     pub(crate) fn of(plan: &'a Plan, basis: Basis) -> Self {
-        Self { plan, basis }
+        Self { plan, basis, standing: None }
+    }
+
+    /// The same by a function that decides the same again and again.
+    pub(crate) fn counting(self, told: &'a Told) -> Self {
+        Self { standing: Some(&told.standing), ..self }
+    }
+
+    /// What is kept of its decisions: each once, with what it was made on.
+    fn records(&self, facts: &Facts, at: &Invocation) -> Vec<Decision> {
+        if self.plan.decisions.is_empty() {
+            return Vec::new();
+        }
+        let origin = origin(facts, at);
+        let stamped = self.plan.decisions.iter().filter_map(|decision| {
+            let origin = Some(origin.clone());
+            let decision = Decision { origin, ..decision.clone() };
+            match self.standing {
+                // Where no node was looked at, nothing was decided.
+                _ if decision.is_void() => None,
+                Some(standing) if decision.kind.is_standing() => standing.counted(decision, at.now),
+                _ => Some(decision),
+            }
+        });
+        let mut ids = BTreeSet::new();
+        stamped.filter(|decision| ids.insert(decision.id())).collect()
+    }
+}
+
+/// On what `facts` a decision is made, and which call makes it.
+pub(crate) fn origin(facts: &Facts, at: &Invocation) -> Origin {
+    Origin {
+        facts: facts.digest(),
+        counters: facts.ledger.head.counters,
+        delivery: at.id.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
@@ -50,11 +87,12 @@ pub(crate) async fn commit(
     if decided.plan.is_empty() {
         return Ok(Committed::All(parent));
     }
+    let records = decided.records(facts, at);
     if is_torn(facts, decided.plan) {
         return Ok(Committed::Overtaken);
     }
     plan_check::ensure_valid(facts, decided.plan)?;
-    for part in parts(decided) {
+    for part in parts(decided, records) {
         let commit = Commit { ledger: head.ledger.clone(), parent, ..part };
         // A redelivered message plans again, and may plan something else: the id says which parent
         // and which promises it was for, so that only the very same commit is recognized.
@@ -66,8 +104,40 @@ pub(crate) async fn commit(
                 return Err(Error::TooLarge { items, items_max });
             }
         }
+        decided.standing.iter().for_each(|standing| standing.written(&commit.decisions, at.now));
     }
     Ok(Committed::All(parent))
+}
+
+/// The same, where decisions that nothing follows from are kept, too. Nothing fails with it where they cannot
+/// be.
+pub(crate) async fn commit_or_note(
+    ledger: &impl Ledger,
+    facts: &Facts,
+    decided: &Decided<'_>,
+    at: &Invocation,
+) -> Result<Committed, Error> {
+    if decided.plan.is_empty() {
+        note(ledger, &decided.records(facts, at), decided.standing, at).await;
+        return Ok(Committed::All(facts.ledger.head.counters));
+    }
+    commit(ledger, facts, decided, at).await
+}
+
+async fn note(
+    ledger: &impl Ledger,
+    records: &[Decision],
+    standing: Option<&Standing>,
+    at: &Invocation,
+) {
+    let (Some(standing), false) = (standing, records.is_empty()) else { return };
+    match ledger.put_decisions(&at.cluster, records).await {
+        Ok(()) => standing.written(records, at.now),
+        Err(error) => {
+            let story = crate::error::story(&error);
+            tracing::warn!(story, "decisions that nothing follows from are not kept");
+        }
+    }
 }
 
 /// Whether somebody promised capacity between the reading of the head and that of the claims: names come from the
@@ -105,9 +175,11 @@ fn identity(commit: &Commit, at: &Invocation) -> CommitId {
 
 /// Cuts what was decided into commits. The claims of a batch stay together, so that every part is a
 /// valid plan by itself.
-fn parts(decided: &Decided<'_>) -> Vec<Commit> {
-    let Decided { plan, basis } = decided;
-    let mut parts = Parts { basis: *basis, done: Vec::new() };
+fn parts(decided: &Decided<'_>, records: Vec<Decision>) -> Vec<Commit> {
+    let Decided { plan, basis, .. } = decided;
+    let (mut of_one, shared) = by_claim(plan, records);
+    let reserved = shared.len().min(SHARED_MAX);
+    let mut parts = Parts { basis: *basis, reserved, done: Vec::new() };
     let load = Load { items: 1, ..Load::default() };
     // Together with the first promises, which are its replacements if it has any.
     for (id, command) in &plan.started {
@@ -119,7 +191,10 @@ fn parts(decided: &Decided<'_>) -> Vec<Commit> {
         parts.room_for(&Load { items, claims: batch.len(), pods }).promised.extend(batch);
     }
     for claim in &plan.changes {
-        parts.room_for(&load).changed.push(claim.clone());
+        let its = of_one.remove(&claim.name).unwrap_or_default();
+        let part = parts.room_for(&Load { items: 1 + its.len(), ..Load::default() });
+        part.changed.push(claim.clone());
+        part.decisions.extend(its);
     }
     for (offering, until) in &plan.unavailable_offerings {
         parts.room_for(&load).unavailable_offerings.insert(offering.clone(), *until);
@@ -128,10 +203,34 @@ fn parts(decided: &Decided<'_>) -> Vec<Commit> {
     for id in &plan.ended {
         parts.room_for(&load).ended.insert(id.clone());
     }
-    for decision in &plan.decisions {
-        parts.room_for(&load).decisions.push(decision.clone());
+    parts.reserved = 0;
+    for decision in shared {
+        parts.tell(decision);
     }
     parts.done
+}
+
+/// Decisions that are not about one claim alone, for which each commit has room.
+const SHARED_MAX: usize = 20;
+
+/// The decisions about one claim that changes, and all others.
+fn by_claim(
+    plan: &Plan,
+    records: Vec<Decision>,
+) -> (BTreeMap<NodeClaimName, Vec<Decision>>, Vec<Decision>) {
+    let changed: BTreeSet<&NodeClaimName> = plan.changes.iter().map(|claim| &claim.name).collect();
+    let (mut of_one, mut shared): (BTreeMap<_, Vec<_>>, Vec<Decision>) = Default::default();
+    for decision in records {
+        let only = match decision.subjects.as_slice() {
+            [subject] => subject.claim.clone().filter(|name| changed.contains(name)),
+            _ => None,
+        };
+        match only {
+            Some(name) => of_one.entry(name).or_default().push(decision),
+            None => shared.push(decision),
+        }
+    }
+    (of_one, shared)
 }
 
 fn batches(plan: &Plan) -> Vec<Vec<NodeClaim>> {
@@ -154,15 +253,49 @@ struct Load {
 /// Commits that are being filled; the last one takes what fits.
 struct Parts {
     basis: Basis,
+    /// Items of each that are left free.
+    reserved: usize,
     done: Vec<Commit>,
 }
 
 impl Parts {
+    /// Puts what is told of claims into the commits that make it real, and all else into the first.
+    fn tell(&mut self, decision: Decision) {
+        let mut rest = decision;
+        let last = self.done.len().saturating_sub(1);
+        for (index, part) in self.done.iter_mut().enumerate() {
+            if index == last && index == 0 {
+                break;
+            }
+            let claims = part.promised.iter().chain(&part.changed).map(|claim| &claim.name);
+            let here: BTreeSet<&NodeClaimName> = claims.collect();
+            let is_here =
+                |subject: &Subject| subject.claim.as_ref().is_some_and(|name| here.contains(name));
+            let (its, others): (Vec<Subject>, Vec<Subject>) =
+                rest.subjects.iter().cloned().partition(is_here);
+            if its.is_empty() {
+                continue;
+            }
+            let told = Decision { subjects: its, pods: Vec::new(), ..rest.clone() }.split();
+            if limits::ITEMS_PER_COMMIT_MAX < part.items() + told.len() {
+                continue;
+            }
+            part.decisions.extend(told);
+            rest.subjects = others;
+            if rest.subjects.is_empty() && rest.pods.is_empty() {
+                return;
+            }
+        }
+        for told in rest.split() {
+            self.room_for(&Load { items: 1, ..Load::default() }).decisions.push(told);
+        }
+    }
+
     /// The commit that has room for `more`.
     fn room_for(&mut self, more: &Load) -> &mut Commit {
         let fits = self.done.last().is_some_and(|part| {
             let pods: usize = part.promised.iter().map(|claim| claim.pods.len()).sum();
-            part.items() + more.items <= limits::ITEMS_PER_COMMIT_MAX
+            part.items() + more.items + self.reserved <= limits::ITEMS_PER_COMMIT_MAX
                 && part.promised.len() + more.claims <= limits::CLAIMS_PER_COMMIT_MAX
                 && pods + more.pods <= limits::PODS_PER_COMMIT_MAX
         });

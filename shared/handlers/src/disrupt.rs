@@ -13,7 +13,7 @@ use model::{
     disruption::{Command, DisruptionReason, Progress, VALIDATION_DELAY},
     event::ObjectEvent,
     facts::Facts,
-    ledger::{Basis, Counters, Rejected, Snapshot},
+    ledger::{Basis, Counters, Snapshot},
     pulse::{PassEnd, PulseNote, Signal},
 };
 use planner::{
@@ -24,7 +24,7 @@ use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
     Error, KnownOffers, Recorder, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit, commit_or_note},
     observe::{Sources, ledger_only},
     pass::{is_time_up, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -178,7 +178,8 @@ async fn look<A: Adapters>(
     let (mut done, mut overtaken, mut begun) = (None, 0, 0);
     while overtaken < ATTEMPTS_MAX {
         let Step { plan, basis, staying } = decide(&facts, offers);
-        let committed = commit(ledger, &facts, &Decided::of(&plan, basis), at).await?;
+        let decided = Decided::of(&plan, basis).counting(ports.recorder.told);
+        let committed = commit_or_note(ledger, &facts, &decided, at).await?;
         if let Committed::All(counters) = committed {
             wake_for(ports, &plan, counters, at).await;
             let mut told = events::of_commands(&facts.ledger, &plan);
@@ -287,7 +288,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
             }
             Err(objection) => {
                 if let Some(last) = observed.decisions.last_mut() {
-                    last.rejected.push(Rejected { what: None, why: objection.to_string() });
+                    last.rejected.push(objection.rejected(None));
                 }
             }
         }

@@ -28,6 +28,7 @@ mod registrations;
 mod resolve;
 mod settings;
 mod settle;
+mod standing;
 mod sweep;
 mod sync;
 mod told;

@@ -16,7 +16,7 @@ use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSele
 
 use crate::{
     Error, KnownOffers, Recorder, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit_or_note},
     observe::Sources,
     pulse::{Beating, Pass, Start, wake},
 };
@@ -245,8 +245,8 @@ async fn look<A: Adapters>(
         } else {
             planner::provision_with(&facts, &offers.types)
         };
-        let decided = Decided::of(&plan, Basis::Arrivals);
-        match commit(ledger, &facts, &decided, at).await? {
+        let decided = Decided::of(&plan, Basis::Arrivals).counting(ports.recorder.told);
+        match commit_or_note(ledger, &facts, &decided, at).await? {
             Committed::All(counters) => {
                 if !plan.promises.is_empty() {
                     wake(mailbox, &[Function::Launch], counters, at).await;

@@ -14,7 +14,7 @@ use model::{
     claim::LaunchedInstance,
     labels,
     launch::InstanceState,
-    ledger::{Basis, Decision, MeasuredKey, Snapshot, WriteOutcome},
+    ledger::{Basis, Decision, DecisionKind, MeasuredKey, Snapshot, WriteOutcome},
     node::Node,
     pulse::{PassEnd, PulseNote, Signal},
 };
@@ -355,7 +355,8 @@ async fn give_up<A: Adapters>(
     let decision = |claim: &NodeClaim| {
         let why = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
         let summary = format!("{} is given up: {why}", claim.name);
-        Decision::about([claim], Function::Settle, at.now, summary)
+        let who = (Function::Settle, at.now);
+        Decision::about(DecisionKind::Termination, [claim], who, summary)
     };
     let plan = Plan {
         parent: snapshot.head.counters,

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use model::event::{EventObject, EventReason, ObjectEvent};
 use ports::{Adapters, Events as _, Fault, Invocation};
 
-use crate::{error::story, pass::each};
+use crate::{error::story, pass::each, standing::Standing};
 
 /// Events of one pass at most. Others are told by the next one, if they are so then.
 const PER_PASS_MAX: usize = 100;
@@ -30,6 +30,8 @@ pub struct Told {
     said: RefCell<BTreeMap<(EventObject, EventReason), Timestamp>>,
     /// What the present pass came upon.
     noted: RefCell<Vec<ObjectEvent>>,
+    /// Decisions that stand, and their records.
+    pub(crate) standing: Standing,
 }
 
 impl Told {

@@ -41,7 +41,7 @@ impl Happenings {
             }
             let Some(plan) = decided.report.plan else { continue };
             // Each look that finds nothing to do is a decision too.
-            for decision in plan.decisions.iter().filter(|known| !known.claims.is_empty()) {
+            for decision in plan.decisions.iter().filter(|known| known.claims().next().is_some()) {
                 tracing::info!("{}", decision.summary);
             }
             for unplaced in &plan.unplaced {

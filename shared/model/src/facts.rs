@@ -12,9 +12,16 @@ use jiff::Timestamp;
 
 use crate::{
     ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName,
-    NodeClassName, NodeName, Pod, PodSpec, ReservationId, buffer::CapacityBuffer,
-    eviction::PodDisruptionBudget, ledger::Snapshot, node::Node, node_class::Obstacle,
-    node_pool::NodePool, overlay::NodeOverlay, policies::Policies, storage::Storage,
+    NodeClassName, NodeName, OfferingKey, Pod, PodSpec, ReservationId,
+    buffer::CapacityBuffer,
+    eviction::PodDisruptionBudget,
+    ledger::{Digest, Snapshot},
+    node::Node,
+    node_class::Obstacle,
+    node_pool::NodePool,
+    overlay::NodeOverlay,
+    policies::Policies,
+    storage::Storage,
 };
 
 /// A DaemonSet: what each node that it chooses must have room for.
@@ -108,6 +115,34 @@ impl Facts {
             ClassOffer::Ready(types) => Some(types),
             ClassOffer::NotReady(_) => None,
         }
+    }
+
+    /// A number of what was looked at: whoever looks at the same has the same number. Of a large world it is
+    /// made in a moment, because it is made of names, versions and places, and not of every member.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        digest.add(format_args!("{} {} {}", self.cluster, self.now, self.ledger.head.counters));
+        for claim in self.ledger.claims.values() {
+            digest.add(format_args!("{}/{}", claim.name, claim.version));
+        }
+        for id in self.ledger.commands.keys() {
+            digest.add(id);
+        }
+        for (offering, until) in &self.ledger.unavailable_offerings {
+            let OfferingKey { capacity_type, instance_type, zone } = offering;
+            digest.add(format_args!("{capacity_type}/{instance_type}/{zone}/{until}"));
+        }
+        for node in self.nodes.values() {
+            digest.add(format_args!("{}/{}/{}", node.name, node.is_ready, node.taints.len()));
+        }
+        for pool in &self.node_pools {
+            digest.add(format_args!("{pool:?}"));
+        }
+        for pod in &self.pods {
+            let node = pod.node.as_ref().map(NodeName::as_str).unwrap_or_default();
+            digest.add(format_args!("{}/{}/{node}", pod.key, pod.uid));
+        }
+        digest.0
     }
 
     /// The NodeClasses that are known and ready, with their instance types.

@@ -1,5 +1,13 @@
 //! The ledger's words: counters, commits and their answers.
 
+mod decision;
+mod rejection;
+
+pub use decision::{
+    Bound, Decision, DecisionKind, DecisionPage, DecisionQuery, Origin, Rejected, Subject,
+};
+pub use rejection::RejectionReason;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -8,8 +16,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    BatchId, Bytes, CommandId, CommitId, Function, HourlyPrice, ImageId, InstanceId,
-    InstanceTypeName, LedgerId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey, Zone,
+    BatchId, Bytes, CommandId, CommitId, ImageId, InstanceId, InstanceTypeName, LedgerId,
+    NodeClaim, NodeClaimName, NodePoolName, OfferingKey, Zone,
     disruption::{Command, Progress},
     limits,
 };
@@ -311,81 +319,6 @@ pub fn batch_items(promised: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
     items
 }
 
-/// Why something was decided, kept for 90 days.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// When it was decided.
-    pub at: Timestamp,
-    /// The function that decided.
-    pub function: Function,
-    /// The NodePool of all claims that it is about; `None` when they have several, or there is none.
-    pub node_pool: Option<NodePoolName>,
-    /// The claims that it is about.
-    pub claims: Vec<NodeClaimName>,
-    /// What was chosen and why, in a sentence.
-    pub summary: String,
-    /// What was rejected, each with its reason.
-    pub rejected: Vec<Rejected>,
-    /// What the nodes that are given up cost in one hour; `None` when that is not known.
-    pub price_before: Option<HourlyPrice>,
-    /// What the nodes that are launched cost in one hour; `None` when none is.
-    pub price_after: Option<HourlyPrice>,
-}
-
-/// Something that a decision did not choose.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rejected {
-    /// What it is: a node, several, a claim, a NodePool. `None` is that the reason stands for itself,
-    /// or that the decision was read from where only its words are stored.
-    pub what: Option<String>,
-    /// Why it was not chosen, in words that a user understands.
-    pub why: String,
-}
-
-impl From<&str> for Rejected {
-    fn from(why: &str) -> Self {
-        Self { what: None, why: why.to_owned() }
-    }
-}
-
-impl fmt::Display for Rejected {
-    /// `node-1: it is not initialized`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.what {
-            Some(what) => write!(f, "{what}: {}", self.why),
-            None => f.write_str(&self.why),
-        }
-    }
-}
-
-impl Decision {
-    /// A decision of `function` about `claims`: `summary`, with nothing rejected and no prices.
-    pub fn about<'c>(
-        claims: impl IntoIterator<Item = &'c NodeClaim>,
-        function: Function,
-        at: Timestamp,
-        summary: String,
-    ) -> Self {
-        let (mut names, mut pools) = (Vec::new(), BTreeSet::new());
-        for claim in claims {
-            names.push(claim.name.clone());
-            pools.insert(&claim.node_pool);
-        }
-        let only = pools.first().filter(|pool| pools.len() == 1 && !pool.is_none());
-        let only = only.map(|pool| (*pool).clone());
-        Self {
-            at,
-            function,
-            node_pool: only,
-            claims: names,
-            summary,
-            rejected: Vec::new(),
-            price_before: None,
-            price_after: None,
-        }
-    }
-}
-
 /// What became of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitOutcome {
@@ -413,9 +346,40 @@ pub enum WriteOutcome {
 
 /// FNV-1a of `bytes`: for names that must only be short and stable.
 pub fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let mut digest = Digest::default();
+    digest.take(bytes);
+    digest.0
+}
+
+/// FNV-1a of what is written to it, piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(pub u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Writes `piece`, and after it what no piece ends with.
+    pub fn add(&mut self, piece: impl fmt::Display) {
+        // It takes whatever is written.
+        fmt::write(self, format_args!("{piece}\0")).unwrap_or_default();
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.0 = bytes
+            .iter()
+            .fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+}
+
+impl fmt::Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.take(text.as_bytes());
+        Ok(())
+    }
 }
 
 #[cfg(test)]

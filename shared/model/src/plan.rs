@@ -12,7 +12,7 @@ use crate::{
     CommandId, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName,
     OfferingKey, PodKey,
     disruption::Command,
-    ledger::{Counters, Decision},
+    ledger::{Counters, Decision, RejectionReason},
 };
 
 /// What should change.
@@ -95,6 +95,8 @@ pub struct Unplaced {
 pub struct Reason {
     /// The pool; `None` is about the pod itself.
     pub node_pool: Option<NodePoolName>,
+    /// As a word.
+    pub reason: RejectionReason,
     /// In words that a user understands.
     pub text: String,
 }

@@ -31,8 +31,8 @@
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
 //! * [`events`] says what people are told of all that.
-//! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's)
-//!   and `index` (tables and sets of numbers) are below all of them.
+//! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's),
+//!   `told` (what records say) and `index` (tables and sets of numbers) are below all of them.
 //!
 //! Arrows point down: `lifecycle` and `disruption` may ask `scheduling`, which knows neither.
 //!
@@ -47,6 +47,7 @@ mod lifecycle;
 mod scheduling;
 #[cfg(test)]
 mod testing;
+mod told;
 mod world;
 
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};

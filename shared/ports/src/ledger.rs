@@ -7,7 +7,8 @@ use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
     Zone,
     ledger::{
-        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+        Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
+        MeasuredKey, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
@@ -173,4 +174,23 @@ pub trait Ledger {
         class: &NodeClassName,
         validation: &Validation,
     ) -> Result<(), PortError>;
+
+    /// Keeps decisions that no commit makes real: that pods get no node, that nodes stay, that claims got no
+    /// instance. Idempotent by [`Decision::id`]: of two with the same, the last one stands.
+    async fn put_decisions(
+        &self,
+        cluster: &ClusterName,
+        decisions: &[Decision],
+    ) -> Result<(), PortError>;
+}
+
+/// Decisions, read back. No function does: they are for people.
+pub trait Decisions {
+    /// Decisions of `cluster`, the newest first, as many as `query` wants at most. One that cannot be read is
+    /// listed as such. What was kept a moment ago may be missing.
+    async fn decisions(
+        &self,
+        cluster: &ClusterName,
+        query: &DecisionQuery,
+    ) -> Result<DecisionPage, PortError>;
 }

@@ -17,7 +17,7 @@ pub use cluster::{
     PodSelection, Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError, Refusal};
-pub use ledger::Ledger;
+pub use ledger::{Decisions, Ledger};
 
 use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;

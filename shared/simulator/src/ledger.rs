@@ -13,8 +13,8 @@ use model::{
     NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
     disruption::Command,
     ledger::{
-        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, UnreadableItem,
-        WriteOutcome,
+        Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
+        MeasuredKey, Snapshot, UnreadableItem, WriteOutcome,
     },
     limits::ITEMS_PER_COMMIT_MAX,
     node_pool::Registrations,
@@ -40,6 +40,8 @@ pub(crate) struct ClusterLedger {
     pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
     pub(crate) validations: BTreeMap<NodeClassName, Validation>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
+    /// By their ids, which sort by time.
+    pub(crate) decisions: BTreeMap<String, Rc<Decision>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
 }
 
@@ -238,6 +240,26 @@ impl ClusterLedger {
         }
     }
 
+    pub(crate) fn keep(&mut self, decisions: &[Decision]) {
+        let items = decisions.iter().map(|decision| (decision.id(), Rc::new(decision.clone())));
+        self.decisions.extend(items);
+    }
+
+    pub(crate) fn decisions(&self, query: &DecisionQuery) -> DecisionPage {
+        let is_asked = |(id, decision): &(&String, &Rc<Decision>)| {
+            query.before.as_ref().is_none_or(|before| *id < before)
+                && query.since.is_none_or(|since| since <= decision.at)
+        };
+        let asked: Vec<_> = self.decisions.iter().rev().filter(is_asked).collect();
+        let page: Vec<_> = asked.iter().take(query.limit).collect();
+        let next = page.last().filter(|_| page.len() < asked.len());
+        DecisionPage {
+            decisions: page.iter().map(|(_, decision)| Decision::clone(decision)).collect(),
+            unreadable: Vec::new(),
+            next: next.map(|(id, _)| (*id).clone()),
+        }
+    }
+
     pub(crate) fn pulse(&self, function: Function) -> Pulse {
         self.pulses.get(&function).copied().unwrap_or_default()
     }
@@ -316,6 +338,7 @@ impl World {
         ledger.last_commit = Some(commit.id.clone());
         ledger.commands.extend(commit.started.clone());
         ledger.commands.retain(|id, _| !commit.ended.contains(id));
+        ledger.keep(&commit.decisions);
         let counters = ledger.head.counters;
         for (offering, until) in &commit.unavailable_offerings {
             self.ledger.mark_unavailable(offering, *until);

@@ -46,7 +46,7 @@ pub use fault::{
 pub use limits::{
     AccountLimits, ApiAction, ApiService, FunctionLimits, FunctionQueue, FunctionTable, Latencies,
     Load, Quotas, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop, RequestLimits, TableLimits,
-    TokenBucket, actions_of, claim_bytes,
+    TokenBucket, actions_of, claim_bytes, decision_bytes,
 };
 pub use mail::DeadLetter;
 pub use meter::{

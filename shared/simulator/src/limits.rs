@@ -20,12 +20,13 @@ pub use functions::{
 };
 pub use latency::Latencies;
 pub use quotas::Quotas;
-pub use sizes::claim_bytes;
+pub use sizes::{claim_bytes, decision_bytes};
 
 pub(crate) use charge::Usage;
 pub(crate) use costs::number;
 pub(crate) use sizes::{
-    claim_units, commit as commit_load, promised_bytes, read as read_load, refusal, write_units,
+    claim_units, commit as commit_load, decision_units, promised_bytes, read as read_load, refusal,
+    write_units,
 };
 
 /// What DynamoDB gives one partition of a table, and what it takes at once. All items of a cluster are

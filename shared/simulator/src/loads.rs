@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use model::{
     ClaimPhase, Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, image_alias,
+    ledger::Decision,
     limits::CLAIMS_PER_BATCH_MAX,
     message::Delivery,
     node::NodePatch,
@@ -15,7 +16,10 @@ use model::{
 use ports::PodSelection;
 
 use crate::{
-    limits::{Load, claim_bytes, claim_units, number, promised_bytes, read_load, write_units},
+    limits::{
+        Load, claim_bytes, claim_units, decision_units, number, promised_bytes, read_load,
+        write_units,
+    },
     meter::{Bill, FixedCosts, Meter},
     world::World,
 };
@@ -114,6 +118,12 @@ pub(crate) fn claims(claims: &[NodeClaim]) -> Load {
 /// Offerings that are marked unavailable, each in an item of its own.
 pub(crate) fn marks(offerings: usize) -> Load {
     Load { write_units: number(offerings), ..Load::items(offerings) }
+}
+
+/// Decisions that no commit makes real, each in an item of its own.
+pub(crate) fn decisions(decisions: &[Decision]) -> Load {
+    let write_units = decisions.iter().map(decision_units).sum();
+    Load { write_units, ..Load::items(decisions.len()) }
 }
 
 /// A claim that is written in its own item.

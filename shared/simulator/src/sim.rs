@@ -14,7 +14,11 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog, Zone,
-    disruption::Command, launch::Instance, node::Node, node_class::NodeClassStatus,
+    disruption::Command,
+    launch::Instance,
+    ledger::{Decision, DecisionQuery, Snapshot},
+    node::Node,
+    node_class::NodeClassStatus,
     node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
@@ -302,6 +306,25 @@ impl Sim {
         let cluster = world.settings.cluster.clone();
         let claims = world.ledger.cluster(&cluster).claims.values();
         claims.map(|claim| NodeClaim::clone(claim)).collect()
+    }
+
+    /// What the ledger of the simulated cluster holds, as the head, claims and commands go: for whoever looks
+    /// at the world from outside.
+    pub fn ledger(&self) -> Snapshot {
+        self.with(|world| {
+            let (cluster, now) = (world.settings.cluster.clone(), world.now);
+            let head = world.ledger.cluster(&cluster).head.clone();
+            world.ledger.snapshot(&cluster, head, now)
+        })
+    }
+
+    /// The decisions in the ledger of the simulated cluster, the newest first.
+    pub fn decisions(&self) -> Vec<Decision> {
+        let query = DecisionQuery { before: None, since: None, limit: usize::MAX };
+        self.with(|world| {
+            let cluster = world.settings.cluster.clone();
+            world.ledger.cluster(&cluster).decisions(&query).decisions
+        })
     }
 
     /// The commands of disruption in the ledger of the simulated cluster.

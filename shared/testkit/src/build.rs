@@ -4,6 +4,7 @@
 //! setters of [`PodBuilder`] and [`TypeBuilder`], and leave the rest.
 
 mod claim;
+mod decision;
 mod facts;
 mod instance_type;
 mod launch;
@@ -12,6 +13,7 @@ mod text;
 mod topology;
 
 pub use claim::{batch, claim, commit, promise};
+pub use decision::decision;
 pub use facts::{facts, node, node_class, node_of, node_pool};
 pub use instance_type::{TypeBuilder, instance_type};
 pub use launch::{

@@ -1,6 +1,6 @@
 //! The simulated table counts what claims take as large as they are stored.
 
-use simulator::{Sim, WorldSettings, claim_bytes};
+use simulator::{Sim, WorldSettings, claim_bytes, decision_bytes};
 
 use crate::world::{minute, runner, sim};
 
@@ -27,4 +27,23 @@ fn claims_count_as_large_as_they_are_stored() {
     check(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     check(&sim);
+}
+
+#[test]
+fn decisions_count_as_large_as_they_are_stored() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let decisions = sim.decisions();
+    assert!(!decisions.is_empty());
+    let stored = |decision| {
+        let packed = wire::packed::pack(&wire::record::encode_decision(decision));
+        u64::try_from(packed.len()).unwrap()
+    };
+    let (stored, estimated) =
+        decisions.iter().fold((0, 0), |(stored_bytes, estimated), decision| {
+            (stored_bytes + stored(decision), estimated + decision_bytes(decision))
+        });
+    let is_near = stored * 3 / 4 <= estimated && estimated <= stored * 3 / 2;
+    assert!(is_near, "{estimated} of {stored} in {} decisions", decisions.len());
 }

@@ -50,6 +50,7 @@ const CLI: &[&str] = &[
     "planner",
     "ports",
     "simulator",
+    "wire",
 ];
 const LOCAL: &[&str] = &["aws-server", "cluster", "dispatch", "model", "ports", "simulator"];
 const TESTS: &[&str] = &[

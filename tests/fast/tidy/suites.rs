@@ -75,6 +75,7 @@ const SUITES: &[Suite] = &[
         [SIMULATOR, OF_AWS, NO_TABLE, LIVE, No("the loopback server serves no SQS")],
     ),
     suite("Ledger", "ledger", [SIMULATOR, OF_AWS, LIVE, LIVE, NO_TABLE_SERVED]),
+    suite("Decisions", "decisions", [SIMULATOR, OF_AWS, LIVE, LIVE, NO_TABLE_SERVED]),
     suite("Cluster", "cluster", of_kubernetes(API_SERVER)),
     suite("Cluster", "without_definitions", of_kubernetes(DEFINITIONS)),
     suite("Nodes", "nodes", of_kubernetes(API_SERVER)),

@@ -107,6 +107,7 @@ fn nodes_that_stay_for_one_reason_are_one_line() {
     let of = |what: Option<&str>, why: &str| Rejected {
         what: what.map(str::to_owned),
         why: why.to_owned(),
+        ..Rejected::default()
     };
     let rejecteds = [
         of(Some("a"), "pod x: it stays"),

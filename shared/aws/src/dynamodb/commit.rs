@@ -12,7 +12,7 @@ use model::{
 use ports::{Fault, PortError};
 
 use super::{
-    TRANSACTION, batch,
+    TRANSACTION, batch, decisions,
     guard::{self, Guard},
     head::HeadUpdate,
     item::{self, Item, Partition},
@@ -51,8 +51,8 @@ pub(super) fn to_transaction(
             puts.push((item::command_item(cluster, id, command), None));
         }
     }
-    for (index, decision) in commit.decisions.iter().enumerate() {
-        puts.push((item::decision_item(cluster, &commit.id, index, decision), None));
+    for decision in &commit.decisions {
+        puts.push((decisions::decision_item(to, decision), None));
     }
     let mut content = digest(format!("{} {:?}", commit.parent, commit.basis).as_bytes());
     let mut writes = vec![head_update(table, cluster, commit)?];

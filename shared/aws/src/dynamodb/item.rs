@@ -8,10 +8,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Bytes, CapacityType, ClusterName, CommandId, CommitId, Function, ImageId, InstanceId,
-    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
+    Bytes, CapacityType, ClusterName, CommandId, Function, ImageId, InstanceId, InstanceTypeName,
+    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
     disruption::Command,
-    ledger::{Decision, LaunchRefusals, MeasuredKey, UnreadableItem},
+    ledger::{LaunchRefusals, MeasuredKey, UnreadableItem},
     limits::ITEM_BYTES_MAX,
     node_pool::Registrations,
     pulse::Pulse,
@@ -62,8 +62,6 @@ pub(super) const REGISTRATIONS_PREFIX: &str = "registrations#";
 /// How long it is kept how launches of a pool ended, after the latest of them. The status of the pool keeps
 /// what it came to.
 const REGISTRATIONS_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
-/// How long decisions are kept.
-const DECISION_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// How long refusals are kept after they held a pool back last: another one is counted on top of them.
 const REFUSALS_KEPT: SignedDuration = SignedDuration::from_hours(24);
 
@@ -139,11 +137,6 @@ pub(super) fn validation_key(class: &NodeClassName) -> String {
 pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
     let OfferingKey { capacity_type, instance_type, zone } = offering;
     format!("{UNAVAILABLE_PREFIX}{capacity_type}#{instance_type}#{zone}")
-}
-
-fn decision_key(commit: &CommitId, index: usize, decision: &Decision) -> String {
-    // Nine digits always, so that the keys sort by time.
-    format!("decision#{:.9}#{commit}#{index}", decision.at)
 }
 
 /// The partition of what all clusters in `region` share. No cluster's name has a `#`.
@@ -229,23 +222,6 @@ pub(super) fn measured_item(
     )
 }
 
-pub(super) fn decision_item(
-    cluster: &ClusterName,
-    commit: &CommitId,
-    index: usize,
-    decision: &Decision,
-) -> Item {
-    let expires_at = decision.at.checked_add(DECISION_KEPT).unwrap_or(Timestamp::MAX);
-    item(
-        cluster,
-        &decision_key(commit, index, decision),
-        [
-            (RECORD, text(&wire::record::encode_decision(decision))),
-            (EXPIRES_AT, number(seconds_rounded_up(expires_at))),
-        ],
-    )
-}
-
 pub(super) fn pulse_item(cluster: &ClusterName, function: Function, pulse: &Pulse) -> Item {
     let record = text(&wire::record::encode_pulse(pulse));
     item(cluster, &pulse_key(function), [(SEQUENCE, number(pulse.sequence)), (RECORD, record)])
@@ -294,7 +270,7 @@ pub(super) fn validation_item(
     item(cluster, &validation_key(class), [(RECORD, record), (EXPIRES_AT, expires_at)])
 }
 
-fn seconds_rounded_up(at: Timestamp) -> i64 {
+pub(super) fn seconds_rounded_up(at: Timestamp) -> i64 {
     at.as_second() + i64::from(at.subsec_nanosecond() > 0)
 }
 

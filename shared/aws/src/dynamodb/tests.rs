@@ -5,7 +5,7 @@ use model::{
     CapacityType, CommandId, CommitId, InstanceTypeName, NodeClaimName, NodePoolName, Zone,
     claim::Retry,
     disruption::{Command, Method, Progress},
-    ledger::{Basis, Counters, Decision},
+    ledger::{Basis, Counters},
     node_pool::RegistrationOutcome,
 };
 
@@ -41,16 +41,7 @@ fn time(text: &str) -> Timestamp {
 }
 
 fn commit() -> Commit {
-    let decision = Decision {
-        at: time("2026-11-21T12:00:00Z"),
-        function: Function::Provision,
-        node_pool: Some(NodePoolName::new("default").unwrap()),
-        claims: vec![claim("default-1-0", 1).name],
-        summary: "one node".to_owned(),
-        rejected: Vec::new(),
-        price_before: None,
-        price_after: None,
-    };
+    let decision = testkit::build::decision("one node", time("2026-11-21T12:00:00Z"));
     Commit {
         id: CommitId::derived("message-1", 0),
         ledger: Some(LedgerId::new("abc12").unwrap()),
@@ -133,7 +124,8 @@ fn a_commit_is_one_transaction_and_every_write_has_its_condition() {
             "cooling#on-demand#m7g.large#us-west-2a if attribute_not_exists(expires_at) OR \
              expires_at <= 1795262581",
             "command#emptiness-2",
-            "decision#2026-11-21T12:00:00.000000000Z#message-1/0#0",
+            // Its time, and a digest of what it says: the same key whenever it is written.
+            "decision#2026-11-21T12:00:00.000000000Z#d8105430cbfe7d75",
             "delete command#emptiness-1",
         ]
     );

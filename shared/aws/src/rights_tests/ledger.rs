@@ -3,11 +3,11 @@
 use model::{
     NodeClaim, OfferingKey,
     instance_type_info::StoredRegionCatalog,
-    ledger::{Commit, Counters, Guard, Head, LaunchRefusals, MeasuredKey},
+    ledger::{Commit, Counters, DecisionQuery, Guard, Head, LaunchRefusals, MeasuredKey},
     pulse::Pulse,
     validation::Validation,
 };
-use ports::{CatalogStore as _, Ledger as _};
+use ports::{CatalogStore as _, Decisions as _, Ledger as _};
 use serde_json::{Value, json};
 use testkit::build;
 
@@ -177,6 +177,16 @@ async fn note_small_items(sent: &mut Sent) {
     let validation = &Validation::found("1f", None, now);
     sent.note("Ledger.put_validation", &[ok], async |wire| {
         ledger(&wire).put_validation(cluster_name, class, validation).await
+    })
+    .await;
+    let query = &DecisionQuery { before: None, since: None, limit: 1 };
+    sent.note("Decisions.decisions", &[ok], async |wire| {
+        ledger(&wire).decisions(cluster_name, query).await
+    })
+    .await;
+    let decisions = &[build::decision("demo", now)];
+    sent.note("Ledger.put_decisions", &[ok], async |wire| {
+        ledger(&wire).put_decisions(cluster_name, decisions).await
     })
     .await;
 }

@@ -7,19 +7,19 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
-    OfferingKey, RegionCatalog, ReservationId, Zone, ZoneId,
+    CapacityType, ClaimPhase, Function, ImageId, InstanceId, InstanceType, InstanceTypeName,
+    NodeClaim, OfferingKey, RegionCatalog, ReservationId, Zone, ZoneId,
     claim::{ClaimMessage, LaunchedInstance, Retry},
     condition::ConditionReason,
     event::EventReason,
     labels,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
-    ledger::{LaunchRefusals, WriteOutcome},
+    ledger::{Decision, DecisionKind, LaunchRefusals, Rejected, RejectionReason, WriteOutcome},
 };
 use ports::{Adapters, Invocation, Ledger};
 
 use super::{LaunchPorts, Outcome, Shared, prepare::Prepared};
-use crate::{Error, live::KnownAddresses, registrations};
+use crate::{Error, commit::origin, live::KnownAddresses, observe::ledger_only, registrations};
 
 /// Seconds until a launch is tried again for which nothing was asked yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);
@@ -129,9 +129,11 @@ pub(super) async fn record<A: Adapters>(
         }
     };
     let is_any_launched = after.iter().any(Option::is_some);
+    let said = refusal.clone();
     note_refusal(ports.ledger, claims, refusal.filter(|_| !is_any_launched), shared, at).await?;
     let again = match write(ports, claims, &after, at).await? {
         WriteOutcome::Written => {
+            keep(ports, (claims, &after), (told.as_ref(), said), shared, at).await;
             tell(ports, claims.iter().zip(&after), told);
             None
         }
@@ -176,6 +178,39 @@ fn class_not_ready(reason: &str) -> Option<(EventReason, String)> {
     let ClaimMessage { reason, text } = ClaimMessage::parse(reason);
     let is_for_class = matches!(reason, Some(NodeClassNotReady | NodeClassReadinessUnknown));
     is_for_class.then_some((EventReason::NodeClassNotReady, text))
+}
+
+/// Keeps why claims are withdrawn that got no instance. Nothing fails with it.
+async fn keep<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
+    (claims, after): (&[NodeClaim], &[Option<NodeClaim>]),
+    (told, said): (Option<&(EventReason, String)>, Option<String>),
+    shared: &Shared,
+    at: &Invocation,
+) {
+    let lost = claims.iter().zip(after).filter(|(_, after)| after.is_none());
+    let lost: Vec<&NodeClaim> = lost.map(|(claim, _)| claim).collect();
+    if lost.is_empty() {
+        return;
+    }
+    let reason = match told.map(|(event, _)| event) {
+        Some(EventReason::InsufficientCapacityError) => RejectionReason::InsufficientCapacity,
+        Some(EventReason::NodeClassNotReady) => RejectionReason::NodeClassNotReady,
+        _ => RejectionReason::LaunchRefused,
+    };
+    let why = told.map(|(_, why)| why.clone()).or(said);
+    let why = why.unwrap_or_else(|| "EC2 launched nothing".to_owned());
+    let claims = model::words::counted(lost.len(), "claim");
+    let summary = format!("{claims} withdrawn: {why}");
+    let facts = ledger_only(shared.snapshot.clone(), at);
+    let decision = Decision {
+        rejected: vec![Rejected { what: None, reason, why }],
+        origin: Some(origin(&facts, at)),
+        ..Decision::about(DecisionKind::Withdrawal, lost, (Function::Launch, at.now), summary)
+    };
+    if let Err(error) = ports.ledger.put_decisions(&at.cluster, &decision.split()).await {
+        tracing::warn!(story = crate::error::story(&error), "a withdrawal is not kept");
+    }
 }
 
 /// Tells the claims that got no instance, and their pods where it is capacity, what they lack.

@@ -8,7 +8,7 @@ use model::{
     CommitId, DeletionReason, Function, InstanceId, NodeClaim, Plan,
     facts::Facts,
     launch::Instance,
-    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Snapshot},
+    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Snapshot},
     limits,
 };
 use planner::{Adoption, Present, Standalone};
@@ -20,7 +20,7 @@ use ports::{
 use super::{SweepPorts, standalone};
 use crate::{
     Error,
-    commit::{Committed, Decided, commit},
+    commit::{Committed, Decided, commit, origin},
     observe,
     pulse::wake,
 };
@@ -136,6 +136,11 @@ async fn store<A: Adapters>(
         let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
         let summary = format!("adopted: {}", names.join(", "));
         tracing::info!(claims = claims.len(), "claims adopted");
+        let facts = observe::ledger_only(compared.snapshot.clone(), at);
+        let decision = Decision {
+            origin: Some(origin(&facts, at)),
+            ..Decision::about(DecisionKind::Adoption, claims, (Function::Sweep, at.now), summary)
+        };
         let commit = Commit {
             id: CommitId::derived(&format!("{}/{parent}/adopted", at.id), 0),
             ledger: head.ledger.clone(),
@@ -147,7 +152,7 @@ async fn store<A: Adapters>(
             unavailable_offerings: BTreeMap::new(),
             started: BTreeMap::new(),
             ended: BTreeSet::new(),
-            decisions: vec![Decision::about(claims, Function::Sweep, at.now, summary)],
+            decisions: vec![decision],
         };
         match ports.ledger.commit(&at.cluster, &commit).await? {
             CommitOutcome::Committed(counters) => parent = counters,
@@ -184,7 +189,8 @@ pub(super) async fn give_up<A: Adapters>(
     let Because { reason, words } = because;
     let decision = |claim: &NodeClaim| {
         let summary = format!("{} is given up: {words}", claim.name);
-        Decision::about([claim], Function::Sweep, at.now, summary)
+        let who = (Function::Sweep, at.now);
+        Decision::about(DecisionKind::Termination, [claim], who, summary)
     };
     let plan = Plan {
         parent: snapshot.head.counters,

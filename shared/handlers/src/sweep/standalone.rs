@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommitId, DeletionReason, Function, NodeClaim, NodeClaimName,
-    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Head, Snapshot},
+    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Head, Snapshot},
 };
 use ports::{Adapters, Invocation, Ledger as _};
 
@@ -39,7 +39,13 @@ pub(super) async fn promise<A: Adapters>(
         unavailable_offerings: BTreeMap::new(),
         started: BTreeMap::new(),
         ended: BTreeSet::new(),
-        decisions: vec![Decision::about(claims, Function::Sweep, at.now, summary)],
+        decisions: Decision::about(
+            DecisionKind::Launch,
+            claims,
+            (Function::Sweep, at.now),
+            summary,
+        )
+        .split(),
     };
     let counters = match ports.ledger.commit(&at.cluster, &commit).await? {
         CommitOutcome::Committed(counters) => counters,

@@ -9,14 +9,17 @@ use model::{
     NodePoolName, Plan,
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
-    ledger::{Decision, Rejected},
+    ledger::{Bound, Decision, DecisionKind, Rejected, RejectionReason},
+    node_pool::NodePool,
     policies::ConsolidationSearch,
     words,
 };
 
 use super::{
-    Answer, Cursor, Dropped, Objection, Options, Voided, decide::PreparedCluster, empty_since,
+    Answer, Cursor, Dropped, Objection, Options, Voided, budgets::Remaining,
+    decide::PreparedCluster, empty_since,
 };
+use crate::told;
 
 /// Reasons that the record of a look keeps.
 const REJECTED_MAX: usize = 20;
@@ -68,11 +71,29 @@ impl PreparedCluster<'_> {
         let is_last = reason == DisruptionReason::Underutilized;
         let ineligible = if is_last { self.ineligible() } else { BTreeMap::new() };
         let is_told = reason != DisruptionReason::Empty;
-        let decision = is_told.then(|| decision(facts, reason, &answer));
+        let bounds = if is_told { self.bounds(reason) } else { Vec::new() };
+        let decision = is_told.then(|| Decision { bounds, ..decision(facts, reason, &answer) });
         let command = answer.proposal.map(|proposal| proposal.command);
         let unseen = answer.unseen.into_iter().collect();
         Found { command, decision, unseen, left, notes: answer.notes, ineligible }
     }
+}
+
+impl PreparedCluster<'_> {
+    /// What the budgets leave for `reason`.
+    fn bounds(&self, reason: DisruptionReason) -> Vec<Bound> {
+        let remaining = Remaining::of(&self.state, reason);
+        let bound = |pool: &NodePool| Bound {
+            node_pool: pool.name.clone(),
+            what: format!("budget {}", reason.as_str()),
+            left: remaining.left(&pool.name).map(|left| words::counted(count(left), "node")),
+        };
+        self.state.facts.node_pools.iter().map(bound).collect()
+    }
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.
@@ -106,7 +127,7 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
         ended: [id.clone()].into(),
         ..Plan::default()
     };
-    let told = |objection: &Objection| vec![Rejected { what: None, why: objection.to_string() }];
+    let told = |objection: &Objection| vec![objection.rejected(None)];
     let mut prepared = PreparedCluster::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();
@@ -141,8 +162,9 @@ pub(super) fn told_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> 
     let (method, count) = (name(method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, ${total} an hour");
-    let decision = Decision::about(given_up(), Function::Disrupt, facts.now, summary);
-    Decision { price_before: Some(total), ..decision }
+    let kind = if left.is_empty() { DecisionKind::NonDisruption } else { DecisionKind::Disruption };
+    let decision = Decision::about(kind, given_up(), (Function::Disrupt, facts.now), summary);
+    Decision { price_before: Some(total), ..told::with_pods(decision, facts) }
 }
 
 /// What looking for `reason` is called.
@@ -161,7 +183,7 @@ fn lines(dropped: &[Dropped], method: Method) -> Vec<Rejected> {
     let line = |dropped: &Dropped| {
         let node = dropped.node.as_ref().filter(|_| !of_claim);
         let what = node.map_or_else(|| dropped.claim.to_string(), ToString::to_string);
-        Rejected { what: Some(what), why: dropped.reason.to_string() }
+        dropped.reason.rejected(Some(what))
     };
     dropped.iter().map(line).collect()
 }
@@ -180,20 +202,23 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
         .notes
         .iter()
         .filter(|(node, why)| is_left(node) && is_concerned(node) && is_reached(why));
-    let why = |what: String, why: String| Rejected { what: Some(what), why };
+    let why = |what: String, objection: &Objection| objection.rejected(Some(what));
     let mut rejected: Vec<Rejected> =
-        stay.map(|(node, objection)| why(node.to_string(), objection.to_string())).collect();
+        stay.map(|(node, objection)| why(node.to_string(), objection)).collect();
     if let Some((proposal, voided)) = &answer.voided {
         let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
-        rejected.insert(0, why(nodes.join(", "), voided.to_string()));
+        let reason = RejectionReason::Changed;
+        let (what, why) = (Some(nodes.join(", ")), voided.to_string());
+        rejected.insert(0, Rejected { what, reason, why });
     }
     let error = answer.error.as_ref();
-    rejected.extend(error.map(|error| Rejected { what: None, why: error.to_string() }));
+    rejected.extend(error.map(|error| error.rejected(None)));
     let unreached = answer.notes.values().filter(|why| !is_reached(why)).count();
     if 0 < unreached {
         let nodes = words::counted(unreached, "node");
         let why = format!("{nodes} not reached: one look simulates only so much");
-        rejected.insert(0, Rejected { what: None, why });
+        let reason = RejectionReason::NotReached;
+        rejected.insert(0, Rejected { what: None, reason, why });
     }
     rejected.truncate(REJECTED_MAX);
     let method = name(reason);
@@ -207,11 +232,16 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
         None => format!("{method}: nothing can go"),
     };
     let chosen = proposal.into_iter().flat_map(|proposal| claims(facts, &proposal.command));
+    let kind = match proposal {
+        Some(_) => DecisionKind::Disruption,
+        None => DecisionKind::NonDisruption,
+    };
+    let decision = Decision::about(kind, chosen, (Function::Disrupt, facts.now), summary);
     Decision {
         rejected,
         price_before: proposal.map(|proposal| proposal.price_before),
         price_after: proposal.map(|proposal| proposal.price_after),
-        ..Decision::about(chosen, Function::Disrupt, facts.now, summary)
+        ..told::with_pods(decision, facts)
     }
 }
 

@@ -29,7 +29,7 @@ use model::{
     disruption::{Command, Method, Progress, REPLACEMENTS_WITHIN, Replacement},
     facts::Facts,
     labels,
-    ledger::{Decision, Rejected, Snapshot},
+    ledger::{Decision, DecisionKind, Rejected, RejectionReason, Snapshot},
     limits,
     plan::{Placement, Promise},
     words,
@@ -41,7 +41,12 @@ use super::{
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
 };
-use crate::{index::id::CandidateId, scheduling::static_pool, world::World};
+use crate::{
+    index::id::CandidateId,
+    scheduling::{output::told::promised, static_pool},
+    told,
+    world::World,
+};
 
 /// Nodes of static pools that begin to be replaced at once: their commands and claims fit one commit.
 const ONE_BY_ONE_MAX: usize = limits::ITEMS_PER_COMMIT_MAX / 2;
@@ -196,11 +201,13 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
             }
             Replacements::Gone(claim) => {
                 let why = format!("its replacement {claim} is gone");
+                let why = (RejectionReason::ReplacementGone, why);
                 roll_back(&mut plan, (id, command), (&left, now), why);
             }
             Replacements::Coming(claim) if deadline <= now => {
                 let minutes = REPLACEMENTS_WITHIN.as_mins();
                 let why = format!("its replacement {claim} was not ready within {minutes} minutes");
+                let why = (RejectionReason::ReplacementLate, why);
                 roll_back(&mut plan, (id, command), (&left, now), why);
             }
             Replacements::Coming(_) => {}
@@ -250,13 +257,14 @@ fn roll_back(
     plan: &mut Plan,
     (id, command): (&CommandId, &Command),
     (left, now): (&[&NodeClaim], Timestamp),
-    why: String,
+    (reason, why): (RejectionReason, String),
 ) {
     let (method, count) = (name(command.method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node stays" } else { "nodes stay" };
     let summary = format!("{method}: {count} {nodes}, rolled back");
-    let rejected = vec![Rejected { what: None, why: why.clone() }];
-    let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
+    let rejected = vec![Rejected { what: None, reason, why: why.clone() }];
+    let (kind, who) = (DecisionKind::RollBack, (Function::Disrupt, now));
+    let decision = Decision::about(kind, left.iter().copied(), who, summary);
     plan.decisions.push(Decision { rejected, ..decision });
     let progress = Progress::RolledBack { why };
     plan.started.insert(id.clone(), Command { progress, ..command.clone() });
@@ -267,7 +275,8 @@ fn rebooting(facts: &Facts, command: &Command) -> Decision {
     let claims: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
     let nodes = words::counted(claims.len(), "node");
     let summary = format!("{}: {nodes} to be rebooted", name(command.method.reason()));
-    Decision::about(claims, Function::Disrupt, facts.now, summary)
+    let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, facts.now));
+    told::with_pods(Decision::about(kind, claims, who, summary), facts)
 }
 
 /// What is told when replacements are promised.
@@ -280,8 +289,14 @@ fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
     let nodes = words::counted(replaced.len(), "node");
     let new = words::counted(promises.len(), "new node");
     let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} an hour");
-    let claims = replaced.into_iter().chain(promises.iter().map(|promise| &promise.claim));
-    let decision = Decision::about(claims, Function::Disrupt, facts.now, summary);
+    let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, facts.now));
+    let decision = Decision::about(kind, replaced, who, summary);
+    let mut decision = told::with_pods(decision, facts);
+    let launched = promised(promises, who, String::new());
+    if launched.node_pool != decision.node_pool {
+        decision.node_pool = None;
+    }
+    decision.subjects.extend(launched.subjects);
     Decision { price_before: Some(before), price_after: Some(after), ..decision }
 }
 
@@ -289,7 +304,8 @@ fn finished(command: &Command, left: &[&NodeClaim], now: Timestamp) -> Decision 
     let (method, count) = (name(command.method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, replacements are ready");
-    let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
+    let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, now));
+    let decision = Decision::about(kind, left.iter().copied(), who, summary);
     Decision { price_before: Some(price(left)), ..decision }
 }
 

@@ -1,7 +1,10 @@
 //! Why nodes are not given up: as values, which can be compared, and which have words for people.
 
 use jiff::SignedDuration;
-use model::{HourlyPrice, NodePoolName, PodKey, labels};
+use model::{
+    HourlyPrice, NodePoolName, PodKey, labels,
+    ledger::{Rejected, RejectionReason},
+};
 
 use super::consolidation::SPOT_TYPES_MIN;
 use crate::eviction::Immovable;
@@ -197,4 +200,54 @@ pub enum Objection {
         /// How many the command would launch.
         expected: usize,
     },
+}
+
+impl Objection {
+    /// The same in a record: why `what` stays.
+    pub fn rejected(&self, what: Option<String>) -> Rejected {
+        Rejected { what, reason: self.reason(), why: self.to_string() }
+    }
+
+    /// The same as a word.
+    pub const fn reason(&self) -> RejectionReason {
+        use RejectionReason as Why;
+        match self {
+            Self::Incomplete => Why::Incomplete,
+            Self::Unmanaged => Why::Unmanaged,
+            Self::NotJoined => Why::NotJoined,
+            Self::NotInitialized => Why::NotInitialized,
+            Self::AlreadyGoing => Why::AlreadyGoing,
+            Self::Nominated => Why::Nominated,
+            Self::Protected | Self::Immovable(Immovable::Protected { .. }) => Why::DoNotDisrupt,
+            Self::NoLabel(_) | Self::NoNodePool(_) | Self::NoInstanceTypes(_) => Why::NotOfNodePool,
+            Self::UnreadablePod(_) | Self::UnlocatedPod(_) => Why::UnreadablePod,
+            Self::Immovable(_) => Why::PodDisruptionBudget,
+            Self::NotStatic(_) | Self::Static(_) => Why::OtherMethod,
+            Self::NotDrifted => Why::NotDrifted,
+            Self::NotIll => Why::NotIll,
+            Self::NeverConsolidated(_) | Self::OnlyWhenEmpty(_) => Why::ConsolidationDisabled,
+            Self::KeepsRoom | Self::Used(_) | Self::CheaplyUsed | Self::Needed => Why::Used,
+            Self::NotConsolidatable | Self::Unsettled(_) => Why::NotConsolidatable,
+            Self::UnknownInstanceType => Why::UnknownPrice,
+            Self::Empty => Why::Empty,
+            Self::MovedLately(_) | Self::ManyMoves(_) => Why::Calm,
+            Self::ManyIll(_) => Why::TooManyIll,
+            Self::NotReached => Why::NotReached,
+            Self::BudgetSpent => Why::BudgetSpent,
+            Self::NoRoomInNodePool | Self::ScalesDown => Why::NoRoom,
+            Self::Alone | Self::NotTogether => Why::NotTogether,
+            Self::Together { objection, .. } => objection.reason(),
+            Self::NoReadyNodePool => Why::NodePoolClosed,
+            Self::NoPlace { .. } | Self::Stuck(_) => Why::NoPlaceForPods,
+            Self::ManyNodes(_) => Why::ManyNodes,
+            Self::NoPromise(_) => Why::NotPromised,
+            Self::NotCheaper(_) | Self::SavesLittle(_) | Self::Score => Why::NotCheaper,
+            Self::MinValues => Why::MinValues,
+            Self::SpotGate | Self::FewSpotTypes(_) => Why::SpotToSpot,
+            Self::SameType => Why::SameType,
+            Self::Gone | Self::NodeGone | Self::FewerInstanceTypes | Self::OtherCount { .. } => {
+                Why::Changed
+            }
+        }
+    }
 }

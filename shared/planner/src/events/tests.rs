@@ -4,6 +4,7 @@ use model::{
     PodUid,
     claim::Deletion,
     disruption::{Command, Method},
+    ledger::RejectionReason,
     node_class::{ClassStatus, Subnet},
     plan::{Placement, Reason, Unplaced},
 };
@@ -24,7 +25,7 @@ fn a_pod_is_told_where_it_goes_or_why_nowhere() {
     let plan = Plan {
         unplaced: vec![Unplaced {
             pod: pods[0].key.clone(),
-            reasons: vec![Reason { node_pool: pool, text }],
+            reasons: vec![Reason { node_pool: pool, reason: RejectionReason::TooLarge, text }],
         }],
         placements: vec![Placement {
             target: Target::Node("node-1".parse().unwrap()),

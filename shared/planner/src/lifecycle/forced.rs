@@ -14,9 +14,13 @@ use std::{collections::BTreeSet, fmt};
 
 use jiff::SignedDuration;
 use model::{
-    ClaimPhase, DeletionReason, Function, InstanceId, NodeClaim, Plan, facts::Facts, labels,
-    ledger::Decision,
+    ClaimPhase, DeletionReason, Function, InstanceId, NodeClaim, Plan,
+    facts::Facts,
+    labels,
+    ledger::{Decision, DecisionKind},
 };
+
+use crate::told;
 
 /// Why a claim goes whatever runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +75,11 @@ pub fn forced(facts: &Facts) -> Plan {
         if let Some(cause) = cause(claim, facts, &deleted) {
             plan.changes.push(claim.given_up(cause.reason(), facts.now));
             let summary = format!("{} is given up: {cause}", claim.name);
+            let who = (Function::Disrupt, facts.now);
+            let decision = Decision::about(DecisionKind::Termination, [claim], who, summary);
             plan.decisions.push(Decision {
                 price_before: claim.instance.as_ref().map(|instance| instance.price),
-                ..Decision::about([claim], Function::Disrupt, facts.now, summary)
+                ..told::with_pods(decision, facts)
             });
         }
     }

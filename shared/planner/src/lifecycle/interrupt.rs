@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     DeletionReason, Function, NodeClaim, OfferingKey, Plan,
     interruption::{Interruption, InterruptionKind, REBALANCE_RECOMMENDATION, SPOT_NOTICE},
-    ledger::{Decision, Snapshot},
+    ledger::{Decision, DecisionKind, Snapshot},
 };
 
 /// How long an offering is not used after an instance of it was taken back.
@@ -148,7 +148,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
     let summary = format!("{name} is given up: {what} ({instance})");
     Decision {
         price_before: claim.instance.as_ref().map(|instance| instance.price),
-        ..Decision::about([claim], Function::Interrupt, now, summary)
+        ..Decision::about(DecisionKind::Interruption, [claim], (Function::Interrupt, now), summary)
     }
 }
 

@@ -6,6 +6,7 @@
 pub(crate) mod explain;
 mod metadata;
 mod shared_types;
+pub(crate) mod told;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,9 +15,9 @@ use std::{
 };
 
 use model::{
-    BatchId, CapacityType, Function, HourlyPrice, LabelKey, NodeClaim, NodeClaimName, NodePoolName,
-    OfferingKey, Plan, PodKey, Requirement, Requirements, Values, labels,
-    ledger::{Decision, Rejected},
+    BatchId, CapacityType, HourlyPrice, LabelKey, NodeClaim, NodeClaimName, OfferingKey, Plan,
+    PodKey, Requirement, Requirements, Values, labels,
+    ledger::RejectionReason,
     limits,
     plan::{Placement, Promise, Reason, Unplaced},
     policies::MinValuesPolicy,
@@ -73,7 +74,7 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
     };
     plan.unplaced = unplaced.into_iter().map(named).collect();
     plan.unplaced.extend(problem.demand.left_out.iter().map(left_out));
-    plan.decisions = decisions(problem, &plan);
+    plan.decisions = told::decisions(problem, &solution.state, &plan);
     plan
 }
 
@@ -101,7 +102,8 @@ impl Reasons {
 fn left_out(pod: &PodKey) -> Unplaced {
     let most = words::many(limits::PODS_PER_PLAN_MAX);
     let text = format!("left for the next plan: one considers {most} pods");
-    Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, text }] }
+    let reason = RejectionReason::LeftForNextPlan;
+    Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, reason, text }] }
 }
 
 fn keys(problem: &Problem<'_>, pods: &[PodId]) -> Vec<PodKey> {
@@ -185,7 +187,8 @@ impl<'s> Drafts<'s> {
             Ok(shared) => Rc::clone(shared),
             Err(text) => {
                 let node_pool = Some(template.name().clone());
-                return Err(Reason { node_pool, text: (*text).to_owned() });
+                let reason = RejectionReason::NotPromised;
+                return Err(Reason { node_pool, reason, text: (*text).to_owned() });
             }
         };
         let asked = metadata::asked_for(problem, in_flight, &shared.labels_if_asked);
@@ -389,40 +392,3 @@ fn finished(
     requirements.remove(labels::HOSTNAME);
     requirements
 }
-
-/// One decision for each pool that launches: how many nodes, for how many pods, at what price.
-fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
-    let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
-    for promise in &plan.promises {
-        by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
-    }
-    let reasons: BTreeMap<String, &Reason> = plan
-        .unplaced
-        .iter()
-        .flat_map(|unplaced| &unplaced.reasons)
-        .map(|reason| (reason.to_string(), reason))
-        .take(limits::PODS_PER_PLAN_MAX)
-        .collect();
-    let rejected = |reason: &&Reason| Rejected {
-        what: reason.node_pool.as_ref().map(ToString::to_string),
-        why: reason.text.clone(),
-    };
-    let rejected: Vec<Rejected> = reasons.values().take(REJECTED_MAX).map(rejected).collect();
-    let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
-        let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
-        let prices = promises.iter().map(|promise| promise.price);
-        let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-        let (nodes, pods) = (words::counted(promises.len(), "node"), words::counted(pods, "pod"));
-        let summary = format!("{pool}: {nodes} for {pods}, from ${price} an hour");
-        let claims = promises.iter().map(|promise| &promise.claim);
-        Decision {
-            rejected: rejected.clone(),
-            price_after: Some(price),
-            ..Decision::about(claims, Function::Provision, problem.facts.now, summary)
-        }
-    };
-    by_pool.into_iter().map(decision).collect()
-}
-
-/// Reasons that one decision record keeps.
-const REJECTED_MAX: usize = 20;

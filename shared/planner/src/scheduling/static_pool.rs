@@ -7,10 +7,13 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, Function, NodeClaim, NodeClaimName, Plan, Pod, Problem,
-    facts::Facts, ledger::Decision, node_pool::NodePool, words,
+    facts::Facts,
+    ledger::{Decision, DecisionKind},
+    node_pool::NodePool,
+    words,
 };
 
-use crate::{eviction::eviction_cost, world::World};
+use crate::{eviction::eviction_cost, told, world::World};
 
 mod launches;
 
@@ -99,7 +102,9 @@ pub fn scaled_down(facts: &Facts) -> Plan {
         let given_up =
             |claim: &&NodeClaim| claim.given_up(DeletionReason::Overprovisioned, facts.now);
         plan.changes.extend(claims.iter().map(given_up));
-        plan.decisions.push(Decision::about(claims, Function::Disrupt, facts.now, summary));
+        let who = (Function::Disrupt, facts.now);
+        let decision = Decision::about(DecisionKind::Termination, claims, who, summary);
+        plan.decisions.push(told::with_pods(decision, facts));
     }
     plan
 }

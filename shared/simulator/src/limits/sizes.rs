@@ -4,7 +4,7 @@
 
 use model::{
     NodeClaim,
-    ledger::{Commit, batch_items},
+    ledger::{Commit, Decision, batch_items},
 };
 
 use ports::{Fault, PortError};
@@ -18,6 +18,8 @@ use super::{
 const ITEM: u64 = 100;
 /// The fixed part of a packed claim: its times, amounts and what ties them together.
 const CLAIM: u64 = 110;
+/// The fixed part of a packed decision.
+const DECISION: u64 = 170;
 /// A word that nearly every record has.
 const KNOWN: u64 = 3;
 /// A pair of a key that nearly every record has and a value of its own.
@@ -98,7 +100,9 @@ pub(crate) fn claim_units(claim: &NodeClaim) -> u64 {
 pub(crate) fn refusal(commit: &Commit, limits: TableLimits) -> Option<PortError> {
     let promised = batch_items(&commit.promised);
     let promised = promised.iter().map(|claims| batch_bytes(claims));
-    let items: Vec<u64> = promised.chain(commit.changed.iter().map(claim_bytes)).collect();
+    let changed = commit.changed.iter().map(claim_bytes);
+    let decisions = commit.decisions.iter().map(decision_bytes);
+    let items: Vec<u64> = promised.chain(changed).chain(decisions).collect();
     let refused = |why: String| PortError::because("TransactWriteItems", Fault::Permanent, why);
     let largest = items.iter().max().copied().unwrap_or_default();
     if limits.item_bytes_max < largest {
@@ -109,20 +113,35 @@ pub(crate) fn refusal(commit: &Commit, limits: TableLimits) -> Option<PortError>
         .then(|| refused(format!("ValidationException: a transaction of {whole} bytes")))
 }
 
+/// Bytes of the stored record of `decision`, packed.
+pub fn decision_bytes(decision: &Decision) -> u64 {
+    let subjects: u64 = decision
+        .subjects
+        .iter()
+        .map(|subject| {
+            let node = subject.node.as_ref().map_or(0, |node| unshared(node.as_str()));
+            let claim = subject.claim.as_ref().map_or(0, |claim| number(claim.as_str().len()) / 2);
+            let instance = u64::from(subject.instance.is_some()) * 20;
+            20 + node + claim + instance
+        })
+        .sum();
+    let pods = number(decision.all_pods().count()) * 8;
+    let rejected: u64 =
+        decision.rejected.iter().map(|rejected| 25 + unshared(&rejected.why) / 2).sum();
+    let bounds = number(decision.bounds.len()) * 15;
+    DECISION + unshared(&decision.summary) + subjects + pods + rejected + bounds
+}
+
+pub(crate) fn decision_units(decision: &Decision) -> u64 {
+    write_units(decision_bytes(decision))
+}
+
 /// What a commit writes. A transaction takes two units where a write takes one.
 pub(crate) fn commit(commit: &Commit) -> Load {
     let promised: u64 =
         batch_items(&commit.promised).iter().map(|claims| write_units(batch_bytes(claims))).sum();
     let changed: u64 = commit.changed.iter().map(claim_units).sum();
-    let decisions: u64 = commit
-        .decisions
-        .iter()
-        .map(|decision| {
-            let claims: u64 =
-                decision.claims.iter().map(|name| number(name.as_str().len()) + 3).sum();
-            write_units(200 + number(decision.summary.len()) + claims)
-        })
-        .sum();
+    let decisions: u64 = commit.decisions.iter().map(decision_units).sum();
     let marked = number(commit.unavailable_offerings.len());
     let units = 1 + promised + changed + decisions + marked;
     Load { others: marked, write_units: units * 2, ..Load::items(commit.items()) }

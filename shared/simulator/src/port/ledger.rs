@@ -7,14 +7,14 @@ use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
     OfferingKey, Zone,
     ledger::{
-        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, PROMISED_VERSION,
-        Snapshot, WriteOutcome,
+        Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
+        MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
-use ports::{Clock, Fault, Ledger, PortError};
+use ports::{Clock, Decisions, Fault, Ledger, PortError};
 
 use crate::{
     Sim,
@@ -348,5 +348,28 @@ impl Ledger for Sim {
             Ok(())
         })
         .await
+    }
+
+    async fn put_decisions(
+        &self,
+        cluster: &ClusterName,
+        decisions: &[Decision],
+    ) -> Result<(), PortError> {
+        let load = |_: &mut World| loads::decisions(decisions);
+        self.step_of(("Ledger.put_decisions", Write), decisions.len(), load, |world| {
+            world.ledger.cluster(cluster).keep(decisions);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Decisions for Sim {
+    async fn decisions(
+        &self,
+        cluster: &ClusterName,
+        query: &DecisionQuery,
+    ) -> Result<DecisionPage, PortError> {
+        Ok(self.with(|world| world.ledger.cluster(cluster).decisions(query)))
     }
 }

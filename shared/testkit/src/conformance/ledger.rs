@@ -141,7 +141,7 @@ fn offering(instance_type: &str) -> OfferingKey {
 
 /// So many minutes after a time that is far from over: what is unavailable until then is still stored
 /// whenever the suite runs.
-fn later(minutes: i64) -> Timestamp {
+pub(super) fn later(minutes: i64) -> Timestamp {
     build::at("2099-01-01T00:00:00Z")
         .saturating_add(SignedDuration::from_mins(minutes))
         .unwrap_or_default()

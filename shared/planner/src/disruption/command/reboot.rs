@@ -7,7 +7,7 @@ use model::{
     CommandId, DeletionReason, Function, NodeClaim, Plan,
     claim::Reboot,
     disruption::{Command, Progress},
-    ledger::{Decision, Rejected, Snapshot},
+    ledger::{Decision, DecisionKind, Rejected, RejectionReason, Snapshot},
 };
 
 use super::claims_left;
@@ -29,7 +29,8 @@ pub(super) fn carried_on(
         Some((claim, overdue(reboot, now)?))
     });
     let decide = |claims: &[&NodeClaim], summary: String| {
-        Decision::about(claims.iter().copied(), Function::Disrupt, now, summary)
+        let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, now));
+        Decision::about(kind, claims.iter().copied(), who, summary)
     };
     let method = name(command.method.reason());
     if let Some((claim, why)) = late {
@@ -37,7 +38,8 @@ pub(super) fn carried_on(
         plan.changes.push(claim.given_up_within(reason, now, command.drain));
         plan.ended.insert(id.clone());
         let decision = decide(&[claim], format!("{method}: a node is given up, its reboot failed"));
-        let rejected = vec![Rejected { what: None, why }];
+        let reason = RejectionReason::RebootFailed;
+        let rejected = vec![Rejected { what: None, reason, why }];
         plan.decisions.push(Decision { rejected, ..decision });
         return;
     }

@@ -4,8 +4,8 @@
 //! the pods were looked at in the first place.
 
 use model::{
-    Requirements, plan::Reason, policies::MinValuesPolicy, requirements::Undefined,
-    resources::format_amount, taint,
+    Requirements, ledger::RejectionReason, plan::Reason, policies::MinValuesPolicy,
+    requirements::Undefined, resources::format_amount, taint,
 };
 
 use crate::{
@@ -34,14 +34,20 @@ pub(crate) fn reasons(
 ) -> Vec<Reason> {
     let preference = problem.profile(class).preferences.iter().last();
     let class = &problem.classes[class];
-    let about_pod = |text: &str| vec![Reason { node_pool: None, text: text.to_owned() }];
+    let about_pod = |reason: RejectionReason, text: &str| {
+        vec![Reason { node_pool: None, reason, text: text.to_owned() }]
+    };
     if let Some(text) = &class.refused {
-        return about_pod(text);
+        return about_pod(RejectionReason::PodRefused, text);
     }
     match failure {
-        Failure::LeftOut => return about_pod("left for the next plan: this one was long enough"),
+        Failure::LeftOut => {
+            let text = "left for the next plan: this one was long enough";
+            return about_pod(RejectionReason::LeftForNextPlan, text);
+        }
         Failure::PutOff => {
             return about_pod(
+                RejectionReason::LeftForNextPlan,
                 "waits for the next plan: reserved capacity would take it, which other pods of \
                  this plan may need",
             );
@@ -52,20 +58,18 @@ pub(crate) fn reasons(
     let mut reasons: Vec<Reason> = problem
         .templates
         .ids()
-        .map(|number| Reason {
-            node_pool: Some(problem.templates[number].name().clone()),
-            text: view.reason(number),
+        .map(|number| {
+            let (reason, text) = view.reason(number);
+            Reason { node_pool: Some(problem.templates[number].name().clone()), reason, text }
         })
         .collect();
-    reasons.extend(
-        problem
-            .closed
-            .iter()
-            .map(|(pool, text)| Reason { node_pool: Some((*pool).clone()), text: text.clone() }),
-    );
+    reasons.extend(problem.closed.iter().map(|(pool, text)| {
+        let reason = RejectionReason::NodePoolClosed;
+        Reason { node_pool: Some((*pool).clone()), reason, text: text.clone() }
+    }));
     if reasons.is_empty() {
         let text = "there is no NodePool".to_owned();
-        reasons.push(Reason { node_pool: None, text });
+        reasons.push(Reason { node_pool: None, reason: RejectionReason::NoNodePool, text });
     }
     reasons
 }
@@ -80,7 +84,7 @@ struct View<'p, 'a> {
 }
 
 impl View<'_, '_> {
-    fn reason(&self, number: TemplateId) -> String {
+    fn reason(&self, number: TemplateId) -> (RejectionReason, String) {
         let template = &self.problem.templates[number];
         let tolerations = match self.preference {
             Some(preference) => &self.problem.constraints.all[preference.constraints].tolerations,
@@ -89,22 +93,26 @@ impl View<'_, '_> {
         let untolerated = taint::untolerated(&template.pool.template.taints, tolerations);
         if !untolerated.is_empty() {
             let taints: Vec<String> = untolerated.iter().map(ToString::to_string).collect();
-            return format!("does not tolerate the taint {}", taints.join(", "));
+            let text = format!("does not tolerate the taint {}", taints.join(", "));
+            return (RejectionReason::TaintNotTolerated, text);
         }
         let terms = 0..self.class.spec.required_terms.len().max(1);
-        let mut reasons: Vec<String> =
+        let mut reasons: Vec<(RejectionReason, String)> =
             terms.map(|term| self.of_term(number, &self.class.spec.requirements(term))).collect();
         reasons.dedup();
-        reasons.join("; or: ")
+        let reason = reasons.first().map(|(reason, _)| *reason).unwrap_or_default();
+        let texts: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
+        (reason, texts.join("; or: "))
     }
 
     /// Why one alternative of the required affinity fails.
-    fn of_term(&self, number: TemplateId, wanted: &Requirements) -> String {
+    fn of_term(&self, number: TemplateId, wanted: &Requirements) -> (RejectionReason, String) {
+        use RejectionReason as Why;
         let (problem, template) = (self.problem, &self.problem.templates[number]);
         let requirements = problem.sets.get(template.set);
         if let Err(problems) = requirements.compatible(wanted, Undefined::WellKnown) {
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            return texts.join(", ");
+            return (Why::IncompatibleRequirements, texts.join(", "));
         }
         let mut both = requirements.clone();
         both.add_all(wanted);
@@ -115,7 +123,8 @@ impl View<'_, '_> {
         let Some(volumes) = fitting.first() else {
             let texts: Vec<String> =
                 self.class.alternatives.iter().map(ToString::to_string).collect();
-            return format!("its volumes need a node with {}", texts.join(", or with "));
+            let text = format!("its volumes need a node with {}", texts.join(", or with "));
+            return (Why::VolumesElsewhere, text);
         };
         if fitting.len() == 1 {
             both.add_all(volumes);
@@ -128,15 +137,17 @@ impl View<'_, '_> {
         asked.add_all(volumes);
         if matching.is_empty() {
             let cause = cause(&offer.index, &asked, &template.pool.template.node_class);
-            return cause.unwrap_or_else(|| format!("no instance type has {asked}"));
+            let text = cause.unwrap_or_else(|| format!("no instance type has {asked}"));
+            return (Why::NoInstanceType, text);
         }
         let mut allowed = matching;
         allowed.keep(&offer.sold(&both));
         if allowed.is_empty() {
-            return format!("no instance type with {asked} can be bought now");
+            return (Why::NotSold, format!("no instance type with {asked} can be bought now"));
         }
         if !offer.is_launchable(&both, &allowed) {
-            return "every capacity reservation that it could use is full".to_owned();
+            let text = "every capacity reservation that it could use is full";
+            return (Why::ReservationsFull, text.to_owned());
         }
         let limits = self.state.limits[number].as_slice();
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
@@ -146,10 +157,11 @@ impl View<'_, '_> {
     }
 
     /// Why its rules about other pods leave nothing.
-    fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> String {
+    fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> (RejectionReason, String) {
         let (problem, state) = (self.problem, self.state);
         let Some(preference) = self.preference else {
-            return "its NodePool had room for it, and no longer has".to_owned();
+            let text = "its NodePool had room for it, and no longer has";
+            return (RejectionReason::NothingTogether, text.to_owned());
         };
         let mut reasons: Vec<String> = Vec::new();
         for rule in &preference.on_hosts {
@@ -198,11 +210,12 @@ impl View<'_, '_> {
         }
         if reasons.is_empty() {
             let pool = template.name();
-            reasons.push(format!("all that it asks for together is nowhere in NodePool {pool}"));
+            let text = format!("all that it asks for together is nowhere in NodePool {pool}");
+            return (RejectionReason::NothingTogether, text);
         }
         // What a rule and its inverse forbid is said in the same words.
         reasons.dedup();
-        reasons.join("; ")
+        (RejectionReason::TopologyRules, reasons.join("; "))
     }
 }
 
@@ -213,27 +226,30 @@ fn of_types(
     class: &Class,
     (offer, set, allowed): (&Offer, &Requirements, Types),
     is_strict: bool,
-) -> Option<String> {
+) -> Option<(RejectionReason, String)> {
+    use RejectionReason as Why;
     let need = problem.resources.amounts(&class.spec.requests);
     if let Some(text) = too_large(problem, template, (offer, &need, &allowed)) {
-        return Some(text);
+        return Some((Why::TooLarge, text));
     }
     let mut fitting = allowed;
     template.keep_roomy(&mut fitting, &need);
     if fitting.is_empty() {
         let requests = &class.spec.requests;
-        return Some(format!("needs {requests}, and no instance type has all of it together"));
+        let text = format!("needs {requests}, and no instance type has all of it together");
+        return Some((Why::TooLarge, text));
     }
     template.keep_ports(&mut fitting, &class.spec.host_ports);
     if fitting.is_empty() {
-        return Some("a DaemonSet takes a host port that it needs, wherever it fits".to_owned());
+        let text = "a DaemonSet takes a host port that it needs, wherever it fits";
+        return Some((Why::HostPortTaken, text.to_owned()));
     }
     template.keep_within_limits(&mut fitting, limits);
     if fitting.is_empty() {
-        return Some(over_limits(template, limits));
+        return Some((Why::LimitsExceeded, over_limits(template, limits)));
     }
     let unmet = template.unmet_in(&fitting, set);
-    (is_strict && !unmet.is_empty()).then(|| template::too_few(&unmet))
+    (is_strict && !unmet.is_empty()).then(|| (Why::MinValues, template::too_few(&unmet)))
 }
 
 /// The first resource of which no type has enough: `needs 10Ti memory, largest instance type
@@ -286,7 +302,7 @@ fn over_limits(template: &Template<'_>, left: &[i64]) -> String {
 
 /// An amount as people say it: memory and disk with at most one digit after the point, rounded
 /// down, CPUs with all that there are, everything else as Kubernetes shows it.
-fn show(name: &str, amount: i64) -> String {
+pub(super) fn show(name: &str, amount: i64) -> String {
     let amount = u64::try_from(amount).unwrap_or_default();
     if name == "cpu" {
         let text = format!("{}.{:03}", amount / 1_000, amount % 1_000);

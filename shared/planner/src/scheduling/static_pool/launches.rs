@@ -12,7 +12,7 @@ use std::{
 use model::{
     Function, HourlyPrice, NodeClaimName, NodePoolName, Plan,
     facts::Facts,
-    ledger::Decision,
+    ledger::{Decision, DecisionKind, Rejected, RejectionReason},
     limits::NODES_PER_CLUSTER_MAX,
     node_pool::{Limits, NodePool},
     plan::{Promise, Reason},
@@ -24,7 +24,7 @@ use crate::{
     KnownTypes,
     index::bits::BitSet,
     scheduling::{
-        output,
+        output::{self, told},
         problem::Problem,
         solver::{InFlightClaim, Solution},
     },
@@ -59,11 +59,11 @@ impl Launches {
             let replicas = words::thousands(replicas.into());
             let summary =
                 format!("{pool}: {count} of its {replicas} replicas, from ${price} an hour");
-            let claims = promises.iter().map(|promise| &promise.claim);
-            let decision = Decision::about(claims, Function::Provision, facts.now, summary);
+            let decision = told::promised(promises, (Function::Provision, facts.now), summary);
             Decision { price_after: Some(price), ..decision }
         };
-        let decisions = by_pool.into_iter().map(decision).collect();
+        let mut decisions: Vec<Decision> = by_pool.into_iter().map(decision).collect();
+        decisions.extend(self.notes.iter().map(|note| refusal(facts, note)));
         let parent = facts.ledger.head.counters;
         Plan { parent, promises: self.promises, decisions, ..Plan::default() }
     }
@@ -161,7 +161,17 @@ pub(crate) fn replacements(
 }
 
 fn note(pool: &NodePoolName, text: String) -> Reason {
-    Reason { node_pool: Some(pool.clone()), text }
+    Reason { node_pool: Some(pool.clone()), reason: RejectionReason::ReplicasMissing, text }
+}
+
+fn refusal(facts: &Facts, note: &Reason) -> Decision {
+    let who = (Function::Provision, facts.now);
+    let what = note.node_pool.as_ref().map(ToString::to_string);
+    Decision {
+        node_pool: note.node_pool.clone(),
+        rejected: vec![Rejected { what, reason: note.reason, why: note.text.clone() }],
+        ..Decision::about(DecisionKind::Refusal, [], who, note.to_string())
+    }
 }
 
 /// The facts without pods, and with the `wanted` pools alone, as pools that may launch.

@@ -167,16 +167,7 @@ async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
 }
 
 fn decision(number: usize) -> Decision {
-    Decision {
-        at: later(0),
-        function: model::Function::Provision,
-        node_pool: Some(build::id("general")),
-        claims: vec![build::id("general-0")],
-        summary: format!("decision {number}"),
-        rejected: vec!["nothing".into()],
-        price_before: None,
-        price_after: Some(build::price("0.0816")),
-    }
+    build::decision(&format!("decision {number}"), later(0))
 }
 
 async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {

@@ -1,0 +1,230 @@
+//! `journeyman explain`: why a pod, a node, a NodeClaim or a NodePool is, or was, as it is.
+//!
+//! The answer comes from the records of decisions, so that it is there after the pod, the node and the claim
+//! are gone.
+
+mod found;
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use model::{
+    PodKey,
+    ledger::{Decision, Subject},
+    words,
+};
+use serde_json::json;
+
+use crate::{
+    error::Error,
+    get::{RecordsFormat, document},
+    output::dollars,
+    records::{self, Records, RecordsArgs},
+    screen::Screen,
+};
+
+pub(crate) use found::{Explained, explained};
+
+/// Options of `explain`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// What it is.
+    #[arg(value_enum)]
+    pub kind: ExplainedKind,
+    /// Its name; of a pod perhaps with its namespace: `web/frontend-1`. Of a node also its instance.
+    pub name: String,
+    /// The namespace of a pod.
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    pub namespace: String,
+    /// Where it is read from.
+    #[command(flatten)]
+    pub records: RecordsArgs,
+    /// How many decisions are shown, the newest first.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub limit: usize,
+    /// How to print; `wide` also says under which limits and on what each decision was made.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: RecordsFormat,
+}
+
+/// What can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainedKind {
+    /// Where it was to go, or why it got no node, and why it was moved.
+    #[value(alias = "pods", alias = "po")]
+    Pod,
+    /// Why it was launched, why it stays or went.
+    #[value(alias = "nodes", alias = "no")]
+    Node,
+    /// The same of its claim.
+    #[value(name = "nodeclaim", alias = "nodeclaims")]
+    NodeClaim,
+    /// What was launched for it and given up, and what was not.
+    #[value(name = "nodepool", alias = "nodepools")]
+    NodePool,
+}
+
+impl ExplainedKind {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Pod => "pod",
+            Self::Node => "node",
+            Self::NodeClaim => "NodeClaim",
+            Self::NodePool => "NodePool",
+        }
+    }
+}
+
+/// Reads and prints.
+pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+    let records = args.records.read()?;
+    let name = match args.kind {
+        ExplainedKind::Pod if !args.name.contains('/') => {
+            format!("{}/{}", args.namespace, args.name)
+        }
+        _ => args.name.clone(),
+    };
+    let explained = explained(&records, args.kind, &name);
+    if explained.is_unknown() {
+        let noun = args.kind.noun();
+        let read = words::counted(records.decisions.len(), "decision");
+        return Err(Error::Refused(format!("nothing is known of {noun} {name} in {read}")));
+    }
+    match args.output {
+        RecordsFormat::Json | RecordsFormat::Yaml => {
+            let decisions = explained.decisions.iter().take(args.limit);
+            let answer = json!({
+                "kind": args.kind.noun(),
+                "name": name,
+                "state": explained.state,
+                "nodeClaims": explained.claims.iter().map(|c| records::claim(c)).collect::<Vec<_>>(),
+                "decisions": decisions.map(|d| records::decision(d)).collect::<Vec<_>>(),
+            });
+            document(&answer, args.output, out)?;
+        }
+        RecordsFormat::Table | RecordsFormat::Wide => {
+            let (noun, is_wide) = (args.kind.noun(), args.output == RecordsFormat::Wide);
+            screen.title(&format!("{noun} {name}"), out)?;
+            explained.state.iter().try_for_each(|line| screen.text(0, line, out))?;
+            for decision in explained.decisions.iter().take(args.limit) {
+                writeln!(out)?;
+                told(decision, (args.kind, &name), is_wide, (screen, out))?;
+            }
+            remarks(&records, &explained, args.limit, (screen, out))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the answer leaves out.
+fn remarks(
+    records: &Records,
+    explained: &Explained<'_>,
+    limit: usize,
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<(), Error> {
+    let hidden = explained.decisions.len().saturating_sub(limit);
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        let hidden = words::counted(hidden, "older decision");
+        lines.push(format!("{hidden} not shown: --limit shows more"));
+    }
+    if records.is_cut {
+        lines.push("older decisions were not read: --records reads more".to_owned());
+    }
+    if let Some(first) = records.unreadable.first() {
+        let many = words::counted(records.unreadable.len(), "record");
+        lines
+            .push(format!("{many} cannot be read, the first is {}: {}", first.item, first.problem));
+    }
+    if !lines.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(lines.iter().try_for_each(|line| screen.text(0, line, out))?)
+}
+
+/// One decision, as far as it concerns what is explained.
+fn told(
+    decision: &Decision,
+    (kind, name): (ExplainedKind, &str),
+    is_wide: bool,
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<(), Error> {
+    let seconds = |time: jiff::Timestamp| format!("{time:.0}");
+    let title = format!("{}  {}", seconds(decision.at), decision.kind.as_str());
+    screen.title(&title, out)?;
+    screen.text(2, &decision.summary, out)?;
+    let mut lines: Vec<String> = Vec::new();
+    if decision.count > 1 {
+        let (count, last) = (words::many(decision.count as usize), seconds(decision.last_at));
+        lines.push(format!("decided {count} times, last at {last}"));
+    }
+    let concerned: Vec<&Subject> =
+        decision.subjects.iter().filter(|subject| found::is_it(subject, kind, name)).collect();
+    let shown = if concerned.is_empty() { decision.subjects.iter().collect() } else { concerned };
+    let most = if is_wide { usize::MAX } else { SUBJECTS_SHOWN };
+    lines.extend(shown.iter().take(most).map(|subject| in_words(subject, is_wide)));
+    if most < shown.len() {
+        lines.push(format!("and {} more", words::counted(shown.len() - most, "node")));
+    }
+    if let (Some(before), Some(after)) = (decision.price_before, decision.price_after) {
+        let [before, after] = [before, after].map(|price| dollars(u128::from(price.nanos())));
+        lines.push(format!("price: {before} an hour before, {after} after"));
+    }
+    let about = |rejected: &&model::ledger::Rejected| {
+        rejected.what.as_ref().is_none_or(|what| found::names(what, name))
+    };
+    let is_of_it = kind != ExplainedKind::NodePool && decision.rejected.iter().any(|r| about(&r));
+    for rejected in &decision.rejected {
+        if !is_of_it || about(&rejected) {
+            lines.push(format!("not chosen: {rejected} ({})", rejected.reason.as_str()));
+        }
+    }
+    if is_wide {
+        for bound in &decision.bounds {
+            let left = bound.left.as_deref().unwrap_or("unbounded");
+            lines.push(format!("limit: {} {}: {left}", bound.node_pool, bound.what));
+        }
+    }
+    let by = match &decision.origin {
+        Some(origin) if is_wide => format!(
+            "by {} {}, facts {:016x}, ledger {}, delivery {}, id {}",
+            decision.function,
+            origin.version,
+            origin.facts,
+            origin.counters,
+            origin.delivery,
+            decision.short_id()
+        ),
+        _ => format!("by {}, id {}", decision.function, decision.short_id()),
+    };
+    lines.push(by);
+    Ok(lines.iter().try_for_each(|line| screen.text(4, line, out))?)
+}
+
+/// Nodes of one decision that are shown.
+const SUBJECTS_SHOWN: usize = 5;
+/// Pods of one node that are shown.
+const PODS_SHOWN: usize = 5;
+
+/// `NodeClaim general-1-0, node ip-10-0-0-7 (m7g.large spot in us-west-2a, $0.0312 an hour): web/a, web/b`
+fn in_words(subject: &Subject, is_wide: bool) -> String {
+    let claim = subject.claim.as_ref().map(|claim| format!("NodeClaim {claim}"));
+    let node = subject.node.as_ref().map(|node| format!("node {node}"));
+    let instance = subject.instance.as_ref().map(|instance| format!("instance {instance}"));
+    let names: Vec<String> = [claim, node, instance].into_iter().flatten().collect();
+    let price = subject.price.map(|price| format!("{} an hour", dollars(price.nanos().into())));
+    let offering = subject.offering.as_ref().map(|offering| {
+        let (kind, zone) = (offering.capacity_type, &offering.zone);
+        format!("{} {kind} in {zone}", offering.instance_type)
+    });
+    let what: Vec<String> = offering.into_iter().chain(price).collect();
+    let what = if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) };
+    let most = if is_wide { usize::MAX } else { PODS_SHOWN };
+    let mut pods: Vec<String> = subject.pods.iter().take(most).map(PodKey::to_string).collect();
+    if most < subject.pods.len() {
+        pods.push(format!("and {} more", words::counted(subject.pods.len() - most, "pod")));
+    }
+    let pods = if pods.is_empty() { String::new() } else { format!(": {}", pods.join(", ")) };
+    format!("{}{what}{pods}", names.join(", "))
+}

@@ -1,0 +1,191 @@
+//! Which records concern what is explained.
+
+use std::collections::BTreeSet;
+
+use model::{
+    NodeClaim, NodeClaimName, NodeName,
+    ledger::{Decision, DecisionKind, Subject},
+};
+
+use super::ExplainedKind;
+use crate::{output::dollars, records::Records};
+
+/// What is known of something.
+pub(crate) struct Explained<'r> {
+    /// How it is now, in sentences.
+    pub(crate) state: Vec<String>,
+    /// Its claims that are not gone.
+    pub(crate) claims: Vec<&'r NodeClaim>,
+    /// The decisions that concern it, the newest first.
+    pub(crate) decisions: Vec<&'r Decision>,
+}
+
+impl Explained<'_> {
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.claims.is_empty() && self.decisions.is_empty()
+    }
+}
+
+/// What `records` say of the `kind` called `name`.
+pub(crate) fn explained<'r>(
+    records: &'r Records,
+    kind: ExplainedKind,
+    name: &str,
+) -> Explained<'r> {
+    let (claims, nodes) = names_of(records, kind, name);
+    let is_concerned = |decision: &&Decision| match kind {
+        ExplainedKind::Pod => decision.all_pods().any(|pod| pod.to_string() == name),
+        ExplainedKind::NodePool => {
+            let of_pool = |bound: &model::ledger::Bound| bound.node_pool.as_str() == name;
+            decision.node_pool.as_ref().is_some_and(|pool| pool.as_str() == name)
+                || decision.subjects.iter().any(|its| is_any(its, &claims, &nodes))
+                || decision.rejected.iter().any(|other| other.what.as_deref() == Some(name))
+                || (decision.kind == DecisionKind::NonDisruption
+                    && decision.bounds.iter().any(of_pool))
+        }
+        ExplainedKind::Node | ExplainedKind::NodeClaim => {
+            let is_named = |what: &str| {
+                claims.iter().any(|claim| names(what, claim.as_str()))
+                    || nodes.iter().any(|node| names(what, node.as_str()))
+            };
+            decision.subjects.iter().any(|its| is_any(its, &claims, &nodes))
+                || decision.rejected.iter().any(|other| other.what.as_deref().is_some_and(is_named))
+        }
+    };
+    let decisions: Vec<&Decision> = records.decisions.iter().filter(is_concerned).collect();
+    let alive: Vec<&NodeClaim> =
+        records.claims.values().filter(|claim| claims.contains(&claim.name)).collect();
+    let state = match kind {
+        ExplainedKind::Pod => of_pod(records, &decisions, name),
+        ExplainedKind::Node | ExplainedKind::NodeClaim => of_claims(&alive, &claims, &decisions),
+        ExplainedKind::NodePool => {
+            let nodes = model::words::counted(alive.len(), "NodeClaim");
+            let prices = alive.iter().filter_map(|claim| Some(claim.instance.as_ref()?.price));
+            let price: u128 = prices.map(|price| u128::from(price.nanos())).sum();
+            vec![format!("{nodes}, {} an hour", dollars(price))]
+        }
+    };
+    Explained { state, claims: alive, decisions }
+}
+
+/// The claims and nodes that are meant. A claim that is gone is known by what was decided about it.
+fn names_of(
+    records: &Records,
+    kind: ExplainedKind,
+    name: &str,
+) -> (BTreeSet<NodeClaimName>, BTreeSet<NodeName>) {
+    let (mut claims, mut nodes) = (BTreeSet::new(), BTreeSet::new());
+    if kind == ExplainedKind::Pod {
+        return (claims, nodes);
+    }
+    let alive = records.claims.values().map(|claim| {
+        let is_of_pool = kind == ExplainedKind::NodePool && claim.node_pool.as_str() == name;
+        (Subject::of(claim), is_of_pool)
+    });
+    let told = records.decisions.iter().flat_map(|decision| {
+        let is_of_pool = kind == ExplainedKind::NodePool
+            && decision.node_pool.as_ref().is_some_and(|pool| pool.as_str() == name);
+        decision.subjects.iter().map(move |subject| (subject.clone(), is_of_pool))
+    });
+    let subjects: Vec<(Subject, bool)> = alive.chain(told).collect();
+    for (subject, is_of_pool) in &subjects {
+        if *is_of_pool || (kind != ExplainedKind::NodePool && is_it(subject, kind, name)) {
+            claims.extend(subject.claim.clone());
+        }
+    }
+    for (subject, _) in &subjects {
+        if subject.claim.as_ref().is_some_and(|claim| claims.contains(claim)) {
+            nodes.extend(subject.node.clone());
+        }
+    }
+    // A node that nobody claims may be named all the same.
+    if kind == ExplainedKind::Node {
+        nodes.extend(NodeName::new(name).ok());
+    }
+    (claims, nodes)
+}
+
+fn is_any(subject: &Subject, claims: &BTreeSet<NodeClaimName>, nodes: &BTreeSet<NodeName>) -> bool {
+    subject.claim.as_ref().is_some_and(|claim| claims.contains(claim))
+        || subject.node.as_ref().is_some_and(|node| nodes.contains(node))
+}
+
+/// Whether `subject` itself is the `kind` called `name`.
+pub(super) fn is_it(subject: &Subject, kind: ExplainedKind, name: &str) -> bool {
+    match kind {
+        ExplainedKind::Pod => subject.pods.iter().any(|pod| pod.to_string() == name),
+        ExplainedKind::Node => {
+            subject.node.as_ref().is_some_and(|node| node.as_str() == name)
+                || subject.instance.as_ref().is_some_and(|id| id.as_str() == name)
+        }
+        ExplainedKind::NodeClaim => {
+            subject.claim.as_ref().is_some_and(|claim| claim.as_str() == name)
+        }
+        ExplainedKind::NodePool => false,
+    }
+}
+
+/// Whether `what`, which may list several with commas, names `name`.
+pub(super) fn names(what: &str, name: &str) -> bool {
+    what.split(", ").any(|known| known == name)
+}
+
+fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String> {
+    let place = decisions.iter().find_map(|decision| {
+        let goes = matches!(decision.kind, DecisionKind::Launch | DecisionKind::Placement);
+        let mut its = decision.subjects.iter().filter(|s| is_it(s, ExplainedKind::Pod, name));
+        its.next().filter(|_| goes)
+    });
+    let Some(place) = place else { return vec!["no node was found for it yet".to_owned()] };
+    let Some(claim) = &place.claim else {
+        let node = place.node.as_ref().map(ToString::to_string).unwrap_or_default();
+        return vec![format!("it was to go onto node {node}")];
+    };
+    let state = match records.claims.get(claim) {
+        Some(claim) => match &claim.node {
+            Some(node) => format!("which is {}, node {node}", claim.phase),
+            None => format!("which is {}", claim.phase),
+        },
+        None => "which is gone".to_owned(),
+    };
+    vec![
+        format!("it was to go onto NodeClaim {claim}, {state}"),
+        format!("what became of that: journeyman explain nodeclaim {claim}"),
+    ]
+}
+
+fn of_claims(
+    alive: &[&NodeClaim],
+    claims: &BTreeSet<NodeClaimName>,
+    decisions: &[&Decision],
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for claim in alive {
+        let node = claim.node.as_ref().map(|node| format!(", node {node}")).unwrap_or_default();
+        let instance = claim.instance.as_ref().map(|instance| {
+            let (kind, zone) = (instance.capacity_type, &instance.zone);
+            let price = dollars(instance.price.nanos().into());
+            format!(", {} {kind} in {zone}, {price} an hour", instance.instance_type)
+        });
+        let (name, phase) = (&claim.name, claim.phase);
+        lines.push(format!("NodeClaim {name} is {phase}{node}{}", instance.unwrap_or_default()));
+        lines.extend(claim.message.as_ref().map(|message| format!("it says: {message}")));
+    }
+    for gone in claims.iter().filter(|name| alive.iter().all(|claim| claim.name != **name)) {
+        let last = decisions.iter().find(|decision| {
+            let its = decision.claims().any(|claim| claim == gone);
+            let ends = matches!(
+                decision.kind,
+                DecisionKind::Disruption
+                    | DecisionKind::Interruption
+                    | DecisionKind::Termination
+                    | DecisionKind::Withdrawal
+                    | DecisionKind::Other
+            );
+            its && ends
+        });
+        let why = last.map(|last| format!(": {:.0} {}", last.at, last.summary));
+        lines.push(format!("NodeClaim {gone} is gone{}", why.unwrap_or_default()));
+    }
+    lines
+}

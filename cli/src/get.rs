@@ -1,0 +1,321 @@
+//! `journeyman get`: NodeClaims, decisions, commands and costs, as the ledger has them.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    thread,
+    time::Duration,
+};
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use model::{CapacityType, NodeClaim, NodeClaimName, NodePoolName, words};
+use serde_json::{Value, json};
+
+use crate::{
+    error::Error,
+    output::{HOURS_PER_MONTH, dollars, exact_dollars},
+    records::{self, Records, RecordsArgs},
+    screen::Screen,
+};
+
+/// Options of `get`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GetArgs {
+    /// What to list.
+    #[arg(value_enum)]
+    pub what: RecordsKind,
+    /// Only those of this NodePool.
+    #[arg(long = "nodepool", value_name = "NAME")]
+    pub node_pool: Option<NodePoolName>,
+    /// Where it is read from.
+    #[command(flatten)]
+    pub records: RecordsArgs,
+    /// How many decisions are listed, the newest first.
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    pub limit: usize,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: RecordsFormat,
+    /// Go on, and print what is new or changed every two seconds, until Ctrl-C.
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecordsKind {
+    /// Claims that are not gone.
+    #[value(name = "nodeclaims", alias = "nodeclaim")]
+    NodeClaims,
+    /// What was decided, and why.
+    #[value(alias = "decision")]
+    Decisions,
+    /// Commands of disruption that are not done.
+    #[value(alias = "command")]
+    Commands,
+    /// What the nodes cost, by NodePool and capacity type.
+    #[value(alias = "cost")]
+    Costs,
+}
+
+/// How to print records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RecordsFormat {
+    /// For people.
+    #[default]
+    Table,
+    /// For people, with more columns.
+    Wide,
+    /// One JSON document.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// A list: heads of columns, and what each row shows.
+struct Listed {
+    heads: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    documents: Vec<Value>,
+}
+
+/// Between two looks of `--watch`.
+const WATCHED_EVERY: Duration = Duration::from_secs(2);
+
+/// Reads and prints; with `--watch` until it is interrupted.
+pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+    let mut known: Vec<Vec<String>> = Vec::new();
+    loop {
+        let records = args.records.read()?;
+        let mut listed = listed(&records, args);
+        if args.watch {
+            let rows = listed.rows.clone();
+            keep_new(&mut listed, &known);
+            known = rows;
+        }
+        print(&listed, &records, args, (screen, out))?;
+        if !args.watch {
+            return Ok(());
+        }
+        out.flush()?;
+        wait();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command waits for its user, and for nobody else")]
+fn wait() {
+    thread::sleep(WATCHED_EVERY);
+}
+
+/// Leaves the rows that are not `known`.
+fn keep_new(listed: &mut Listed, known: &[Vec<String>]) {
+    let rows = std::mem::take(&mut listed.rows).into_iter();
+    let documents = std::mem::take(&mut listed.documents);
+    let both = rows.zip(documents).filter(|(row, _)| !known.contains(row));
+    (listed.rows, listed.documents) = both.unzip();
+}
+
+fn print(
+    listed: &Listed,
+    records: &Records,
+    args: &GetArgs,
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<(), Error> {
+    match args.output {
+        RecordsFormat::Json | RecordsFormat::Yaml => {
+            if !args.watch || !listed.documents.is_empty() {
+                document(&json!({ "items": listed.documents }), args.output, out)?;
+            }
+        }
+        RecordsFormat::Table | RecordsFormat::Wide => {
+            if !listed.rows.is_empty() {
+                screen.table(&listed.heads, &listed.rows, out)?;
+            } else if !args.watch {
+                screen.text(0, "there are none", out)?;
+            }
+            if let Some(first) = records.unreadable.first() {
+                let many = words::counted(records.unreadable.len(), "record");
+                let line = format!(
+                    "{many} cannot be read, the first is {}: {}",
+                    first.item, first.problem
+                );
+                screen.text(0, &line, out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes `answer` as JSON or YAML.
+pub(crate) fn document(
+    answer: &Value,
+    format: RecordsFormat,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    if format == RecordsFormat::Yaml {
+        let text = serde_saphyr::to_string(answer);
+        let text = text.map_err(|error| io::Error::other(error.to_string()))?;
+        out.write_all(text.as_bytes())?;
+    } else {
+        serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn listed(records: &Records, args: &GetArgs) -> Listed {
+    let is_wide = args.output == RecordsFormat::Wide;
+    match args.what {
+        RecordsKind::NodeClaims => node_claims(records, args, is_wide),
+        RecordsKind::Decisions => decisions(records, args, is_wide),
+        RecordsKind::Commands => commands(records, args, is_wide),
+        RecordsKind::Costs => costs(records, args),
+    }
+}
+
+fn claims<'r>(records: &'r Records, args: &'r GetArgs) -> impl Iterator<Item = &'r NodeClaim> {
+    let is_asked =
+        |claim: &&NodeClaim| args.node_pool.as_ref().is_none_or(|pool| claim.node_pool == *pool);
+    records.claims.values().filter(is_asked)
+}
+
+fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
+    let mut heads = vec!["NAME", "NODEPOOL", "PHASE", "TYPE", "CAPACITY", "ZONE", "NODE", "AGE"];
+    if is_wide {
+        heads.extend(["INSTANCE", "PRICE/H", "MESSAGE"]);
+    }
+    let row = |claim: &NodeClaim| {
+        let instance = claim.instance.as_ref();
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let mut row = vec![
+            claim.name.to_string(),
+            claim.node_pool.to_string(),
+            claim.phase.to_string(),
+            text(instance.map(|instance| instance.instance_type.to_string())),
+            text(instance.map(|instance| instance.capacity_type.to_string())),
+            text(instance.map(|instance| instance.zone.to_string())),
+            text(claim.node.as_ref().map(ToString::to_string)),
+            age(claim.created_at, records.at),
+        ];
+        if is_wide {
+            row.push(text(instance.map(|instance| instance.id.to_string())));
+            row.push(text(instance.map(|instance| dollars(instance.price.nanos().into()))));
+            row.push(text(claim.message.as_ref().map(ToString::to_string)));
+        }
+        row
+    };
+    let rows = claims(records, args).map(row).collect();
+    Listed { heads, rows, documents: claims(records, args).map(records::claim).collect() }
+}
+
+fn decisions(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
+    let is_asked = |decision: &&model::ledger::Decision| {
+        args.node_pool.is_none() || decision.node_pool == args.node_pool
+    };
+    let asked: Vec<_> = records.decisions.iter().filter(is_asked).take(args.limit).collect();
+    let mut heads = vec!["TIME", "KIND", "COUNT"];
+    if is_wide {
+        heads.extend(["FUNCTION", "ID", "FACTS"]);
+    }
+    heads.push("SUMMARY");
+    let row = |decision: &&model::ledger::Decision| {
+        let mut row = vec![
+            format!("{:.0}", decision.at),
+            decision.kind.as_str().to_owned(),
+            decision.count.to_string(),
+        ];
+        if is_wide {
+            let facts = decision.origin.as_ref().map(|origin| format!("{:016x}", origin.facts));
+            row.push(decision.function.to_string());
+            row.push(decision.short_id());
+            row.push(facts.unwrap_or_default());
+        }
+        row.push(decision.summary.clone());
+        row
+    };
+    let rows = asked.iter().map(row).collect();
+    Listed { heads, rows, documents: asked.into_iter().map(records::decision).collect() }
+}
+
+fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
+    let is_asked = |candidates: &[NodeClaimName]| {
+        args.node_pool.is_none()
+            || candidates.iter().any(|name| {
+                let claim = records.claims.get(name);
+                claim.is_some_and(|claim| Some(&claim.node_pool) == args.node_pool.as_ref())
+            })
+    };
+    let asked: Vec<_> =
+        records.commands.iter().filter(|(_, command)| is_asked(&command.candidates)).collect();
+    let row = |(id, command): &(&model::CommandId, &model::disruption::Command)| {
+        let candidates: Vec<&str> = command.candidates.iter().map(NodeClaimName::as_str).collect();
+        let mut row = vec![
+            id.to_string(),
+            command.method.as_str().to_owned(),
+            records::progress(command).to_owned(),
+            age(command.found_at, records.at),
+        ];
+        if is_wide {
+            row.push(words::many(command.replacements.len()));
+        }
+        row.push(candidates.join(", "));
+        row
+    };
+    let mut heads = vec!["ID", "METHOD", "PROGRESS", "AGE"];
+    if is_wide {
+        heads.push("REPLACEMENTS");
+    }
+    heads.push("NODECLAIMS");
+    let rows = asked.iter().map(row).collect();
+    let documents = asked.into_iter().map(|(id, command)| records::command(id, command));
+    Listed { heads, rows, documents: documents.collect() }
+}
+
+fn costs(records: &Records, args: &GetArgs) -> Listed {
+    let mut sums: BTreeMap<(String, Option<CapacityType>), (usize, u128)> = BTreeMap::new();
+    for claim in claims(records, args) {
+        let Some(instance) = &claim.instance else { continue };
+        for key in
+            [(claim.node_pool.to_string(), Some(instance.capacity_type)), (TOTAL.to_owned(), None)]
+        {
+            let (nodes, price) = sums.entry(key).or_default();
+            *nodes += 1;
+            *price += u128::from(instance.price.nanos());
+        }
+    }
+    // Pools have names in lower case: the total comes last.
+    let total = sums.remove(&(TOTAL.to_owned(), None)).unwrap_or_default();
+    let sums: Vec<_> = sums.into_iter().chain([((TOTAL.to_owned(), None), total)]).collect();
+    let capacity = |kind: &Option<CapacityType>| kind.map_or("", CapacityType::as_str).to_owned();
+    let row = |((pool, kind), (nodes, price)): &((String, Option<CapacityType>), (usize, u128))| {
+        let month = dollars(*price * HOURS_PER_MONTH);
+        vec![pool.clone(), capacity(kind), words::many(*nodes), dollars(*price), month]
+    };
+    let rows = sums.iter().map(row).collect();
+    let documents = sums.iter().map(|((pool, kind), (nodes, price))| {
+        json!({
+            "nodePool": pool,
+            "capacityType": capacity(kind),
+            "nodes": nodes,
+            "pricePerHour": exact_dollars(*price),
+            "pricePerMonth": exact_dollars(*price * HOURS_PER_MONTH),
+        })
+    });
+    let heads = vec!["NODEPOOL", "CAPACITY", "NODES", "PRICE/H", "PRICE/MONTH"];
+    Listed { heads, rows, documents: documents.collect() }
+}
+
+/// What the sum of all NodePools is called.
+const TOTAL: &str = "total";
+
+/// How long ago `since` was, as kubectl says it: `45s`, `12m`, `5h`, `3d`.
+fn age(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,113 @@
+//! What a ledger holds for people: claims, commands and decisions, from a stack's table or from a file that a
+//! simulation left.
+
+mod file;
+mod json;
+mod table;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use jiff::Timestamp;
+use model::{
+    ClusterName, CommandId, NodeClaim, NodeClaimName,
+    disruption::Command,
+    ledger::{Decision, UnreadableItem},
+};
+
+pub(crate) use file::write;
+pub(crate) use json::{claim, command, decision, progress};
+
+use crate::manifests::BadInput;
+
+/// Where records are read from.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RecordsArgs {
+    /// A file that `simulate --ledger FILE` wrote.
+    #[arg(long, value_name = "FILE", conflicts_with = "table", required_unless_present = "table")]
+    pub ledger: Option<PathBuf>,
+    /// The table of the stack, which is read with the command `aws`. Nothing is changed.
+    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE", requires = "cluster_name")]
+    pub table: Option<String>,
+    /// With --table: the EKS cluster.
+    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_CLUSTER", requires = "table")]
+    pub cluster_name: Option<ClusterName>,
+    /// With --table: another region than that of the profile.
+    #[arg(long, value_name = "REGION", requires = "table")]
+    pub region: Option<String>,
+    /// With --table: another `aws`.
+    #[arg(long, value_name = "PATH", requires = "table", hide = true)]
+    pub aws: Option<PathBuf>,
+    /// With --table: how many decisions are read at most, the newest first.
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    pub records: usize,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Records {
+    /// When it was so.
+    pub(crate) at: Timestamp,
+    /// Claims that are not gone.
+    pub(crate) claims: BTreeMap<NodeClaimName, NodeClaim>,
+    /// Commands that are not done.
+    pub(crate) commands: BTreeMap<CommandId, Command>,
+    /// Decisions, the newest first.
+    pub(crate) decisions: Vec<Decision>,
+    /// What cannot be read.
+    pub(crate) unreadable: Vec<UnreadableItem>,
+    /// Whether there are older decisions that were not read.
+    pub(crate) is_cut: bool,
+}
+
+impl RecordsArgs {
+    /// Reads them.
+    pub(crate) fn read(&self) -> Result<Records, BadInput> {
+        let mut records = match (&self.ledger, &self.table, &self.cluster_name) {
+            (Some(path), ..) => file::read(path)?,
+            (None, Some(table), Some(cluster)) => table::read(self, table, cluster)?,
+            _ => {
+                let rule = "--ledger FILE, or --table NAME with --cluster-name NAME";
+                return Err(BadInput::one(format!("nothing to read: {rule}")));
+            }
+        };
+        records.decisions.sort_by_cached_key(|decision| std::cmp::Reverse(decision.id()));
+        Ok(records)
+    }
+}
+
+impl Records {
+    /// Takes what the item called `item` says; items of other kinds are passed over.
+    fn add(&mut self, item: &str, record: &str) {
+        let problem = if item.starts_with("decision#") {
+            let decision = wire::record::decode_decision(record);
+            decision.map(|decision| self.decisions.push(decision)).err()
+        } else if item.starts_with("claim#") {
+            let claim = wire::record::decode_claim(record);
+            claim.map(|claim| drop(self.claims.insert(claim.name.clone(), claim))).err()
+        } else if item.starts_with("batch#") {
+            let claims = wire::record::decode_claims(record);
+            let named = |claim: NodeClaim| (claim.name.clone(), claim);
+            claims.map(|claims| self.claims.extend(claims.into_iter().map(named))).err()
+        } else if let Some(id) = item.strip_prefix("command#") {
+            let command = wire::record::decode_command(record);
+            match (command, CommandId::new(id)) {
+                (Ok(command), Ok(id)) => {
+                    self.commands.insert(id, command);
+                    None
+                }
+                (Err(error), _) => Some(error),
+                (_, Err(_)) => None,
+            }
+        } else {
+            None
+        };
+        if let Some(error) = problem {
+            self.cannot_read(item, error.to_string());
+        }
+    }
+
+    fn cannot_read(&mut self, item: &str, problem: String) {
+        let item = item.to_owned();
+        self.unreadable.push(UnreadableItem { item, claim: None, instance: None, problem });
+    }
+}

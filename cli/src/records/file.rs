@@ -1,0 +1,81 @@
+//! Records in a file: a line of JSON for each item of the table, after one that says when it was written.
+
+use std::{fs, io::Write as _, path::Path};
+
+use jiff::Timestamp;
+use model::ledger::{Decision, Snapshot};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Records;
+use crate::{error::Error, manifests::BadInput};
+
+#[derive(Debug, Serialize, Deserialize)]
+struct HeaderLine {
+    ledger: u32,
+    at: Timestamp,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ItemLine<'a> {
+    item: String,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// Writes claims, commands and decisions as they were at `at`.
+pub(crate) fn write(
+    path: &Path,
+    (at, ledger): (Timestamp, &Snapshot),
+    decisions: &[Decision],
+) -> Result<(), Error> {
+    let mut text = json(&HeaderLine { ledger: VERSION, at })?;
+    let mut add = |item: String, record: String| -> Result<(), Error> {
+        let record: Box<RawValue> = serde_json::from_str(&record).map_err(std::io::Error::from)?;
+        text.push('\n');
+        text.push_str(&json(&ItemLine { item, record: &record })?);
+        Ok(())
+    };
+    for claim in ledger.claims.values() {
+        add(format!("claim#{}", claim.name), wire::record::encode_claim(claim))?;
+    }
+    for (id, command) in &ledger.commands {
+        add(format!("command#{id}"), wire::record::encode_command(command))?;
+    }
+    for decision in decisions {
+        add(format!("decision#{}", decision.id()), wire::record::encode_decision(decision))?;
+    }
+    let mut file = fs::File::create(path)
+        .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
+    writeln!(file, "{text}")?;
+    Ok(())
+}
+
+fn json(line: &impl Serialize) -> Result<String, Error> {
+    Ok(serde_json::to_string(line).map_err(std::io::Error::from)?)
+}
+
+/// Reads what [`write`] wrote.
+pub(super) fn read(path: &Path) -> Result<Records, BadInput> {
+    let bad = |problem: String| BadInput::one(format!("{}: {problem}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let mut lines = text.lines().enumerate();
+    let header = lines.next().map(|(_, line)| serde_json::from_str::<HeaderLine>(line));
+    let header = match header {
+        Some(Ok(header)) if header.ledger == VERSION => header,
+        _ => {
+            let rule = "is not what `simulate --ledger` writes";
+            return Err(bad(format!("line 1: {rule}, version {VERSION}")));
+        }
+    };
+    let mut records = Records { at: header.at, ..Records::default() };
+    for (index, line) in lines {
+        let item: ItemLine<'_> = serde_json::from_str(line)
+            .map_err(|error| bad(format!("line {}: {error}", index + 1)))?;
+        records.add(&item.item, item.record.get());
+    }
+    Ok(records)
+}

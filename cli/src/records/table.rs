@@ -1,0 +1,156 @@
+//! Records in the table of a stack, asked with the `aws` command: whatever it takes to reach it, `aws` knows
+//! already. It needs `dynamodb:Query` on the table.
+
+use std::{collections::BTreeMap, process::Command};
+
+use base64::Engine as _;
+use jiff::Timestamp;
+use model::ClusterName;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Records, RecordsArgs};
+use crate::{
+    manifests::BadInput,
+    program::{self, Failed},
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    items: Vec<BTreeMap<String, Attribute>>,
+    #[serde(default)]
+    next_token: Option<String>,
+}
+
+/// An attribute as DynamoDB writes it: a text, bytes in base64, or what nobody here asks for.
+#[derive(Default, Deserialize)]
+struct Attribute {
+    #[serde(rename = "S", default)]
+    text: Option<String>,
+    #[serde(rename = "B", default)]
+    bytes: Option<String>,
+}
+
+/// Reads the items of `cluster` in `table`.
+pub(super) fn read(
+    args: &RecordsArgs,
+    table: &str,
+    cluster: &ClusterName,
+) -> Result<Records, BadInput> {
+    let mut records = Records { at: now(), ..Records::default() };
+    for prefix in ["batch#", "claim#", "command#"] {
+        let answer = query(args, (table, cluster), prefix, None)?;
+        take(&mut records, &answer);
+    }
+    let answer = query(args, (table, cluster), "decision#", Some(args.records))?;
+    records.is_cut = answer.next_token.is_some();
+    take(&mut records, &answer);
+    Ok(records)
+}
+
+/// Items whose keys begin with `prefix`: all, or the newest ones.
+fn query(
+    args: &RecordsArgs,
+    (table, cluster): (&str, &ClusterName),
+    prefix: &str,
+    newest: Option<usize>,
+) -> Result<Answer, BadInput> {
+    let values = json!({ ":cluster": { "S": cluster.as_str() }, ":prefix": { "S": prefix } });
+    let names = json!({ "#cluster": "cluster", "#item": "item", "#record": "record" });
+    let mut command = Command::new(args.aws.as_deref().unwrap_or_else(|| "aws".as_ref()));
+    command.args(["dynamodb", "query", "--output", "json", "--table-name", table]);
+    command.args(["--key-condition-expression"]);
+    command.arg("#cluster = :cluster AND begins_with(#item, :prefix)");
+    command.args(["--projection-expression", "#item, #record"]);
+    command.args(["--expression-attribute-names", &names.to_string()]);
+    command.args(["--expression-attribute-values", &values.to_string()]);
+    match newest {
+        Some(most) => {
+            command.args(["--no-scan-index-forward", "--max-items", &most.to_string()]);
+        }
+        None => {
+            command.arg("--consistent-read");
+        }
+    }
+    if let Some(region) = &args.region {
+        command.args(["--region", region]);
+    }
+    let asked = format!("aws dynamodb query {table} {prefix}");
+    let answer = program::output(&mut command).map_err(|failed| {
+        BadInput::one(match failed {
+            Failed::NotStarted(error) => format!("{asked}: `aws` cannot be run: {error}"),
+            Failed::Said(said) => format!("{asked}: {said}"),
+        })
+    })?;
+    // Nothing is printed where nothing is found by some versions.
+    let answer = if answer.is_empty() { b"{\"Items\":[]}".to_vec() } else { answer };
+    serde_json::from_slice(&answer).map_err(|error| BadInput::one(format!("{asked}: {error}")))
+}
+
+fn take(records: &mut Records, answer: &Answer) {
+    for item in &answer.items {
+        let key = item.get("item").and_then(|key| key.text.as_deref()).unwrap_or_default();
+        match record(item.get("record")) {
+            Ok(record) => records.add(key, &record),
+            Err(problem) => records.cannot_read(key, problem),
+        }
+    }
+}
+
+fn record(attribute: Option<&Attribute>) -> Result<String, String> {
+    match attribute {
+        Some(Attribute { text: Some(text), .. }) => Ok(text.clone()),
+        Some(Attribute { bytes: Some(bytes), .. }) => {
+            let packed = base64::engine::general_purpose::STANDARD.decode(bytes);
+            let packed = packed.map_err(|error| format!("`record`: {error}"))?;
+            wire::packed::unpack(&packed).map_err(|error| format!("`record`: {error}"))
+        }
+        _ => Err("it has no `record`".to_owned()),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer as `aws` prints it, with what functions write: packed bytes, and a text.
+    #[test]
+    fn items_are_read_in_either_form() {
+        let decision = r#"{"v":1,"at":"2026-11-21T12:00:00Z","function":"provision","claims":[],"summary":"one"}"#;
+        let packed = base64::engine::general_purpose::STANDARD.encode(wire::packed::pack(decision));
+        let answer = json!({
+            "Items": [
+                { "item": { "S": "decision#a" }, "record": { "B": packed } },
+                { "item": { "S": "decision#b" }, "record": { "S": decision } },
+                { "item": { "S": "decision#c" }, "record": { "B": "AAAA" } },
+                { "item": { "S": "decision#d" } },
+            ],
+            "NextToken": "more",
+        });
+        let answer: Answer = serde_json::from_value(answer).unwrap();
+        assert!(answer.next_token.is_some());
+        let mut records = Records::default();
+        take(&mut records, &answer);
+        let summaries: Vec<&str> =
+            records.decisions.iter().map(|decision| decision.summary.as_str()).collect();
+        assert_eq!(summaries, ["one", "one"]);
+        let problems: Vec<String> = records
+            .unreadable
+            .iter()
+            .map(|item| format!("{} {}", item.item, item.problem))
+            .collect();
+        assert_eq!(
+            problems,
+            [
+                "decision#c `record`: it is packed in version 0, only 1 is supported",
+                "decision#d it has no `record`"
+            ]
+        );
+    }
+}

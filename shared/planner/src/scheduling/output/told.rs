@@ -1,0 +1,153 @@
+//! What is kept of a plan: which nodes for which pods, where other pods go, and who gets none and why.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Function, HourlyPrice, NodeClaim, NodeName, NodePoolName, Plan, PodKey,
+    ledger::{Bound, Decision, DecisionKind, Rejected, Subject},
+    limits,
+    plan::{Placement, Promise, Reason, Target, Unplaced},
+    words,
+};
+
+use super::explain::show;
+use crate::scheduling::{problem::Problem, state::State};
+
+/// Reasons that one decision record keeps.
+const REJECTED_MAX: usize = 20;
+/// Records of pods that get no node which one plan makes: those of the most pods.
+const REFUSALS_MAX: usize = 8;
+
+/// One decision for each pool that launches: how many nodes, for how many pods, at what price; one for all
+/// pods that go onto capacity that is there; and one for all pods that get no node for the same reasons.
+pub(super) fn decisions(problem: &Problem<'_>, state: &State, plan: &Plan) -> Vec<Decision> {
+    let bounds = bounds(problem, state);
+    let mut told = launches(problem, plan, &bounds);
+    told.extend(placements(problem, &plan.placements));
+    told.extend(refusals(problem, &plan.unplaced, &bounds));
+    told
+}
+
+fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decision> {
+    let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
+    for promise in &plan.promises {
+        by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
+    }
+    let reasons = plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons);
+    let reasons: BTreeMap<String, &Reason> =
+        reasons.map(|reason| (reason.to_string(), reason)).collect();
+    let rejected: Vec<Rejected> =
+        reasons.values().take(REJECTED_MAX).map(|reason| rejected(reason)).collect();
+    let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
+        let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
+        let prices = promises.iter().map(|promise| promise.price);
+        let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+        let (nodes, pods) = (words::counted(promises.len(), "node"), words::counted(pods, "pod"));
+        let summary = format!("{pool}: {nodes} for {pods}, from ${price} an hour");
+        let who = (Function::Provision, problem.facts.now);
+        let bounds = bounds.iter().filter(|bound| bound.node_pool == *pool).cloned().collect();
+        Decision {
+            rejected: rejected.clone(),
+            price_after: Some(price),
+            bounds,
+            ..promised(promises, who, summary)
+        }
+    };
+    by_pool.into_iter().map(decision).collect()
+}
+
+/// The decision to launch `promises`, with what each may become.
+pub(crate) fn promised<'p>(
+    promises: impl IntoIterator<Item = &'p Promise>,
+    who: (Function, jiff::Timestamp),
+    summary: String,
+) -> Decision {
+    let promises: Vec<&Promise> = promises.into_iter().collect();
+    let claims = promises.iter().map(|promise| &promise.claim);
+    let mut decision = Decision::about(DecisionKind::Launch, claims, who, summary);
+    for (subject, promise) in decision.subjects.iter_mut().zip(promises) {
+        subject.offering = Some(promise.cheapest.clone());
+        subject.price = Some(promise.price);
+    }
+    decision
+}
+
+fn placements(problem: &Problem<'_>, placements: &[Placement]) -> Option<Decision> {
+    if placements.is_empty() {
+        return None;
+    }
+    let claims = &problem.facts.ledger.claims;
+    let by_node: BTreeMap<&NodeName, &NodeClaim> =
+        claims.values().filter_map(|claim| Some((claim.node.as_ref()?, claim))).collect();
+    let subject = |placement: &Placement| {
+        let of_node = match &placement.target {
+            Target::Claim(name) => claims.get(name),
+            Target::Node(node) => by_node.get(node).copied(),
+        };
+        let known = of_node.map(Subject::of).unwrap_or_default();
+        let node = match &placement.target {
+            Target::Node(node) => Some(node.clone()),
+            Target::Claim(_) => known.node.clone(),
+        };
+        Subject { node, pods: placement.pods.clone(), ..known }
+    };
+    let pods: usize = placements.iter().map(|placement| placement.pods.len()).sum();
+    let verb = if pods == 1 { "goes" } else { "go" };
+    let (pods, nodes) = (words::counted(pods, "pod"), words::counted(placements.len(), "node"));
+    let summary = format!("{pods} {verb} onto {nodes} that are there or promised");
+    let who = (Function::Provision, problem.facts.now);
+    let decision = Decision::about(DecisionKind::Placement, [], who, summary);
+    Some(Decision { subjects: placements.iter().map(subject).collect(), ..decision })
+}
+
+fn refusals(problem: &Problem<'_>, unplaced: &[Unplaced], bounds: &[Bound]) -> Vec<Decision> {
+    let mut groups: BTreeMap<&[Reason], Vec<&PodKey>> = BTreeMap::new();
+    for unplaced in unplaced {
+        groups.entry(&unplaced.reasons).or_default().push(&unplaced.pod);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, pods)| std::cmp::Reverse(pods.len()));
+    let decision = |(reasons, pods): (&[Reason], Vec<&PodKey>)| {
+        let first = reasons.first().map(ToString::to_string).unwrap_or_default();
+        let others = match reasons.len().saturating_sub(1) {
+            0 => String::new(),
+            others => format!(" (and {} more)", words::counted(others, "reason")),
+        };
+        let summary = format!("no node: {first}{others}");
+        let who = (Function::Provision, problem.facts.now);
+        Decision {
+            pods: pods.into_iter().take(limits::PODS_PER_DECISION_MAX).cloned().collect(),
+            rejected: reasons.iter().take(REJECTED_MAX).map(rejected).collect(),
+            bounds: bounds.to_vec(),
+            ..Decision::about(DecisionKind::Refusal, [], who, summary)
+        }
+    };
+    groups.into_iter().take(REFUSALS_MAX).map(decision).collect()
+}
+
+fn rejected(reason: &Reason) -> Rejected {
+    let what = reason.node_pool.as_ref().map(ToString::to_string);
+    Rejected { what, reason: reason.reason, why: reason.text.clone() }
+}
+
+/// What the limits of the pools leave.
+fn bounds(problem: &Problem<'_>, state: &State) -> Vec<Bound> {
+    let of_template = |number| {
+        let template = &problem.templates[number];
+        // Who replaces nodes from templates counts no limits.
+        let left = state.limits.known(number).map(Vec::as_slice).unwrap_or_default();
+        template.limits.iter().zip(left).map(move |(limit, left)| {
+            let name = limit.name.as_str();
+            let most = i64::try_from(limit.most).unwrap_or(i64::MAX);
+            Bound {
+                node_pool: template.name().clone(),
+                what: name.to_owned(),
+                left: Some(format!("{} of {}", show(name, *left), show(name, most))),
+            }
+        })
+    };
+    let mut bounds: Vec<Bound> = problem.templates.ids().flat_map(of_template).collect();
+    bounds.sort();
+    bounds.dedup();
+    bounds
+}

@@ -1,0 +1,131 @@
+//! `docs/reference.md` is made of the code: every word that users and tools meet, with what the code says of it.
+//!
+//! What a word means is the doc comment beside it; the lint `missing_docs` keeps any from lacking one.
+
+use std::collections::BTreeMap;
+
+use expect_test::expect_file;
+use model::{
+    ConditionKind,
+    event::EventReason,
+    ledger::{DecisionKind, RejectionReason},
+};
+
+use crate::functions::read;
+
+/// The doc comments in the block of `path` that begins with the line `start`, by what they stand before: a
+/// variant, or the name of a constant.
+fn documented(path: &str, start: &str) -> Vec<(String, String)> {
+    let text = read(path);
+    let (_, block) = text.split_once(start).unwrap_or_else(|| panic!("{path} has no {start}"));
+    let (mut found, mut doc) = (Vec::new(), Vec::new());
+    for line in block.lines() {
+        if line.starts_with('}') {
+            break;
+        }
+        let line = line.trim();
+        if let Some(part) = line.strip_prefix("///") {
+            doc.push(part.trim().to_owned());
+        } else if !line.is_empty() && !line.starts_with("//") && !line.starts_with("#[") {
+            let name = line.strip_prefix("pub const ").unwrap_or(line);
+            let name: String =
+                name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if !doc.is_empty() && !name.is_empty() {
+                found.push((name, doc.join(" ")));
+            }
+            doc.clear();
+        }
+    }
+    assert!(!found.is_empty(), "{path}: nothing is said of {start}");
+    found
+}
+
+/// A table of `words`, each with what `docs` say of the variant that it is.
+fn table(words: impl Iterator<Item = (String, String)>, docs: &[(String, String)]) -> String {
+    let docs: BTreeMap<&str, &str> =
+        docs.iter().map(|(name, doc)| (name.as_str(), doc.as_str())).collect();
+    let row = |(variant, word): (String, String)| {
+        let doc = docs.get(variant.as_str());
+        let doc = doc.unwrap_or_else(|| panic!("nothing is said of {variant}"));
+        format!("| `{word}` | {} |\n", doc.replace('|', "\\|"))
+    };
+    words.map(row).collect()
+}
+
+fn events() -> String {
+    let docs = documented("shared/model/src/event.rs", "pub enum EventReason {");
+    let words = EventReason::ALL.into_iter();
+    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+}
+
+fn conditions() -> String {
+    let docs = documented("shared/model/src/condition.rs", "pub enum ConditionKind {");
+    let words = ConditionKind::ALL.into_iter();
+    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+}
+
+/// Reasons of conditions that are words of their own. Those that another list has are not repeated.
+fn condition_reasons() -> String {
+    let docs = documented("shared/model/src/condition.rs", "pub enum ConditionReason {");
+    let text = read("shared/model/src/condition.rs");
+    let (_, block) = text.split_once("pub enum ConditionReason {").expect("the reasons");
+    let (block, _) = block.split_once("\n}").expect("their end");
+    let is_word = |name: &str| block.lines().any(|line| line.trim() == format!("{name},"));
+    let words = docs.iter().filter(|(name, _)| is_word(name));
+    let words: Vec<(String, String)> =
+        words.map(|(name, _)| (name.clone(), name.clone())).collect();
+    assert!(words.len() > 10, "{words:?}");
+    table(words.into_iter(), &docs)
+}
+
+fn kinds() -> String {
+    let docs = documented("shared/model/src/ledger/decision.rs", "pub enum DecisionKind {");
+    let words = DecisionKind::ALL.into_iter();
+    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+}
+
+fn rejections() -> String {
+    let docs = documented("shared/model/src/ledger/rejection.rs", "\nrejection_reasons! {");
+    let words = RejectionReason::ALL.iter();
+    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+}
+
+/// Labels, annotations, taints, tags and finalizers.
+fn labels() -> String {
+    let docs = documented("shared/model/src/labels.rs", "well-known-labels>\n");
+    let text = read("shared/model/src/labels.rs");
+    let value = |name: &str| {
+        let (_, rest) = text.split_once(&format!("pub const {name}: &str ="))?;
+        let (_, rest) = rest.split_once('"')?;
+        Some(rest.split_once('"')?.0.to_owned())
+    };
+    let words = docs.iter().filter_map(|(name, _)| Some((name.clone(), value(name)?)));
+    // What only other labels start with is no label.
+    let words = words.filter(|(_, word)| word.contains('/') && !word.ends_with(['/', '-']));
+    table(words, &docs)
+}
+
+fn with_tables(page: &str) -> String {
+    let tables = [
+        ("events", "reason", events()),
+        ("conditions", "type", conditions()),
+        ("condition reasons", "reason", condition_reasons()),
+        ("decisions", "kind", kinds()),
+        ("rejections", "reason", rejections()),
+        ("labels", "name", labels()),
+    ];
+    let mut text = page.to_owned();
+    for (name, head, table) in tables {
+        let (before, rest) = text.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
+        let (_, after) = rest.split_once("<!-- end -->\n").expect("an end");
+        let head = format!("| {head} | what it says |\n|---|---|\n");
+        text = format!("{before}<!-- {name} -->\n{head}{table}<!-- end -->\n{after}");
+    }
+    text
+}
+
+#[test]
+fn the_reference_says_every_word() {
+    let page = include_str!("../../../docs/reference.md");
+    expect_file!["../../../docs/reference.md"].assert_eq(&with_tables(page));
+}

@@ -98,6 +98,11 @@ pub enum JourneymanCommand {
     /// It is what `crds` and `rbac` print, applied with `kubectl`. Exit codes: 0 the cluster has everything; 1
     /// something would change, and was not applied; 2 it cannot be done.
     Install(crate::install::InstallArgs),
+    /// Take Journeyman out of a cluster and an account, with its nodes or without them, and show that first.
+    ///
+    /// Done with `kubectl` and `aws`. Exit codes: 0 nothing is left; 1 nothing was done; 2 it cannot be done, or broke
+    /// off, and says what is left to do.
+    Uninstall(crate::uninstall::UninstallArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o

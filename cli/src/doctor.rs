@@ -2,9 +2,9 @@
 //!
 //! What is there is looked at first, all of it, and only read; then each step judges what was seen.
 
-mod gather;
-mod observed;
-mod steps;
+pub(crate) mod gather;
+pub(crate) mod observed;
+pub(crate) mod steps;
 
 use std::{io::Write, path::PathBuf};
 

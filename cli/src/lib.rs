@@ -27,5 +27,6 @@ mod report;
 pub mod screen;
 pub mod shadow;
 pub mod simulate;
+pub mod uninstall;
 pub mod validate;
 mod workloads;

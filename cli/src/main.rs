@@ -14,7 +14,7 @@ use journeyman::{
     hash::{self, HashArgs},
     install, local, plan, rbac, render,
     screen::Screen,
-    shadow, simulate,
+    shadow, simulate, uninstall,
     validate::{self, ValidateArgs},
 };
 
@@ -51,6 +51,11 @@ fn main() -> ExitCode {
             let screen = Screen::of_stdout(Color::Auto);
             let installed = install::run(&args, screen, &mut io::stdout().lock());
             installed.map(|is_whole| strictly(!is_whole))
+        }
+        JourneymanCommand::Uninstall(args) => {
+            let screen = Screen::of_stdout(Color::Auto);
+            let left = uninstall::run(&args, screen, &mut io::stdout().lock());
+            left.map(|is_gone| strictly(!is_gone))
         }
         JourneymanCommand::Validate(args) => run_validate(&args),
         JourneymanCommand::Render(args) => {

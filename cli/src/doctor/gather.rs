@@ -13,8 +13,13 @@ use super::{
 use crate::program::{self, Failed};
 
 /// How the two programs say that something is not there.
-const ABSENT: [&str; 4] =
-    ["(NotFound)", "ResourceNotFoundException", "NoSuchEntity", "doesn't have a resource type"];
+const ABSENT: [&str; 5] = [
+    "NotFound)",
+    "ResourceNotFoundException",
+    "NoSuchEntity",
+    "doesn't have a resource type",
+    "no matching resources found",
+];
 
 /// An answer, which is nothing where there is no such thing.
 fn asked(command: &mut Command) -> Answer<Option<Value>> {
@@ -23,7 +28,7 @@ fn asked(command: &mut Command) -> Answer<Option<Value>> {
         Ok(body) => {
             serde_json::from_slice(&body).map(Some).map_err(|error| format!("{program}: {error}"))
         }
-        Err(Failed::Said(said)) if ABSENT.iter().any(|absent| said.contains(absent)) => Ok(None),
+        Err(Failed::Said(said)) if is_absent(&said) => Ok(None),
         // What went before the last line is the log of its tries.
         Err(Failed::Said(said)) => {
             Err(format!("{program}: {}", said.lines().last().unwrap_or_default()))
@@ -35,18 +40,39 @@ fn asked(command: &mut Command) -> Answer<Option<Value>> {
     }
 }
 
-fn kubectl(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
+/// Whether a program says that what it was asked for is not there.
+pub(crate) fn is_absent(said: &str) -> bool {
+    ABSENT.iter().any(|absent| said.contains(absent))
+}
+
+/// `kubectl`, where the cluster is.
+pub(crate) fn kubectl_command(args: &DoctorArgs) -> Command {
     let program =
         args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
     let mut command = Command::new(program);
-    command.arg("get").args(words);
     if let Some(context) = &args.context {
         command.arg(format!("--context={context}"));
     }
     if let Some(kubeconfig) = &args.kubeconfig {
         command.arg("--kubeconfig").arg(kubeconfig);
     }
-    asked(&mut command)
+    command
+}
+
+/// `aws`, where the account is.
+pub(crate) fn aws_command(args: &DoctorArgs) -> Command {
+    let program = args.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
+    let mut command = Command::new(program);
+    command.args(["--output", "json"]);
+    if let Some(region) = &args.region {
+        command.args(["--region", region]);
+    }
+    command
+}
+
+/// What `kubectl get` answers.
+pub(crate) fn kubectl(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
+    asked(kubectl_command(args).arg("get").args(words))
 }
 
 /// All objects of kinds. A cluster that does not know a kind has none of it.
@@ -55,14 +81,9 @@ fn objects(args: &DoctorArgs, kinds: &str) -> Answer<Vec<Value>> {
     Ok(list.map(|list| items(&list, "/items").to_vec()).unwrap_or_default())
 }
 
-fn aws(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
-    let program = args.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
-    let mut command = Command::new(program);
-    command.args(words).args(["--output", "json"]);
-    if let Some(region) = &args.region {
-        command.args(["--region", region]);
-    }
-    asked(&mut command)
+/// What `aws` answers.
+pub(crate) fn aws(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
+    asked(aws_command(args).args(words))
 }
 
 /// The functions that say that they are for the cluster.
@@ -111,7 +132,7 @@ fn iam_roles(
 }
 
 /// Looks at everything.
-pub(super) fn observed(args: &DoctorArgs, now: Timestamp) -> Observed {
+pub(crate) fn observed(args: &DoctorArgs, now: Timestamp) -> Observed {
     let classes = objects(args, "ec2nodeclasses.karpenter.k8s.aws");
     let version = kubectl(args, &["--raw", "/version"]);
     let eks = aws(args, &["eks", "describe-cluster", "--name", &args.cluster]);

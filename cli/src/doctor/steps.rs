@@ -8,6 +8,7 @@ mod objects;
 pub(crate) use account::roles_of;
 #[cfg(test)]
 pub(crate) use cluster::granted;
+pub(crate) use cluster::karpenters;
 
 use super::observed::Observed;
 

@@ -130,6 +130,7 @@ const CALLS: &[Call] = &[
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
     answers("rbac", "ClusterRoleBinding"),
+    complains("uninstall demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
     complains("install --kubectl ./nowhere", 2, "`kubectl` is not there"),
     Call {
         exit_code: 1,

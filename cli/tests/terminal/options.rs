@@ -177,6 +177,12 @@ const CALLS: &[Call] = &[
         2,
         "`kubectl` is not there",
     ),
+    complains(
+        "uninstall demo --keep-nodes --definitions --yes --region eu-west-1 --context east --kubeconfig ./nowhere \
+         --kubectl ./nowhere --aws ./nowhere",
+        2,
+        "is not there",
+    ),
     complains("install --yes --kubectl ./nowhere", 2, "`kubectl` is not there"),
     answers("completions zsh", "#compdef journeyman"),
 ];

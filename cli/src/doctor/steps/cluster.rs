@@ -124,21 +124,25 @@ fn renewed(lease: &Value) -> Option<(Timestamp, SignedDuration)> {
     Some((at, SignedDuration::from_secs(seconds.unwrap_or_default())))
 }
 
+/// The namespaces of Karpenters that hold their lease at `now`.
+pub(crate) fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
+    let held = leases.iter().filter(|lease| {
+        let holder = text(lease, "/spec/holderIdentity");
+        // For a minute after it ran out another replica may take it.
+        let is_held = |(at, duration): (Timestamp, SignedDuration)| {
+            now.duration_since(at) < duration.saturating_add(SignedDuration::from_mins(1))
+        };
+        name(lease) == KARPENTER_LEASE && !holder.is_empty() && renewed(lease).is_some_and(is_held)
+    });
+    held.map(|lease| text(lease, "/metadata/namespace")).collect()
+}
+
 pub(super) fn karpenter(seen: &Observed) -> Verdict {
     let leases = match &seen.leases {
         Ok(leases) => leases,
         Err(why) => return Verdict::unknown(why, READ_CURE),
     };
-    let held = leases.iter().filter(|lease| {
-        let holder = text(lease, "/spec/holderIdentity");
-        // For a minute after it ran out another replica may take it.
-        let is_held = |(at, duration): (Timestamp, SignedDuration)| {
-            seen.now.duration_since(at) < duration.saturating_add(SignedDuration::from_mins(1))
-        };
-        name(lease) == KARPENTER_LEASE && !holder.is_empty() && renewed(lease).is_some_and(is_held)
-    });
-    let namespaces: Vec<&str> = held.map(|lease| text(lease, "/metadata/namespace")).collect();
-    match namespaces.as_slice() {
+    match karpenters(leases, seen.now).as_slice() {
         [] => Verdict::Done("nobody holds its lease".to_owned()),
         [namespace, ..] => Verdict::wrong(
             format!(

@@ -130,6 +130,8 @@ const CALLS: &[Call] = &[
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
     answers("rbac", "ClusterRoleBinding"),
+    complains("explain pod web --ledger ./nowhere", 2, "No such file"),
+    complains("get decisions --ledger ./nowhere", 2, "No such file"),
     complains("uninstall demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
     complains("install --kubectl ./nowhere", 2, "`kubectl` is not there"),
     Call {

@@ -86,6 +86,22 @@ const CALLS: &[Call] = &[
     answers("simulate -f cluster.yaml,web.yaml -R --duration 2m", "pods unplaced"),
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
+    answers(
+        "simulate cluster.yaml --packing cheapest --ledger ledger.json --duration 1m",
+        "pods unplaced",
+    ),
+    complains(
+        "explain pod web --namespace web --limit 3 --output json --table none --cluster-name demo \
+         --region eu-west-1 --records 10",
+        2,
+        "aws",
+    ),
+    complains(
+        "get decisions --nodepool general --limit 3 --output json --watch --table none --cluster-name demo \
+         --region eu-west-1 --records 10",
+        2,
+        "aws",
+    ),
     complains("simulate cluster.yaml --dumps facts.json --every 1m", 2, "--dumps facts.json: "),
     complains(
         "shadow facts.json --live --every 1m --duration 0s --context east --kubectl ./nowhere",

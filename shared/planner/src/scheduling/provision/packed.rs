@@ -76,10 +76,19 @@ pub(super) fn of(
     if places_as_many && is_cheaper { other } else { first }
 }
 
-/// How many pods of each class are on nodes that `solution` buys.
-fn count_bought(problem: &Problem<'_>, solution: &Solution, classes: &mut BTreeMap<ClassId, u32>) {
-    for pod in solution.in_flight.iter().flat_map(|claim| &claim.pods) {
-        *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
+/// How many pods of each class are on nodes that `solution` buys: those of claims that can be promised.
+fn count_bought(
+    problem: &mut Problem<'_>,
+    solution: &Solution,
+    classes: &mut BTreeMap<ClassId, u32>,
+) {
+    for claim in solution.in_flight.iter() {
+        if output::draft(problem, claim).is_err() {
+            continue;
+        }
+        for pod in &claim.pods {
+            *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
+        }
     }
 }
 

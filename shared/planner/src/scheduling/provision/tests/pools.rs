@@ -1,6 +1,8 @@
 //! Rows TT, DS, LM, NP, MV, NC of the specification: what pools and daemons ask for.
 
-use model::{PodSpec, facts::ClassOffer, labels, node_pool::NodePool};
+use model::{
+    PodSpec, facts::ClassOffer, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, node_pool::NodePool,
+};
 
 use super::*;
 
@@ -175,6 +177,23 @@ fn min_values_must_be_reached() {
     // Together only t.large would take them, which is too few: the second gets its own node.
     let plan = provision(&with(labels::INSTANCE_TYPE, 2, replicas("a", 2, &amd64("cpu=3"))));
     assert_eq!(plan.promises.len(), 2);
+}
+
+/// What is solved and cannot be written down after all is bought by nobody.
+#[test]
+fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
+    let many = INSTANCE_TYPES_PER_CLAIM_MAX + 1;
+    let wanted = requirement(labels::INSTANCE_TYPE);
+    let wanted = wanted.with_min_values(Some(u32::try_from(many).unwrap()));
+    let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
+        pool.template.requirements.add(wanted);
+    });
+    let of_type =
+        |number| instance_type(&format!("t.n{number:04}"), "cpu=2 memory=4Gi pods=5", &[]);
+    offer(&mut facts, (0..many).map(of_type).collect());
+    let plan = provision(&facts);
+    assert_eq!((plan.promises.len(), plan.unplaced.len()), (0, 1));
+    assert_eq!(crate::lower_bound(&facts), model::HourlyPrice::default());
 }
 
 #[test]

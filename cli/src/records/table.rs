@@ -1,7 +1,7 @@
 //! Records in the table of a stack, asked with the `aws` command: whatever it takes to reach it, `aws` knows
 //! already. It needs `dynamodb:Query` on the table.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, io, process::Command};
 
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -79,7 +79,12 @@ fn query(
     let asked = format!("aws dynamodb query {table} {prefix}");
     let answer = program::output(&mut command).map_err(|failed| {
         BadInput::one(match failed {
-            Failed::NotStarted(error) => format!("{asked}: `aws` cannot be run: {error}"),
+            Failed::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => {
+                "AWS is asked with the command `aws`, which is not there: install it, or read what a \
+                 simulation left (`--ledger FILE`)"
+                    .to_owned()
+            }
+            Failed::NotStarted(error) => format!("{asked}: {error}"),
             Failed::Said(said) => format!("{asked}: {said}"),
         })
     })?;

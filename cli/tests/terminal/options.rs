@@ -92,15 +92,15 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "explain pod web --namespace web --limit 3 --output json --table none --cluster-name demo \
-         --region eu-west-1 --records 10",
+         --region eu-west-1 --records 10 --aws ./nowhere",
         2,
-        "aws",
+        "AWS is asked with",
     ),
     complains(
         "get decisions --nodepool general --limit 3 --output json --watch --table none --cluster-name demo \
-         --region eu-west-1 --records 10",
+         --region eu-west-1 --records 10 --aws ./nowhere",
         2,
-        "aws",
+        "AWS is asked with",
     ),
     complains("simulate cluster.yaml --dumps facts.json --every 1m", 2, "--dumps facts.json: "),
     complains(
@@ -124,6 +124,7 @@ const CALLS: &[Call] = &[
     ),
     answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
     answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
+    answers("plan cluster.yaml web.yaml --packing cheapest --compare", "no plan below"),
     complains("plan cluster.yaml --instance-types facts.json", 2, "facts.json"),
     complains("plan --live --context east --kubectl ./nowhere", 2, "kubectl, which is not there"),
     complains("plan cluster.yaml --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),

@@ -461,16 +461,16 @@ fn a_batch_and_a_cluster_have_an_end() {
     );
     check(
         |facts, plan| {
-            let names: Vec<_> = (0..10_001).map(|number| format!("more-{number}")).collect();
+            let names: Vec<_> = (0..6_001).map(|number| format!("more-{number}")).collect();
             facts.pods.extend(names.iter().map(|name| pod(name).build()));
             batch(|claim| claim.pods = names.iter().map(|name| pod_key(name)).collect())(
                 facts, plan,
             );
         },
         &[
-            "batch general-7: it is for 10002 pods, at most 10000 fit a commit",
+            "batch general-7: it is for 6002 pods, at most 6000 fit a commit",
             "claim general-7-1 states requests wrongly",
-            "claim general-7-1 as m7g.large has no room: pods 10001 is needed",
+            "claim general-7-1 as m7g.large has no room: pods 6001 is needed",
         ],
     );
     check(

@@ -129,3 +129,27 @@ fn the_reference_says_every_word() {
     let page = include_str!("../../../docs/reference.md");
     expect_file!["../../../docs/reference.md"].assert_eq(&with_tables(page));
 }
+
+/// `docs/troubleshooting.md` has a cure for every word: the tables are made of the words, and the cures by hand.
+#[test]
+fn every_reason_has_a_cure() {
+    let page = read("docs/troubleshooting.md");
+    let tables = [
+        ("events", events()),
+        ("condition reasons", condition_reasons()),
+        ("rejections", rejections()),
+    ];
+    for (name, table) in tables {
+        let (_, rest) = page.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
+        let (rows, _) = rest.split_once("<!-- end -->\n").expect("an end");
+        let words = |text: &str| -> Vec<String> {
+            let word = |row: &str| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+            text.lines().filter_map(word).collect()
+        };
+        assert_eq!(words(rows), words(&table), "{name} of docs/troubleshooting.md");
+        for row in rows.lines().skip(2) {
+            let cure = row.rsplit('|').nth(1).unwrap_or_default().trim();
+            assert!(cure.len() > 7, "{row}: no cure");
+        }
+    }
+}

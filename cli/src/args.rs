@@ -1,7 +1,10 @@
 //! What the command understands.
 
+mod catalog;
+
 use std::path::PathBuf;
 
+pub use catalog::{CatalogArgs, CatalogOrder};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::manifests::Depth;
@@ -98,6 +101,18 @@ pub enum JourneymanCommand {
     /// It is what `crds` and `rbac` print, applied with `kubectl`. Exit codes: 0 the cluster has everything; 1
     /// something would change, and was not applied; 2 it cannot be done.
     Install(crate::install::InstallArgs),
+    /// Take a cluster over from Karpenter with its nodes as they are, and show first what that takes.
+    ///
+    /// Looks whether the functions could, scales Karpenter's Deployment to no replicas, and waits until Journeyman has
+    /// every NodeClaim; also after the table was lost. Done with `kubectl` and `aws`. Exit codes: 0 Journeyman
+    /// has them; 1 nothing was done, or it is not over yet; 2 it cannot be done.
+    Adopt(crate::handover::HandoverArgs),
+    /// Give a cluster back to Karpenter with its nodes as they are, and show first what that takes.
+    ///
+    /// Looks whether Karpenter would know every node, scales its Deployment up, and waits until it has the cluster.
+    /// Done with `kubectl` and `aws`. Exit codes: 0 Karpenter has it; 1 nothing was done, or it is not over yet;
+    /// 2 it cannot be done.
+    Release(crate::handover::HandoverArgs),
     /// Take Journeyman out of a cluster and an account, with its nodes or without them, and show that first.
     ///
     /// Done with `kubectl` and `aws`. Exit codes: 0 nothing is left; 1 nothing was done; 2 it cannot be done, or broke
@@ -211,63 +226,6 @@ pub struct RenderArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: Format,
-}
-
-/// Options of `catalog`.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct CatalogArgs {
-    /// EC2's answers: `describe-instance-types*.json`, `describe-instance-type-offerings*.json` (each
-    /// may be compressed: `.gz`), `limits*.json` and `prices*.json`. The built-in ones otherwise.
-    #[arg(long, value_name = "DIR", conflicts_with = "live")]
-    pub from: Option<PathBuf>,
-    /// Ask AWS with the command `aws`. Nothing is changed.
-    #[arg(long)]
-    pub live: bool,
-    /// With --live: another region than that of the profile.
-    #[arg(long, value_name = "REGION", requires = "live")]
-    pub region: Option<String>,
-    /// With --live: another `aws`.
-    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
-    pub aws: Option<PathBuf>,
-    /// An EC2NodeClass as the cluster has it.
-    #[arg(long, value_name = "FILE")]
-    pub node_class: Option<PathBuf>,
-    /// An answer of DescribeCapacityReservations: how many instances are left.
-    #[arg(long, value_name = "FILE")]
-    pub capacity_reservations: Option<PathBuf>,
-    /// Settings.
-    #[command(flatten)]
-    pub settings: NodeSettingsArgs,
-    /// Only types with one of these values of a label: `arch=arm64`, `category=c,m`, `cpu=4`,
-    /// `zone=us-west-2a`, or a label's whole name. One for each label.
-    #[arg(long = "where", value_name = "LABEL=VALUE,…")]
-    pub filters: Vec<String>,
-    /// Only offerings of this capacity type: `on-demand`, `spot` or `reserved`.
-    #[arg(long, value_name = "TYPE")]
-    pub capacity_type: Option<String>,
-    /// What comes first in the table.
-    #[arg(long, value_enum, default_value_t)]
-    pub sort: CatalogOrder,
-    /// How many lines the table has at most.
-    #[arg(long, value_name = "NUMBER")]
-    pub limit: Option<usize>,
-    /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: Format,
-}
-
-/// What comes first in a table of instance types.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum CatalogOrder {
-    /// The cheapest CPU.
-    #[default]
-    PricePerVcpu,
-    /// The cheapest memory.
-    PricePerGib,
-    /// The cheapest type.
-    Price,
-    /// By name.
-    Name,
 }
 
 /// Options of `simulate`.

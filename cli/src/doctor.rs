@@ -6,36 +6,25 @@ pub(crate) mod gather;
 pub(crate) mod observed;
 pub(crate) mod steps;
 
-use std::{io::Write, path::PathBuf};
+use std::io::Write;
 
-use jiff::Timestamp;
 use observed::Observed;
 use serde_json::json;
 use steps::{Finding, STEPS, Verdict};
 
-use crate::{args::Format, error::Error, screen::Screen};
+use crate::{
+    args::Format,
+    error::Error,
+    installation::{InstallationArgs, now},
+    screen::Screen,
+};
 
 /// Options of `doctor`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// The EKS cluster's name.
-    #[arg(value_name = "CLUSTER")]
-    pub cluster: String,
-    /// Its region. Otherwise that of `aws`.
-    #[arg(long, value_name = "REGION")]
-    pub region: Option<String>,
-    /// The kubeconfig's context to look at instead of the current one.
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Another kubeconfig than kubectl's own.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Another kubectl.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub kubectl: Option<PathBuf>,
-    /// Another `aws`.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub aws: Option<PathBuf>,
+    /// Where to look, and with what.
+    #[command(flatten)]
+    pub place: InstallationArgs,
     /// How to print.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: Format,
@@ -43,7 +32,7 @@ pub struct DoctorArgs {
 
 /// Looks, and prints what was found. `true`: every step is done, or not needed.
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
-    let verdicts = judged(&gather::observed(args, now()));
+    let verdicts = judged(&gather::observed(&args.place, now()));
     match args.output {
         Format::Text => print(&verdicts, screen, out)?,
         Format::Json => {
@@ -58,12 +47,7 @@ pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bo
     Ok(verdicts.iter().all(|(_, verdict)| is_good(verdict)))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
-fn judged(seen: &Observed) -> Vec<(&'static steps::Step, Verdict)> {
+pub(crate) fn judged(seen: &Observed) -> Vec<(&'static steps::Step, Verdict)> {
     STEPS.iter().map(|step| (step, (step.check)(seen))).collect()
 }
 
@@ -120,4 +104,4 @@ fn print(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,13 +4,18 @@
 //! theirs. What is there already is not touched.
 
 use std::{
-    ffi::OsStr,
     io::{self, BufRead, IsTerminal as _, Write},
-    path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
-use crate::{crds, error::Error, manifests::BadInput, rbac, screen::Screen};
+use crate::{
+    crds,
+    error::Error,
+    installation::{KubectlArgs, is_wanted},
+    manifests::BadInput,
+    rbac,
+    screen::Screen,
+};
 
 /// Options of `install`.
 #[derive(Clone, Debug, clap::Args)]
@@ -21,15 +26,9 @@ pub struct InstallArgs {
     /// Do not ask before it is applied.
     #[arg(short, long)]
     pub yes: bool,
-    /// The kubeconfig's context to install into instead of the current one.
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Another kubeconfig than kubectl's own.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Another kubectl.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub kubectl: Option<PathBuf>,
+    /// Where to.
+    #[command(flatten)]
+    pub place: KubectlArgs,
 }
 
 /// Every object, definitions first.
@@ -41,16 +40,8 @@ fn manifests() -> String {
 impl InstallArgs {
     /// What `kubectl VERB` prints, which is given all objects. `None`: it is not there.
     fn kubectl(&self, verb: &str) -> Result<Output, BadInput> {
-        let program =
-            self.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
-        let mut command = Command::new(program);
+        let mut command = self.place.command();
         command.args([verb, "--server-side", "--force-conflicts", "--field-manager=journeyman"]);
-        if let Some(context) = &self.context {
-            command.arg(format!("--context={context}"));
-        }
-        if let Some(kubeconfig) = &self.kubeconfig {
-            command.arg("--kubeconfig").arg(kubeconfig);
-        }
         let started = command
             .args(["--filename", "-"])
             .stdin(Stdio::piped())
@@ -115,20 +106,9 @@ fn run_with(
     if args.diff {
         return Ok(false);
     }
-    if !args.yes {
-        let Some(answers) = answers else {
-            let why =
-                "Nothing was applied: say --yes where nobody can be asked, or --diff to only look.";
-            return Err(BadInput::one(why).into());
-        };
-        write!(out, "\nApply this? [y/N] ")?;
-        out.flush()?;
-        let mut answer = String::new();
-        answers.read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            screen.lines("Nothing was applied.", out)?;
-            return Ok(false);
-        }
+    if !is_wanted(args.yes, "Apply this?", answers, out)? {
+        screen.lines("Nothing was applied.", out)?;
+        return Ok(false);
     }
     let applied = args.kubectl("apply")?;
     if !applied.status.success() {
@@ -142,7 +122,11 @@ fn run_with(
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+    use std::{
+        fs,
+        os::unix::fs::PermissionsExt as _,
+        path::{Path, PathBuf},
+    };
 
     use super::*;
 
@@ -150,11 +134,11 @@ mod tests {
     const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
-case $1 in
-diff) cat >"$here/asked"; [ -e "$here/applied" ] && exit 0
+case " $* " in
+*" diff "*) cat >"$here/asked"; [ -e "$here/applied" ] && exit 0
   [ -e "$here/broken" ] && { echo 'error: no way' >&2; exit 2; }
   echo '+ kind: NodePool'; exit 1 ;;
-apply) cat >"$here/applied"; echo 'serverside-applied' ;;
+*" apply "*) cat >"$here/applied"; echo 'serverside-applied' ;;
 esac
 "#;
 
@@ -171,9 +155,11 @@ esac
         InstallArgs {
             diff: false,
             yes: false,
-            context: Some("there".to_owned()),
-            kubeconfig: None,
-            kubectl: Some(kubectl.to_owned()),
+            place: KubectlArgs {
+                context: Some("there".to_owned()),
+                kubeconfig: None,
+                kubectl: Some(kubectl.to_owned()),
+            },
         }
     }
 

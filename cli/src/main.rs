@@ -11,6 +11,7 @@ use journeyman::{
     catalog, convert, crds, doctor,
     error::Error,
     explain, get,
+    handover::{self, Direction, HandoverArgs},
     hash::{self, HashArgs},
     install, local, plan, rbac, render,
     screen::Screen,
@@ -52,6 +53,8 @@ fn main() -> ExitCode {
             let installed = install::run(&args, screen, &mut io::stdout().lock());
             installed.map(|is_whole| strictly(!is_whole))
         }
+        JourneymanCommand::Adopt(args) => run_handover(&args, Direction::Adopt),
+        JourneymanCommand::Release(args) => run_handover(&args, Direction::Release),
         JourneymanCommand::Uninstall(args) => {
             let screen = Screen::of_stdout(Color::Auto);
             let left = uninstall::run(&args, screen, &mut io::stdout().lock());
@@ -70,6 +73,12 @@ fn main() -> ExitCode {
 fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
     let validation = simulate::run(args, &mut io::stdout().lock())?;
     Ok(strictly(args.strict && validation == simulate::SimulateExit::SomeUnplaced))
+}
+
+fn run_handover(args: &HandoverArgs, direction: Direction) -> Result<ExitCode, Error> {
+    let screen = Screen::of_stdout(Color::Auto);
+    let has_changed = handover::run(args, direction, screen, &mut io::stdout().lock())?;
+    Ok(strictly(!has_changed))
 }
 
 fn run_plan(args: &PlanArgs) -> Result<ExitCode, Error> {

@@ -13,14 +13,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    args::Format,
     crds,
     doctor::{
-        DoctorArgs, gather,
+        gather,
         observed::{Answer, items, text},
         steps,
     },
     error::Error,
+    installation::{InstallationArgs, is_wanted, now},
     manifests::BadInput,
     rbac,
     screen::Screen,
@@ -41,43 +41,6 @@ pub struct UninstallArgs {
     /// Do not ask before it is done.
     #[arg(short, long)]
     pub yes: bool,
-}
-
-/// A cluster and its account.
-#[derive(Clone, Debug, clap::Args)]
-pub struct InstallationArgs {
-    /// The EKS cluster's name.
-    #[arg(value_name = "CLUSTER")]
-    pub cluster: String,
-    /// Its region. Otherwise that of `aws`.
-    #[arg(long, value_name = "REGION")]
-    pub region: Option<String>,
-    /// The kubeconfig's context instead of the current one.
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Another kubeconfig than kubectl's own.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<std::path::PathBuf>,
-    /// Another kubectl.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub kubectl: Option<std::path::PathBuf>,
-    /// Another `aws`.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub aws: Option<std::path::PathBuf>,
-}
-
-impl InstallationArgs {
-    fn looking(&self) -> DoctorArgs {
-        DoctorArgs {
-            cluster: self.cluster.clone(),
-            region: self.region.clone(),
-            context: self.context.clone(),
-            kubeconfig: self.kubeconfig.clone(),
-            kubectl: self.kubectl.clone(),
-            aws: self.aws.clone(),
-            output: Format::Text,
-        }
-    }
 }
 
 /// Shows what is to be done, and does it if that is wanted. `true`: nothing is left.
@@ -109,19 +72,9 @@ fn run_with(
     for act in &acts {
         screen.text(2, &shown(act), out)?;
     }
-    if !args.yes {
-        let Some(answers) = answers else {
-            let why = "Nothing was done: say --yes where nobody can be asked.";
-            return Err(BadInput::one(why).into());
-        };
-        write!(out, "\nDo this? [y/N] ")?;
-        out.flush()?;
-        let mut answer = String::new();
-        answers.read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            screen.lines("Nothing was done.", out)?;
-            return Ok(false);
-        }
+    if !is_wanted(args.yes, "Do this?", answers, out)? {
+        screen.lines("Nothing was done.", out)?;
+        return Ok(false);
     }
     for (done, act) in acts.iter().enumerate() {
         screen.text(0, &shown(act), out)?;
@@ -135,18 +88,12 @@ fn run_with(
     Ok(true)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
 /// What there is, and whether a Karpenter provisions the cluster. What cannot be seen ends it: nothing is removed
 /// on a guess.
 fn look(place: &InstallationArgs, now: Timestamp) -> Answer<(Present, bool)> {
-    let asked = place.looking();
-    let seen = gather::observed(&asked, now);
+    let seen = gather::observed(place, now);
     let nodes =
-        gather::kubectl(&asked, &["nodes", "--selector=karpenter.sh/nodepool", "--output=json"])?;
+        gather::kubectl(place, &["nodes", "--selector=karpenter.sh/nodepool", "--output=json"])?;
     let cluster = format!("Name=tag:eks:eks-cluster-name,Values={}", place.cluster);
     let words = [
         "ec2",
@@ -155,10 +102,10 @@ fn look(place: &InstallationArgs, now: Timestamp) -> Answer<(Present, bool)> {
         &cluster,
         "Name=tag-key,Values=karpenter.sh/nodepool",
     ];
-    let templates = gather::aws(&asked, &words)?.unwrap_or_default();
+    let templates = gather::aws(place, &words)?.unwrap_or_default();
     let templates = items(&templates, "/LaunchTemplates").iter();
     let profiles =
-        gather::aws(&asked, &["iam", "list-instance-profiles", "--path-prefix", "/journeyman/"])?;
+        gather::aws(place, &["iam", "list-instance-profiles", "--path-prefix", "/journeyman/"])?;
     let profiles = profiles.unwrap_or_default();
     // The path is /journeyman/REGION/CLUSTER/CLASS/.
     let is_ours = |profile: &&Value| {
@@ -195,15 +142,14 @@ fn shown(act: &Act) -> String {
 }
 
 fn carry_out(place: &InstallationArgs, act: &Act) -> Result<(), String> {
-    let asked = place.looking();
     let (mut command, input) = match act.program {
-        Program::Kubectl => (gather::kubectl_command(&asked), String::new()),
-        Program::KubectlWith("rbac") => (gather::kubectl_command(&asked), rbac::ROLES.to_owned()),
+        Program::Kubectl => (place.kubectl.command(), String::new()),
+        Program::KubectlWith("rbac") => (place.kubectl.command(), rbac::ROLES.to_owned()),
         Program::KubectlWith(_) => {
             let texts = crds::files().into_iter().map(|(_, text)| text);
-            (gather::kubectl_command(&asked), texts.collect())
+            (place.kubectl.command(), texts.collect())
         }
-        Program::Aws => (gather::aws_command(&asked), String::new()),
+        Program::Aws => (place.aws(), String::new()),
     };
     command.args(&act.words);
     let said = given(&mut command, &input).map_err(|error| format!("{}: {error}", shown(act)))?;

@@ -1,16 +1,18 @@
 //! Looks at an installation with `kubectl` and `aws`, which know how to reach both. It only reads.
 
-use std::{collections::BTreeSet, ffi::OsStr, io, process::Command};
+use std::{collections::BTreeSet, io, process::Command};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    DoctorArgs,
     observed::{Answer, Observed, SPOT_ROLE, items, text},
     steps,
 };
-use crate::program::{self, Failed};
+use crate::{
+    installation::InstallationArgs,
+    program::{self, Failed},
+};
 
 /// How the two programs say that something is not there.
 const ABSENT: [&str; 5] = [
@@ -45,49 +47,24 @@ pub(crate) fn is_absent(said: &str) -> bool {
     ABSENT.iter().any(|absent| said.contains(absent))
 }
 
-/// `kubectl`, where the cluster is.
-pub(crate) fn kubectl_command(args: &DoctorArgs) -> Command {
-    let program =
-        args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
-    let mut command = Command::new(program);
-    if let Some(context) = &args.context {
-        command.arg(format!("--context={context}"));
-    }
-    if let Some(kubeconfig) = &args.kubeconfig {
-        command.arg("--kubeconfig").arg(kubeconfig);
-    }
-    command
-}
-
-/// `aws`, where the account is.
-pub(crate) fn aws_command(args: &DoctorArgs) -> Command {
-    let program = args.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
-    let mut command = Command::new(program);
-    command.args(["--output", "json"]);
-    if let Some(region) = &args.region {
-        command.args(["--region", region]);
-    }
-    command
-}
-
 /// What `kubectl get` answers.
-pub(crate) fn kubectl(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
-    asked(kubectl_command(args).arg("get").args(words))
+pub(crate) fn kubectl(args: &InstallationArgs, words: &[&str]) -> Answer<Option<Value>> {
+    asked(args.kubectl.command().arg("get").args(words))
 }
 
 /// All objects of kinds. A cluster that does not know a kind has none of it.
-fn objects(args: &DoctorArgs, kinds: &str) -> Answer<Vec<Value>> {
+pub(crate) fn objects(args: &InstallationArgs, kinds: &str) -> Answer<Vec<Value>> {
     let list = kubectl(args, &[kinds, "--all-namespaces", "--output=json"])?;
     Ok(list.map(|list| items(&list, "/items").to_vec()).unwrap_or_default())
 }
 
 /// What `aws` answers.
-pub(crate) fn aws(args: &DoctorArgs, words: &[&str]) -> Answer<Option<Value>> {
-    asked(aws_command(args).args(words))
+pub(crate) fn aws(args: &InstallationArgs, words: &[&str]) -> Answer<Option<Value>> {
+    asked(args.aws().args(words))
 }
 
 /// The functions that say that they are for the cluster.
-fn functions(args: &DoctorArgs) -> Answer<Vec<Value>> {
+fn functions(args: &InstallationArgs) -> Answer<Vec<Value>> {
     let list = aws(args, &["lambda", "list-functions"])?.unwrap_or(Value::Null);
     let functions = items(&list, "/Functions").iter().filter(|function| {
         text(function, "/Environment/Variables/JOURNEYMAN_CLUSTER_NAME") == args.cluster
@@ -95,7 +72,7 @@ fn functions(args: &DoctorArgs) -> Answer<Vec<Value>> {
     Ok(functions.cloned().collect())
 }
 
-fn entries(args: &DoctorArgs) -> Answer<Vec<Value>> {
+fn entries(args: &InstallationArgs) -> Answer<Vec<Value>> {
     let cluster = args.cluster.as_str();
     let list = aws(args, &["eks", "list-access-entries", "--cluster-name", cluster])?;
     let mut entries = Vec::new();
@@ -110,7 +87,7 @@ fn entries(args: &DoctorArgs) -> Answer<Vec<Value>> {
 }
 
 fn iam_roles(
-    args: &DoctorArgs,
+    args: &InstallationArgs,
     classes: &Answer<Vec<Value>>,
 ) -> Answer<Vec<(String, Option<Value>)>> {
     let mut names: BTreeSet<&str> = [SPOT_ROLE].into();
@@ -132,7 +109,7 @@ fn iam_roles(
 }
 
 /// Looks at everything.
-pub(crate) fn observed(args: &DoctorArgs, now: Timestamp) -> Observed {
+pub(crate) fn observed(args: &InstallationArgs, now: Timestamp) -> Observed {
     let classes = objects(args, "ec2nodeclasses.karpenter.k8s.aws");
     let version = kubectl(args, &["--raw", "/version"]);
     let eks = aws(args, &["eks", "describe-cluster", "--name", &args.cluster]);

@@ -8,7 +8,10 @@ use model::Function;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::doctor::{observed::Answer, steps::granted};
+use crate::{
+    doctor::{observed::Answer, steps::granted},
+    installation::KubectlArgs,
+};
 
 const ROLE: &str = "arn:aws:iam::123456789012:role";
 
@@ -29,7 +32,7 @@ fn function(kind: Function) -> Value {
 }
 
 /// An installation with nothing wrong.
-fn whole() -> Observed {
+pub(crate) fn whole() -> Observed {
     let entry = |role: String, groups: Vec<String>, kind: &str| json!({ "principalArn": role, "kubernetesGroups": groups, "type": kind });
     let functions: Vec<Value> = Function::ALL.map(function).into();
     let mut entries: Vec<Value> = Function::ALL
@@ -389,16 +392,19 @@ fn an_installation_is_looked_at_with_kubectl_and_aws() {
     let path = std::env::temp_dir().join(format!("doctor-{}.sh", std::process::id()));
     std::fs::write(&path, PROGRAMS).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let args = DoctorArgs {
-        cluster: "demo".to_owned(),
-        region: Some("eu-west-1".to_owned()),
+    let kubectl = KubectlArgs {
         context: Some("there".to_owned()),
         kubeconfig: None,
         kubectl: Some(path.clone()),
-        aws: Some(path.clone()),
-        output: Format::Json,
     };
-    let seen = gather::observed(&args, whole().now);
+    let place = InstallationArgs {
+        cluster: "demo".to_owned(),
+        region: Some("eu-west-1".to_owned()),
+        kubectl,
+        aws: Some(path.clone()),
+    };
+    let args = DoctorArgs { place, output: Format::Json };
+    let seen = gather::observed(&args.place, whole().now);
     assert_eq!(seen.version, Ok(json!({"gitVersion": "v1.34.0"})));
     assert_eq!(seen.eks, Ok(Some(json!({"status": "ACTIVE"}))));
     let names: Vec<_> = seen.functions.iter().flatten().map(|f| &f["FunctionName"]).collect();
@@ -415,7 +421,8 @@ fn an_installation_is_looked_at_with_kubectl_and_aws() {
     let printed: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(printed["steps"].as_array().unwrap().len(), STEPS.len());
     std::fs::remove_file(&path).unwrap();
-    let none = DoctorArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
+    let mut none = args.place;
+    none.kubectl.kubectl = Some("/no/such/kubectl".into());
     let seen = gather::observed(&none, whole().now);
     assert_eq!(seen.leases, Err("The command `/no/such/kubectl` is not there.".to_owned()));
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::installation::KubectlArgs;
 
 fn function(kind: &str) -> Value {
     json!({
@@ -123,9 +124,7 @@ fn it_is_shown_asked_for_and_done() {
     let place = InstallationArgs {
         cluster: "demo".to_owned(),
         region: Some("us-west-2".to_owned()),
-        context: None,
-        kubeconfig: None,
-        kubectl: Some(path.clone()),
+        kubectl: KubectlArgs { kubectl: Some(path.clone()), ..KubectlArgs::default() },
         aws: Some(path.clone()),
     };
     let args = UninstallArgs { place, keep_nodes: false, definitions: false, yes: false };

@@ -133,6 +133,8 @@ const CALLS: &[Call] = &[
     complains("explain pod web --ledger ./nowhere", 2, "No such file"),
     complains("get decisions --ledger ./nowhere", 2, "No such file"),
     complains("uninstall demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
+    complains("adopt demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
+    complains("release demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
     complains("install --kubectl ./nowhere", 2, "`kubectl` is not there"),
     Call {
         exit_code: 1,

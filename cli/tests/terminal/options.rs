@@ -201,6 +201,18 @@ const CALLS: &[Call] = &[
         "is not there",
     ),
     complains("install --yes --kubectl ./nowhere", 2, "`kubectl` is not there"),
+    complains(
+        "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
+         ./nowhere --kubectl ./nowhere --aws ./nowhere",
+        2,
+        "is not there",
+    ),
+    complains(
+        "release demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
+         ./nowhere --kubectl ./nowhere --aws ./nowhere",
+        2,
+        "is not there",
+    ),
     answers("completions zsh", "#compdef journeyman"),
 ];
 

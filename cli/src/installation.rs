@@ -1,0 +1,99 @@
+//! Where an installation is, which every command about one is told alike, and the programs that reach it.
+
+use std::{
+    ffi::OsStr,
+    io::{BufRead, Write},
+    path::PathBuf,
+    process::Command,
+};
+
+use jiff::Timestamp;
+
+use crate::{error::Error, manifests::BadInput};
+
+/// A cluster as kubectl reaches it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct KubectlArgs {
+    /// The kubeconfig's context instead of the current one.
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Another kubeconfig than kubectl's own.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Another kubectl.
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub kubectl: Option<PathBuf>,
+}
+
+impl KubectlArgs {
+    /// `kubectl`, where the cluster is.
+    pub(crate) fn command(&self) -> Command {
+        let program =
+            self.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
+        let mut command = Command::new(program);
+        if let Some(context) = &self.context {
+            command.arg(format!("--context={context}"));
+        }
+        if let Some(kubeconfig) = &self.kubeconfig {
+            command.arg("--kubeconfig").arg(kubeconfig);
+        }
+        command
+    }
+}
+
+/// A cluster and its account.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct InstallationArgs {
+    /// The EKS cluster's name.
+    #[arg(value_name = "CLUSTER")]
+    pub cluster: String,
+    /// Its region. Otherwise that of `aws`.
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
+    pub kubectl: KubectlArgs,
+    /// Another `aws`.
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub aws: Option<PathBuf>,
+}
+
+impl InstallationArgs {
+    /// `aws`, where the account is.
+    pub(crate) fn aws(&self) -> Command {
+        let program =
+            self.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
+        let mut command = Command::new(program);
+        command.args(["--output", "json"]);
+        if let Some(region) = &self.region {
+            command.args(["--region", region]);
+        }
+        command
+    }
+}
+
+/// Whether somebody says yes to `question`, or said `--yes`. An error where nobody can be asked.
+pub(crate) fn is_wanted(
+    yes: bool,
+    question: &str,
+    answers: Option<&mut impl BufRead>,
+    out: &mut impl Write,
+) -> Result<bool, Error> {
+    if yes {
+        return Ok(true);
+    }
+    let Some(answers) = answers else {
+        let why = "Nothing was done: say --yes where nobody can be asked.";
+        return Err(BadInput::one(why).into());
+    };
+    write!(out, "\n{question} [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    answers.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command is where the clock is read")]
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}

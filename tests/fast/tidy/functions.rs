@@ -238,6 +238,13 @@ fn m9_waiting_failing_throttled_and_silent_functions_raise_alarms() {
     alarm("InterruptionDeadLetterAlarm", "ApproximateNumberOfMessagesVisible");
     alarm("EventDeadLetterAlarm", "ApproximateNumberOfMessagesVisible");
     alarm("FailedDeliveriesAlarm", "FailedDeliveries");
+    alarm("OverdueClaimsAlarm", "OverdueClaimMinutes");
+    let filter = resource(&template, "OverdueClaimsFilter").expect("a filter");
+    let (_, line) = filter.split_once("$.message = \"").expect("a pattern");
+    let (line, _) = line.split_once('"').expect("its end");
+    let sweep = read("shared/handlers/src/sweep/claims.rs");
+    assert!(sweep.contains("minutes = age.as_mins(),"), "the line has no minutes");
+    assert!(sweep.contains(&format!(", \"{line}\");")), "`sweep` does not say {line}");
     // No sign of life is no good sign.
     let heartbeat = alarm("HeartbeatAlarm", "Beats");
     assert!(heartbeat.contains("TreatMissingData: breaching"), "{heartbeat}");

@@ -99,6 +99,34 @@ fn bindings_say_what_is_bound() {
     assert_eq!(empty_bindings("let foundation = all(pods); // for one in pods"), 0);
 }
 
+/// Calls of macros that write log lines in `text`, each without its line breaks.
+fn log_lines(text: &str) -> Vec<String> {
+    let calls = text.split("tracing::").skip(1);
+    let calls = calls.filter_map(|rest| Some(rest.split_once("!(")?.1.split_once(");")?.0));
+    calls.map(|call| call.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// A field of this name would stand beside the line's own text, which has it: whoever reads the line would find one of
+/// both.
+#[test]
+fn no_field_of_a_log_line_is_called_message() {
+    let is_wrong = |call: &String| {
+        let fields = call.split(", ").map(|field| field.trim_start_matches(['%', '?', '(']));
+        fields.into_iter().any(|field| field == "message" || field.starts_with("message ="))
+    };
+    let mut wrong = Vec::new();
+    for folder in ["functions", "shared"] {
+        for path in files(&repository().join(folder), &[".rs"]) {
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            let lines = log_lines(&text).into_iter().filter(is_wrong);
+            wrong.extend(lines.map(|call| format!("{}: {call}", path.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let example = log_lines("tracing::warn!(code = 1,\n    message = error.message, \"a\");\nx();");
+    assert!(example.iter().all(is_wrong) && example.len() == 1, "{example:?}");
+}
+
 #[test]
 fn declarations_are_recognized() {
     for (line, name) in [

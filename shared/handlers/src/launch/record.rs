@@ -396,7 +396,7 @@ async fn mark_unavailable(
     for error in &answer.errors {
         match launch_template::reaction(error, &prepared.request) {
             FleetReaction::MarkUnavailable(offerings) => {
-                tracing::warn!(code = error.code, message = error.message, "without capacity");
+                tracing::warn!(code = error.code, error = error.message, "without capacity");
                 unavailable_offerings
                     .extend(offerings.into_iter().map(|offering| (offering, until)));
             }

@@ -47,9 +47,10 @@ pub(super) fn tell_overdue(snapshot: &Snapshot, at: &Invocation) {
     }
     for claim in snapshot.claims.values() {
         if let Some(age) = planner::overdue(claim, at.now) {
-            let message = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
+            // A field `message` would stand beside the line's own.
+            let why = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::warn!(claim = %claim.name, phase = %claim.phase, minutes = age.as_mins(),
-                message, "claim too old in its phase");
+                why, "claim too old in its phase");
         }
     }
     for item in &snapshot.unreadable {

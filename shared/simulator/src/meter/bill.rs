@@ -25,7 +25,7 @@ const LOG_BYTES_PER_MINUTE: u128 = 400;
 const METRICS: u128 = 1;
 
 /// Alarms of `template.yaml`, of a stack that is given a topic for them; a test holds the template to it.
-pub const ALARMS: u32 = 14;
+pub const ALARMS: u32 = 15;
 
 /// What is there however much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

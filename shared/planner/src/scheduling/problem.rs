@@ -138,10 +138,13 @@ impl<'a> Problem<'a> {
 
     fn without_facts(facts: &'a Facts) -> Self {
         let mut namespaces = facts.surroundings.namespaces.clone();
-        for pod in &facts.pods {
-            if !namespaces.contains_key(&pod.key.namespace) {
-                namespaces.insert(pod.key.namespace.clone(), BTreeMap::new());
+        let mut last = None;
+        for namespace in facts.pods.iter().map(|pod| &pod.key.namespace) {
+            // A list is sorted by namespace.
+            if last != Some(namespace) && !namespaces.contains_key(namespace) {
+                namespaces.insert(namespace.clone(), BTreeMap::new());
             }
+            last = Some(namespace);
         }
         Self {
             facts,

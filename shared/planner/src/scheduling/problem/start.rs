@@ -2,8 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ptr,
     rc::Rc,
-    sync::Arc,
 };
 
 use model::{
@@ -38,6 +38,9 @@ use crate::{
 
 /// What a pod that runs leaves behind depends on this.
 type Print<'a> = (&'a str, &'a BTreeMap<String, String>, &'a [PodAffinityTerm]);
+
+/// What pods leave behind, by a digest of their labels.
+type Prints<'a> = BTreeMap<u64, Vec<(Print<'a>, Rc<Footprint>)>>;
 
 impl<'a> Problem<'a> {
     /// Finds the claims to come that were promised for pods which still wait.
@@ -112,13 +115,14 @@ impl<'a> Problem<'a> {
         load: &BTreeMap<&'a str, Load<'a>>,
         demanded: &BTreeSet<PodKey>,
     ) {
-        let mut prints: BTreeMap<u64, Vec<(Print<'_>, Rc<Footprint>)>> = BTreeMap::new();
+        let mut prints = Prints::new();
         for (name, load) in load {
             let Some(node) = self.facts.nodes.get(*name) else { continue };
             let place = self.supply.place(&node.name);
             let domains = self.domains_of(node);
             let mut counts = Counts::default();
             let spot = Spot { host: place.map(Host::Existing), domains: &domains };
+            let moved: Vec<PodId> = self.demand.moved(&node.name, true).collect();
             for pod in &load.pods {
                 if let Some(place) = place {
                     occupy(state, &self.ports, self.facts, place, pod);
@@ -126,19 +130,14 @@ impl<'a> Problem<'a> {
                 if demanded.contains(&pod.key) || self.groups.all.is_empty() {
                     continue;
                 }
-                let spec = Arc::clone(&pod.spec);
-                let terms = pod.spec.pod_anti_affinity.required.as_slice();
-                let print: Print<'_> = (pod.key.namespace.as_str(), &pod.spec.labels, terms);
-                // Hashing labels once is quicker than comparing them with those of many others.
-                let alike = prints.entry(fingerprint(&pod.spec.labels)).or_default();
-                let known = alike.iter().find(|(other, _)| *other == print);
-                let known = known.map(|(_, footprint)| Rc::clone(footprint));
-                let footprint = known.unwrap_or_else(|| {
-                    let (_, mut around, _) = self.split();
-                    let new = Rc::new(footprint(&pod.key.namespace, &spec, &mut around));
-                    alike.push((print, Rc::clone(&new)));
-                    new
-                });
+                // What would move is known already.
+                let key: &PodKey = &pod.key;
+                let mut wanted = moved.iter().map(|moved| &self.demand.pods[*moved]);
+                let known = wanted.find(|wanted| ptr::eq(wanted.key.as_ref(), key));
+                let footprint = match known {
+                    Some(wanted) => Rc::clone(&self.profile(wanted.class).footprint),
+                    None => self.footprint_of(pod, &mut prints),
+                };
                 // Nobody is near to what ends. Until it has ended it keeps others away.
                 let is_ending = pod.is_terminating();
                 state.count(&self.groups, &footprint, spot, true, |group| {
@@ -147,6 +146,21 @@ impl<'a> Problem<'a> {
                 });
             }
         }
+    }
+
+    /// What `pod`, which stays where it is, leaves behind.
+    fn footprint_of<'p>(&mut self, pod: &'p Pod, prints: &mut Prints<'p>) -> Rc<Footprint> {
+        let terms = pod.spec.pod_anti_affinity.required.as_slice();
+        let print: Print<'_> = (pod.key.namespace.as_str(), &pod.spec.labels, terms);
+        // Hashing labels once is quicker than comparing them with those of many others.
+        let alike = prints.entry(fingerprint(&pod.spec.labels)).or_default();
+        if let Some((_, footprint)) = alike.iter().find(|(other, _)| *other == print) {
+            return Rc::clone(footprint);
+        }
+        let (_, mut around, _) = self.split();
+        let new = Rc::new(footprint(&pod.key.namespace, &pod.spec, &mut around));
+        alike.push((print, Rc::clone(&new)));
+        new
     }
 
     /// Finds out where there is no room for `requests_id` before anything is placed: nothing that is placed

@@ -7,14 +7,14 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let builtin = bootstrap::builtin_catalog()?;
+    let sold = platform.catalog();
     let ports = CatalogPorts::<Platform> {
         market: &platform.market(),
         catalog_store: &platform.catalog_store(),
         settings: platform.settings(),
     };
     let handle = async |(): (), at: &Invocation| {
-        handlers::catalog(&ports, platform.region(), &builtin, at).await
+        handlers::catalog(&ports, platform.region(), &*sold.builtin()?, at).await
     };
     bootstrap::serve("catalog", &platform, trigger::catalog, handle).await
 }

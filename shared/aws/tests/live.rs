@@ -166,7 +166,7 @@ mod live {
     async fn the_catalog_store_and_the_catalog_keep_theirs(url: &str) {
         let account = Account::emulated(url, "us-east-1").unwrap();
         let catalog_store = || account.catalog_store(TABLE, &ClusterName::new("one").unwrap());
-        let catalog = bootstrap::builtin_catalog().unwrap();
+        let catalog = instance_catalog::builtin().unwrap();
         let mut fewer = catalog.clone();
         fewer.instance_types.truncate(3);
         let stored =

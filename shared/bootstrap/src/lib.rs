@@ -23,4 +23,4 @@ pub use error::Failure;
 pub use logs::log_report;
 pub use platform::{Platform, start};
 pub use serve::{serve, serve_together};
-pub use stored_catalog::{StoredCatalog, builtin_catalog};
+pub use stored_catalog::StoredCatalog;

@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use anyhow::Context as _;
 use aws::DynamoCatalogStore;
 use jiff::{SignedDuration, Timestamp};
 use model::{RegionCatalog, instance_type_info::StoredRegionCatalog};
@@ -13,11 +12,6 @@ use crate::clock;
 
 /// How long what was read holds. It is written once in an hour.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
-
-/// What comes with the program.
-pub fn builtin_catalog() -> anyhow::Result<RegionCatalog> {
-    instance_catalog::builtin().context("the built-in catalog cannot be read")
-}
 
 /// [`ports::Catalog`] over the catalog store.
 #[derive(Debug)]
@@ -46,7 +40,13 @@ impl<S: CatalogStore> StoredCatalog<S> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn builtin(&self) -> Result<Arc<RegionCatalog>, PortError> {
+    /// What comes with the program, read when it is asked for: that takes longer than all else that a function does
+    /// before its first poll.
+    ///
+    /// # Errors
+    ///
+    /// `Permanent`: it cannot be read.
+    pub fn builtin(&self) -> Result<Arc<RegionCatalog>, PortError> {
         if let Some(builtin) = self.builtin.get() {
             return Ok(Arc::clone(builtin));
         }
@@ -116,8 +116,10 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_is_kept_for_five_minutes_and_stays_the_same_while_nothing_changes() {
         let found_at = Timestamp::UNIX_EPOCH;
-        let catalog =
-            stored(Some(StoredRegionCatalog { catalog: builtin_catalog().unwrap(), found_at }));
+        let catalog = stored(Some(StoredRegionCatalog {
+            catalog: instance_catalog::builtin().unwrap(),
+            found_at,
+        }));
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let first = catalog.read(at(1_000)).await.unwrap();
         let second = catalog.read(at(1_299)).await.unwrap();

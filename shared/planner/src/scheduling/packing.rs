@@ -17,7 +17,9 @@
 
 mod certify;
 pub(crate) mod columns;
+pub(crate) mod cuts;
 pub(crate) mod dive;
+pub(crate) mod greedy;
 mod knapsack;
 pub(crate) mod market;
 mod master;

@@ -7,6 +7,7 @@
 )]
 
 use super::{
+    cuts,
     knapsack::{Counts, Scaled},
     market::Market,
     master::{Column, Master},
@@ -18,10 +19,29 @@ pub(crate) struct Program<'m> {
     pub(crate) market: &'m Market,
     pub(crate) scaled: Scaled,
     columns: Vec<Column>,
+    /// How many were dropped before the first of them.
+    dropped: usize,
+    /// What was solved last.
+    session: Option<Session>,
     /// Values that proved much: new ones are kept near to them at first.
     center: Vec<f64>,
     /// What it may still do, in steps of a few nanoseconds.
     pub(crate) work: u64,
+}
+
+/// The program of one demand, as far as it is solved.
+#[derive(Debug)]
+struct Session {
+    demand: Vec<u32>,
+    /// Items that are asked for: by row.
+    active: Vec<usize>,
+    /// By item.
+    row_of: Vec<usize>,
+    /// By rows.
+    columns: Vec<Column>,
+    master: Master,
+    /// How many columns there were in all when they were taken in.
+    taken: usize,
 }
 
 /// How the program is solved for some demand.
@@ -50,94 +70,93 @@ struct Pricing {
     /// The values that proved most, and how much that is.
     center: Vec<f64>,
     proved: f64,
-    /// By offer: how many times its price it was worth when it was last looked at.
-    last: Vec<f64>,
-    round: usize,
 }
 
-/// All offers are looked at every so many rounds, and in between those that are so near to the best.
-const WHOLE_EVERY: usize = 5;
-const NEAR: f64 = 0.9;
 /// Pivots after which columns are looked for again.
 const PIVOTS_MAX: usize = 2_000;
 /// New columns that a round takes in.
-const NEW_MAX: usize = 40;
+const NEW_MAX: usize = 200;
 /// Columns that are kept.
 const COLUMNS_MAX: usize = 4_000;
 
 impl<'m> Program<'m> {
     pub(crate) fn new(market: &'m Market, work: u64) -> Self {
+        let center = cuts::priced(market, &[]).values;
         let scaled = Scaled::of(market);
-        let center = scaled.resource_values(market);
-        Self { market, scaled, columns: Vec::new(), center, work }
+        Self { market, scaled, columns: Vec::new(), dropped: 0, session: None, center, work }
     }
 
-    /// What pods are worth by their resources alone, until the program is solved first.
-    pub(crate) fn resource_values(&self) -> &[f64] {
+    /// Values that prove much: to begin with, by prices of resources and of shares of them.
+    pub(crate) fn proving_values(&self) -> &[f64] {
         &self.center
     }
 
-    /// Solves it for so many pods of each item. What no offer takes must not be asked for.
+    /// Solves it for so many pods of each item, from where it was left if it was solved for these last. What no
+    /// offer takes must not be asked for.
     pub(crate) fn solve(&mut self, demand: &[u32], effort: Effort) -> Relaxed {
+        let known = self.session.take().filter(|session| session.demand == demand);
+        let Some(mut session) = known.or_else(|| self.begin(demand)) else {
+            return Relaxed { values: vec![0.0; demand.len()], ..Relaxed::default() };
+        };
+        session.take(&self.columns, self.dropped);
+        let center = self.center.clone();
+        let mut search = Pricing { values: vec![0.0; demand.len()], center, ..Pricing::default() };
+        for _ in 0..effort.rounds {
+            self.pivot(&mut session);
+            session.tell(&mut search.values);
+            let new = self.look(&mut search, demand, effort.ratio);
+            if new.is_empty() || self.work == 0 {
+                break;
+            }
+            self.columns.extend(new);
+            session.take(&self.columns, self.dropped);
+        }
+        self.pivot(&mut session);
+        if 0.0 < search.proved {
+            self.center = search.center;
+        }
+        let mut values = search.values;
+        session.tell(&mut values);
+        let nodes = session.nodes();
+        if COLUMNS_MAX < self.columns.len() {
+            let surplus = self.columns.len() - COLUMNS_MAX;
+            self.columns.drain(..surplus);
+            self.dropped += surplus;
+        }
+        self.session = Some(session);
+        Relaxed { values, nodes }
+    }
+
+    /// Begins to solve it for `demand`, with nodes that have pods of one item alone; `None` if an item has none.
+    fn begin(&self, demand: &[u32]) -> Option<Session> {
         let active: Vec<usize> = (0..demand.len()).filter(|item| 0 < demand[*item]).collect();
         let mut row_of = vec![usize::MAX; demand.len()];
         for (row, item) in active.iter().enumerate() {
             row_of[*item] = row;
         }
         let asked: Vec<u32> = active.iter().map(|item| demand[*item]).collect();
-        let mut columns: Vec<Column> =
-            active.iter().filter_map(|item| self.single(*item, demand, &row_of)).collect();
-        if columns.len() < active.len() {
-            return Relaxed { values: vec![0.0; demand.len()], ..Relaxed::default() };
-        }
+        let single = |item: &usize| self.single(*item, demand, &row_of);
+        let columns: Vec<Column> = active.iter().map(single).collect::<Option<_>>()?;
         let first: Vec<usize> = (0..columns.len()).collect();
-        let known = self.columns.iter();
-        columns.extend(known.filter_map(|column| cut(column, demand, &row_of)));
-        let mut master = Master::new(&asked, &columns, &first);
-        let center = self.center.clone();
-        let mut search = Pricing { values: vec![0.0; demand.len()], center, ..Pricing::default() };
-        for _ in 0..effort.rounds {
-            self.pivot(&mut master, &columns);
-            for (row, item) in active.iter().enumerate() {
-                search.values[*item] = master.values[row].max(0.0);
-            }
-            let new = self.look(&mut search, demand, effort.ratio);
-            if new.is_empty() || self.work == 0 {
-                break;
-            }
-            columns.extend(new.iter().filter_map(|column| cut(column, demand, &row_of)));
-            self.columns.extend(new);
-        }
-        self.pivot(&mut master, &columns);
-        if 0.0 < search.proved {
-            self.center = search.center;
-        }
-        let mut values = search.values;
-        for (row, item) in active.iter().enumerate() {
-            values[*item] = master.values[row].max(0.0);
-        }
-        let nodes = master.amounts().map(|(column, amount)| {
-            let Column { offer, counts, .. } = &columns[column];
-            let counts = counts.iter().map(|(row, count)| (active[*row], *count)).collect();
-            (*offer, counts, amount)
-        });
-        let nodes = nodes.collect();
-        if COLUMNS_MAX < self.columns.len() {
-            let surplus = self.columns.len() - COLUMNS_MAX;
-            self.columns.drain(..surplus);
-        }
-        Relaxed { values, nodes }
+        let master = Master::new(&asked, &columns, &first);
+        Some(Session { demand: demand.to_vec(), active, row_of, columns, master, taken: 0 })
     }
 
-    fn pivot(&mut self, master: &mut Master, columns: &[Column]) {
+    fn pivot(&mut self, session: &mut Session) {
+        let Session { master, columns, .. } = session;
         let entries: usize = columns.iter().map(|column| column.counts.len()).sum();
         let rows = master.values.len();
         let (steps, looks) = master.solve(columns, PIVOTS_MAX);
         self.spend(looks * entries + steps * rows * rows / 4);
     }
 
-    fn spend(&mut self, steps: usize) {
+    pub(crate) fn spend(&mut self, steps: usize) {
         self.work = self.work.saturating_sub(u64::try_from(steps).unwrap_or(u64::MAX));
+    }
+
+    /// About how many steps it takes to fill a node with some of so many items.
+    pub(crate) fn steps_of_fill(&self, items: usize) -> usize {
+        3 * items * (self.scaled.resources + 8)
     }
 
     /// A column that is known, whoever found it.
@@ -159,17 +178,15 @@ impl<'m> Program<'m> {
         if tried.is_empty() {
             tried.clone_from(&search.values);
         }
-        let is_whole = search.round.is_multiple_of(WHOLE_EVERY);
-        search.round += 1;
-        let (mut found, most) = self.price(search, &tried, demand, is_whole);
-        if is_whole && search.proved < worth(&tried) / most.max(1.0) {
+        let (mut found, most) = self.price(search, &tried, demand);
+        if search.proved < worth(&tried) / most.max(1.0) {
             search.proved = worth(&tried) / most.max(1.0);
             search.center = tried.iter().map(|value| value / most.max(1.0)).collect();
         }
         if found.is_empty() {
             let values = search.values.clone();
             let most;
-            (found, most) = self.price(search, &values, demand, true);
+            (found, most) = self.price(search, &values, demand);
             if search.proved < worth(&values) / most.max(1.0) {
                 search.proved = worth(&values) / most.max(1.0);
                 search.center = values.iter().map(|value| value / most.max(1.0)).collect();
@@ -182,27 +199,19 @@ impl<'m> Program<'m> {
     }
 
     /// Nodes that are worth more than they cost, filled by the values `tried`; and by how many times the best
-    /// is worth its price by these. Not `is_whole` leaves offers out that were far from it last.
+    /// is worth its price by these.
     fn price(
         &mut self,
-        search: &mut Pricing,
+        search: &Pricing,
         tried: &[f64],
         demand: &[u32],
-        is_whole: bool,
     ) -> (Vec<(f64, Column)>, f64) {
         let mut improving: Vec<(f64, Column)> = Vec::new();
-        let offers = self.market.offers.len();
-        search.last.resize(offers, f64::INFINITY);
-        let best = search.last.iter().copied().fold(0.0, f64::max);
         let (mut most, mut steps): (f64, usize) = (0.0, 0);
-        for offer in 0..offers {
-            if !is_whole && search.last[offer] < best * NEAR {
-                continue;
-            }
+        for offer in 0..self.market.offers.len() {
             let price = self.scaled.prices[offer].max(1e-12);
             let filled = self.scaled.fill(self.market, offer, (tried, demand));
-            steps += 2 * demand.len() * (self.scaled.resources + 8);
-            search.last[offer] = filled.value / price;
+            steps += self.steps_of_fill(demand.len());
             most = most.max(filled.value / price);
             let worth: f64 = filled
                 .counts
@@ -238,6 +247,33 @@ impl<'m> Program<'m> {
         let (_, offer, count) = best?;
         let counts = vec![(row_of[item], count)];
         Some(Column { offer, counts, price: self.scaled.prices[offer] })
+    }
+}
+
+impl Session {
+    /// Takes in what became known, of all `columns` but those that were `dropped`.
+    fn take(&mut self, columns: &[Column], dropped: usize) {
+        let new = columns.get(self.taken.saturating_sub(dropped)..).unwrap_or_default();
+        let cut = |column| cut(column, &self.demand, &self.row_of);
+        self.columns.extend(new.iter().filter_map(cut));
+        self.taken = dropped + columns.len();
+    }
+
+    /// What pods of each item are worth.
+    fn tell(&self, values: &mut [f64]) {
+        for (row, item) in self.active.iter().enumerate() {
+            values[*item] = self.master.values[row].max(0.0);
+        }
+    }
+
+    /// Parts of nodes.
+    fn nodes(&self) -> Vec<(usize, Counts, f64)> {
+        let node = |(column, amount): (usize, f64)| {
+            let Column { offer, counts, .. } = &self.columns[column];
+            let counts = counts.iter().map(|(row, count)| (self.active[*row], *count)).collect();
+            (*offer, counts, amount)
+        };
+        self.master.amounts().map(node).collect()
     }
 }
 

@@ -10,6 +10,7 @@
 
 use super::{
     columns::{Effort, Program, Relaxed},
+    greedy,
     knapsack::Counts,
 };
 
@@ -42,8 +43,19 @@ const EFFORT: Effort = Effort { rounds: 6, ratio: 1.002 };
 /// With more nodes left than these, several are taken at once.
 const FEW: f64 = 40.0;
 
-/// Whole nodes for all of `demand`, beginning from the `first` solution; with no work left, what is left of
-/// the demand is left out.
+/// With less work left than this, the rest is filled by its values at once.
+const LITTLE: u64 = 10_000_000;
+
+/// Whole nodes for all of `demand`: what is whole in the solution `first`, and the rest at once by its values.
+pub(crate) fn round(program: &mut Program<'_>, demand: &[u32], first: &Relaxed) -> Vec<Node> {
+    let mut left = demand.to_vec();
+    let mut nodes = Vec::new();
+    take_whole(&mut nodes, &mut left, first, 1.0);
+    nodes.extend(greedy::fill(program, &left, &first.values));
+    nodes
+}
+
+/// Whole nodes for all of `demand`, beginning from the solution `first`.
 pub(crate) fn dive(
     program: &mut Program<'_>,
     demand: &[u32],
@@ -55,12 +67,10 @@ pub(crate) fn dive(
     let mut relaxed = first.clone();
     while left.iter().any(|count| 0 < *count) && !relaxed.nodes.is_empty() {
         let before = nodes.len();
-        for (offer, counts, amount) in &relaxed.nodes {
-            let whole = (amount + 1e-6).floor();
-            let count = if way.nearly < amount - whole { whole + 1.0 } else { whole };
-            for _ in 0..count as u64 {
-                take(&mut nodes, &mut left, *offer, counts);
-            }
+        take_whole(&mut nodes, &mut left, &relaxed, way.nearly);
+        if program.work < LITTLE {
+            nodes.extend(greedy::fill(program, &left, &first.values));
+            return nodes;
         }
         if nodes.len() == before {
             // What is most of a node, and of those what costs most: small ones fill gaps later.
@@ -71,7 +81,7 @@ pub(crate) fn dive(
             let mut order: Vec<usize> = (0..relaxed.nodes.len()).collect();
             order.sort_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
             let rest: f64 = relaxed.nodes.iter().map(|(_, _, amount)| amount).sum();
-            let several = if FEW < rest || program.work == 0 { order.len() / 10 } else { 0 };
+            let several = if FEW < rest { order.len() / 10 } else { 0 };
             for at in order.iter().take(1 + several) {
                 let (offer, counts, _) = &relaxed.nodes[*at];
                 take(&mut nodes, &mut left, *offer, counts);
@@ -82,6 +92,17 @@ pub(crate) fn dive(
         }
     }
     nodes
+}
+
+/// Takes what is whole in `relaxed`, or from the part `nearly` on.
+fn take_whole(nodes: &mut Vec<Node>, left: &mut [u32], relaxed: &Relaxed, nearly: f64) {
+    for (offer, counts, amount) in &relaxed.nodes {
+        let whole = (amount + 1e-6).floor();
+        let count = if nearly < amount - whole { whole + 1.0 } else { whole };
+        for _ in 0..count as u64 {
+            take(nodes, left, *offer, counts);
+        }
+    }
 }
 
 /// Takes one node, as far as its pods are left.

@@ -13,7 +13,6 @@ use std::rc::Rc;
 
 use super::{
     market::Market,
-    master::{Column, Master},
     simplex::{self, Choice, Parts},
 };
 
@@ -64,36 +63,6 @@ impl Scaled {
             takes: takes.collect(),
             even: vec![1.0; resources],
         }
-    }
-
-    /// What pods are worth by their resources alone, when these are worth as much as they can be without any
-    /// offer being worth more than it costs.
-    pub(crate) fn resource_values(&self, market: &Market) -> Vec<f64> {
-        const UNITS: f64 = 1e6;
-        let units = |amount: f64| (amount * UNITS).clamp(0.0, 4e9) as u32;
-        let demand = |at: usize| {
-            let counts = market.items.iter().enumerate();
-            counts.map(|(item, of)| self.need(item)[at] * f64::from(of.count)).sum::<f64>()
-        };
-        let asked: Vec<usize> = (0..self.resources).filter(|at| 0.0 < demand(*at)).collect();
-        let demands: Vec<u32> = asked.iter().map(|at| units(demand(*at)).max(1)).collect();
-        // To begin with, each resource is sold by itself, far too dear.
-        let dear = 1e3 * self.prices.iter().copied().fold(1.0, f64::max);
-        let single = |row| Column { offer: 0, counts: vec![(row, units(1.0))], price: dear };
-        let mut columns: Vec<Column> = (0..asked.len()).map(single).collect();
-        let first: Vec<usize> = (0..columns.len()).collect();
-        for (offer, room) in self.rooms.iter().enumerate() {
-            let rows = asked.iter().enumerate().map(|(row, at)| (row, units(room[*at])));
-            let counts = rows.filter(|(_, count)| 0 < *count).collect();
-            columns.push(Column { offer, counts, price: self.prices[offer] });
-        }
-        let mut master = Master::new(&demands, &columns, &first);
-        master.solve(&columns, 1_000);
-        let worth = |item: usize| {
-            let need = asked.iter().map(|at| self.need(item)[*at] * UNITS);
-            need.zip(&master.values).map(|(need, value)| need * value.max(0.0)).sum()
-        };
-        (0..market.items.len()).map(worth).collect()
     }
 
     fn need(&self, item: usize) -> &[f64] {

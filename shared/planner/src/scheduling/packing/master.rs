@@ -84,12 +84,14 @@ impl Master {
     pub(crate) fn solve(&mut self, columns: &[Column], steps_max: usize) -> (usize, usize) {
         let (mut steps, mut looks) = (0, 0);
         let mut good: Vec<(f64, usize)> = Vec::new();
+        // What does not move for want of precision.
+        let mut stuck: Vec<usize> = Vec::new();
         while steps < steps_max {
             good.clear();
             looks += 1;
             for (at, column) in columns.iter().enumerate() {
                 let ratio = self.ratio(column);
-                if 1.0 + SMALL < ratio {
+                if 1.0 + SMALL < ratio && !stuck.contains(&at) {
                     good.push((ratio, at));
                 }
             }
@@ -104,10 +106,12 @@ impl Master {
             let before = steps;
             // The best of the few, again and again, before all are looked at anew.
             while let Some((_, at)) = self.best(columns, &good) {
-                if !self.enter(Basic::Column(at), &columns[at].counts, columns[at].price) {
-                    return (steps, looks);
+                if self.enter(Basic::Column(at), &columns[at].counts, columns[at].price) {
+                    steps += 1;
+                } else {
+                    stuck.push(at);
+                    good.retain(|(_, other)| *other != at);
                 }
-                steps += 1;
                 if before + 2 * CANDIDATES < steps {
                     break;
                 }

@@ -12,8 +12,9 @@ use crate::{
         output,
         packing::{
             columns::{Effort, Program},
+            cuts,
             dive::{self, Node},
-            market,
+            greedy, market,
             prove::prove,
             relax::{self, Relaxation},
         },
@@ -36,17 +37,17 @@ pub(super) struct Care {
 /// For a line that nobody asked for.
 pub(super) const QUICK: Care = Care { work: 30_000_000, fillings: 400_000, proofs: 4 };
 /// As near as it gets.
-pub(super) const FULL: Care = Care { work: 250_000_000, fillings: 4_000_000, proofs: 16 };
+pub(super) const FULL: Care = Care { work: 400_000_000, fillings: 10_000_000, proofs: 24 };
 
 /// What the search for a plan may do, in steps of some nanoseconds.
-const WORK: u64 = 200_000_000;
+const WORK: u64 = 240_000_000;
 /// Fillings of nodes that are gone through for nodes that a plan had better know.
 const FILLINGS: u64 = 300_000;
 /// How often values are set right by what a proof finds.
 const PROOFS: usize = 2;
 
 /// How well the program is solved for a plan, and for a bound.
-const EFFORT: Effort = Effort { rounds: 120, ratio: 1.001 };
+const EFFORT: Effort = Effort { rounds: 40, ratio: 1.001 };
 const EFFORT_OF_BOUND: Effort = Effort { rounds: 200, ratio: 1.000_2 };
 
 /// Whether any pool is packed so that it costs least.
@@ -97,10 +98,20 @@ fn advised(relaxation: &Relaxation) -> Vec<Node> {
     let market = &relaxation.market;
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, WORK);
+    let price = |nodes: &[Node]| -> i128 {
+        let offers = nodes.iter().filter_map(|node| market.offers.get(node.offer));
+        offers.map(|offer| i128::from(offer.price)).sum()
+    };
+    let begun = greedy::begin(&mut program, &demand);
+    let mut best = (price(&begun), begun);
+    // Something is left for rounding.
+    let kept = program.work.min(WORK / 4);
+    program.work -= kept;
     let mut first = program.solve(&demand, EFFORT);
+    program.work += kept;
     let (nothing, mut fillings) = (vec![0; relaxation.resources()], FILLINGS);
     for _ in 0..PROOFS {
-        if program.work < WORK / 4 {
+        if program.work < WORK / 3 {
             break;
         }
         let proof = prove(&program, &first.values, &demand, &nothing, &mut fillings);
@@ -110,19 +121,21 @@ fn advised(relaxation: &Relaxation) -> Vec<Node> {
         proof.found.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
         first = program.solve(&demand, EFFORT);
     }
-    let mut best: Option<(i128, Vec<Node>)> = None;
+    let rounded = dive::round(&mut program, &demand, &first);
+    if price(&rounded) < best.0 {
+        best = (price(&rounded), rounded);
+    }
     for way in dive::WAYS {
-        if best.is_some() && program.work < WORK / 3 {
+        if program.work < WORK / 6 {
             break;
         }
         let nodes = dive::dive(&mut program, &demand, &first, way);
-        let offers = nodes.iter().filter_map(|node| market.offers.get(node.offer));
-        let price = offers.map(|offer| i128::from(offer.price)).sum();
-        if best.as_ref().is_none_or(|(least, _)| price < *least) {
-            best = Some((price, nodes));
+        let price = price(&nodes);
+        if price < best.0 {
+            best = (price, nodes);
         }
     }
-    best.map(|(_, nodes)| nodes).unwrap_or_default()
+    best.1
 }
 
 /// The advice to make `nodes`.
@@ -187,9 +200,9 @@ pub(super) fn bound(problem: &mut Problem<'_>, solution: &Solution, care: Care) 
     let free = free_room(problem, &classes);
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, care.work);
-    // What resources alone prove needs no search; where many pods share a node, it is nearly as good.
-    let proof = prove(&program, program.resource_values(), &demand, &free, &mut 0);
-    let (mut best, mut fillings) = (proof.bound, care.fillings);
+    // What shares of resources prove needs no search; where many pods share a node, it is nearly as good.
+    let (mut best, mut fillings) = (cuts::priced(market, &free).bound, care.fillings);
+    greedy::begin(&mut program, &demand);
     for _ in 0..care.proofs {
         let relaxed = program.solve(&demand, EFFORT_OF_BOUND);
         let proof = prove(&program, &relaxed.values, &demand, &free, &mut fillings);

@@ -1,0 +1,98 @@
+//! Whole nodes, one kind after the other: each time the one that is worth most for its price.
+//!
+//! From nodes with one kind of pods each the program takes long to come near to what is good, and its values say
+//! little. Nodes that are filled one after the other by such values use up what others leave, so that each
+//! time many are found that go together: the program begins from these, and they are a fleet themselves.
+
+#![expect(
+    clippy::float_arithmetic,
+    clippy::indexing_slicing,
+    reason = "a search by approximate numbers: what it finds is checked in whole numbers"
+)]
+
+use super::{
+    columns::{Effort, Program},
+    dive::Node,
+    knapsack::Counts,
+};
+
+/// How often nodes are filled anew by better values, at most.
+const TIMES_MAX: usize = 12;
+/// How near values are taken to those of the program, from those that prove much: these know no scarcity, and the
+/// others swing.
+const NEARNESS: f64 = 0.9;
+/// As long as so many tenths of the work are left.
+const KEPT: u64 = 6;
+/// How well the program is solved for values.
+const EFFORT: Effort = Effort { rounds: 1, ratio: 1.001 };
+
+/// An offer as it was filled last.
+#[derive(Clone, Debug)]
+struct Known {
+    /// How many times its price it is worth: not more than that.
+    ratio: f64,
+    counts: Counts,
+    /// How many kinds of nodes had been taken.
+    taken: usize,
+}
+
+/// Whole nodes for all of `demand`, by better values each time; the program knows all of them afterwards.
+pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
+    let proving = program.proving_values().to_vec();
+    let kept = program.work / 10 * KEPT;
+    let mut best = fill(program, demand, &proving);
+    let mut least = price(program, &best);
+    for _ in 0..TIMES_MAX {
+        if program.work < kept {
+            break;
+        }
+        let values = program.solve(demand, EFFORT).values;
+        let near = values.iter().zip(&proving);
+        let near = near.map(|(value, other)| NEARNESS * value + (1.0 - NEARNESS) * other);
+        let nodes = fill(program, demand, &near.collect::<Vec<f64>>());
+        let price = price(program, &nodes);
+        if price < least {
+            (best, least) = (nodes, price);
+        }
+    }
+    best
+}
+
+fn price(program: &Program<'_>, nodes: &[Node]) -> f64 {
+    nodes.iter().map(|node| program.scaled.prices[node.offer]).sum()
+}
+
+/// Whole nodes for all of `demand`, by what pods are worth by `values`.
+pub(super) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) -> Vec<Node> {
+    let mut left = demand.to_vec();
+    // What is worth nothing has to have a place too.
+    let values: Vec<f64> = values.iter().map(|value| value.max(1e-9)).collect();
+    let mut nodes = Vec::new();
+    let unknown = Known { ratio: f64::INFINITY, counts: Counts::new(), taken: usize::MAX };
+    let mut known = vec![unknown; program.market.offers.len()];
+    let mut taken = 0;
+    // Pods only become fewer, and so does what an offer is worth: the best is looked at anew, until it stays that.
+    while let Some(offer) =
+        (0..known.len()).max_by(|a, b| known[*a].ratio.total_cmp(&known[*b].ratio).then(b.cmp(a)))
+        && 0.0 < known[offer].ratio
+    {
+        if known[offer].taken == taken {
+            let counts = known[offer].counts.clone();
+            let times = counts.iter().map(|(item, count)| left[*item] / count).min();
+            for _ in 0..times.unwrap_or_default() {
+                nodes.push(Node { offer, counts: counts.clone() });
+            }
+            for (item, count) in &counts {
+                left[*item] -= count * times.unwrap_or_default();
+            }
+            program.know(offer, counts);
+            taken += 1;
+        } else {
+            let filled = program.scaled.fill(program.market, offer, (&values, &left));
+            let ratio = filled.value / program.scaled.prices[offer].max(1e-12);
+            known[offer] = Known { ratio, counts: filled.counts, taken };
+            program.spend(program.steps_of_fill(demand.len()));
+        }
+    }
+    nodes
+}

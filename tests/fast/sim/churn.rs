@@ -391,6 +391,13 @@ fn two_days_of_churn_break_no_rule_and_bring_no_node_in_place_of_its_like() {
     });
 }
 
+/// In this world a pool is at its limit when a spot instance is taken back: its successor comes while it is drained.
+#[test]
+fn nodes_that_are_given_up_do_not_count_against_limits() {
+    let figures = churn(72, Size { nodes: 12, hours: 6 }, Settings::default());
+    assert!(figures.is_ok(), "{figures:?}");
+}
+
 #[test]
 fn calm_settings_hold_what_they_promise_and_move_fewer_pods() {
     let calm = [("WorkloadRest", "30m"), ("ReplacementSaving", "0.1"), ("MovesPerHour", "12")];

@@ -82,8 +82,10 @@ impl DynamoLedger {
         before: &str,
         limit: usize,
     ) -> Result<(Vec<Item>, bool), PortError> {
-        // `BETWEEN` takes its end in: what is asked for is one more, and the end is left out.
-        let limit = i32::try_from(limit.min(PAGE_MAX) + 1).unwrap_or(i32::MAX);
+        // `BETWEEN` takes its end in: what is asked for is one more, and the end is left out. Where nothing has the
+        // end's key, the one more is.
+        let wanted = limit.min(PAGE_MAX);
+        let limit = i32::try_from(wanted + 1).unwrap_or(i32::MAX);
         let request = self.client.query().table_name(&self.table).scan_index_forward(false);
         let request = request
             .key_condition_expression("#cluster = :cluster AND #item BETWEEN :first AND :before")
@@ -98,6 +100,9 @@ impl DynamoLedger {
         let items = answer.items.into_iter().flatten().map(|item| item.into_iter().collect());
         let is_end =
             |item: &Item| item.get(item::ITEM).is_some_and(|key| *key == item::text(before));
-        Ok((items.filter(|item| !is_end(item)).collect(), is_last))
+        let mut items: Vec<Item> = items.filter(|item| !is_end(item)).collect();
+        let is_last = is_last && items.len() <= wanted;
+        items.truncate(wanted);
+        Ok((items, is_last))
     }
 }

@@ -117,6 +117,12 @@ impl Facts {
         }
     }
 
+    /// What a node of `class` counts as beside its instance: its volumes, and what every node counts as.
+    pub fn node_charge(&self, class: &NodeClassName) -> HourlyPrice {
+        let of_class = self.node_charges.get(class).copied().unwrap_or_default();
+        of_class.saturating_add(self.policies.node_charge)
+    }
+
     /// A number of what was looked at: whoever looks at the same has the same number. Of a large world it is
     /// made in a moment, because it is made of names, versions and places, and not of every member.
     pub fn digest(&self) -> u64 {

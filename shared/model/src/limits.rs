@@ -12,6 +12,8 @@ pub const ITEMS_PER_COMMIT_MAX: usize = 100;
 pub(crate) const PODS_PER_ITEM_MAX: usize = 1_000;
 /// Pods that the record of one decision names.
 pub const PODS_PER_DECISION_MAX: usize = PODS_PER_ITEM_MAX;
+/// Reasons that the record of one decision keeps.
+pub const REJECTED_PER_DECISION_MAX: usize = 20;
 /// Pods that one plan considers; the rest waits for the next.
 pub const PODS_PER_PLAN_MAX: usize = 50_000;
 /// How often one plan tries a pod, over all of its pods; what has no place then waits for the next.

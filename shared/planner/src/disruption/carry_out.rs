@@ -10,6 +10,7 @@ use model::{
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Bound, Decision, DecisionKind, Rejected, RejectionReason},
+    limits,
     node_pool::NodePool,
     policies::ConsolidationSearch,
     words,
@@ -20,9 +21,6 @@ use super::{
     decide::PreparedCluster, empty_since,
 };
 use crate::told;
-
-/// Reasons that the record of a look keeps.
-const REJECTED_MAX: usize = 20;
 
 /// What a look found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -220,7 +218,7 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
         let reason = RejectionReason::NotReached;
         rejected.insert(0, Rejected { what: None, reason, why });
     }
-    rejected.truncate(REJECTED_MAX);
+    rejected.truncate(limits::REJECTED_PER_DECISION_MAX);
     let method = name(reason);
     let summary = match proposal {
         Some(proposal) => {

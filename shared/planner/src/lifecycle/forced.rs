@@ -79,10 +79,11 @@ pub fn forced(facts: &Facts) -> Plan {
             let decision = Decision::about(DecisionKind::Termination, [claim], who, summary);
             plan.decisions.push(Decision {
                 price_before: claim.instance.as_ref().map(|instance| instance.price),
-                ..told::with_pods(decision, facts)
+                ..decision
             });
         }
     }
+    told::name_pods(&mut plan.decisions, facts);
     plan
 }
 

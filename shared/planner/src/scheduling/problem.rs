@@ -418,9 +418,7 @@ impl<'a> Problem<'a> {
 
     /// What a node of `template` costs beside its instance.
     pub(crate) fn charge(&self, template: TemplateId) -> HourlyPrice {
-        let class = &self.templates[template].pool.template.node_class;
-        let of_class = self.facts.node_charges.get(class).copied().unwrap_or_default();
-        of_class.saturating_add(self.facts.policies.node_charge)
+        self.facts.node_charge(&self.templates[template].pool.template.node_class)
     }
 
     /// What `pod` is called.

@@ -103,9 +103,9 @@ pub fn scaled_down(facts: &Facts) -> Plan {
             |claim: &&NodeClaim| claim.given_up(DeletionReason::Overprovisioned, facts.now);
         plan.changes.extend(claims.iter().map(given_up));
         let who = (Function::Disrupt, facts.now);
-        let decision = Decision::about(DecisionKind::Termination, claims, who, summary);
-        plan.decisions.push(told::with_pods(decision, facts));
+        plan.decisions.push(Decision::about(DecisionKind::Termination, claims, who, summary));
     }
+    told::name_pods(&mut plan.decisions, facts);
     plan
 }
 

@@ -13,6 +13,7 @@ use model::{
     policies::PreferencePolicy,
     topology::{PodAffinityTerm, SpreadConstraint, Weighted, WhenUnsatisfiable},
 };
+use planner::provision;
 use proptest::prelude::*;
 use testkit::build::{
     PodBuilder, claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod,
@@ -47,6 +48,22 @@ pub(crate) struct Sketch {
     pub(crate) has_overlay: bool,
     pub(crate) ignores_preferences: bool,
     pub(crate) limit: Option<u32>,
+}
+
+impl Sketch {
+    /// The same without what lets a second plan still find something.
+    pub(crate) fn quiet(self) -> Self {
+        Self { is_about_others: false, has_reserved: false, limit: None, ..self }
+    }
+}
+
+/// Fails if there is something to plan once the plan for `facts` was carried out.
+pub(crate) fn leaves_nothing_to_plan(facts: &Facts) -> Result<(), TestCaseError> {
+    let plan = provision(facts);
+    let after = carried_out(facts, &plan);
+    let again = provision(&after);
+    prop_assert!(again.is_empty(), "first {}\nthen {}", shown(facts, &plan), shown(&after, &again));
+    Ok(())
 }
 
 fn workload() -> impl Strategy<Value = Workload> {

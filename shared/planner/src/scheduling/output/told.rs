@@ -13,8 +13,6 @@ use model::{
 use super::explain::show;
 use crate::scheduling::{problem::Problem, state::State};
 
-/// Reasons that one decision record keeps.
-const REJECTED_MAX: usize = 20;
 /// Records of pods that get no node which one plan makes: those of the most pods.
 const REFUSALS_MAX: usize = 8;
 
@@ -36,8 +34,11 @@ fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decisio
     let reasons = plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons);
     let reasons: BTreeMap<String, &Reason> =
         reasons.map(|reason| (reason.to_string(), reason)).collect();
-    let rejected: Vec<Rejected> =
-        reasons.values().take(REJECTED_MAX).map(|reason| rejected(reason)).collect();
+    let rejected: Vec<Rejected> = reasons
+        .values()
+        .take(limits::REJECTED_PER_DECISION_MAX)
+        .map(|reason| rejected(reason))
+        .collect();
     let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
         let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
         let prices = promises.iter().map(|promise| promise.price);
@@ -117,7 +118,11 @@ fn refusals(problem: &Problem<'_>, unplaced: &[Unplaced], bounds: &[Bound]) -> V
         let who = (Function::Provision, problem.facts.now);
         Decision {
             pods: pods.into_iter().take(limits::PODS_PER_DECISION_MAX).cloned().collect(),
-            rejected: reasons.iter().take(REJECTED_MAX).map(rejected).collect(),
+            rejected: reasons
+                .iter()
+                .take(limits::REJECTED_PER_DECISION_MAX)
+                .map(rejected)
+                .collect(),
             bounds: bounds.to_vec(),
             ..Decision::about(DecisionKind::Refusal, [], who, summary)
         }
@@ -125,7 +130,8 @@ fn refusals(problem: &Problem<'_>, unplaced: &[Unplaced], bounds: &[Bound]) -> V
     groups.into_iter().take(REFUSALS_MAX).map(decision).collect()
 }
 
-fn rejected(reason: &Reason) -> Rejected {
+/// `reason` in a record.
+pub(crate) fn rejected(reason: &Reason) -> Rejected {
     let what = reason.node_pool.as_ref().map(ToString::to_string);
     Rejected { what, reason: reason.reason, why: reason.text.clone() }
 }

@@ -44,14 +44,14 @@ struct Beyond {
     spare: i128,
 }
 
-struct Search<'m> {
-    choices: Vec<Choice<'m>>,
+struct Search<'q> {
+    choices: &'q [Choice<'q>],
     /// From each choice on.
     beyond: Vec<Vec<Beyond>>,
     enough: i128,
     best: i128,
     filling: Vec<u32>,
-    found: Option<Counts>,
+    best_filling: Option<Counts>,
     steps: u64,
 }
 
@@ -103,11 +103,11 @@ impl<'m> Question<'m> {
     /// Goes through all fillings that could be worth more than `enough`, with the prices of resources that
     /// are good from each choice on; `None` if that takes more than `steps`.
     pub(crate) fn search(
-        self,
+        &self,
         enough: i128,
         prices: &[Vec<Rc<[i64]>>],
         steps: &mut u64,
-    ) -> (Option<Worth>, Self) {
+    ) -> Option<Worth> {
         let beyond = prices.iter().enumerate().map(|(at, prices)| {
             let of = |prices: &Rc<[i64]>| Beyond {
                 spare: self.spare(prices, at),
@@ -122,21 +122,19 @@ impl<'m> Question<'m> {
             enough: scaled,
             best: scaled,
             filling: vec![0; self.choices.len()],
-            found: None,
+            best_filling: None,
             steps: *steps,
-            choices: self.choices,
+            choices: &self.choices,
         };
         search.go(0, &self.offer.room, 0);
         let is_complete = 0 < search.steps;
         *steps = search.steps;
         let most = if search.best == scaled { enough } else { rounded_up(search.best) };
-        let worth = Worth { most, excess: search.found };
-        let searched = Self { offer: self.offer, choices: search.choices };
-        (is_complete.then_some(worth), searched)
+        is_complete.then_some(Worth { most, excess: search.best_filling })
     }
 }
 
-fn rounded_up(worth: i128) -> i128 {
+pub(super) fn rounded_up(worth: i128) -> i128 {
     (worth >> SHIFT).saturating_add(1)
 }
 
@@ -148,8 +146,12 @@ fn fitting(room: &[i64], need: &[i64]) -> i64 {
 
 /// What `amounts` cost.
 fn cost(amounts: &[i64], prices: &[i64]) -> i128 {
-    let each = amounts.iter().zip(prices);
-    each.map(|(amount, price)| i128::from(*amount) * i128::from(*price)).sum()
+    cost_of(amounts.iter().copied(), prices)
+}
+
+/// The same, one by one.
+pub(super) fn cost_of(amounts: impl Iterator<Item = i64>, prices: &[i64]) -> i128 {
+    amounts.zip(prices).map(|(amount, price)| i128::from(amount) * i128::from(*price)).sum()
 }
 
 impl Search<'_> {
@@ -158,7 +160,7 @@ impl Search<'_> {
         if self.best < value {
             self.best = value;
             let chosen = self.choices.iter().zip(&self.filling).filter(|(_, count)| 0 < **count);
-            self.found = Some(chosen.map(|(choice, count)| (choice.item, *count)).collect());
+            self.best_filling = Some(chosen.map(|(choice, count)| (choice.item, *count)).collect());
         }
         self.steps = self.steps.saturating_sub(1);
         let limit = self.best.max(self.enough);

@@ -137,8 +137,7 @@ impl<'m> Program<'m> {
         let asked: Vec<u32> = active.iter().map(|item| demand[*item]).collect();
         let single = |item: &usize| self.single(*item, demand, &row_of);
         let columns: Vec<Column> = active.iter().map(single).collect::<Option<_>>()?;
-        let first: Vec<usize> = (0..columns.len()).collect();
-        let master = Master::new(&asked, &columns, &first);
+        let master = Master::new(&asked, &columns);
         Some(Session { demand: demand.to_vec(), active, row_of, columns, master, taken: 0 })
     }
 
@@ -167,45 +166,24 @@ impl<'m> Program<'m> {
     /// Nodes that are worth more than so many times what they cost. Values swing while columns are few: they are
     /// taken half way to those that proved most so far, and as they are only when that finds nothing.
     fn look(&mut self, search: &mut Pricing, demand: &[u32], ratio: f64) -> Vec<Column> {
-        let worth = |values: &[f64]| -> f64 {
-            values.iter().zip(demand).map(|(value, count)| value * f64::from(*count)).sum()
-        };
-        if worth(&search.values) <= search.proved * ratio {
+        if worth(&search.values, demand) <= search.proved * ratio {
             return Vec::new();
         }
         let halves = search.values.iter().zip(&search.center);
-        let mut tried: Vec<f64> = halves.map(|(own, center)| 0.5 * (own + center)).collect();
-        if tried.is_empty() {
-            tried.clone_from(&search.values);
-        }
-        let (mut found, most) = self.price(search, &tried, demand);
-        if search.proved < worth(&tried) / most.max(1.0) {
-            search.proved = worth(&tried) / most.max(1.0);
-            search.center = tried.iter().map(|value| value / most.max(1.0)).collect();
-        }
-        if found.is_empty() {
+        let tried: Vec<f64> = halves.map(|(own, center)| 0.5 * (own + center)).collect();
+        let mut improving = self.price(search, &tried, demand);
+        if improving.is_empty() {
             let values = search.values.clone();
-            let most;
-            (found, most) = self.price(search, &values, demand);
-            if search.proved < worth(&values) / most.max(1.0) {
-                search.proved = worth(&values) / most.max(1.0);
-                search.center = values.iter().map(|value| value / most.max(1.0)).collect();
-            }
-            found.retain(|(worth, _)| ratio < *worth);
+            improving = self.price(search, &values, demand);
+            improving.retain(|(worth, _)| ratio < *worth);
         }
-        found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        found.truncate(NEW_MAX);
-        found.into_iter().map(|(_, column)| column).collect()
+        improving.sort_by(|a, b| b.0.total_cmp(&a.0));
+        improving.truncate(NEW_MAX);
+        improving.into_iter().map(|(_, column)| column).collect()
     }
 
-    /// Nodes that are worth more than they cost, filled by the values `tried`; and by how many times the best
-    /// is worth its price by these.
-    fn price(
-        &mut self,
-        search: &Pricing,
-        tried: &[f64],
-        demand: &[u32],
-    ) -> (Vec<(f64, Column)>, f64) {
+    /// Nodes that are worth more than they cost, filled by the values `tried`; and takes down what these prove.
+    fn price(&mut self, search: &mut Pricing, tried: &[f64], demand: &[u32]) -> Vec<(f64, Column)> {
         let mut improving: Vec<(f64, Column)> = Vec::new();
         let (mut most, mut steps): (f64, usize) = (0.0, 0);
         for offer in 0..self.market.offers.len() {
@@ -223,7 +201,8 @@ impl<'m> Program<'m> {
             }
         }
         self.spend(steps);
-        (improving, most)
+        search.prove(tried, most, demand);
+        improving
     }
 
     /// The node with pods of `item` alone on which one of them costs least.
@@ -248,6 +227,22 @@ impl<'m> Program<'m> {
         let counts = vec![(row_of[item], count)];
         Some(Column { offer, counts, price: self.scaled.prices[offer] })
     }
+}
+
+impl Pricing {
+    /// Takes `values` down if they prove more than any before, where a node is worth `most` times its price by them.
+    fn prove(&mut self, values: &[f64], most: f64, demand: &[u32]) {
+        let proved = worth(values, demand) / most.max(1.0);
+        if self.proved < proved {
+            self.proved = proved;
+            self.center = values.iter().map(|value| value / most.max(1.0)).collect();
+        }
+    }
+}
+
+/// What all pods of `demand` are worth.
+fn worth(values: &[f64], demand: &[u32]) -> f64 {
+    values.iter().zip(demand).map(|(value, count)| value * f64::from(*count)).sum()
 }
 
 impl Session {

@@ -108,14 +108,13 @@ pub(crate) fn priced(market: &Market, free: &[i64]) -> Priced {
         Column { offer: 0, counts: vec![(row, counted(row, most).max(1))], price: dear }
     };
     let mut columns: Vec<Column> = shares.iter().enumerate().map(single).collect();
-    let first: Vec<usize> = (0..columns.len()).collect();
     for (at, offer) in market.offers.iter().enumerate() {
         let rooms =
             shares.iter().enumerate().map(|(row, share)| (row, counted(row, share.rooms[at])));
         let counts = rooms.filter(|(_, count)| 0 < *count).collect();
         columns.push(Column { offer: at, counts, price: offer.price as f64 / 1e12 });
     }
-    let mut master = Master::new(&demands, &columns, &first);
+    let mut master = Master::new(&demands, &columns);
     master.solve(&columns, PIVOTS_MAX);
     let factor = 1e12 * f64::from(SHIFT).exp2();
     let prices = master.values.iter().zip(&scales);
@@ -126,19 +125,18 @@ pub(crate) fn priced(market: &Market, free: &[i64]) -> Priced {
 
 /// What `prices` prove, in whole numbers.
 fn certified(market: &Market, shares: &[Share], prices: &[i64]) -> Priced {
-    let cost = |amount: &dyn Fn(&Share) -> i64| -> i128 {
-        let each = shares.iter().zip(prices);
-        each.map(|(share, price)| i128::from(amount(share)) * i128::from(*price)).sum()
-    };
+    let cost = |amount: &dyn Fn(&Share) -> i64| certify::cost_of(shares.iter().map(amount), prices);
     let value =
         |at: usize| Pico::try_from(cost(&|share| share.needs[at]) >> SHIFT).unwrap_or(Pico::MAX);
     let values: Vec<Pico> = (0..market.items.len()).map(value).collect();
-    let worth = |cost: i128| (cost >> SHIFT).saturating_add(1);
-    let of_offer = |at: usize| Worth { most: worth(cost(&|share| share.rooms[at])), excess: None };
+    let of_offer = |at: usize| {
+        let most = certify::rounded_up(cost(&|share| share.rooms[at]));
+        Worth { most, excess: None }
+    };
     let worths: Vec<Worth> = (0..market.offers.len()).map(of_offer).collect();
     let for_nothing = match cost(&|share| share.free) {
         0 => 0,
-        cost => worth(cost),
+        cost => certify::rounded_up(cost),
     };
     let bound = certify::bound(market, &values, &worths, for_nothing);
     Priced { values: values.into_iter().map(|value| value as f64 / 1e12).collect(), bound }

@@ -12,6 +12,7 @@ use super::{
     columns::{Effort, Program, Relaxed},
     greedy,
     knapsack::Counts,
+    market::Market,
 };
 
 /// A node that is advised: an offer, and how many pods of each item.
@@ -19,6 +20,11 @@ use super::{
 pub(crate) struct Node {
     pub(crate) offer: usize,
     pub(crate) counts: Counts,
+}
+
+/// What `nodes` cost, in pico-dollars.
+pub(crate) fn price(market: &Market, nodes: &[Node]) -> i128 {
+    nodes.iter().map(|node| i128::from(market.offers[node.offer].price)).sum()
 }
 
 /// How to round.

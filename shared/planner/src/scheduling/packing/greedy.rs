@@ -12,7 +12,7 @@
 
 use super::{
     columns::{Effort, Program},
-    dive::Node,
+    dive::{Node, price},
     knapsack::Counts,
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
     let proving = program.proving_values().to_vec();
     let kept = program.work / 10 * KEPT;
     let mut best = fill(program, demand, &proving);
-    let mut least = price(program, &best);
+    let mut least = price(program.market, &best);
     for _ in 0..TIMES_MAX {
         if program.work < kept {
             break;
@@ -50,16 +50,12 @@ pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
         let near = values.iter().zip(&proving);
         let near = near.map(|(value, other)| NEARNESS * value + (1.0 - NEARNESS) * other);
         let nodes = fill(program, demand, &near.collect::<Vec<f64>>());
-        let price = price(program, &nodes);
+        let price = price(program.market, &nodes);
         if price < least {
             (best, least) = (nodes, price);
         }
     }
     best
-}
-
-fn price(program: &Program<'_>, nodes: &[Node]) -> f64 {
-    nodes.iter().map(|node| program.scaled.prices[node.offer]).sum()
 }
 
 /// Whole nodes for all of `demand`, by what pods are worth by `values`.

@@ -31,8 +31,6 @@ pub(crate) struct Scaled {
     pub(crate) prices: Vec<f64>,
     /// By offer: the items that it takes.
     takes: Vec<Vec<usize>>,
-    /// A unit of each resource.
-    even: Vec<f64>,
 }
 
 /// A node that is worth as much.
@@ -61,7 +59,6 @@ impl Scaled {
             rooms: market.offers.iter().map(|offer| scaled(&offer.room)).collect(),
             prices: market.offers.iter().map(|offer| offer.price as f64 / 1e12).collect(),
             takes: takes.collect(),
-            even: vec![1.0; resources],
         }
     }
 
@@ -80,13 +77,7 @@ impl Scaled {
         let asked = self.takes[offer].iter().copied();
         let asked: Vec<usize> =
             asked.filter(|item| 0 < left[*item] && 0.0 < values[*item]).collect();
-        let most = |item: usize| left[item].min(market.items[item].most);
-        let choice = |item: &usize| Choice {
-            need: self.need(*item),
-            value: values[*item],
-            most: f64::from(most(*item)),
-        };
-        let choices: Vec<Choice<'_>> = asked.iter().map(choice).collect();
+        let choices = self.choices(market, &asked, (values, left));
         let Parts { amounts, prices } = simplex::fill(room, &choices);
         // Whole pods first, then what still fits, what is worth most for its resources first.
         let mut counts = vec![0; asked.len()];
@@ -106,13 +97,13 @@ impl Scaled {
         }
         let mut order: Vec<usize> = (0..asked.len()).collect();
         let density = |at: usize| {
-            let weight =
-                weighed(choices[at].need, &prices) + 1e-3 * weighed(choices[at].need, &self.even);
+            let need = choices[at].need;
+            let weight = weighed(need, &prices) + 1e-3 * need.iter().sum::<f64>();
             choices[at].value / weight.max(1e-15)
         };
         order.sort_by(|a, b| density(*b).total_cmp(&density(*a)).then(a.cmp(b)));
         for at in order {
-            let wanted = most(asked[at]).saturating_sub(counts[at]);
+            let wanted = most_of(market, asked[at], left).saturating_sub(counts[at]);
             take(&mut counts, at, wanted);
         }
         let counted = asked.iter().zip(&counts).filter(|(_, count)| 0 < **count);
@@ -121,21 +112,31 @@ impl Scaled {
         Filled { counts, value, prices }
     }
 
+    /// `items` as what a node is filled with, by `values`, of which so many are `left`.
+    fn choices(
+        &self,
+        market: &Market,
+        items: &[usize],
+        (values, left): (&[f64], &[u32]),
+    ) -> Vec<Choice<'_>> {
+        let choice = |item: &usize| Choice {
+            need: self.need(*item),
+            value: values[*item],
+            most: f64::from(most_of(market, *item, left)),
+        };
+        items.iter().map(choice).collect()
+    }
+
     /// Prices of resources that are good for filling `room` with `items`, in whole
     /// numbers.
     pub(crate) fn good_prices(
         &self,
         market: &Market,
         (room, items): (&[f64], &[usize]),
-        (values, left): (&[f64], &[u32]),
+        with: (&[f64], &[u32]),
         shift: u32,
     ) -> Rc<[i64]> {
-        let choice = |item: &usize| Choice {
-            need: self.need(*item),
-            value: values[*item],
-            most: f64::from(left[*item].min(market.items[*item].most)),
-        };
-        let choices: Vec<Choice<'_>> = items.iter().map(choice).collect();
+        let choices = self.choices(market, items, with);
         Self::whole_prices(market, &simplex::fill(room, &choices).prices, shift).into()
     }
 
@@ -164,6 +165,11 @@ impl Scaled {
             .map(|(at, price)| (price * factor / largest(market, at)).clamp(0.0, 9e18) as i64)
             .collect()
     }
+}
+
+/// How many pods of an item one node may have, where so many are `left`.
+fn most_of(market: &Market, item: usize, left: &[u32]) -> u32 {
+    left[item].min(market.items[item].most)
 }
 
 /// The most of a resource that any offer has.

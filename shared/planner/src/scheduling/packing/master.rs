@@ -50,19 +50,18 @@ const CANDIDATES: usize = 32;
 const SMALL: f64 = 1e-9;
 
 impl Master {
-    /// Begins with one column for each row, the `first` of `columns`: of it alone `demand` can be met.
-    pub(crate) fn new(demand: &[u32], columns: &[Column], first: &[usize]) -> Self {
+    /// Begins with one column for each row, the first of `columns`: of these alone `demand` can be met.
+    pub(crate) fn new(demand: &[u32], columns: &[Column]) -> Self {
         let rows = demand.len();
         let mut master = Self {
             rows,
-            basis: first.iter().map(|column| Basic::Column(*column)).collect(),
+            basis: (0..rows).map(Basic::Column).collect(),
             inverse: vec![0.0; rows * rows],
             amounts: vec![0.0; rows],
             values: vec![0.0; rows],
             direction: vec![0.0; rows],
         };
-        for (row, column) in first.iter().enumerate() {
-            let column = &columns[*column];
+        for (row, column) in columns.iter().take(rows).enumerate() {
             let entry = column.counts.iter().find(|(item, _)| *item == row);
             let count = f64::from(entry.map_or(1, |(_, count)| *count));
             master.inverse[row * rows + row] = 1.0 / count;
@@ -75,7 +74,7 @@ impl Master {
     }
 
     /// What a node with `counts` is worth.
-    pub(crate) fn worth(&self, counts: &Counts) -> f64 {
+    fn worth(&self, counts: &Counts) -> f64 {
         counts.iter().map(|(item, count)| self.values[*item] * f64::from(*count)).sum()
     }
 
@@ -106,7 +105,7 @@ impl Master {
             let before = steps;
             // The best of the few, again and again, before all are looked at anew.
             while let Some((_, at)) = self.best(columns, &good) {
-                if self.enter(Basic::Column(at), &columns[at].counts, columns[at].price) {
+                if self.enter(at, &columns[at]) {
                     steps += 1;
                 } else {
                     stuck.push(at);
@@ -139,7 +138,7 @@ impl Master {
         self.pivot(Basic::Surplus, cost)
     }
 
-    fn enter(&mut self, basic: Basic, counts: &Counts, price: f64) -> bool {
+    fn enter(&mut self, column: usize, Column { counts, price, .. }: &Column) -> bool {
         let rows = self.rows;
         let reduced = price - self.worth(counts);
         for at in 0..rows {
@@ -147,7 +146,7 @@ impl Master {
             self.direction[at] =
                 counts.iter().map(|(item, count)| row[*item] * f64::from(*count)).sum();
         }
-        self.pivot(basic, reduced)
+        self.pivot(Basic::Column(column), reduced)
     }
 
     /// Brings in what moves the basis by `direction`, each unit at the cost `reduced`.

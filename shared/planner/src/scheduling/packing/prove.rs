@@ -16,7 +16,7 @@ pub(crate) struct Proof {
     /// Less than this no fleet costs, in pico-dollars.
     pub(crate) bound: i128,
     /// Nodes that are worth more than they cost: the values were not right yet.
-    pub(crate) found: Vec<(usize, Counts)>,
+    pub(crate) bargains: Vec<(usize, Counts)>,
 }
 
 /// Parts of the CPU and the memory of a node for which prices of resources are looked for: what pods that
@@ -46,7 +46,7 @@ pub(crate) fn prove(
     for at in 0..market.offers.len() {
         let worth = worth(program, at, (values, &whole, demand), fillings);
         if let Some(counts) = &worth.excess {
-            proof.found.push((at, counts.clone()));
+            proof.bargains.push((at, counts.clone()));
         }
         worths.push(worth);
     }
@@ -70,7 +70,7 @@ fn worth(
     let price = i128::from(offer.price);
     let filled = program.scaled.fill(market, at, (values, demand));
     let root: Rc<[i64]> = Scaled::whole_prices(market, &filled.prices, SHIFT).into();
-    let mut question = Question::of(market, offer, whole);
+    let question = Question::of(market, offer, whole);
     let most = question.most(&root);
     if most <= price {
         return Worth { most, excess: None };
@@ -83,8 +83,7 @@ fn worth(
         }
         let mut steps = *fillings / SHARE;
         let before = steps;
-        let (worth, again) = question.search(enough, &prices, &mut steps);
-        question = again;
+        let worth = question.search(enough, &prices, &mut steps);
         *fillings = fillings.saturating_sub(before - steps);
         if let Some(worth) = worth {
             return worth;

@@ -50,14 +50,14 @@ struct Kind {
     pin: Option<SetId>,
 }
 
-/// Items and demands while they are found.
+/// Pods sorted into items, and their demands.
 #[derive(Debug, Default)]
-struct Found {
+struct Sorted {
     demands: BTreeMap<Sets, Option<u32>>,
     items: BTreeMap<Kind, Vec<(ClassId, u32)>>,
 }
 
-impl Found {
+impl Sorted {
     /// The bit of pods that go onto nodes with any of `sets`; `None` where there are too many to tell apart.
     fn demand(&mut self, sets: Sets) -> Option<Demands> {
         let next = self.demands.len();
@@ -88,7 +88,7 @@ impl Found {
 /// The market in which no rule about other pods and no preference counts, so that whatever a plan does can
 /// be done in it.
 pub(crate) fn loosest(problem: &mut Problem<'_>, classes: &BTreeMap<ClassId, u32>) -> Relaxation {
-    let mut relaxed = Found::default();
+    let mut relaxed = Sorted::default();
     for (class, count) in classes {
         let sets = loosest_sets(problem, *class);
         let Some(demands) = relaxed.demand(sets) else { continue };
@@ -130,7 +130,7 @@ fn loosest_sets(problem: &mut Problem<'_>, class: ClassId) -> Sets {
 /// each would open a node of, spread over domains as their rules ask, on spot with a choice of types.
 /// Only pools that are packed so take part.
 pub(crate) fn wished(problem: &mut Problem<'_>, classes: &BTreeMap<ClassId, u32>) -> Relaxation {
-    let mut relaxed = Found::default();
+    let mut relaxed = Sorted::default();
     let mut spreading = Spreading::default();
     for (class, count) in classes {
         let Some(wish) = wish(problem, *class) else { continue };

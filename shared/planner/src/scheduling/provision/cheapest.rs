@@ -36,8 +36,7 @@ pub(super) fn of(
         let options = Options { ties: Ties::Varied(way), ..options };
         let start = problem.start.clone();
         let other = solver::solve(problem, start, pods, options);
-        let places_as_many = other.failed.iter().all(|(pod, _)| is_left(&best, *pod));
-        if places_as_many
+        if other.leaves_no_pod_but_of(&best)
             && let Some(cost) = self::cost(problem, &other)
             && cost < least
         {
@@ -47,12 +46,8 @@ pub(super) fn of(
     best
 }
 
-fn is_left(solution: &Solution, pod: PodId) -> bool {
-    solution.failed.binary_search_by_key(&pod, |(left, _)| *left).is_ok()
-}
-
 /// What its claims cost in sum, and how many they are; `None` if one of them cannot be.
-fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
+pub(super) fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
     let mut sum = HourlyPrice::default();
     for claim in solution.in_flight.iter() {
         sum = sum.saturating_add(output::draft(problem, claim).ok()?.price);

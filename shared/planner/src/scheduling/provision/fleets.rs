@@ -1,6 +1,6 @@
 //! What fleets cost: as Karpenter would buy, as cheap as it is found, and at the least.
 
-use model::{HourlyPrice, Plan, facts::Facts, policies::Packing};
+use model::{HourlyPrice, Plan, facts::Facts, plan::Promise, policies::Packing};
 
 use super::PreparedFacts;
 
@@ -42,10 +42,9 @@ pub fn lower_bound(facts: &Facts) -> HourlyPrice {
 /// with what every node counts as.
 #[must_use]
 pub fn fleet_price(facts: &Facts, plan: &Plan) -> HourlyPrice {
-    let prices = plan.promises.iter().map(|promise| {
-        let charge = facts.node_charges.get(&promise.claim.node_class).copied();
-        let charge = charge.unwrap_or_default().saturating_add(facts.policies.node_charge);
-        promise.price.saturating_add(charge)
-    });
+    let price = |promise: &Promise| {
+        promise.price.saturating_add(facts.node_charge(&promise.claim.node_class))
+    };
+    let prices = plan.promises.iter().map(price);
     prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add)
 }

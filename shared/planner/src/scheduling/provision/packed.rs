@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{HourlyPrice, taint};
 
+use super::cheapest;
 use crate::{
     index::id::{ClassId, PodId, SetId},
     scheduling::{
@@ -72,9 +73,8 @@ pub(super) fn of(
     let guide = guide(problem, &relaxation, &advised(&relaxation));
     let start = problem.start.clone();
     let other = solver::guided(problem, start, pods, options, Some(guide));
-    let places_as_many = other.failed.iter().all(|(pod, _)| is_left(&first, *pod));
     let is_cheaper = cost(problem, &other).is_some_and(|cost| cost < least);
-    if places_as_many && is_cheaper { other } else { first }
+    if other.leaves_no_pod_but_of(&first) && is_cheaper { other } else { first }
 }
 
 /// How many pods of each class are on nodes that `solution` buys: those of claims that can be promised.
@@ -98,10 +98,7 @@ fn advised(relaxation: &Relaxation) -> Vec<Node> {
     let market = &relaxation.market;
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, WORK);
-    let price = |nodes: &[Node]| -> i128 {
-        let offers = nodes.iter().filter_map(|node| market.offers.get(node.offer));
-        offers.map(|offer| i128::from(offer.price)).sum()
-    };
+    let price = |nodes: &[Node]| dive::price(market, nodes);
     let begun = greedy::begin(&mut program, &demand);
     let mut best = (price(&begun), begun);
     // Something is left for rounding.
@@ -115,10 +112,10 @@ fn advised(relaxation: &Relaxation) -> Vec<Node> {
             break;
         }
         let proof = prove(&program, &first.values, &demand, &nothing, &mut fillings);
-        if proof.found.is_empty() {
+        if proof.bargains.is_empty() {
             break;
         }
-        proof.found.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
+        proof.bargains.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
         first = program.solve(&demand, EFFORT);
     }
     let rounded = dive::round(&mut program, &demand, &first);
@@ -170,18 +167,12 @@ fn guide(problem: &Problem<'_>, relaxation: &Relaxation, nodes: &[Node]) -> Guid
     guide
 }
 
-fn is_left(solution: &Solution, pod: PodId) -> bool {
-    solution.failed.binary_search_by_key(&pod, |(left, _)| *left).is_ok()
-}
-
-/// What its claims cost in sum, and how many they are; `None` if one of them cannot be.
-pub(super) fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
-    let mut sum = HourlyPrice::default();
-    for claim in solution.in_flight.iter() {
-        let charge = problem.charge(claim.template);
-        sum = sum.saturating_add(output::draft(problem, claim).ok()?.price).saturating_add(charge);
-    }
-    Some((sum, solution.in_flight.len()))
+/// What its claims cost in sum with what nodes cost beside their instances, and how many they are; `None` if one of
+/// them cannot be.
+fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
+    let (price, claims) = cheapest::cost(problem, solution)?;
+    let charges = solution.in_flight.iter().map(|claim| problem.charge(claim.template));
+    Some((charges.fold(price, HourlyPrice::saturating_add), claims))
 }
 
 /// A price below which no plan can be that places the pods that `solution` places. Room that is there and
@@ -207,10 +198,10 @@ pub(super) fn bound(problem: &mut Problem<'_>, solution: &Solution, care: Care) 
         let relaxed = program.solve(&demand, EFFORT_OF_BOUND);
         let proof = prove(&program, &relaxed.values, &demand, &free, &mut fillings);
         best = best.max(proof.bound);
-        if proof.found.is_empty() || program.work == 0 {
+        if proof.bargains.is_empty() || program.work == 0 {
             break;
         }
-        proof.found.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
+        proof.bargains.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
     }
     market::price(best)
 }

@@ -40,15 +40,10 @@ pub(super) struct Opening {
 impl Run<'_, '_> {
     /// Opens a claim of the first pool that would launch something for the pod alone.
     pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
-        let tolerated = tolerated(self.problem, pod.constraints);
-        let problem = &*self.problem;
-        let preference = problem.profiles[pod.profile].preferences.known(pod.preference);
-        let allows = |rule: &rules::Rule| {
-            rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
-        };
-        if !preference.is_some_and(|preference| preference.on_hosts.iter().all(allows)) {
+        if !self.allows_new_host(pod) {
             return Try::Failed;
         }
+        let tolerated = tolerated(self.problem, pod.constraints);
         for template in tolerated.iter() {
             match self.opens(pod, template) {
                 Try::Failed => {}
@@ -56,6 +51,16 @@ impl Run<'_, '_> {
             }
         }
         Try::Failed
+    }
+
+    /// Whether the pod's rules about other pods on its node let it onto a new one.
+    pub(super) fn allows_new_host(&self, pod: &Pod) -> bool {
+        let problem = &*self.problem;
+        let preference = problem.profiles[pod.profile].preferences.known(pod.preference);
+        let allows = |rule: &rules::Rule| {
+            rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
+        };
+        preference.is_some_and(|preference| preference.on_hosts.iter().all(allows))
     }
 
     fn opens(&mut self, pod: &Pod, number: TemplateId) -> Try {

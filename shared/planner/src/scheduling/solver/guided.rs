@@ -10,16 +10,13 @@ use std::collections::{BTreeMap, VecDeque};
 use model::{CapacityType, HourlyPrice};
 
 use super::{
-    Pod, Run, Try,
+    InFlightClaim, Pod, Run, Try,
     fresh::Opening,
-    in_flight::{Answer, tolerated},
+    in_flight::{Answer, Joined, tolerated},
 };
 use crate::{
     index::id::{ClaimId, ClassId, SetId, TemplateId, TypeId},
-    scheduling::{
-        launchable::offer::Types, numbers::amounts::Amounts, packing::relax::FLEXIBLE,
-        topology::rules,
-    },
+    scheduling::{launchable::offer::Types, numbers::amounts::Amounts, packing::relax::FLEXIBLE},
 };
 
 /// The nodes that are advised, and what became of them.
@@ -165,20 +162,24 @@ impl Run<'_, '_> {
         claim: ClaimId,
         most: Option<HourlyPrice>,
     ) -> Option<HourlyPrice> {
+        let joined = self.may_join(pod, claim)?;
+        let price = self.price_of(claim, joined.set)?;
+        let is_dear = most.is_some_and(|most| most < price);
+        if is_dear || !self.stays_flexible(claim, joined.set) {
+            return None;
+        }
+        self.join(pod, claim, joined);
+        Some(price)
+    }
+
+    /// The claim with the pod, if its rules and the claim's types allow that.
+    fn may_join(&mut self, pod: &Pod, claim: ClaimId) -> Option<Joined> {
         let targets = self.targets(pod, self.in_flight[claim].set);
         if targets.is_empty() {
             return None;
         }
         match self.joins(pod, claim, &targets) {
-            Answer::Yes(joined) => {
-                let price = self.price_of(claim, joined.set)?;
-                let is_dear = most.is_some_and(|most| most < price);
-                if is_dear || !self.stays_flexible(claim, joined.set) {
-                    return None;
-                }
-                self.join(pod, claim, joined);
-                Some(price)
-            }
+            Answer::Yes(joined) => Some(joined),
             Answer::Full => {
                 self.full[pod.requests_id].insert(claim);
                 None
@@ -207,16 +208,6 @@ impl Run<'_, '_> {
         let offer = &problem.offers[problem.templates[self.in_flight[claim].template].offer];
         let kinds = offer.capacity_types(&problem.sets.get(set), &self.roomy);
         kinds.contains(&CapacityType::Spot)
-    }
-
-    fn allows_new_host(&self, pod: &Pod) -> bool {
-        let problem = &*self.problem;
-        let preference = problem.profiles[pod.profile].preferences.known(pod.preference);
-        preference.is_some_and(|preference| {
-            preference.on_hosts.iter().all(|rule| {
-                rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
-            })
-        })
     }
 
     /// Puts the pod onto the claim that becomes dearer by least, or onto a new one.
@@ -249,28 +240,12 @@ impl Run<'_, '_> {
 
     /// By how much the claim becomes dearer with the pod; `None` where that does not go.
     fn dearer_by(&mut self, pod: &Pod, claim: ClaimId) -> Option<HourlyPrice> {
-        let targets = self.targets(pod, self.in_flight[claim].set);
-        if targets.is_empty() {
-            return None;
-        }
-        match self.joins(pod, claim, &targets) {
-            Answer::Yes(joined) => {
-                let after = self.price_of(claim, joined.set)?;
-                let InFlight { template, set, types } = self.known(claim);
-                let before = self.cheapest(template, set, &types)?;
-                self.stays_flexible(claim, joined.set).then(|| after.saturating_sub(before))
-            }
-            Answer::Full => {
-                self.full[pod.requests_id].insert(claim);
-                None
-            }
-            Answer::NotNow | Answer::Never => None,
-        }
-    }
-
-    fn known(&self, claim: ClaimId) -> InFlight {
-        let claim = &self.in_flight[claim];
-        InFlight { template: claim.template, set: claim.set, types: claim.types.clone() }
+        let joined = self.may_join(pod, claim)?;
+        let after = self.price_of(claim, joined.set)?;
+        let InFlightClaim { template, set, types, .. } = &self.in_flight[claim];
+        let (template, set, types) = (*template, *set, types.clone());
+        let before = self.cheapest(template, set, &types)?;
+        self.stays_flexible(claim, joined.set).then(|| after.saturating_sub(before))
     }
 
     /// What a node for the pod alone costs in the first pool that has one.
@@ -290,11 +265,4 @@ impl Run<'_, '_> {
         }
         alone
     }
-}
-
-/// What a claim is like before a pod joins it.
-struct InFlight {
-    template: TemplateId,
-    set: SetId,
-    types: Types,
 }

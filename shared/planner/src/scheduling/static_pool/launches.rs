@@ -12,7 +12,7 @@ use std::{
 use model::{
     Function, HourlyPrice, NodeClaimName, NodePoolName, Plan,
     facts::Facts,
-    ledger::{Decision, DecisionKind, Rejected, RejectionReason},
+    ledger::{Decision, DecisionKind, RejectionReason},
     limits::NODES_PER_CLUSTER_MAX,
     node_pool::{Limits, NodePool},
     plan::{Promise, Reason},
@@ -166,10 +166,9 @@ fn note(pool: &NodePoolName, text: String) -> Reason {
 
 fn refusal(facts: &Facts, note: &Reason) -> Decision {
     let who = (Function::Provision, facts.now);
-    let what = note.node_pool.as_ref().map(ToString::to_string);
     Decision {
         node_pool: note.node_pool.clone(),
-        rejected: vec![Rejected { what, reason: note.reason, why: note.text.clone() }],
+        rejected: vec![told::rejected(note)],
         ..Decision::about(DecisionKind::Refusal, [], who, note.to_string())
     }
 }

@@ -46,22 +46,23 @@ impl<'a> Decided<'a> {
 
     /// What is kept of its decisions: each once, with what it was made on.
     fn records(&self, facts: &Facts, at: &Invocation) -> Vec<Decision> {
-        if self.plan.decisions.is_empty() {
-            return Vec::new();
-        }
-        let origin = origin(facts, at);
-        let stamped = self.plan.decisions.iter().filter_map(|decision| {
-            let origin = Some(origin.clone());
-            let decision = Decision { origin, ..decision.clone() };
-            match self.standing {
-                // Where no node was looked at, nothing was decided.
-                _ if decision.is_void() => None,
-                Some(standing) if decision.kind.is_standing() => standing.counted(decision, at.now),
-                _ => Some(decision),
+        let kept = self.plan.decisions.iter().filter_map(|decision| match self.standing {
+            // Where no node was looked at, nothing was decided.
+            _ if decision.is_void() => None,
+            Some(standing) if decision.kind.is_standing() => {
+                standing.counted(decision.clone(), at.now)
             }
+            _ => Some(decision.clone()),
         });
         let mut ids = BTreeSet::new();
-        stamped.filter(|decision| ids.insert(decision.id())).collect()
+        let mut kept: Vec<Decision> = kept.filter(|decision| ids.insert(decision.id())).collect();
+        // All facts are gone through for it, and most looks have nothing to keep.
+        let mut latest = None;
+        for decision in kept.iter_mut().filter(|decision| decision.origin.is_none()) {
+            let origin: &mut Origin = latest.get_or_insert_with(|| origin(facts, at));
+            decision.origin = Some(origin.clone());
+        }
+        kept
     }
 }
 

@@ -51,6 +51,8 @@ impl Standing {
             if let Some(kept) = known.get_mut(&decision.content()) {
                 kept.is_news = false;
                 kept.written_at = Some(now);
+                // What it was made on when it was decided for the first time.
+                kept.decision.origin.clone_from(&decision.origin);
             }
         }
     }

@@ -132,11 +132,7 @@ fn remarks(
     if records.is_cut {
         lines.push("older decisions were not read: --records reads more".to_owned());
     }
-    if let Some(first) = records.unreadable.first() {
-        let many = words::counted(records.unreadable.len(), "record");
-        lines
-            .push(format!("{many} cannot be read, the first is {}: {}", first.item, first.problem));
-    }
+    lines.extend(records.unreadable_in_words());
     if !lines.is_empty() {
         writeln!(out)?;
     }

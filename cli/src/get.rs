@@ -134,12 +134,7 @@ fn print(
             } else if !args.watch {
                 screen.text(0, "there are none", out)?;
             }
-            if let Some(first) = records.unreadable.first() {
-                let many = words::counted(records.unreadable.len(), "record");
-                let line = format!(
-                    "{many} cannot be read, the first is {}: {}",
-                    first.item, first.problem
-                );
+            if let Some(line) = records.unreadable_in_words() {
                 screen.text(0, &line, out)?;
             }
         }

@@ -8,22 +8,19 @@
 mod judged;
 
 use std::{
-    io::{self, BufRead, IsTerminal as _, Write},
+    io::{BufRead, Write},
     thread,
     time::Duration,
 };
 
 use jiff::Timestamp;
-use judged::{Handover, adopted, adoption, handed, release};
+use judged::{Handover, Owned, adopted, adoption, handed, release};
 use serde_json::Value;
 
 use crate::{
-    doctor::{
-        gather,
-        observed::{Answer, Observed},
-    },
+    doctor::{gather, observed::Answer},
     error::Error,
-    installation::{InstallationArgs, is_wanted, now},
+    installation::{InstallationArgs, answers, is_wanted, now},
     manifests::BadInput,
     program::{self, Failed},
     screen::Screen,
@@ -65,9 +62,7 @@ pub fn run(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
-    let answers = &mut io::stdin().lock();
-    let asks = io::stdin().is_terminal();
-    run_with(args, direction, asks.then_some(answers), (&mut now, &pause), (screen, out))
+    run_with(args, direction, answers().as_mut(), (&mut now, &pause), (screen, out))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command that waits for others")]
@@ -109,8 +104,7 @@ fn run_with(
         if look > 0 {
             pause();
         }
-        let seen = gather::observed(&args.place, clock());
-        match state(&seen, direction) {
+        match state(&args.place, direction, clock()) {
             Ok(said) => {
                 screen.lines(&said, out)?;
                 return Ok(true);
@@ -129,10 +123,11 @@ fn run_with(
 }
 
 /// That it is done, or what is waited for.
-fn state(seen: &Observed, direction: Direction) -> Result<String, String> {
+fn state(place: &InstallationArgs, direction: Direction, now: Timestamp) -> Result<String, String> {
+    let owned = Owned::of(now, gather::leases(place), gather::claims(place))?;
     match direction {
-        Direction::Adopt => adopted(seen),
-        Direction::Release => handed(seen),
+        Direction::Adopt => adopted(&owned),
+        Direction::Release => handed(&owned, &place.cluster),
     }
 }
 

@@ -4,14 +4,14 @@
 //! theirs. What is there already is not touched.
 
 use std::{
-    io::{self, BufRead, IsTerminal as _, Write},
+    io::{self, BufRead, Write},
     process::{Output, Stdio},
 };
 
 use crate::{
     crds,
     error::Error,
-    installation::{KubectlArgs, is_wanted},
+    installation::{KubectlArgs, answers, is_wanted},
     manifests::BadInput,
     rbac,
     screen::Screen,
@@ -77,9 +77,7 @@ fn refused(verb: &str, output: &Output) -> BadInput {
 
 /// Shows what would change, and applies it if that is wanted. `true`: the cluster has everything.
 pub fn run(args: &InstallArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
-    let answers = &mut io::stdin().lock();
-    let asks = io::stdin().is_terminal();
-    run_with(args, asks.then_some(answers), screen, out)
+    run_with(args, answers().as_mut(), screen, out)
 }
 
 /// The same, where `answers` says what somebody answers, if there is anybody.

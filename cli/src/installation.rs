@@ -2,14 +2,14 @@
 
 use std::{
     ffi::OsStr,
-    io::{BufRead, Write},
+    io::{self, BufRead, IsTerminal as _, StdinLock, Write},
     path::PathBuf,
     process::Command,
 };
 
 use jiff::Timestamp;
 
-use crate::{error::Error, manifests::BadInput};
+use crate::{error::Error, manifests::BadInput, program};
 
 /// A cluster as kubectl reaches it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -28,12 +28,7 @@ pub struct KubectlArgs {
 impl KubectlArgs {
     /// `kubectl`, where the cluster is.
     pub(crate) fn command(&self) -> Command {
-        let program =
-            self.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
-        let mut command = Command::new(program);
-        if let Some(context) = &self.context {
-            command.arg(format!("--context={context}"));
-        }
+        let mut command = program::kubectl(self.kubectl.as_deref(), self.context.as_deref());
         if let Some(kubeconfig) = &self.kubeconfig {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
@@ -59,17 +54,16 @@ pub struct InstallationArgs {
 }
 
 impl InstallationArgs {
-    /// `aws`, where the account is.
-    pub(crate) fn aws(&self) -> Command {
-        let program =
-            self.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
-        let mut command = Command::new(program);
-        command.args(["--output", "json"]);
-        if let Some(region) = &self.region {
-            command.args(["--region", region]);
-        }
-        command
+    /// `aws` with `words`, where the account is.
+    pub(crate) fn aws<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+        program::aws(self.aws.as_deref(), self.region.as_deref(), words)
     }
+}
+
+/// Where somebody answers, if there is anybody.
+pub(crate) fn answers() -> Option<StdinLock<'static>> {
+    let input = io::stdin();
+    input.is_terminal().then(|| input.lock())
 }
 
 /// Whether somebody says yes to `question`, or said `--yes`. An error where nobody can be asked.

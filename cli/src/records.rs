@@ -12,6 +12,7 @@ use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName,
     disruption::Command,
     ledger::{Decision, UnreadableItem},
+    words,
 };
 
 pub(crate) use file::write;
@@ -104,6 +105,13 @@ impl Records {
         if let Some(error) = problem {
             self.cannot_read(item, error.to_string());
         }
+    }
+
+    /// What is said about items that cannot be read, if there are any.
+    pub(crate) fn unreadable_in_words(&self) -> Option<String> {
+        let first = self.unreadable.first()?;
+        let many = words::counted(self.unreadable.len(), "record");
+        Some(format!("{many} cannot be read, the first is {}: {}", first.item, first.problem))
     }
 
     fn cannot_read(&mut self, item: &str, problem: String) {

@@ -4,7 +4,7 @@
 mod acts;
 
 use std::{
-    io::{self, BufRead, IsTerminal as _, Write},
+    io::{self, BufRead, Write},
     process::{Command, Stdio},
 };
 
@@ -20,7 +20,7 @@ use crate::{
         steps,
     },
     error::Error,
-    installation::{InstallationArgs, is_wanted, now},
+    installation::{InstallationArgs, answers, is_wanted, now},
     manifests::BadInput,
     rbac,
     screen::Screen,
@@ -45,9 +45,7 @@ pub struct UninstallArgs {
 
 /// Shows what is to be done, and does it if that is wanted. `true`: nothing is left.
 pub fn run(args: &UninstallArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
-    let answers = &mut io::stdin().lock();
-    let asks = io::stdin().is_terminal();
-    run_with(args, asks.then_some(answers), screen, out)
+    run_with(args, answers().as_mut(), screen, out)
 }
 
 fn run_with(
@@ -142,16 +140,19 @@ fn shown(act: &Act) -> String {
 }
 
 fn carry_out(place: &InstallationArgs, act: &Act) -> Result<(), String> {
-    let (mut command, input) = match act.program {
-        Program::Kubectl => (place.kubectl.command(), String::new()),
-        Program::KubectlWith("rbac") => (place.kubectl.command(), rbac::ROLES.to_owned()),
-        Program::KubectlWith(_) => {
-            let texts = crds::files().into_iter().map(|(_, text)| text);
-            (place.kubectl.command(), texts.collect())
-        }
-        Program::Aws => (place.aws(), String::new()),
+    let kubectl = || {
+        let mut command = place.kubectl.command();
+        command.args(&act.words);
+        command
     };
-    command.args(&act.words);
+    let (mut command, input) = match act.program {
+        Program::Aws => (place.aws(&act.words), String::new()),
+        Program::Kubectl => (kubectl(), String::new()),
+        Program::KubectlWith("rbac") => (kubectl(), rbac::ROLES.to_owned()),
+        Program::KubectlWith(_) => {
+            (kubectl(), crds::files().into_iter().map(|(_, text)| text).collect())
+        }
+    };
     let said = given(&mut command, &input).map_err(|error| format!("{}: {error}", shown(act)))?;
     match said {
         None => Ok(()),

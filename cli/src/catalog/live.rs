@@ -1,13 +1,12 @@
 //! What AWS sells in a region, asked with the `aws` command: whatever it takes to reach it (profiles,
 //! single sign-on, proxies), `aws` knows already. Nothing is changed.
 
-use std::{collections::BTreeMap, ffi::OsStr, io, path::Path, process::Command};
+use std::{collections::BTreeMap, io, path::Path};
 
 use instance_catalog::{
     ec2,
     price_list::{self, Kind},
 };
-use jiff::Timestamp;
 use model::{
     HourlyPrice, InstanceTypeInfo, InstanceTypeName,
     instance_type_info::{RegionMarket, TableFacts},
@@ -16,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
+    installation::now,
     manifests::BadInput,
     program::{self, Failed},
 };
@@ -75,11 +75,6 @@ pub(super) fn read(
     Ok((market, descriptions))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Products {
@@ -127,13 +122,9 @@ fn call(
     words: &[&str],
     region: Option<&str>,
 ) -> Result<Vec<u8>, BadInput> {
-    let program = aws.program.map_or_else(|| OsStr::new("aws"), Path::as_os_str);
-    let mut command = Command::new(program);
-    command.arg(service).args(words).args(["--output", "json"]);
-    if let Some(region) = region {
-        command.args(["--region", region]);
-    }
-    program::output(&mut command).map_err(|failed| match failed {
+    let service_and_words = [service].into_iter().chain(words.iter().copied());
+    program::output(&mut program::aws(aws.program, region, service_and_words)).map_err(|failed| {
+        match failed {
         Failed::Said(said) => {
             let operation = words.first().copied().unwrap_or_default();
             BadInput::one(format!("aws {service} {operation}: {said}"))
@@ -144,5 +135,6 @@ fn call(
                 .to_owned(),
         ),
         Failed::NotStarted(error) => BadInput::one(format!("aws: {error}")),
+    }
     })
 }

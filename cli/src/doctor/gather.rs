@@ -60,7 +60,7 @@ pub(crate) fn objects(args: &InstallationArgs, kinds: &str) -> Answer<Vec<Value>
 
 /// What `aws` answers.
 pub(crate) fn aws(args: &InstallationArgs, words: &[&str]) -> Answer<Option<Value>> {
-    asked(args.aws().args(words))
+    asked(&mut args.aws(words))
 }
 
 /// The functions that say that they are for the cluster.
@@ -108,6 +108,16 @@ fn iam_roles(
     Ok(roles)
 }
 
+/// Leases of all namespaces.
+pub(crate) fn leases(args: &InstallationArgs) -> Answer<Vec<Value>> {
+    objects(args, "leases.coordination.k8s.io")
+}
+
+/// NodeClaims.
+pub(crate) fn claims(args: &InstallationArgs) -> Answer<Vec<Value>> {
+    objects(args, "nodeclaims.karpenter.sh")
+}
+
 /// Looks at everything.
 pub(crate) fn observed(args: &InstallationArgs, now: Timestamp) -> Observed {
     let classes = objects(args, "ec2nodeclasses.karpenter.k8s.aws");
@@ -131,9 +141,9 @@ pub(crate) fn observed(args: &InstallationArgs, now: Timestamp) -> Observed {
             "clusterroles.rbac.authorization.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,\
              roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io",
         ),
-        leases: objects(args, "leases.coordination.k8s.io"),
+        leases: leases(args),
         pools: objects(args, "nodepools.karpenter.sh"),
-        claims: objects(args, "nodeclaims.karpenter.sh"),
+        claims: claims(args),
         classes,
     }
 }

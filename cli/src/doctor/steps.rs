@@ -8,7 +8,7 @@ mod objects;
 pub(crate) use account::roles_of;
 #[cfg(test)]
 pub(crate) use cluster::granted;
-pub(crate) use cluster::karpenters;
+pub(crate) use cluster::{are_at_work, karpenters};
 
 use super::observed::Observed;
 

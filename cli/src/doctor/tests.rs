@@ -370,7 +370,7 @@ case "$*" in
 *"get ec2nodeclasses.karpenter.k8s.aws"*) echo '{"items":[{"spec":{"role":"nodes"}}]}' ;;
 *"get nodepools.karpenter.sh"*) echo "error: the server doesn't have a resource type" >&2; exit 1 ;;
 *"get configmap aws-auth"*) echo 'Error from server (NotFound): configmaps' >&2; exit 1 ;;
-*"--region eu-west-1 eks describe-cluster --name demo"*) echo '{"cluster":{"status":"ACTIVE"}}' ;;
+*"eks describe-cluster --name demo"*"--region eu-west-1"*) echo '{"cluster":{"status":"ACTIVE"}}' ;;
 *"lambda list-functions"*) echo '{"Functions":[
   {"FunctionName":"a","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"demo"}}},
   {"FunctionName":"b","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"other"}}},

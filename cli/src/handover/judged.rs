@@ -1,11 +1,12 @@
 //! Whether a cluster may change hands, what that takes, and whether it has: worked out from what was seen.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::doctor::{
     judged,
-    observed::{Observed, name, text},
-    steps::{Verdict, karpenters},
+    observed::{Answer, Observed, name, text},
+    steps::{Verdict, are_at_work, karpenters},
 };
 
 /// Steps of `doctor` that adoption relies on; the others are about what comes after it.
@@ -86,19 +87,35 @@ pub(super) fn adoption(seen: &Observed, deployments: &[Value]) -> Result<Handove
     })
 }
 
+/// What shows who has the nodes.
+#[derive(Debug)]
+pub(super) struct Owned {
+    pub(super) now: Timestamp,
+    pub(super) leases: Vec<Value>,
+    pub(super) claims: Vec<Value>,
+}
+
+impl Owned {
+    /// Of what was read, or what cannot be read.
+    pub(super) fn of(
+        now: Timestamp,
+        leases: Answer<Vec<Value>>,
+        claims: Answer<Vec<Value>>,
+    ) -> Answer<Self> {
+        let leases = leases.map_err(|why| format!("Leases cannot be read: {why}"))?;
+        let claims = claims.map_err(|why| format!("NodeClaims cannot be read: {why}"))?;
+        Ok(Self { now, leases, claims })
+    }
+}
+
 /// That Journeyman has every NodeClaim with an instance, or what is waited for.
-pub(super) fn adopted(seen: &Observed) -> Result<String, String> {
-    let leases = seen.leases.as_ref().map_err(|why| format!("Leases cannot be read: {why}"))?;
-    if let Some(namespace) = karpenters(leases, seen.now).first() {
+pub(super) fn adopted(Owned { now, leases, claims }: &Owned) -> Result<String, String> {
+    if let Some(namespace) = karpenters(leases, *now).first() {
         return Err(format!("The lease of the Karpenter in the namespace {namespace} has to end."));
     }
-    let is_at_work = judged(seen)
-        .iter()
-        .any(|(step, verdict)| step.id == "heartbeat" && matches!(verdict, Verdict::Done(_)));
-    if !is_at_work {
+    if !are_at_work(leases, *now) {
         return Err("The functions have to be at work.".to_owned());
     }
-    let claims = seen.claims.as_ref().map_err(|why| format!("NodeClaims cannot be read: {why}"))?;
     let is_theirs = |claim: &&Value| {
         !text(claim, "/status/providerID").is_empty()
             && text(claim, "/metadata/labels/app.kubernetes.io~1managed-by") != "journeyman"
@@ -161,16 +178,16 @@ pub(super) fn release(
 }
 
 /// That Karpenter has the cluster, or what is waited for.
-pub(super) fn handed(seen: &Observed) -> Result<String, String> {
-    let leases = seen.leases.as_ref().map_err(|why| format!("Leases cannot be read: {why}"))?;
-    let Some(namespace) = karpenters(leases, seen.now).first().copied() else {
+pub(super) fn handed(
+    Owned { now, leases, claims }: &Owned,
+    cluster: &str,
+) -> Result<String, String> {
+    let Some(namespace) = karpenters(leases, *now).first().copied() else {
         return Err("Karpenter has to take its lease.".to_owned());
     };
-    let claims = seen.claims.as_ref().map_err(|why| format!("NodeClaims cannot be read: {why}"))?;
     Ok(format!(
         "The Karpenter in the namespace {namespace} has {} NodeClaims. A minute from now on the functions write nothing \
-         more; `journeyman uninstall {}` takes them away and leaves the nodes.",
-        claims.len(),
-        seen.cluster
+         more; `journeyman uninstall {cluster}` takes them away and leaves the nodes.",
+        claims.len()
     ))
 }

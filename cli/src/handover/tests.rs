@@ -6,7 +6,10 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::*;
-use crate::{doctor::tests::whole, installation::KubectlArgs};
+use crate::{
+    doctor::{observed::Observed, tests::whole},
+    installation::KubectlArgs,
+};
 
 fn deployment(replicas: u32) -> Value {
     json!({"metadata": {"name": "karpenter", "namespace": "karpenter"}, "spec": {"replicas": replicas}})
@@ -40,6 +43,19 @@ fn with_karpenter() -> Observed {
     seen.leases = seen.leases.map(|leases| leases.into_iter().chain([lease(now)]).collect());
     seen.claims = Ok(vec![claim("a", "Helm"), claim("b", "Helm")]);
     seen
+}
+
+/// What shows of `seen` who has the nodes.
+fn owned(seen: &Observed) -> Answer<Owned> {
+    Owned::of(seen.now, seen.leases.clone(), seen.claims.clone())
+}
+
+fn adopted(seen: &Observed) -> Answer<String> {
+    judged::adopted(&owned(seen)?)
+}
+
+fn handed(seen: &Observed) -> Answer<String> {
+    judged::handed(&owned(seen)?, &seen.cluster)
 }
 
 #[test]

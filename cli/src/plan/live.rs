@@ -1,7 +1,7 @@
 //! The cluster of a kubeconfig, read with `kubectl get`: whatever it takes to reach it (contexts,
 //! credential plugins, proxies), `kubectl` knows already. Nothing is changed.
 
-use std::{ffi::OsStr, io, process::Command};
+use std::io;
 
 use api::{
     files::{self, Manifest},
@@ -157,14 +157,8 @@ fn essence(said: &str) -> String {
 
 /// What `kubectl get` prints.
 fn output(args: &PlanArgs, words: &[&str]) -> Result<Vec<u8>, Failed> {
-    let program =
-        args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
-    let mut command = Command::new(program);
-    command.arg("get").args(words);
-    if let Some(context) = &args.context {
-        command.arg(format!("--context={context}"));
-    }
-    program::output(&mut command)
+    let mut command = program::kubectl(args.kubectl.as_deref(), args.context.as_deref());
+    program::output(command.arg("get").args(words))
 }
 
 fn not_started(error: &io::Error) -> BadInput {

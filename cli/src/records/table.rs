@@ -1,16 +1,16 @@
 //! Records in the table of a stack, asked with the `aws` command: whatever it takes to reach it, `aws` knows
 //! already. It needs `dynamodb:Query` on the table.
 
-use std::{collections::BTreeMap, io, process::Command};
+use std::{collections::BTreeMap, io};
 
 use base64::Engine as _;
-use jiff::Timestamp;
 use model::ClusterName;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{Records, RecordsArgs};
 use crate::{
+    installation::now,
     manifests::BadInput,
     program::{self, Failed},
 };
@@ -58,24 +58,27 @@ fn query(
 ) -> Result<Answer, BadInput> {
     let values = json!({ ":cluster": { "S": cluster.as_str() }, ":prefix": { "S": prefix } });
     let names = json!({ "#cluster": "cluster", "#item": "item", "#record": "record" });
-    let mut command = Command::new(args.aws.as_deref().unwrap_or_else(|| "aws".as_ref()));
-    command.args(["dynamodb", "query", "--output", "json", "--table-name", table]);
-    command.args(["--key-condition-expression"]);
-    command.arg("#cluster = :cluster AND begins_with(#item, :prefix)");
-    command.args(["--projection-expression", "#item, #record"]);
-    command.args(["--expression-attribute-names", &names.to_string()]);
-    command.args(["--expression-attribute-values", &values.to_string()]);
-    match newest {
-        Some(most) => {
-            command.args(["--no-scan-index-forward", "--max-items", &most.to_string()]);
-        }
-        None => {
-            command.arg("--consistent-read");
-        }
+    let (names, values) = (names.to_string(), values.to_string());
+    let mut words = vec![
+        "dynamodb",
+        "query",
+        "--table-name",
+        table,
+        "--key-condition-expression",
+        "#cluster = :cluster AND begins_with(#item, :prefix)",
+        "--projection-expression",
+        "#item, #record",
+        "--expression-attribute-names",
+        &names,
+        "--expression-attribute-values",
+        &values,
+    ];
+    let most = newest.map(|most| most.to_string());
+    match &most {
+        Some(most) => words.extend(["--no-scan-index-forward", "--max-items", most]),
+        None => words.push("--consistent-read"),
     }
-    if let Some(region) = &args.region {
-        command.args(["--region", region]);
-    }
+    let mut command = program::aws(args.aws.as_deref(), args.region.as_deref(), words);
     let asked = format!("aws dynamodb query {table} {prefix}");
     let answer = program::output(&mut command).map_err(|failed| {
         BadInput::one(match failed {
@@ -113,11 +116,6 @@ fn record(attribute: Option<&Attribute>) -> Result<String, String> {
         }
         _ => Err("it has no `record`".to_owned()),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
-fn now() -> Timestamp {
-    Timestamp::now()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Dumps of a running cluster, written with `kubectl get`. Nothing is changed in it.
 
-use std::{ffi::OsStr, fs, process::Command, thread};
+use std::{fs, thread};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -88,13 +88,7 @@ fn items(args: &ShadowArgs) -> Result<Vec<Value>, BadInput> {
 }
 
 fn output(args: &ShadowArgs, kind: &str) -> Result<Vec<u8>, Failed> {
-    let kubectl =
-        args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
-    let mut command = Command::new(kubectl);
+    let mut command = program::kubectl(args.kubectl.as_deref(), args.context.as_deref());
     // In pages of 500, as kubectl does by itself.
-    command.args(["get", kind, "--all-namespaces", "--output=json"]);
-    if let Some(context) = &args.context {
-        command.arg(format!("--context={context}"));
-    }
-    program::output(&mut command)
+    program::output(command.args(["get", kind, "--all-namespaces", "--output=json"]))
 }

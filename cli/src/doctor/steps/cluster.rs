@@ -156,6 +156,23 @@ pub(super) fn karpenter(seen: &Observed) -> Verdict {
     }
 }
 
+/// The lease that the functions renew.
+fn ledger_lease(leases: &[Value]) -> Option<&Value> {
+    leases.iter().find(|lease| {
+        name(lease) == LEDGER_LEASE && text(lease, "/metadata/namespace") == "kube-system"
+    })
+}
+
+fn is_recent(beat: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(beat) < LEDGER_LEASE_DURATION
+}
+
+/// Whether the functions are at work at `now`.
+pub(crate) fn are_at_work(leases: &[Value], now: Timestamp) -> bool {
+    let beat = ledger_lease(leases).and_then(renewed);
+    beat.is_some_and(|(at, _)| is_recent(at, now))
+}
+
 pub(super) fn heartbeat(seen: &Observed) -> Verdict {
     let leases = match &seen.leases {
         Ok(leases) => leases,
@@ -163,19 +180,16 @@ pub(super) fn heartbeat(seen: &Observed) -> Verdict {
     };
     let cure = "Look into the log of `sweep`: it holds the lease journeyman of kube-system, each minute. The log \
                 groups are /journeyman/STACK/FUNCTION.";
-    let ours = leases.iter().find(|lease| {
-        name(lease) == LEDGER_LEASE && text(lease, "/metadata/namespace") == "kube-system"
-    });
-    match ours.map(renewed) {
+    match ledger_lease(leases).map(renewed) {
         None => Verdict::wrong("No function was ever at work in this cluster.", cure),
         Some(None) => Verdict::Unknown(Finding {
             found: vec!["The lease journeyman of kube-system says no time.".to_owned()],
             cure: cure.to_owned(),
         }),
-        Some(Some((at, _))) if seen.now.duration_since(at) >= LEDGER_LEASE_DURATION => {
-            Verdict::wrong(format!("No function was at work since {at}."), cure)
+        Some(Some((at, _))) if is_recent(at, seen.now) => {
+            Verdict::Done(format!("last seen at {at}"))
         }
-        Some(Some((at, _))) => Verdict::Done(format!("last seen at {at}")),
+        Some(Some((at, _))) => Verdict::wrong(format!("No function was at work since {at}."), cure),
     }
 }
 

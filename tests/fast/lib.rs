@@ -1,5 +1,7 @@
 //! What the tests that span crates share.
 
+pub mod pages;
+
 use std::path::{Path, PathBuf};
 
 /// The repository's folder.

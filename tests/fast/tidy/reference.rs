@@ -2,7 +2,7 @@
 //!
 //! What a word means is the doc comment beside it; the lint `missing_docs` keeps any from lacking one.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Debug};
 
 use expect_test::expect_file;
 use model::{
@@ -10,6 +10,7 @@ use model::{
     event::EventReason,
     ledger::{DecisionKind, RejectionReason},
 };
+use tests::pages;
 
 use crate::functions::read;
 
@@ -18,7 +19,7 @@ use crate::functions::read;
 fn documented(path: &str, start: &str) -> Vec<(String, String)> {
     let text = read(path);
     let (_, block) = text.split_once(start).unwrap_or_else(|| panic!("{path} has no {start}"));
-    let (mut found, mut doc) = (Vec::new(), Vec::new());
+    let (mut said, mut doc) = (Vec::new(), Vec::new());
     for line in block.lines() {
         if line.starts_with('}') {
             break;
@@ -31,13 +32,13 @@ fn documented(path: &str, start: &str) -> Vec<(String, String)> {
             let name: String =
                 name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             if !doc.is_empty() && !name.is_empty() {
-                found.push((name, doc.join(" ")));
+                said.push((name, doc.join(" ")));
             }
             doc.clear();
         }
     }
-    assert!(!found.is_empty(), "{path}: nothing is said of {start}");
-    found
+    assert!(!said.is_empty(), "{path}: nothing is said of {start}");
+    said
 }
 
 /// A table of `words`, each with what `docs` say of the variant that it is.
@@ -52,16 +53,25 @@ fn table(words: impl Iterator<Item = (String, String)>, docs: &[(String, String)
     words.map(row).collect()
 }
 
+/// The table of an enum: its variants `all`, each with its `word`, and with what the block of `path` that begins with
+/// the line `start` says of it.
+fn of_enum<T: Debug + Copy>(
+    (path, start): (&str, &str),
+    all: &[T],
+    word: fn(T) -> &'static str,
+) -> String {
+    let words = all.iter().map(|variant| (format!("{variant:?}"), word(*variant).to_owned()));
+    table(words, &documented(path, start))
+}
+
 fn events() -> String {
-    let docs = documented("shared/model/src/event.rs", "pub enum EventReason {");
-    let words = EventReason::ALL.into_iter();
-    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+    let block = ("shared/model/src/event.rs", "pub enum EventReason {");
+    of_enum(block, &EventReason::ALL, EventReason::as_str)
 }
 
 fn conditions() -> String {
-    let docs = documented("shared/model/src/condition.rs", "pub enum ConditionKind {");
-    let words = ConditionKind::ALL.into_iter();
-    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+    let block = ("shared/model/src/condition.rs", "pub enum ConditionKind {");
+    of_enum(block, &ConditionKind::ALL, ConditionKind::as_str)
 }
 
 /// Reasons of conditions that are words of their own. Those that another list has are not repeated.
@@ -79,15 +89,13 @@ fn condition_reasons() -> String {
 }
 
 fn kinds() -> String {
-    let docs = documented("shared/model/src/ledger/decision.rs", "pub enum DecisionKind {");
-    let words = DecisionKind::ALL.into_iter();
-    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+    let block = ("shared/model/src/ledger/decision.rs", "pub enum DecisionKind {");
+    of_enum(block, &DecisionKind::ALL, DecisionKind::as_str)
 }
 
 fn rejections() -> String {
-    let docs = documented("shared/model/src/ledger/rejection.rs", "\nrejection_reasons! {");
-    let words = RejectionReason::ALL.iter();
-    table(words.map(|word| (format!("{word:?}"), word.as_str().to_owned())), &docs)
+    let block = ("shared/model/src/ledger/rejection.rs", "\nrejection_reasons! {");
+    of_enum(block, RejectionReason::ALL, RejectionReason::as_str)
 }
 
 /// Labels, annotations, taints, tags and finalizers.
@@ -116,10 +124,8 @@ fn with_tables(page: &str) -> String {
     ];
     let mut text = page.to_owned();
     for (name, head, table) in tables {
-        let (before, rest) = text.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
-        let (_, after) = rest.split_once("<!-- end -->\n").expect("an end");
-        let head = format!("| {head} | what it says |\n|---|---|\n");
-        text = format!("{before}<!-- {name} -->\n{head}{table}<!-- end -->\n{after}");
+        let table = format!("| {head} | what it says |\n|---|---|\n{table}");
+        text = pages::with_table(&text, name, &table);
     }
     text
 }
@@ -140,8 +146,7 @@ fn every_reason_has_a_cure() {
         ("rejections", rejections()),
     ];
     for (name, table) in tables {
-        let (_, rest) = page.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
-        let (rows, _) = rest.split_once("<!-- end -->\n").expect("an end");
+        let rows = pages::table(&page, name);
         let words = |text: &str| -> Vec<String> {
             let word = |row: &str| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned());
             text.lines().filter_map(word).collect()

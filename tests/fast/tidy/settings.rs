@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::expect_file;
 use handlers::{Allowed, SETTINGS, Setting};
 use model::policies::Policies;
+use tests::pages;
 
 use crate::functions::{read, resource};
 
@@ -150,8 +151,6 @@ fn tables() -> [(&'static str, String); 3] {
 fn with_tables(page: &str) -> String {
     let mut text = page.to_owned();
     for (name, table) in tables() {
-        let (before, rest) = text.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
-        let (_, after) = rest.split_once("<!-- end -->\n").expect("an end");
         let (head, rule) = match name {
             "settings" => {
                 ("| parameter | Karpenter's variable | default | must be | what it does |", 5)
@@ -160,7 +159,7 @@ fn with_tables(page: &str) -> String {
             _ => ("| parameter | default | what it does |", 3),
         };
         let rule = format!("|{}", "---|".repeat(rule));
-        text = format!("{before}<!-- {name} -->\n{head}\n{rule}\n{table}<!-- end -->\n{after}");
+        text = pages::with_table(&text, name, &format!("{head}\n{rule}\n{table}"));
     }
     text
 }

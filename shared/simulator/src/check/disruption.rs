@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use model::{
     ClusterName, DeletionReason, NodeClaimName, NodePoolName, Pod,
-    disruption::{Command, DisruptionReason, Progress},
+    disruption::DisruptionReason,
     ledger::Commit,
     node_pool::{BudgetNodes, NodePool},
 };
@@ -15,10 +15,6 @@ use crate::{later, timeline::Happening, world::World};
 /// A decision may have seen nodes that are gone by now.
 const SEEN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
-fn is_under_way(command: &Command) -> bool {
-    matches!(command.progress, Progress::Launching { .. } | Progress::Rebooting { .. })
-}
-
 impl World {
     /// How many nodes `commit` begins to disrupt, by NodePool and reason; before it is made.
     pub(crate) fn disrupted_by(
@@ -27,7 +23,7 @@ impl World {
         commit: &Commit,
     ) -> BTreeMap<(NodePoolName, DisruptionReason), usize> {
         let ledger = self.ledger.cluster(cluster);
-        let going = ledger.commands().filter(|command| is_under_way(command));
+        let going = ledger.commands().filter(|command| command.is_under_way());
         let known: BTreeSet<&NodeClaimName> =
             going.flat_map(|command| &command.candidates).collect();
         let is_new = |name: &NodeClaimName| {
@@ -40,7 +36,7 @@ impl World {
             };
             Some((&claim.name, reason))
         });
-        let replaced = commit.started.values().filter(|command| is_under_way(command));
+        let replaced = commit.started.values().filter(|command| command.is_under_way());
         let replaced = replaced.flat_map(|command| {
             command.candidates.iter().map(|name| (name, command.method.reason()))
         });
@@ -84,7 +80,7 @@ impl World {
         let nodes = &self.cluster.nodes;
         let is_up = |name| nodes.get(name).is_some_and(|entry| entry.node.is_initialized());
         let ledger = self.ledger.cluster(cluster);
-        let replaced = ledger.commands().filter(|command| is_under_way(command));
+        let replaced = ledger.commands().filter(|command| command.is_under_way());
         let replaced: BTreeSet<&NodeClaimName> =
             replaced.flat_map(|command| &command.candidates).collect();
         let claims = ledger.claims.values().filter(|claim| claim.node_pool == *pool);

@@ -4,6 +4,7 @@ use expect_test::expect_file;
 use jiff::SignedDuration;
 use model::PodKey;
 use simulator::{Action, Bill, Chance, Happening, WorldSettings};
+use tests::pages;
 
 use super::fleet::fleet;
 
@@ -27,10 +28,7 @@ fn with_bills(page: &str) -> String {
     WANTED.into_iter().fold(page.to_owned(), |page, (nodes, dollars)| {
         let bill = bill(nodes);
         assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
-        let (begin, end) = (format!("<!-- {nodes} nodes -->\n"), "<!-- end -->");
-        let (head, rest) = page.split_once(&begin).expect("a mark for each number of nodes");
-        let (_, tail) = rest.split_once(end).expect("an end for each mark");
-        format!("{head}{begin}```text\n{bill}\n```\n{end}{tail}")
+        pages::with_table(&page, &format!("{nodes} nodes"), &format!("```text\n{bill}\n```\n"))
     })
 }
 

@@ -1,0 +1,28 @@
+//! Tables of pages that are made of the code: each stands between `<!-- its name -->` and `<!-- end -->`.
+
+/// What is before the table, the table, and what is after it.
+#[expect(clippy::expect_used, reason = "only tests call it, on the repository's own pages")]
+fn parts<'p>(page: &'p str, name: &str) -> (&'p str, &'p str, &'p str) {
+    let (before, rest) = page.split_once(&format!("<!-- {name} -->\n")).expect("a beginning");
+    let (table, after) = rest.split_once("<!-- end -->\n").expect("an end");
+    (before, table, after)
+}
+
+/// The table called `name`.
+///
+/// # Panics
+///
+/// When it lacks its marks: these are the repository's own pages.
+pub fn table<'p>(page: &'p str, name: &str) -> &'p str {
+    parts(page, name).1
+}
+
+/// The page with `table` in place of what is called `name`.
+///
+/// # Panics
+///
+/// When it lacks its marks: these are the repository's own pages.
+pub fn with_table(page: &str, name: &str, table: &str) -> String {
+    let (before, _, after) = parts(page, name);
+    format!("{before}<!-- {name} -->\n{table}<!-- end -->\n{after}")
+}

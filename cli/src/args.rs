@@ -376,6 +376,9 @@ pub struct PlanArgs {
     /// How pods are packed onto new nodes, in NodePools that do not say it themselves.
     #[arg(long, value_enum, default_value_t, env = "JOURNEYMAN_PACKING")]
     pub packing: PackingFlag,
+    /// What all nodes of NodePools may cost together in an hour. Any price otherwise.
+    #[arg(long, value_name = "DOLLARS")]
+    pub max_dollars_per_hour: Option<String>,
     /// Compare what Karpenter would buy with the cheapest that is found and with the least that there can be.
     #[arg(long, conflicts_with_all = ["disruption", "rounds", "html"])]
     pub compare: bool,

@@ -20,6 +20,8 @@ mod calls;
 mod churn;
 #[path = "sim/commands.rs"]
 mod commands;
+#[path = "sim/dollars.rs"]
+mod dollars;
 #[path = "sim/dry_run.rs"]
 mod dry_run;
 #[path = "sim/interruptions.rs"]

@@ -2,7 +2,10 @@
 //!
 //! Karpenter: `pkg/operator/options/options.go`.
 
-use model::policies::{self, Policies};
+use model::{
+    HourlyPrice,
+    policies::{self, Policies},
+};
 
 use crate::{
     args::{MinValuesPolicyFlag, PackingFlag, PlanArgs, PreferencePolicyFlag},
@@ -21,11 +24,17 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
             MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
         },
         packing: packing(args.packing),
+        dollars_per_hour_max: args.max_dollars_per_hour.as_deref().map(dollars).transpose()?,
         legacy_node_repair: args.legacy_node_repair,
         ..Policies::default()
     };
     set(&mut policies, &args.feature_gates)?;
     Ok(policies)
+}
+
+fn dollars(text: &str) -> Result<HourlyPrice, BadInput> {
+    let price = HourlyPrice::parse_dollars(text);
+    price.map_err(|error| BadInput::one(format!("--max-dollars-per-hour: {error}")))
 }
 
 /// How pods are packed.

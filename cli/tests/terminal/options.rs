@@ -125,6 +125,8 @@ const CALLS: &[Call] = &[
     answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
     answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
     answers("plan cluster.yaml web.yaml --packing cheapest --compare", "no plan below"),
+    answers("plan cluster.yaml web.yaml --max-dollars-per-hour 0.01", "$0.0100 of $0.0100 an hour"),
+    complains("plan cluster.yaml --max-dollars-per-hour much", 2, "--max-dollars-per-hour"),
     complains("plan cluster.yaml --instance-types facts.json", 2, "facts.json"),
     complains("plan --live --context east --kubectl ./nowhere", 2, "kubectl, which is not there"),
     complains("plan cluster.yaml --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),

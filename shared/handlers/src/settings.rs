@@ -10,7 +10,7 @@ use std::{fmt, ops::RangeInclusive};
 use jiff::SignedDuration;
 use launch_template::{NodeSettings, Share};
 use model::{
-    duration,
+    HourlyPrice, duration,
     interruption::RebalanceRecommendations,
     policies::{ConsolidationSearch, MinValuesPolicy, Packing, Policies, PreferencePolicy},
 };
@@ -85,6 +85,8 @@ pub enum Allowed {
     Duration(u32, u32),
     /// A decimal, 0 to 1.
     Share,
+    /// A decimal number of dollars, or `none`.
+    DollarsOrNone,
     /// Feature gates that functions carry out, each with `=true` or `=false`, separated by commas.
     Gates,
 }
@@ -111,6 +113,9 @@ impl fmt::Display for Allowed {
                 write!(f, "a duration such as `1.5s` from {least}s to {most}s")
             }
             Self::Share => f.write_str("a decimal such as `0.075` from 0 to 1"),
+            Self::DollarsOrNone => {
+                f.write_str("a decimal number of dollars such as `12.5`, or `none`")
+            }
             Self::Gates => {
                 let gates: Vec<&str> = gates().collect();
                 let gates = gates.join(", ");
@@ -132,7 +137,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 17] = [
+pub const SETTINGS: [Setting; 18] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -353,6 +358,20 @@ pub const SETTINGS: [Setting; 17] = [
             let most = whole(text, &MOVES);
             let of = |most: u32| (most > 0).then_some(u64::from(most));
             put(&mut settings.policies.calm.moves_per_hour_max, most.map(of))
+        },
+    },
+    Setting {
+        parameter: "MaxDollarsPerHour",
+        variable: "JOURNEYMAN_MAX_DOLLARS_PER_HOUR",
+        karpenter: None,
+        default: "none",
+        allowed: Allowed::DollarsOrNone,
+        meaning: "What all nodes of NodePools may cost together in an hour, in dollars; `none` is any price. \
+                  It is kept like the limits of a NodePool: nothing is launched that might cost more. The \
+                  annotation `journeyman/max-dollars-per-hour` says it for one NodePool.",
+        set: |settings, text| {
+            let most = (text != "none").then(|| HourlyPrice::parse_dollars(text)).transpose();
+            put(&mut settings.policies.dollars_per_hour_max, most.ok())
         },
     },
 ];

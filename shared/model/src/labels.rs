@@ -116,6 +116,8 @@ pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
 pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
 /// Annotation of our own on a NodePool: how pods are packed onto its nodes, `karpenter` or `cheapest`.
 pub const PACKING: &str = "journeyman/packing";
+/// Annotation of our own on a NodePool: how many dollars its nodes may cost in an hour together, such as `12.5`.
+pub const MAX_DOLLARS_PER_HOUR: &str = "journeyman/max-dollars-per-hour";
 /// Tag: the EKS cluster that owns an instance.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
 /// Tag: the NodeClaim of an instance.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use crate::{
-    Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName, Problem, Requirements,
-    ResourceName, Resources, Taint, disruption::DisruptionReason, labels, policies::Packing,
-    resources,
+    Condition, ConditionKind, ConditionReason, HourlyPrice, NodeClassName, NodePoolName, Problem,
+    Requirements, ResourceName, Resources, Taint, disruption::DisruptionReason, labels,
+    policies::Packing, resources,
 };
 
 mod registrations;
@@ -153,6 +153,13 @@ impl NodePool {
     /// whoever reads the object reports it.
     pub fn packing(&self) -> Option<Packing> {
         Packing::parse(self.annotations.get(labels::PACKING)?)
+    }
+
+    /// What its nodes may cost together, where it says so. What nobody can read allows nothing: whoever reads
+    /// the object reports it.
+    pub fn dollars_per_hour_max(&self) -> Option<HourlyPrice> {
+        let text = self.annotations.get(labels::MAX_DOLLARS_PER_HOUR)?;
+        Some(HourlyPrice::parse_dollars(text).unwrap_or_default())
     }
 
     /// The condition `ValidationSucceeded`: whether the pool is right by Karpenter's own validation.

@@ -125,6 +125,8 @@ pub struct Policies {
     /// What every node counts as beside what it costs, when fleets are compared: few large nodes or many
     /// small ones.
     pub node_charge: HourlyPrice,
+    /// What all nodes of NodePools may cost together in an hour; `None` is any price.
+    pub dollars_per_hour_max: Option<HourlyPrice>,
     /// How far consolidation looks.
     pub consolidation: ConsolidationSearch,
     /// How much is left in peace.
@@ -217,6 +219,7 @@ impl Default for Policies {
             pod_deletion_cost_management: false,
             packing: Packing::default(),
             node_charge: HourlyPrice::default(),
+            dollars_per_hour_max: None,
             consolidation: ConsolidationSearch::default(),
             calm: Calm::default(),
         }

@@ -42,6 +42,16 @@ impl HourlyPrice {
         u64::try_from((self.0 + PARTS / 2) / PARTS).unwrap_or(u64::MAX)
     }
 
+    /// In nano-dollars, rounded up: what is spent, where it must not be understated.
+    pub fn nanos_at_least(self) -> u64 {
+        u64::try_from(self.0.div_ceil(PARTS)).unwrap_or(u64::MAX)
+    }
+
+    /// In nano-dollars, rounded down: what may be spent, where it must not be overstated.
+    pub fn whole_nanos(self) -> u64 {
+        u64::try_from(self.0 / PARTS).unwrap_or(u64::MAX)
+    }
+
     /// In ten-millionths of a nano-dollar.
     pub const fn parts(self) -> u128 {
         self.0
@@ -145,6 +155,14 @@ mod tests {
         let share = |price: HourlyPrice| price.divided_by(10_000_000);
         assert_eq!(share(small).to_string(), "0.000000014553");
         assert!(share(small) < share(large), "though both are 15 nano-dollars");
+    }
+
+    #[test]
+    fn nanos_are_rounded_as_asked() {
+        let price = HourlyPrice::parse_dollars("0.0000000015").unwrap();
+        assert_eq!((price.whole_nanos(), price.nanos_at_least()), (1, 2));
+        let price = HourlyPrice::from_nanos(7);
+        assert_eq!((price.whole_nanos(), price.nanos_at_least()), (7, 7));
     }
 
     #[test]

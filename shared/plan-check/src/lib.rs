@@ -16,6 +16,7 @@ mod claims;
 mod commands;
 mod crowd;
 mod daemons;
+mod dollars;
 mod limits;
 mod node_labels;
 mod overlays;
@@ -87,6 +88,8 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     topology::check(&world, &crowd, &mut violations);
     reservations::check(&world, plan, &mut violations);
     limits::check(&world, plan, &mut violations);
+    let promised: Vec<_> = plan.promises.iter().map(|promise| &promise.claim).collect();
+    dollars::check(&world, &promised, &mut violations);
     static_pools::check(&world, plan, &mut violations);
     changes::check(&world, plan, &mut violations);
     violations

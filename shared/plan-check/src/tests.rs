@@ -1,6 +1,7 @@
 //! A plan that is good, and for each rule one that is wrong in just that.
 
 mod changes;
+mod dollars;
 mod limits;
 mod nodes;
 mod places;

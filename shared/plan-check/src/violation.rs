@@ -290,6 +290,17 @@ pub enum Violation {
         limit: String,
     },
 
+    /// More than nodes may cost.
+    #[error("{whose} would cost ${sum} an hour, its cap is ${most}")]
+    Dollars {
+        /// The NodePool, or the cluster.
+        whose: String,
+        /// With this plan.
+        sum: HourlyPrice,
+        /// The cap.
+        most: HourlyPrice,
+    },
+
     /// A changed claim that the ledger does not hold.
     #[error("claim {0} is changed although it is not known")]
     ChangeUnknown(NodeClaimName),

@@ -85,6 +85,16 @@ impl<'a> World<'a> {
         self.type_of((&claim.node_pool, &claim.node_class), name)
     }
 
+    /// The type called `name` as the catalog sells it, whatever overlays make of it.
+    pub(crate) fn sold(
+        &self,
+        class: &NodeClassName,
+        name: &InstanceTypeName,
+    ) -> Option<&'a InstanceType> {
+        let types = self.facts.ready_types(class)?;
+        types.iter().find(|sold| sold.name == *name).map(|sold| &**sold)
+    }
+
     fn type_of(
         &self,
         (pool, class): (&'a NodePoolName, &'a NodeClassName),

@@ -57,6 +57,7 @@ pub(crate) mod topology;
 pub(crate) mod demand;
 pub(crate) mod supply;
 
+pub(crate) mod dollars;
 pub(crate) mod state;
 
 pub(crate) mod problem;

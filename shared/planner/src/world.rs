@@ -73,6 +73,6 @@ impl<'a> World<'a> {
 }
 
 /// Whether a claim is being given up, by whomever.
-fn is_given_up(claim: &NodeClaim) -> bool {
+pub(crate) fn is_given_up(claim: &NodeClaim) -> bool {
     claim.is_deleting() || claim.is_instance_terminating()
 }

@@ -5,7 +5,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    NodeClassName, NodePoolName, ResourceName,
+    HourlyPrice, NodeClassName, NodePoolName, ResourceName,
     condition::NotReady,
     duration, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool},
@@ -44,6 +44,13 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
         object.complain_unusable(format!(
             "annotation {} must be `karpenter` or `cheapest`",
             labels::PACKING
+        ));
+    }
+    let cap = metadata.annotations.get(labels::MAX_DOLLARS_PER_HOUR);
+    if cap.is_some_and(|text| HourlyPrice::parse_dollars(text).is_err()) {
+        object.complain_unusable(format!(
+            "annotation {} must be a decimal number of dollars such as `12.5`",
+            labels::MAX_DOLLARS_PER_HOUR
         ));
     }
     let name = object.name().accept(NodePoolName::new(&metadata.name))?;

@@ -38,6 +38,7 @@ fn each_setting_changes_something() {
         ("ReplacementSaving", "0.05"),
         ("MovesPerHour", "100"),
         ("Packing", "cheapest"),
+        ("MaxDollarsPerHour", "12.5"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());
@@ -67,6 +68,8 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("WorkloadRest", "25h", "a duration such as `1.5s` from 0s to 86400s"),
         ("ReplacementSaving", "5%", "a decimal such as `0.075` from 0 to 1"),
         ("MovesPerHour", "-1", "a whole number from 0 to 1000000"),
+        ("MaxDollarsPerHour", "$5", "a decimal number of dollars such as `12.5`, or `none`"),
+        ("MaxDollarsPerHour", "-1", "a decimal number of dollars such as `12.5`, or `none`"),
         ("RebalanceRecommendations", "replace", "`ignore` or `replace-first`"),
     ] {
         let expected = format!("{parameter}: `{value}` is not {rule}");

@@ -52,6 +52,8 @@ rejection_reasons! {
     HostPortTaken,
     /// Every instance type that fits is more than the limits of the NodePool leave.
     LimitsExceeded,
+    /// Every instance type that fits costs more than a cap in dollars leaves, of the NodePool or of the cluster.
+    DollarCapReached,
     /// Too few instance types are left for a `minValues`.
     MinValues,
     /// A topology spread constraint, an affinity or an anti-affinity to other pods leaves no domain.

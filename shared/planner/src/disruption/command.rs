@@ -69,8 +69,16 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
     let wanted = command.candidates.iter().zip(&command.replacements).take(ONE_BY_ONE_MAX);
     let pools: Vec<&NodePoolName> =
         wanted.clone().map(|(_, replacement)| &replacement.node_pool).collect();
-    let promises = static_pool::replacements(facts, &pools, &options.types);
-    let promises = promises.map_err(Objection::NoPromise)?;
+    // Where there is not enough for all, some go first.
+    let mut count = pools.len();
+    let promises = loop {
+        let first = pools.get(..count).unwrap_or_default();
+        match static_pool::replacements(facts, first, &options.types) {
+            Ok(promises) => break promises,
+            Err(_) if 1 < count => count /= 2,
+            Err(why) => return Err(Objection::NoPromise(why)),
+        }
+    };
     let single =
         |((candidate, replacement), promise): ((&NodeClaimName, &Replacement), &Promise)| {
             let claims = vec![promise.claim.name.clone()];

@@ -4,7 +4,7 @@
 pub(crate) mod cause;
 pub(crate) mod known;
 pub(crate) mod offer;
-mod rooms;
+pub(crate) mod rooms;
 pub(crate) mod template;
 pub(crate) mod type_index;
 pub(crate) mod universe;

@@ -38,6 +38,7 @@ use crate::{
             demand,
             profile::{Around, Footprint, MeantTable, Profile, term_group},
         },
+        dollars::Standings,
         facts::{
             buffer,
             daemons::{Daemon, daemons},
@@ -97,6 +98,8 @@ pub(crate) struct Problem<'a> {
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     /// By group and set: whether a new node with the set is counted.
     counts: BTreeMap<(GroupId, SetId), bool>,
+    /// What nodes cost that are there, where there is a cap.
+    pub(crate) standing: Standings,
     /// How all pools are packed, if that is said of all of them.
     pub(crate) packing: Option<Packing>,
     /// What everybody starts from.
@@ -133,6 +136,7 @@ impl<'a> Problem<'a> {
         problem.know_supply(&world, &offer_of, (&daemons, &load));
         problem.know_promises(&world);
         problem.know_start(&load);
+        problem.know_dollars(&world);
         problem
     }
 
@@ -169,6 +173,7 @@ impl<'a> Problem<'a> {
             has_soft_taints: false,
             namespaces,
             counts: BTreeMap::new(),
+            standing: BTreeMap::new(),
             packing: None,
             start: State::default(),
             full: BitSet::default(),

@@ -7,6 +7,7 @@ mod packed;
 use model::{Plan, facts::Facts, limits, policies::Packing};
 
 use crate::{
+    index::id::PodId,
     scheduling::{
         facts::buffer,
         launchable::known::KnownTypes,
@@ -87,19 +88,39 @@ impl<'a> PreparedFacts<'a> {
 
     fn solve_within(&mut self, tries_max: usize) -> Solved {
         let options = Options { waits_for_reserved: true, tries_max, ..Options::default() };
-        let start = self.0.start.clone();
         let pods = self.0.demand.now.clone();
         // Karpenter does not look at nodes either while no pool may launch.
         if !self.0.has_pools {
             let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
-            return Solved(Solution { failed, state: start, ..Solution::default() });
+            let state = self.0.start.clone();
+            return Solved(Solution { failed, state, ..Solution::default() });
         }
-        let first = solver::solve(&mut self.0, start, &pods, options);
-        let first = cheapest::of(&mut self.0, first, &pods, options);
+        if !self.0.is_capped() {
+            return Solved(self.solve_from(&pods, options));
+        }
+        // Mostly there is enough for all that it buys. Who counts while it is found counts every claim as the
+        // dearest of what it might still become.
+        let dollars = std::mem::take(&mut self.0.start.dollars);
+        let mut solution = self.solve_from(&pods, options);
+        self.0.start.dollars = dollars;
+        let left = self.0.paid(&solution);
+        Solved(match left {
+            Some(left) => {
+                solution.state.dollars = left;
+                solution
+            }
+            None => self.solve_from(&pods, options),
+        })
+    }
+
+    fn solve_from(&mut self, pods: &[PodId], options: Options) -> Solution {
+        let start = self.0.start.clone();
+        let first = solver::solve(&mut self.0, start, pods, options);
+        let first = cheapest::of(&mut self.0, first, pods, options);
         if packed::is_wanted(&self.0) {
-            Solved(packed::of(&mut self.0, first, &pods, options))
+            packed::of(&mut self.0, first, pods, options)
         } else {
-            Solved(first)
+            first
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{
     },
     scheduling::{
         demand::profile::Footprint,
+        dollars::Dollars,
         facts::volume::Attachments,
         numbers::amounts,
         supply::hosts::DomainByKey,
@@ -39,6 +40,8 @@ pub(crate) struct State {
     pub(crate) attached: BTreeMap<PlaceId, Rc<Attachments>>,
     /// What is left of the limits of a template.
     pub(crate) limits: Table<kind::Template, Vec<i64>>,
+    /// What may be spent still.
+    pub(crate) dollars: Dollars,
     /// Instances that are left of a reservation.
     pub(crate) reserved: Table<kind::Reservation, u32>,
 }

@@ -132,6 +132,9 @@ fn without(problem: &Problem<'_>, trial: &Trial<'_>, counts_leaving: bool) -> St
         problem.forget(&mut state, node, &pods);
         let Some(place) = problem.supply.place(node) else { continue };
         state.active.remove(place);
+        if !counts_leaving {
+            problem.give_back(&mut state.dollars, node);
+        }
         if counts_leaving {
             continue;
         }

@@ -2,7 +2,8 @@
 
 use jiff::SignedDuration;
 use model::{
-    InstanceTypeName, disruption::DisruptionReason, ledger::UnreadableItem, node_pool::BudgetNodes,
+    HourlyPrice, InstanceTypeName, disruption::DisruptionReason, ledger::UnreadableItem,
+    node_pool::BudgetNodes,
 };
 
 use super::*;
@@ -227,6 +228,23 @@ fn both_nodes_together_are_held_to_the_limits_of_their_pool() {
         outlook.decision.iter().flat_map(|d| d.rejected.iter().map(ToString::to_string)).collect();
     assert!(why.iter().any(|why| why.contains("limit")), "{why:?}");
     facts.node_pools[0].limits = limits("cpu=18");
+    let plan = begin(&facts);
+    let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
+    assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
+}
+
+#[test]
+fn both_nodes_together_are_held_to_caps_in_dollars() {
+    // The node costs $1.60; the smallest that takes its pods $0.20 on demand.
+    let mut facts = large();
+    facts.policies.dollars_per_hour_max = Some(HourlyPrice::parse_dollars("1.6").unwrap());
+    assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
+    let outlook = look(&facts, DisruptionReason::Underutilized, &options());
+    assert_eq!(outlook.command, None);
+    let why: Vec<String> =
+        outlook.decision.iter().flat_map(|d| d.rejected.iter().map(ToString::to_string)).collect();
+    assert!(why.iter().any(|why| why.contains("MaxDollarsPerHour")), "{why:?}");
+    facts.policies.dollars_per_hour_max = Some(HourlyPrice::parse_dollars("1.8").unwrap());
     let plan = begin(&facts);
     let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
     assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);

@@ -45,6 +45,8 @@ pub(crate) struct Template<'a> {
     pub(crate) rooms: Rc<Rooms>,
     minimums: Vec<Minimum>,
     pub(crate) limits: Vec<Limit>,
+    /// Its types by the most that they may cost, in nano-dollars for one hour, where there is a cap.
+    pub(crate) prices: Option<Rc<Steps>>,
     /// Daemons that take ports of their nodes: those, and the types on which they land.
     daemon_ports: Vec<(Vec<HostPort>, Types)>,
     /// Types whose price, and types whose capacity, an overlay changes.
@@ -153,6 +155,7 @@ impl<'a> Template<'a> {
             rooms: offer.index.rooms(resources, landings),
             minimums,
             limits: limits(pool, offer),
+            prices: None,
             daemon_ports,
             overlaid: Default::default(),
         }

@@ -12,6 +12,7 @@ use crate::{
     index::id::{ClassId, TemplateId, TypeId},
     scheduling::{
         demand::{class::Class, profile::Preferences},
+        dollars::Cap,
         launchable::{
             cause::cause,
             offer::{Offer, Types},
@@ -149,10 +150,9 @@ impl View<'_, '_> {
             let text = "every capacity reservation that it could use is full";
             return (Why::ReservationsFull, text.to_owned());
         }
-        let limits = self.state.limits[number].as_slice();
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
-            of_types(problem, (template, limits), self.class, (offer, &both, allowed), is_strict);
+            of_types(problem, (number, self.state), self.class, (offer, &both, allowed), is_strict);
         of_types.unwrap_or_else(|| self.of_rules(template, &both))
     }
 
@@ -222,12 +222,14 @@ impl View<'_, '_> {
 /// Why none of the types that the requirements allow will do, if so.
 fn of_types(
     problem: &Problem<'_>,
-    (template, limits): (&Template<'_>, &[i64]),
+    (number, state): (TemplateId, &State),
     class: &Class,
     (offer, set, allowed): (&Offer, &Requirements, Types),
     is_strict: bool,
 ) -> Option<(RejectionReason, String)> {
     use RejectionReason as Why;
+    let (template, limits) = (&problem.templates[number], state.limits[number].as_slice());
+    let dollars = &state.dollars;
     let need = problem.resources.amounts(&class.spec.requests);
     if let Some(text) = too_large(problem, template, (offer, &need, &allowed)) {
         return Some((Why::TooLarge, text));
@@ -247,6 +249,10 @@ fn of_types(
     template.keep_within_limits(&mut fitting, limits);
     if fitting.is_empty() {
         return Some((Why::LimitsExceeded, over_limits(template, limits)));
+    }
+    problem.keep_affordable(dollars, number, &mut fitting);
+    if fitting.is_empty() {
+        return Some((Why::DollarCapReached, over_caps(&problem.caps(dollars, number))));
     }
     let unmet = template.unmet_in(&fitting, set);
     (is_strict && !unmet.is_empty()).then(|| (Why::MinValues, template::too_few(&unmet)))
@@ -288,6 +294,13 @@ fn too_large(
         ));
     }
     None
+}
+
+/// That caps leave too little.
+pub(crate) fn over_caps(caps: &[Cap]) -> String {
+    let caps = caps.iter().map(|cap| format!("{}: {} are left", cap.name(), cap.in_words()));
+    let caps: Vec<String> = caps.collect();
+    format!("every instance type that fits costs more than may be spent ({})", caps.join(", "))
 }
 
 fn over_limits(template: &Template<'_>, left: &[i64]) -> String {

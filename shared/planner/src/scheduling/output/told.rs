@@ -152,7 +152,16 @@ fn bounds(problem: &Problem<'_>, state: &State) -> Vec<Bound> {
             }
         })
     };
+    let of_caps = |number| {
+        let caps = problem.caps(&state.dollars, number).into_iter();
+        caps.map(move |cap| Bound {
+            node_pool: problem.templates[number].name().clone(),
+            what: cap.name().to_owned(),
+            left: Some(cap.in_words()),
+        })
+    };
     let mut bounds: Vec<Bound> = problem.templates.ids().flat_map(of_template).collect();
+    bounds.extend(problem.templates.ids().flat_map(of_caps));
     bounds.sort();
     bounds.dedup();
     bounds

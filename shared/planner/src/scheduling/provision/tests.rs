@@ -6,6 +6,7 @@ use super::*;
 use crate::testing::*;
 
 mod affinity;
+mod dollars;
 mod existing;
 mod labels;
 mod laws;

@@ -109,6 +109,7 @@ impl Run<'_, '_> {
         template.keep_roomy(&mut types, &problem.requests[pod.requests_id]);
         template.keep_ports(&mut types, &problem.profiles[pod.profile].spec.host_ports);
         template.keep_within_limits(&mut types, &self.state.limits[number]);
+        problem.keep_affordable(&self.state.dollars, number, &mut types);
         if types.is_empty() {
             return None;
         }
@@ -137,6 +138,7 @@ impl Run<'_, '_> {
             Hold::Nowhere => return Try::Failed,
         };
         self.problem.templates[number].count(&types, &mut self.state.limits[number]);
+        self.problem.pay(&mut self.state.dollars, number, &types);
         self.exchange(&nothing, &held);
         let (requests, pods) = (self.problem.requests[pod.requests_id].clone(), vec![pod.number]);
         let in_flight =

@@ -2,7 +2,7 @@
 //!
 //! Karpenter: `pkg/controllers/static/provisioning/controller.go`. Such a claim is made from its
 //! pool's template alone: no pod is for it, and of its limits only `limits.nodes` counts, which
-//! [`replicas`] has looked at.
+//! [`replicas`] has looked at. Caps in dollars hold for it as for every other.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,7 +24,7 @@ use crate::{
     KnownTypes,
     index::bits::BitSet,
     scheduling::{
-        output::{self, told},
+        output::{self, explain, told},
         problem::Problem,
         solver::{InFlightClaim, Solution},
     },
@@ -114,6 +114,7 @@ fn from_templates(
     let facts = facts_of_templates(facts, &wanted);
     let mut problem = Problem::of(&facts, false, known);
     let (mut in_flight, mut room) = (Vec::new(), room(&facts));
+    let mut dollars = problem.start.dollars.clone();
     for (name, missing) in wanted {
         let in_flight_claim = match from_template(&mut problem, name) {
             Ok(in_flight_claim) => in_flight_claim,
@@ -129,7 +130,18 @@ fn from_templates(
                 format!("a cluster has at most {} nodes", words::many(NODES_PER_CLUSTER_MAX));
             notes.push(note(name, text));
         }
-        in_flight.extend(iter::repeat_n(in_flight_claim, count));
+        if !problem.is_capped() {
+            in_flight.extend(iter::repeat_n(in_flight_claim, count));
+            continue;
+        }
+        for _ in 0..count {
+            let Some(affordable) = problem.afford(&mut dollars, &in_flight_claim) else {
+                let caps = problem.caps(&dollars, in_flight_claim.template);
+                notes.push(note(name, explain::over_caps(&caps)));
+                break;
+            };
+            in_flight.push(affordable);
+        }
     }
     let solution = Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() };
     output::plan(&mut problem, &solution).promises

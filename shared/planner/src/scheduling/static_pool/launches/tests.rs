@@ -44,6 +44,35 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
 }
 
 #[test]
+fn dollars_bound_static_pools_as_well() {
+    // The node that is there has 16 CPUs, of which each costs ten cents on demand.
+    let small = crate::testing::requirements(&["node.kubernetes.io/instance-type=t.small"]);
+    let capped = |most: &str| {
+        let mut facts = world(4);
+        facts.node_pools[0].template.requirements = small.clone();
+        let annotations = &mut facts.node_pools[0].annotations;
+        annotations.insert(labels::MAX_DOLLARS_PER_HOUR.to_owned(), most.to_owned());
+        facts
+    };
+    check(&capped("10"), &["general"; 3], &[]);
+    let facts = capped("10");
+    let there = facts.ledger.claims.values().next().unwrap().instance.as_ref().unwrap().price;
+    let most = there.saturating_add(HourlyPrice::parse_dollars("0.5").unwrap());
+    check(
+        &capped(&most.to_string()),
+        &["general", "general"],
+        &[&format!(
+            "general: every instance type that fits costs more than may be spent \
+             (journeyman/max-dollars-per-hour: $0.1000 of ${most} an hour are left)"
+        )],
+    );
+    let mut of_cluster = world(4);
+    of_cluster.node_pools[0].template.requirements = small.clone();
+    of_cluster.policies.dollars_per_hour_max = Some(there);
+    assert_eq!(launches(&of_cluster, &KnownTypes::default()).promises, Vec::new());
+}
+
+#[test]
 fn what_a_pool_does_not_get_is_said() {
     check(&world(1), &[], &[]);
     check(&world(0), &[], &["general: nodes beyond its replicas are given up: claim-a"]);

@@ -38,6 +38,8 @@ mod lifecycle;
 mod limits;
 #[path = "sim/measured.rs"]
 mod measured;
+#[path = "sim/metrics.rs"]
+mod metrics;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
 #[path = "sim/readiness.rs"]

@@ -20,6 +20,8 @@ mod functions;
 mod glossary;
 #[path = "tidy/limits.rs"]
 mod limits;
+#[path = "tidy/metrics.rs"]
+mod metrics;
 #[path = "tidy/names.rs"]
 mod names;
 #[path = "tidy/rbac.rs"]

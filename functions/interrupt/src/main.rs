@@ -14,7 +14,9 @@ async fn main() -> anyhow::Result<()> {
         settings: platform.settings(),
     };
     let handle = async |interruptions: Vec<Vec<Interruption>>, at: &Invocation| {
-        let report = handlers::interrupt(&ports, &interruptions.concat(), at).await?;
+        let interruptions = interruptions.concat();
+        handlers::count_messages(platform.metrics(), &interruptions);
+        let report = handlers::interrupt(&ports, &interruptions, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

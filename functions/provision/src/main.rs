@@ -24,6 +24,7 @@ async fn main() -> anyhow::Result<()> {
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::provision(&ports, signal, at).await?;
         bootstrap::log_report(&report);
+        handlers::note_report(platform.metrics(), &report);
         Ok(())
     };
     bootstrap::serve("provision", &platform, trigger::provision, handle).await

@@ -16,6 +16,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         settings: platform.settings(),
+        metrics: platform.metrics(),
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::resolve(&ports, at).await?;

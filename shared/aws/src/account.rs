@@ -22,8 +22,8 @@ use model::ClusterName;
 
 use crate::{
     Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
-    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters,
-    zonal_shift::ZonalShifts,
+    EksClusters, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox, pricing::Prices,
+    ssm::Parameters, zonal_shift::ZonalShifts,
 };
 
 /// What the SDKs allow a connection by themselves.
@@ -173,6 +173,11 @@ impl Account {
         let config = self.config(Service::Pricing);
         let prices = Prices::new(&config, &self.region, self.credentials());
         Ec2Market::new(aws_sdk_ec2::Client::new(&self.config(Service::Ec2)), prices)
+    }
+
+    /// The collector of OpenTelemetry at `endpoint`.
+    pub fn collector(&self, endpoint: &str) -> OtlpCollector {
+        OtlpCollector::new(&self.config, endpoint)
     }
 
     /// The queues at `urls`.

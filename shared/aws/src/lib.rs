@@ -8,6 +8,7 @@
 //! for five minutes), and the Kubernetes API.
 
 mod account;
+mod collector;
 mod dynamodb;
 mod ec2;
 mod eks;
@@ -29,6 +30,7 @@ mod wire;
 mod zonal_shift;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
+pub use collector::OtlpCollector;
 pub use dynamodb::{DynamoCatalogStore, DynamoLedger, RecordForm};
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};

@@ -29,6 +29,8 @@ pub(crate) mod variables {
     /// Where every AWS service answers instead of AWS: an emulator. A service's own variable,
     /// [`aws::Service::endpoint_variable`], goes before it.
     pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
+    /// Where a collector of OpenTelemetry takes metrics and spans over HTTP; without it, none is told.
+    pub(crate) const OTLP_ENDPOINT: &str = "JOURNEYMAN_OTLP_ENDPOINT";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
     /// `true` has claims written as functions of the release of commit 405e221 read them; `false` without it.
@@ -48,6 +50,8 @@ pub struct Environment {
     pub connection: Connection,
     /// Where AWS services answer instead of AWS.
     pub endpoints: Endpoints,
+    /// Where metrics and spans go beside CloudWatch.
+    pub otlp_endpoint: Option<String>,
     /// The least important lines that are still written.
     pub log_level: LevelFilter,
     /// How the handlers work.
@@ -102,6 +106,7 @@ impl Environment {
                 queues,
                 connection,
                 endpoints,
+                otlp_endpoint: reader.optional(variables::OTLP_ENDPOINT),
                 log_level,
                 settings,
                 record_form,

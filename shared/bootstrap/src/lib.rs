@@ -6,14 +6,17 @@
 //! clock. It decides nothing.
 
 mod clock;
+mod embedded;
 mod envelope;
 mod environment;
 mod error;
 mod logs;
 mod metrics;
+mod otlp;
 mod platform;
 mod serve;
 mod stored_catalog;
+mod teller;
 pub mod trigger;
 
 pub use clock::WallClock;

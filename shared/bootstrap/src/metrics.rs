@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{ClusterName, Function};
 use serde_json::{Map, Value, json};
 
-const NAMESPACE: &str = "Journeyman";
+pub(crate) const NAMESPACE: &str = "Journeyman";
 
 /// How long what went well is counted before it is written.
 const WRITTEN_EVERY: SignedDuration = SignedDuration::from_mins(1);

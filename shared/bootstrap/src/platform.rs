@@ -2,10 +2,10 @@
 
 use aws::{
     Account, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
-    Ec2Templates, IamProfiles, SqsMailbox,
+    Ec2Templates, IamProfiles, OtlpCollector, SqsMailbox,
 };
 use cluster::KubeCluster;
-use handlers::KnownOffers;
+use handlers::{KnownOffers, Metered, Metrics};
 use ports::Adapters;
 
 use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCatalog};
@@ -16,6 +16,7 @@ use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCat
 pub struct Platform {
     environment: Environment,
     account: Account,
+    metrics: Metrics,
 }
 
 impl Adapters for Platform {
@@ -26,7 +27,7 @@ impl Adapters for Platform {
     type Events = KubeCluster;
     type Fleet = Ec2Fleet;
     type Leases = KubeCluster;
-    type Ledger = DynamoLedger;
+    type Ledger = Metered<DynamoLedger, WallClock>;
     type Mailbox = SqsMailbox;
     type Market = Ec2Market;
     type NodeClaims = KubeCluster;
@@ -46,7 +47,7 @@ pub async fn start() -> anyhow::Result<Platform> {
         tracing::info!(settings = ?environment.settings, "settings differ from the defaults");
     }
     let account = Account::from_environment(&environment.endpoints).await?;
-    Ok(Platform { environment, account })
+    Ok(Platform { environment, account, metrics: Metrics::default() })
 }
 
 impl Platform {
@@ -65,9 +66,21 @@ impl Platform {
         KnownOffers::with(self.environment.settings.nodes)
     }
 
+    /// What calls of this process counted and nobody took yet.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Who is told of metrics and calls beside CloudWatch.
+    pub(crate) fn collector(&self) -> Option<OtlpCollector> {
+        Some(self.account.collector(self.environment.otlp_endpoint.as_deref()?))
+    }
+
     /// The ledger.
-    pub fn ledger(&self) -> DynamoLedger {
-        self.account.ledger(&self.environment.table).writing(self.environment.record_form)
+    pub fn ledger(&self) -> Metered<DynamoLedger, WallClock> {
+        let ledger = self.account.ledger(&self.environment.table);
+        let ledger = ledger.writing(self.environment.record_form);
+        Metered::new(ledger, WallClock, self.metrics.clone())
     }
 
     /// The queues.

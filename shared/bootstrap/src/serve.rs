@@ -16,6 +16,8 @@ use crate::{
     Environment, Failure, Platform, Source, clock,
     envelope::{Envelope, Item, open},
     metrics::{self, Counts, Meter},
+    otlp::Span,
+    teller::Teller,
     trigger::Trigger,
 };
 
@@ -39,14 +41,9 @@ where
         Some(wanted) => handle(wanted, at).await,
         None => Ok(()),
     };
-    run(&Server {
-        function,
-        environment: platform.environment(),
-        read,
-        handle: single,
-        group_max: 1,
-    })
-    .await
+    let environment = platform.environment();
+    let server = Server { function, environment, read, handle: single, group_max: 1 };
+    run(&server, platform).await
 }
 
 /// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds
@@ -63,16 +60,17 @@ where
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
     let environment = platform.environment();
-    run(&Server { function, environment, read, handle, group_max: usize::MAX }).await
+    run(&Server { function, environment, read, handle, group_max: usize::MAX }, platform).await
 }
 
-async fn run<T, R, H>(server: &Server<'_, R, H>) -> anyhow::Result<()>
+async fn run<T, R, H>(server: &Server<'_, R, H>, platform: &Platform) -> anyhow::Result<()>
 where
     T: Trigger,
     R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
     let meter = RefCell::new(Meter::default());
+    let teller = Teller::new(server.environment.settings.metrics, platform.collector());
     let answer = async |event: LambdaEvent<Value>| -> Result<Value, Diagnostic> {
         let began_at = clock::now();
         let deadline = deadline(event.context.deadline(), began_at);
@@ -80,11 +78,22 @@ where
         let span = info_span!("call", function = server.function, request_id = call.request_id);
         let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
         let cluster = &server.environment.cluster;
-        let times = (began_at, clock::now());
+        let ended_at = clock::now();
+        let times = (began_at, ended_at);
         let line = meter.borrow_mut().add(server.function, cluster, counts, times);
         if let Some(line) = line {
             metrics::write(&line);
         }
+        let span = Span {
+            cluster,
+            function: server.function,
+            request_id: call.request_id,
+            trace: event.context.xray_trace_id.as_deref(),
+            began_at,
+            ended_at,
+            has_failed: answer.is_err() || counts.failed > 0,
+        };
+        teller.tell(&platform.metrics().take(), &span).await;
         Ok(answer?)
     };
     lambda_runtime::run(service_fn(answer)).await.map_err(anyhow::Error::from_boxed)

@@ -13,7 +13,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, KnownOffers,
-    KnownTemplates, LastLook, LaunchPorts, ProvisionPorts, Recorder, Report, ResolvePorts,
+    KnownTemplates, LastLook, LaunchPorts, Metrics, ProvisionPorts, Recorder, Report, ResolvePorts,
     SettlePorts, SweepPorts, Told,
 };
 pub use handlers::{InvalidSetting, SETTINGS, Settings};
@@ -60,6 +60,7 @@ struct Process {
     known: KnownTemplates,
     last_look: LastLook,
     told: ToldBy,
+    metrics: Metrics,
 }
 
 /// What each function told.
@@ -80,6 +81,7 @@ impl Process {
             known: KnownTemplates::default(),
             last_look: LastLook::default(),
             told: ToldBy::default(),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -218,6 +220,7 @@ async fn resolve<W: World>(
         ledger: world,
         mailbox: world,
         settings: &process.settings,
+        metrics: &process.metrics,
     };
     handlers::resolve(&ports, at).await
 }

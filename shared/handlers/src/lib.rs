@@ -18,6 +18,7 @@ mod interrupt;
 mod job;
 mod launch;
 mod live;
+mod metrics;
 mod observe;
 mod offers;
 mod pass;
@@ -41,10 +42,14 @@ pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
 pub use launch::{DryRunTrigger, KnownTemplates, LaunchPorts, dry_run, launch};
+pub use metrics::{
+    METRICS, Metered, Metric, MetricKind, Metrics, Micros, Reading, Sample, count_messages,
+    note_report,
+};
 pub use offers::KnownOffers;
 pub use provision::{BatchWindow, LastLook, ProvisionPorts, provision};
 pub use resolve::{DryRuns, ResolvePorts, resolve};
-pub use settings::{Allowed, InvalidSetting, SETTINGS, Setting, Settings, gates};
+pub use settings::{Allowed, InvalidSetting, MetricDimensions, SETTINGS, Setting, Settings, gates};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};
 pub use told::{Recorder, Told};

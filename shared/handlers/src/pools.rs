@@ -14,7 +14,7 @@ use model::{
 };
 use ports::{Invocation, Ledger, NodePools, PortError};
 
-use crate::{error::story, job::Tally};
+use crate::{Metrics, error::story, job::Tally, metrics};
 
 /// What is known of an EC2NodeClass: whether it can be launched from, and of which spec that is.
 pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
@@ -25,6 +25,8 @@ pub(crate) struct Beside<'a> {
     pub(crate) all_classes_are_known: bool,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
+    /// Where it is told, too.
+    pub(crate) metrics: &'a Metrics,
 }
 
 /// Updates the status of every pool that is not being deleted. One that fails does not keep the others from
@@ -37,6 +39,7 @@ pub(crate) async fn update_statuses(
     at: &Invocation,
 ) -> Result<(), PortError> {
     let mut tally = Tally::default();
+    metrics::note_claims(beside.metrics, observed, beside.snapshot);
     for observed in observed.iter().filter(|observed| !observed.pool.is_deleting) {
         let name = &observed.pool.name;
         let class = beside.classes.get(&observed.pool.template.node_class);
@@ -55,6 +58,7 @@ pub(crate) async fn update_statuses(
             found_at: at.now,
             ..counted(name, beside.snapshot, at)
         };
+        metrics::note_pool(beside.metrics, observed, &status);
         let updated = pools.update_pool_status(observed, &status).await;
         tally.note_update(format_args!("NodePool {name}"), updated);
     }

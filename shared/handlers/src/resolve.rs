@@ -20,7 +20,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report, Settings,
+    Error, Metrics, Report, Settings,
     error::story,
     job::{Job, Jobs, Tally},
     pools::{self, Beside, Classes},
@@ -44,6 +44,8 @@ pub struct ResolvePorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// Whether launches from a class are checked before it is ready.
     pub settings: &'a Settings,
+    /// What NodePools have and may have.
+    pub metrics: &'a Metrics,
 }
 
 /// Whether EC2 checks a launch from an EC2NodeClass before the class is ready.
@@ -147,6 +149,7 @@ async fn update_pool_statuses<A: Adapters>(
         all_classes_are_known,
         snapshot: &snapshot,
         registrations: ports.ledger.registrations(&at.cluster).await?,
+        metrics: ports.metrics,
     };
     pools::update_statuses(ports.node_pools, ports.ledger, &pools.items, &beside, at).await?;
     Ok(pools.malformed)

@@ -37,6 +37,20 @@ pub struct Settings {
     /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
     /// program.
     pub is_isolated: bool,
+    /// What is a metric of CloudWatch.
+    pub metrics: MetricDimensions,
+}
+
+/// What of what is measured is a metric of CloudWatch. A collector is told everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricDimensions {
+    /// Few, and each for the whole cluster; what else is counted is searched for in logs.
+    #[default]
+    Cluster,
+    /// All, for the cluster and for each NodePool.
+    NodePool,
+    /// None.
+    None,
 }
 
 impl Default for Settings {
@@ -51,6 +65,7 @@ impl Default for Settings {
             rebalance_recommendations: RebalanceRecommendations::default(),
             heeds_zonal_shifts: false,
             is_isolated: false,
+            metrics: MetricDimensions::default(),
         }
     }
 }
@@ -137,7 +152,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 18] = [
+pub const SETTINGS: [Setting; 19] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -358,6 +373,24 @@ pub const SETTINGS: [Setting; 18] = [
             let most = whole(text, &MOVES);
             let of = |most: u32| (most > 0).then_some(u64::from(most));
             put(&mut settings.policies.calm.moves_per_hour_max, most.map(of))
+        },
+    },
+    Setting {
+        parameter: "Metrics",
+        variable: "JOURNEYMAN_METRICS",
+        karpenter: None,
+        default: "cluster",
+        allowed: Allowed::OneOf(&["cluster", "nodepool", "none"]),
+        meaning: "Which metrics are metrics of CloudWatch, each of which is paid for: `cluster` is four for the \
+                  whole cluster, `nodepool` is all of them, for the cluster and for each NodePool, and `none` is \
+                  none. The page metrics.md has the list and the cost.",
+        set: |settings, text| {
+            let dimensions = match text {
+                "cluster" => MetricDimensions::Cluster,
+                "nodepool" => MetricDimensions::NodePool,
+                _ => MetricDimensions::None,
+            };
+            put(&mut settings.metrics, Some(dimensions))
         },
     },
     Setting {

@@ -10,8 +10,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, ProvisionPorts, Recorder,
-    ResolvePorts, Settings,
+    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, Metrics, ProvisionPorts,
+    Recorder, ResolvePorts, Settings,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -152,6 +152,7 @@ impl World {
             ledger: sim,
             mailbox: sim,
             settings: &Settings { dry_runs, ..Settings::default() },
+            metrics: &Metrics::default(),
         };
         Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
     }

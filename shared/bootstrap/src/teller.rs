@@ -1,0 +1,51 @@
+//! What calls counted, told to CloudWatch and to a collector of OpenTelemetry.
+
+use std::cell::RefCell;
+
+use aws::OtlpCollector;
+use handlers::{MetricDimensions, Sample};
+use serde_json::Value;
+
+use crate::{
+    embedded::Embedder,
+    metrics,
+    otlp::{self, Span},
+};
+
+/// Tells what calls counted.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    dimensions: MetricDimensions,
+    embedder: RefCell<Embedder>,
+    collector: Option<OtlpCollector>,
+}
+
+impl Teller {
+    pub(crate) fn new(dimensions: MetricDimensions, collector: Option<OtlpCollector>) -> Self {
+        Self { dimensions, embedder: RefCell::default(), collector }
+    }
+
+    /// Tells `samples` and the call `span`. Nothing fails with what cannot be told.
+    pub(crate) async fn tell(&self, samples: &[Sample], span: &Span<'_>) {
+        self.write(samples, span);
+        let Some(collector) = &self.collector else { return };
+        let metrics = (!samples.is_empty()).then(|| otlp::metrics(samples, span));
+        let requests: [(&str, Option<Value>); 2] =
+            [(otlp::METRICS_PATH, metrics), (otlp::TRACES_PATH, Some(otlp::traces(span)))];
+        for (path, body) in requests {
+            let Some(body) = body else { continue };
+            if let Err(error) = collector.post(path, &body).await {
+                let story = handlers::story(&error);
+                tracing::warn!(path, story, "the collector was not told");
+            }
+        }
+    }
+
+    fn write(&self, samples: &[Sample], span: &Span<'_>) {
+        let place = (span.cluster, span.function);
+        let mut embedder = self.embedder.borrow_mut();
+        for line in embedder.lines(samples, self.dimensions, place, span.ended_at) {
+            metrics::write(&line);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Metrics with Karpenter's names: what the ledger took, and what is there.
+//!
+//! A controller counts in its memory for as long as it lives. A function lives for a call, so it hands over what
+//! each call added, and whoever keeps metrics adds it up. What moves a claim is counted where the ledger takes it
+//! ([`Metered`]), so that what is refused, or was done before, is not.
+
+mod metered;
+mod registry;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use model::{
+    HourlyPrice, NodeClaim,
+    interruption::{Interruption, InterruptionKind},
+    ledger::Snapshot,
+    node_pool::{NodePoolStatus, ObservedNodePool},
+};
+
+use crate::Report;
+
+pub use metered::Metered;
+pub use registry::{METRICS, Metric, MetricKind};
+pub use samples::{Metrics, Micros, Reading, Sample};
+
+/// Counts messages about instances, by what they say.
+///
+/// Karpenter: `pkg/controllers/interruption/metrics.go` of the AWS provider.
+pub fn count_messages(metrics: &Metrics, interruptions: &[Interruption]) {
+    for interruption in interruptions {
+        metrics.count(&registry::MESSAGES_RECEIVED, &[message_type(interruption.kind)]);
+    }
+}
+
+fn message_type(kind: InterruptionKind) -> &'static str {
+    match kind {
+        InterruptionKind::SpotInterruption => "spot_interrupted",
+        InterruptionKind::ReservationInterruption => "capacity_reservation_interrupted",
+        InterruptionKind::ScheduledChange => "scheduled_change",
+        InterruptionKind::RebalanceRecommendation => "rebalance_recommendation",
+        InterruptionKind::CheckFailed => "instance_status",
+        InterruptionKind::InstanceEnding => "instance_terminated",
+    }
+}
+
+/// Notes how many pods a look at the whole cluster left without a place.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/metrics.go`.
+pub fn note_report(metrics: &Metrics, report: &Report) {
+    if let Some(plan) = &report.plan {
+        let unplaced = Micros::whole(count(plan.unplaced.len()));
+        metrics.set(&registry::UNSCHEDULABLE_PODS, &["provisioner"], unplaced);
+    }
+}
+
+/// Notes what a NodePool has and may have.
+///
+/// Karpenter: `pkg/controllers/metrics/nodepool/controller.go`.
+pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: &NodePoolStatus) {
+    let pool = observed.pool.name.as_str();
+    let label = |resource: &str| resource.to_lowercase().replace('-', "_");
+    for (resource, limit) in &observed.pool.limits.0 {
+        let amount = of_resource(resource.as_str(), *limit);
+        metrics.set(&registry::NODEPOOLS_LIMIT, &[&label(resource.as_str()), pool], amount);
+    }
+    for (resource, used) in status.resources.iter() {
+        let amount = of_resource(resource, used);
+        metrics.set(&registry::NODEPOOLS_USAGE, &[&label(resource), pool], amount);
+    }
+    metrics.set(&registry::NODEPOOLS_USAGE, &["nodes", pool], Micros::whole(status.nodes));
+}
+
+/// Notes what the nodes of each NodePool of `pools` cost in an hour, and how many nodes there are.
+///
+/// Karpenter: `pkg/state/cost/cost.go`, `pkg/controllers/state/metrics.go`.
+pub(crate) fn note_claims(metrics: &Metrics, pools: &[ObservedNodePool], snapshot: &Snapshot) {
+    let claims = || snapshot.claims.values().filter(|claim| claim.instance.is_some());
+    for observed in pools {
+        let pool = &observed.pool.name;
+        let its = claims().filter(|claim| claim.node_pool == *pool);
+        let prices = its.filter_map(|claim| Some(claim.instance.as_ref()?.price));
+        let sum = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+        let micros = Micros(i128::from(sum.nanos()) / 1_000);
+        metrics.set(&registry::NODEPOOLS_COST, &[pool.as_str()], micros);
+    }
+    let nodes = claims().filter(|claim: &&NodeClaim| claim.node.is_some()).count();
+    metrics.set(&registry::NODE_COUNT, &[], Micros::whole(count(nodes)));
+}
+
+/// An amount of a resource in its base unit: cores, bytes, pieces.
+fn of_resource(resource: &str, amount: u64) -> Micros {
+    if resource == "cpu" { Micros(i128::from(amount) * 1_000) } else { Micros::whole(amount) }
+}
+
+fn count(of: usize) -> u64 {
+    u64::try_from(of).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,201 @@
+//! The metrics, with Karpenter's names and labels.
+//!
+//! Karpenter: `pkg/metrics/metrics.go` and the `metrics.go` of each controller.
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Karpenter's name, its prefix included.
+    pub name: &'static str,
+    /// What kind it is.
+    pub kind: MetricKind,
+    /// Its labels.
+    pub labels: &'static [&'static str],
+    /// What it says, as a sentence.
+    pub meaning: &'static str,
+    /// Whether it is a metric of CloudWatch where nobody asks for more: those are paid for one by one.
+    pub is_declared: bool,
+}
+
+/// What kind a metric is, as Prometheus has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// It only grows: a reading is what was added.
+    Counter,
+    /// A reading is what is at present.
+    Gauge,
+    /// Observations in buckets with these bounds, in seconds.
+    Histogram(&'static [u64]),
+}
+
+impl MetricKind {
+    /// Its name in Prometheus.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// Bounds of how long the end of a node takes.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/metrics.go`.
+const OF_TERMINATION: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048];
+
+/// Bounds of the age of a node: a quarter of an hour to thirty days.
+///
+/// Karpenter: `pkg/controllers/node/termination/metrics.go`.
+const OF_LIFETIME: &[u64] = &[
+    900, 1_800, 2_700, 3_600, 7_200, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400, 172_800,
+    259_200, 432_000, 604_800, 864_000, 1_209_600, 1_728_000, 2_592_000,
+];
+
+const fn counter(
+    name: &'static str,
+    labels: &'static [&'static str],
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, kind: MetricKind::Counter, labels, meaning, is_declared: false }
+}
+
+const fn gauge(
+    name: &'static str,
+    labels: &'static [&'static str],
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, kind: MetricKind::Gauge, labels, meaning, is_declared: false }
+}
+
+const fn declared(metric: Metric) -> Metric {
+    Metric { is_declared: true, ..metric }
+}
+
+pub(super) static CREATED: Metric = declared(counter(
+    "karpenter_nodeclaims_created_total",
+    &["reason", "nodepool", "min_values_relaxed"],
+    "NodeClaims that were promised; `reason` is `provisioned`, or what the nodes that they replace are disrupted for.",
+));
+
+pub(super) static DISRUPTED: Metric = declared(counter(
+    "karpenter_nodeclaims_disrupted_total",
+    &["reason", "nodepool", "capacity_type", "termination_mode"],
+    "NodeClaims that were given up by a decision, an event of AWS, or because they could not be launched.",
+));
+
+pub(super) static TERMINATED: Metric = declared(counter(
+    "karpenter_nodeclaims_terminated_total",
+    &["nodepool", "capacity_type", "zone"],
+    "NodeClaims whose instance ended and that are gone.",
+));
+
+pub(super) static UNSCHEDULABLE_PODS: Metric = declared(gauge(
+    "karpenter_scheduler_unschedulable_pods_count",
+    &["controller"],
+    "Pods that the last look at the whole cluster found no place for.",
+));
+
+pub(super) static CLAIM_TERMINATION: Metric = Metric {
+    name: "karpenter_nodeclaims_termination_duration_seconds",
+    kind: MetricKind::Histogram(OF_TERMINATION),
+    labels: &["nodepool"],
+    meaning: "From the moment at which a NodeClaim is given up until it is gone.",
+    is_declared: false,
+};
+
+pub(super) static NODES_CREATED: Metric = counter(
+    "karpenter_nodes_created_total",
+    &["nodepool", "zone"],
+    "Nodes that joined the cluster.",
+);
+
+pub(super) static NODES_TERMINATED: Metric =
+    counter("karpenter_nodes_terminated_total", &["nodepool", "zone"], "Nodes that are gone.");
+
+pub(super) static NODES_DRAINED: Metric = counter(
+    "karpenter_nodes_drained_total",
+    &["nodepool"],
+    "Nodes on which nothing is left that has to be waited for.",
+);
+
+pub(super) static LIFETIME: Metric = Metric {
+    name: "karpenter_nodes_lifetime_duration_seconds",
+    kind: MetricKind::Histogram(OF_LIFETIME),
+    labels: &["nodepool"],
+    meaning: "From the launch of an instance until its node is gone.",
+    is_declared: false,
+};
+
+pub(super) static DECISIONS: Metric = counter(
+    "karpenter_voluntary_disruption_decisions_total",
+    &["decision", "reason", "consolidation_type"],
+    "Commands of disruption that began; `decision` is `delete`, `replace` or `reboot`.",
+);
+
+pub(super) static FAILED_VALIDATIONS: Metric = counter(
+    "karpenter_voluntary_disruption_failed_validations_total",
+    &["consolidation_type"],
+    "Commands that did not hold any more when they were to begin.",
+);
+
+pub(super) static QUEUE_FAILURES: Metric = counter(
+    "karpenter_voluntary_disruption_queue_failures_total",
+    &["decision", "reason", "consolidation_type"],
+    "Commands that were rolled back because a replacement did not come.",
+);
+
+pub(super) static LAUNCH_FAILURES: Metric = counter(
+    "karpenter_cloudprovider_instance_launch_failures_total",
+    &["zone", "capacity_type", "reason"],
+    "Offerings of which EC2 had no capacity when they were asked for.",
+);
+
+pub(super) static MESSAGES_RECEIVED: Metric = counter(
+    "karpenter_interruption_received_messages_total",
+    &["message_type"],
+    "Messages of EventBridge about instances of the account.",
+);
+
+pub(super) static NODEPOOLS_LIMIT: Metric = gauge(
+    "karpenter_nodepools_limit",
+    &["resource_type", "nodepool"],
+    "What `spec.limits` of a NodePool allows, in cores, bytes or pieces.",
+);
+
+pub(super) static NODEPOOLS_USAGE: Metric = gauge(
+    "karpenter_nodepools_usage",
+    &["resource_type", "nodepool"],
+    "What the instances of a NodePool have together, in cores, bytes or pieces.",
+);
+
+pub(super) static NODEPOOLS_COST: Metric = gauge(
+    "karpenter_nodepools_cost_total",
+    &["nodepool"],
+    "What the instances of a NodePool cost together, in dollars an hour, by the prices of their launch.",
+);
+
+pub(super) static NODE_COUNT: Metric =
+    gauge("karpenter_cluster_state_node_count", &[], "Nodes of NodePools that joined the cluster.");
+
+/// All of them, by name.
+pub static METRICS: [&Metric; 18] = [
+    &LAUNCH_FAILURES,
+    &NODE_COUNT,
+    &MESSAGES_RECEIVED,
+    &CREATED,
+    &DISRUPTED,
+    &TERMINATED,
+    &CLAIM_TERMINATION,
+    &NODEPOOLS_COST,
+    &NODEPOOLS_LIMIT,
+    &NODEPOOLS_USAGE,
+    &NODES_CREATED,
+    &NODES_DRAINED,
+    &LIFETIME,
+    &NODES_TERMINATED,
+    &UNSCHEDULABLE_PODS,
+    &DECISIONS,
+    &FAILED_VALIDATIONS,
+    &QUEUE_FAILURES,
+];

@@ -197,3 +197,39 @@ fn commands_are_counted_when_they_begin_and_when_they_fail() {
     );
     assert_eq!(step("freed", None, Vec::new()), Counted::new());
 }
+
+#[test]
+fn what_a_claim_is_given_up_for_is_a_label() {
+    let world = World::new();
+    let head = world.head();
+    world.look();
+    let claims = ["a", "b", "c", "d"].map(build::claim);
+    world.commit(&build::commit("one", &head, claims.to_vec()));
+    world.counted();
+    let now = world.sim.now();
+    let hour = jiff::SignedDuration::from_hours(1);
+    let cases = [
+        (DeletionReason::Expired, None, Some("expired,general,,graceful")),
+        (DeletionReason::NotRegistered, Some(hour), Some("registration_timeout,general,,eventual")),
+        (
+            DeletionReason::SpotInterrupted,
+            Some(jiff::SignedDuration::ZERO),
+            Some("spot_interrupted,general,,forceful"),
+        ),
+        // Who deletes it himself disrupts nothing.
+        (DeletionReason::NodeClaimDeleted, None, None),
+    ];
+    for (claim, (reason, termination_grace_period, labels)) in claims.iter().zip(cases) {
+        let launched = claim.moved_to(ClaimPhase::Launched, now);
+        world.write(&launched);
+        let launched = NodeClaim { termination_grace_period, ..launched };
+        let commit = Commit {
+            basis: Basis::Claims,
+            changed: vec![launched.given_up(reason, now)],
+            ..build::commit(reason.as_str(), &world.head(), Vec::new())
+        };
+        world.commit(&commit);
+        let names = labels.map(|labels| (format!("nodeclaims_disrupted_total{{{labels}}}"), 1));
+        assert_eq!(world.counted(), names.into_iter().collect::<Counted>(), "{reason}");
+    }
+}

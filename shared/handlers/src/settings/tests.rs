@@ -39,6 +39,7 @@ fn each_setting_changes_something() {
         ("MovesPerHour", "100"),
         ("Packing", "cheapest"),
         ("MaxDollarsPerHour", "12.5"),
+        ("Metrics", "nodepool"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());

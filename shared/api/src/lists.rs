@@ -161,13 +161,22 @@ pub fn observed_node_class_list(body: &[u8]) -> Result<Page<ObservedNodeClass>, 
     })
 }
 
-/// Reads a NodePoolList, each pool with which spec it is.
+/// Reads a NodePoolList, each pool with which spec it is. Those of another provider are left out: that
+/// provider tells of them.
+///
+/// Karpenter: `pkg/utils/nodepool/nodepool.go`, `IsManaged`.
 pub fn observed_node_pool_list(body: &[u8]) -> Result<Page<ObservedNodePool>, Error> {
-    list(body, "NodePool", |root, complaints| {
-        let pool = stored_node_pool(root, complaints)?;
-        let (uid, generation) = seen(root)?;
-        Some(ObservedNodePool { pool, uid, generation })
-    })
+    let Page { items, malformed, continue_token, resource_version } =
+        list(body, "NodePool", |root, complaints| {
+            if node_pool::is_of_another_provider(root.tree()) {
+                return Some(None);
+            }
+            let pool = stored_node_pool(root, complaints)?;
+            let (uid, generation) = seen(root)?;
+            Some(Some(ObservedNodePool { pool, uid, generation }))
+        })?;
+    let items = items.into_iter().flatten().collect();
+    Ok(Page { items, malformed, continue_token, resource_version })
 }
 
 /// Which object it is, and which spec of it.

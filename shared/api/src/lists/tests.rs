@@ -121,6 +121,21 @@ fn a_pool_that_karpenter_finds_fault_with_says_so_itself() {
 }
 
 #[test]
+fn a_pool_of_another_provider_is_nobodys_to_tell_of() {
+    let body = |group: &str| {
+        format!(
+            r#"{{"items":[{{"metadata":{{"name":"general","uid":"u1","generation":3}},"spec":{{
+            "template":{{"spec":{{"requirements":[],"nodeClassRef":{{
+            "group":"{group}","kind":"EC2NodeClass","name":"default"}}}}}}}}}}]}}"#
+        )
+    };
+    for (group, count) in [("karpenter.k8s.aws", 1), ("eks.amazonaws.com", 0)] {
+        let page = observed_node_pool_list(body(group).as_bytes()).unwrap();
+        assert_eq!((page.items.len(), page.malformed), (count, Vec::new()), "{group}");
+    }
+}
+
+#[test]
 fn a_pool_has_the_hash_of_what_it_is_now() {
     let page = |grace: &str| {
         let body = format!(

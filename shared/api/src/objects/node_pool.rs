@@ -75,6 +75,13 @@ pub(crate) fn not_ready(object: &Tree) -> Option<NotReady> {
     Conditions::of(object).not_ready(None)
 }
 
+/// Whether the pool `object` names a class of another provider.
+pub(crate) fn is_of_another_provider(object: &Tree) -> bool {
+    let path = ["spec", "template", "spec", "nodeClassRef", "group"];
+    let group = path.iter().try_fold(object, |tree, key| tree.get(key));
+    group.and_then(Tree::as_text).is_some_and(|group| group != model::api_version::AWS_GROUP)
+}
+
 struct Spec {
     weight: u32,
     replicas: Option<u64>,

@@ -94,6 +94,9 @@ pub fn node_labels(
     node_labels.extend(zone_id.map(|id| (labels::ZONE_ID.to_owned(), id.to_string())));
     node_labels.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type.to_string());
     node_labels.insert(labels::INSTANCE_TENANCY.to_owned(), template::tenancy(claim).to_owned());
+    let partition = template::partition(claim, instance_type).map(ToString::to_string);
+    let key = labels::PLACEMENT_GROUP_PARTITION.to_owned();
+    node_labels.extend(partition.map(|number| (key, number)));
     node_labels
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    LaunchTemplateName, NodeClaim, labels,
+    InstanceType, LaunchTemplateName, NodeClaim, labels,
     launch::{
         Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, PlacementGroupPlacement,
         ReservationMarket, ReservationTarget,
@@ -14,6 +14,7 @@ use model::{
         BlockDevice, ClusterSettings, ConnectionTracking, MetadataOptions, NodeClass,
         PlacementStrategy, ResolvedNodeClass,
     },
+    requirement::Value,
 };
 
 use crate::digest::Digest;
@@ -90,6 +91,18 @@ pub(crate) fn interfaces(class: &NodeClass, adapters: u64) -> Vec<Interface> {
         kind: Some(InterfaceKind::Efa),
     };
     (0..count).map(adapter).collect()
+}
+
+/// The partition of its placement group that a node of `claim` is in, which is of `instance_type`: the one that
+/// [`placement`] names.
+pub(crate) fn partition<'t>(
+    claim: &NodeClaim,
+    instance_type: &'t InstanceType,
+) -> Option<&'t Value> {
+    let key = labels::PLACEMENT_GROUP_PARTITION;
+    let there = instance_type.requirements.get(key).filter(|there| !there.is_complement())?;
+    let wanted = claim.requirements.get(key);
+    there.values().iter().find(|number| wanted.is_none_or(|wanted| wanted.has(number)))
 }
 
 /// Where in the class's placement group nodes of `claim` go: into the partition whose number sorts

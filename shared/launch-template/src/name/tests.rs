@@ -1,7 +1,10 @@
 //! Names, tags and labels.
 
 use expect_test::expect;
-use model::node_class::ImageFamily;
+use model::{
+    Operator, Requirement,
+    node_class::{ImageFamily, PlacementGroup, PlacementStrategy},
+};
 
 use super::*;
 use crate::testing::{claim, class, instance_type, settings};
@@ -90,6 +93,32 @@ fn a_launched_claim_has_every_label_with_a_single_value() {
     .assert_eq(&lines(&launched));
     let unknown = node_labels(&claim, &instance_type, &zone, None, CapacityType::Spot);
     assert!(!unknown.contains_key(labels::ZONE_ID));
+}
+
+#[test]
+fn a_launched_claim_says_in_which_partition_it_is() {
+    let large = "m7i.large amd64 2 8Gi 29 0.10 0.04";
+    let mut class = class(ImageFamily::Al2023);
+    let strategy = PlacementStrategy::Partition { count: 12 };
+    class.placement_group =
+        Some(PlacementGroup { id: "pg-1".parse().unwrap(), name: "group".to_owned(), strategy });
+    let mut instance_type = InstanceType::clone(&instance_type(large));
+    let numbers: Vec<String> = (1..=12).map(|number| number.to_string()).collect();
+    let key = labels::PLACEMENT_GROUP_PARTITION;
+    let there = Requirement::new(key, Operator::In, numbers.iter().map(String::as_str)).unwrap();
+    instance_type.requirements.replace(there);
+    let zone = Zone::new("us-west-2b").unwrap();
+    for (wanted, expected) in [(&[][..], 1), (&["2", "10"], 10), (&["2"], 2)] {
+        let mut claim = claim(&[], &[large]);
+        if !wanted.is_empty() {
+            let wanted = Requirement::new(key, Operator::In, wanted.iter().copied()).unwrap();
+            claim.requirements.replace(wanted);
+        }
+        let placement = template::placement(&class, &claim).unwrap();
+        assert_eq!(placement.partition, Some(expected), "EC2 is told");
+        let said = node_labels(&claim, &instance_type, &zone, None, CapacityType::Spot);
+        assert_eq!(said.get(key), Some(&expected.to_string()));
+    }
 }
 
 #[test]

@@ -225,17 +225,24 @@ impl Observed {
             && !self.states.contains_key(instance)
     }
 
-    /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing.
+    /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing, and neither
+    /// does it while the node is ready, unless EC2 was told to terminate the instance: it is emptied first.
+    ///
+    /// Karpenter: `pkg/controllers/node/termination/controller.go`.
     pub(super) fn view(&self, claim: &NodeClaim, at: &Invocation) -> InstanceView {
         let Some(instance) = &claim.instance else { return InstanceView::Gone };
         let age = at.now.duration_since(instance.launched_at);
+        let is_ready = self.nodes.get(&instance.id).is_some_and(|node| node.is_ready);
+        let lives = is_ready && !claim.is_instance_terminating();
         match self.states.get(&instance.id) {
             Some(InstanceState::Pending | InstanceState::Running | InstanceState::Stopped) => {
                 InstanceView::Present
             }
             Some(InstanceState::ShuttingDown) => InstanceView::Ending,
             Some(InstanceState::Terminated) => InstanceView::Gone,
-            None if self.is_absent(&instance.id) && age >= LISTING_LAG_MAX => InstanceView::Gone,
+            None if self.is_absent(&instance.id) && age >= LISTING_LAG_MAX && !lives => {
+                InstanceView::Gone
+            }
             None => InstanceView::Unknown,
         }
     }

@@ -5,7 +5,7 @@ use model::Function;
 use ports::Malformed;
 use simulator::{Action, ApiAction, ClusterObject, Happening, Sim, WorldSettings};
 
-use super::fleet::{fleet, has_initialized, workload};
+use super::fleet::{deleting, fleet, has_initialized, workload};
 
 #[test]
 fn m1_launches_that_are_refused_back_off() {
@@ -94,6 +94,27 @@ fn m3_what_is_not_listed_is_ended_before_it_counts_as_gone() {
     let outcome = fleet.pass_anyhow(3_600);
     let running = fleet.sim.summary().nodes_by_type.values().sum::<u32>();
     assert_eq!((outcome, running), (Ok(()), 0));
+}
+
+#[test]
+fn m3_a_node_that_is_ready_is_emptied_although_its_instance_is_not_listed() {
+    let settings =
+        WorldSettings { listing_lag: SignedDuration::from_mins(8), ..WorldSettings::default() };
+    let mut fleet = fleet(settings, 1);
+    fleet.scale(2);
+    assert!(fleet.until(200, has_initialized(2)) < 200);
+    let pod = fleet.sim.pods().into_iter().next().expect("a pod");
+    let node = pod.node.clone();
+    let claim = fleet.sim.claims().into_iter().find(|claim| claim.node == node);
+    let claim = claim.expect("a claim");
+    // Its pod does not leave soon.
+    fleet.sim.act(Action::RefuseEvictions(pod.key));
+    fleet.pass(310 - fleet.seconds_since(claim.created_at));
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name));
+    fleet.pass(150);
+    assert_eq!(deleting(&fleet.sim), 1);
+    assert_eq!(fleet.sim.summary().pods_lost, 0, "the pod went down with its instance");
+    assert!(fleet.sim.nodes().iter().any(|other| Some(&other.name) == node.as_ref()));
 }
 
 #[test]

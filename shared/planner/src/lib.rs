@@ -52,10 +52,10 @@ mod world;
 
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
-    adopt::{Adoption, Present, adopt, without_instance},
+    adopt::{Adoption, Present, adopt, left_behind, without_instance},
     drain::{
         Drainage, InstanceView, RebootStep, VolumeLook, VolumeStep, await_volumes, drain, held,
-        held_for_reboot, reboot, released,
+        held_for_reboot, let_go, reboot, released,
     },
     drift::drifted_in_account,
     forced::forced,

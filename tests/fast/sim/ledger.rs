@@ -88,6 +88,20 @@ fn a_table_that_is_deleted_amid_a_launch_leaks_nothing() {
     }
 }
 
+/// Its finalizer held it for ever: whoever took it away knew its claim.
+#[test]
+fn a_node_whose_instance_ended_while_the_table_was_lost_goes() {
+    let (sim, mut runner) = settled();
+    let claim = sim.claims().into_iter().next().expect("a claim");
+    let (node, instance) = (claim.node.expect("a node"), claim.instance.expect("an instance").id);
+    sim.act(Action::LoseLedger);
+    sim.act(Action::TerminateInstance(SpotTarget::Instance(instance)));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let left = sim.nodes().into_iter().find(|other| other.name == node);
+    assert!(left.is_none(), "{left:?}");
+    check(&sim);
+}
+
 #[test]
 fn an_old_backup_that_is_restored_is_not_believed() {
     let sim = sim(WorldSettings::default());

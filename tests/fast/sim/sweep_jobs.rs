@@ -1,13 +1,15 @@
 //! The jobs of `sweep`: each does its work, and one that fails keeps no other from it.
 
+use std::collections::BTreeMap;
+
 use handlers::{Error, Job, Recorder, Settings, SweepPorts, Told, sweep};
 use jiff::SignedDuration;
 use model::{
-    CapacityType, Function, LaunchTemplateName, NodeClaim, NodeClaimName, labels,
-    static_hash::NODE_CLASS,
+    CapacityType, DeletionReason, Function, InstanceId, LaunchTemplateName, NodeClaim,
+    NodeClaimName, labels, static_hash::NODE_CLASS,
 };
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
-use simulator::{Action, Injection, Sim, WorldSettings, first_calls};
+use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
 
 use crate::world::{catalog, minute, runner, sim};
 
@@ -197,4 +199,60 @@ fn a_claim_that_was_moved_on_meanwhile_is_left_to_the_next_sweep() {
     // It is demoted, after which its version is not the one that was read.
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), vec![Job::DriftHashes]));
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));
+}
+
+/// The usual world once its nodes are there, and the instances of its claims.
+fn settled() -> (Sim, BTreeMap<NodeClaimName, InstanceId>) {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let claims = sim.claims().into_iter();
+    let instances: BTreeMap<_, _> =
+        claims.filter_map(|claim| Some((claim.name, claim.instance?.id))).collect();
+    assert!(instances.len() > 2, "{instances:?}");
+    (sim, instances)
+}
+
+/// Which of `instances` are still there.
+fn working(sim: &Sim, instances: &BTreeMap<NodeClaimName, InstanceId>) -> usize {
+    let working = sim.working_instances();
+    working.iter().filter(|instance| instances.values().any(|id| *id == instance.id)).count()
+}
+
+#[test]
+fn instances_that_end_unheard_are_all_found() {
+    let (sim, instances) = settled();
+    let failing = Injection::FailBefore(Fault::Transient);
+    sim.add_rule(first_calls("Ledger.claims_of_instances", 10_000, failing));
+    for instance in instances.values() {
+        sim.act(Action::TerminateInstance(SpotTarget::Instance(instance.clone())));
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimGivenUp { claim, reason } => Some((claim, reason)),
+        _ => None,
+    });
+    let given_up: BTreeMap<NodeClaimName, DeletionReason> = given_up.collect();
+    for name in instances.keys() {
+        assert_eq!(given_up.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
+        assert!(sim.claims().iter().all(|claim| claim.name != *name), "{name}");
+    }
+    assert_eq!(sim.summary().pods_waiting, 0);
+}
+
+#[test]
+fn an_instance_that_nobody_can_tell_a_claim_for_ends_and_its_node_goes() {
+    let (sim, instances) = settled();
+    let nodes = sim.nodes();
+    assert!(!nodes.is_empty() && nodes.iter().all(|node| !node.finalizers.is_empty()));
+    for name in instances.keys() {
+        sim.act(Action::ForgetClaim(name.clone()));
+    }
+    sim.act(Action::DeleteNodePool(testkit::build::id("general")));
+    assert_eq!(working(&sim, &instances), instances.len());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    assert_eq!(working(&sim, &instances), 0);
+    assert_eq!(sim.nodes(), Vec::new());
 }

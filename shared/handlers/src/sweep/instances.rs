@@ -10,11 +10,12 @@ use model::{
     launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Snapshot},
     limits,
+    node::Node,
 };
 use planner::{Adoption, Present, Standalone};
 use ports::{
     Adapters, Catalog as _, Cluster as _, Fault, Fleet as _, Invocation, Ledger as _, Listing,
-    NodeClaims as _, PortError,
+    NodeClaims as _, Nodes as _, PortError,
 };
 
 use super::{SweepPorts, standalone};
@@ -23,6 +24,7 @@ use crate::{
     commit::{Committed, Decided, commit, origin},
     observe,
     pulse::wake,
+    settle::ignore_missing,
 };
 
 /// Instances are compared every second minute, as Karpenter does.
@@ -40,7 +42,7 @@ pub(super) async fn adopt<A: Adapters>(
 }
 
 /// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
-/// gone. Brings the instances that EC2 listed.
+/// gone. Nodes that neither has are let go. Brings the instances that EC2 listed.
 pub(super) async fn equalize<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
@@ -61,12 +63,13 @@ pub(super) async fn equalize<A: Adapters>(
         tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
         ports.fleet.terminate(&strays).await?;
     }
-    let Compared { lost, snapshot, .. } = compared;
+    let Compared { lost, left_behind, snapshot, .. } = compared;
     let because = Because {
         reason: DeletionReason::InstanceEnded,
         words: "EC2 does not list its instance any more",
     };
     give_up(ports, lost, snapshot, because, at).await?;
+    let_go(ports, &left_behind).await?;
     Ok(instances)
 }
 
@@ -76,6 +79,7 @@ struct Compared {
     adoption: Adoption,
     standalone: Standalone,
     lost: Vec<NodeClaim>,
+    left_behind: Vec<Node>,
     snapshot: Snapshot,
 }
 
@@ -117,7 +121,23 @@ async fn compare<A: Adapters>(
     let is_shifted = |claim: &NodeClaim| snapshot.head.is_shifted(claim, at.now);
     let lost = lost.into_iter().filter(|claim| !is_unreadable(claim) && !is_shifted(claim));
     let lost = lost.cloned().collect();
-    Ok(Compared { instances, adoption, standalone, lost, snapshot })
+    let left_behind = planner::left_behind(&present, &snapshot, &adoption.claims, at.now);
+    let left_behind = left_behind.into_iter().cloned().collect();
+    Ok(Compared { instances, adoption, standalone, lost, left_behind, snapshot })
+}
+
+/// Takes our finalizer from nodes that nothing else holds.
+async fn let_go<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    left_behind: &[Node],
+) -> Result<(), PortError> {
+    for node in left_behind {
+        if let Some(patch) = planner::let_go(node) {
+            tracing::info!(node = %node.name, "a node without a claim is let go");
+            ignore_missing(ports.nodes.patch(&node.name, &patch).await)?;
+        }
+    }
+    Ok(())
 }
 
 /// Puts adopted claims into the ledger, and brings its counters then. Objects that somebody else made are

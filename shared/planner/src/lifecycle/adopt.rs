@@ -247,5 +247,39 @@ pub fn without_instance<'c>(
     claims.into_iter().filter(is_lost).collect()
 }
 
+/// Nodes that are deleted and that our finalizer alone holds: no claim of the ledger is theirs, none is being
+/// adopted, and no instance of the cluster lives behind them. Nobody else would ever let them go.
+///
+/// Karpenter: `pkg/controllers/node/termination/controller.go`, where a node needs no claim.
+#[must_use]
+pub fn left_behind<'n>(
+    present: &Present<'n>,
+    snapshot: &Snapshot,
+    adopted: &[NodeClaim],
+    now: Timestamp,
+) -> Vec<&'n Node> {
+    if present.is_partly_unreadable || !snapshot.unreadable.is_empty() {
+        return Vec::new();
+    }
+    let claims = || snapshot.claims.values().chain(adopted);
+    let instances = claims().filter_map(|claim| Some(&claim.instance.as_ref()?.id));
+    let live =
+        present.instances.iter().filter(|instance| instance.state < InstanceState::ShuttingDown);
+    let kept: BTreeSet<&InstanceId> = instances.chain(live.map(|instance| &instance.id)).collect();
+    let named: BTreeSet<_> = claims().filter_map(|claim| claim.node.as_ref()).collect();
+    let is_kept = |node: &Node| {
+        let instance = node.provider_id.as_ref().and_then(ProviderId::instance);
+        instance.is_some_and(|instance| kept.contains(&instance)) || named.contains(&node.name)
+    };
+    let is_left = |node: &&Node| {
+        node.is_deleting
+            && !node.is_ready
+            && node.finalizers.contains(labels::TERMINATION_FINALIZER)
+            && YOUNG <= now.duration_since(node.created_at)
+            && !is_kept(node)
+    };
+    present.nodes.iter().filter(is_left).collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -109,6 +109,15 @@ pub fn released(node: &Node) -> Option<NodePatch> {
     (!remove_taints.is_empty()).then(|| NodePatch { remove_taints, ..NodePatch::default() })
 }
 
+/// What takes our finalizer from `node`, if it has it.
+#[must_use]
+pub fn let_go(node: &Node) -> Option<NodePatch> {
+    let finalizer = labels::TERMINATION_FINALIZER.to_owned();
+    let patch =
+        NodePatch { remove_finalizers: BTreeSet::from([finalizer]), ..NodePatch::default() };
+    (!patch.is_satisfied_by(node)).then_some(patch)
+}
+
 /// The next step of giving up `claim`, whose node is `node` if it is there, with `pods` on it.
 #[must_use]
 pub fn drain(
@@ -155,14 +164,7 @@ fn again(seconds: u32) -> Drainage {
 /// The instance is gone: nothing on the node runs any more, so nothing is evicted. The record stays
 /// until the node was seen to be gone.
 fn gone(node: &Node) -> Drainage {
-    let finalizer = labels::TERMINATION_FINALIZER.to_owned();
-    let patch =
-        NodePatch { remove_finalizers: BTreeSet::from([finalizer]), ..NodePatch::default() };
-    Drainage {
-        patch: (!patch.is_satisfied_by(node)).then_some(patch),
-        delete_node: true,
-        ..again(1)
-    }
+    Drainage { patch: let_go(node), delete_node: true, ..again(1) }
 }
 
 fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drainage {

@@ -73,7 +73,10 @@ fn what_the_ledger_knows_is_left_alone() {
     let (mut facts, claim) = cluster();
     let instances = [instance(&claim, Some("a"))];
     assert_eq!(adopted(&facts, std::slice::from_ref(&claim), &instances), Adoption::default());
-    // So is what an item is about that cannot be read.
+    // A copy of its object, under another name, is no claim of its own.
+    let copy = NodeClaim { name: "copy".parse().unwrap(), ..claim.clone() };
+    assert_eq!(adopted(&facts, &[claim, copy], &instances), Adoption::default());
+    // What an item is about that cannot be read is known as well.
     facts.ledger.claims.clear();
     let unreadable = UnreadableItem {
         claim: None,
@@ -171,4 +174,35 @@ fn a_claim_goes_when_ec2_does_not_list_its_instance_and_its_node_is_not_ready() 
     assert_eq!(lost(&claim, &[], &unready), 1);
     let joining = NodeClaim { phase: ClaimPhase::Launched, ..claim };
     assert_eq!(lost(&joining, &[], &[]), 0);
+}
+
+#[test]
+fn a_node_that_is_deleted_and_has_neither_claim_nor_instance_is_let_go() {
+    let (mut facts, claim) = cluster();
+    let node =
+        Node { is_deleting: true, is_ready: false, ..facts.nodes.values().next().unwrap().clone() };
+    let left = |node: &Node, instances: &[Instance], facts: &Facts, adopted: &[NodeClaim]| {
+        let nodes = std::slice::from_ref(node);
+        let present = Present { instances, nodes, ..Present::default() };
+        left_behind(&present, &facts.ledger, adopted, now()).len()
+    };
+    assert_eq!(left(&node, &[], &facts, &[]), 0, "it has a claim");
+    facts.ledger.claims.clear();
+    assert_eq!(left(&node, &[], &facts, &[]), 1);
+    assert_eq!(left(&node, &[], &facts, std::slice::from_ref(&claim)), 0, "it has one from now on");
+    let lives = instance(&claim, None);
+    let ends = Instance { state: InstanceState::ShuttingDown, ..lives.clone() };
+    assert_eq!(left(&node, &[lives], &facts, &[]), 0, "its instance lives");
+    assert_eq!(left(&node, &[ends], &facts, &[]), 1);
+    for stays in [
+        Node { is_deleting: false, ..node.clone() },
+        Node { is_ready: true, ..node.clone() },
+        Node { created_at: ago(299), ..node.clone() },
+        Node { finalizers: ["theirs".to_owned()].into(), ..node.clone() },
+    ] {
+        assert_eq!(left(&stays, &[], &facts, &[]), 0, "{stays:?}");
+    }
+    let (item, problem) = ("claim#x".to_owned(), "no".to_owned());
+    facts.ledger.unreadable.push(UnreadableItem { claim: None, item, instance: None, problem });
+    assert_eq!(left(&node, &[], &facts, &[]), 0, "that may be its claim");
 }

@@ -1,6 +1,6 @@
 //! Each visit of a drain does what is due, and no more.
 
-use model::{DeletionReason, PodSpec};
+use model::{DeletionReason, PodSpec, Toleration, taint::TolerationOperator};
 
 use super::*;
 use crate::testing::*;
@@ -49,6 +49,8 @@ fn the_first_visit_marks_the_node_and_evicts() {
     let drainage = drain(&claim, Some(&node), &[pod("a")], InstanceView::Present, now());
     let patch = drainage.patch.clone().unwrap();
     assert_eq!(patch.add_taints, [taint("karpenter.sh/disrupted:NoSchedule")]);
+    let label = (EXCLUDE_FROM_LOAD_BALANCERS.to_owned(), "karpenter".to_owned());
+    assert_eq!(patch.labels, BTreeMap::from([label]));
     assert_eq!(evicted(&drainage), [("a", None)]);
     assert_eq!((drainage.terminate, drainage.revisit_after_seconds), (false, Some(2)));
     let again = drain(&claim, Some(&marked(node)), &[pod("a")], InstanceView::Present, now());
@@ -97,6 +99,65 @@ fn what_cannot_or_will_not_leave_is_not_waited_for() {
     let pods = [mirror, done, stuck, tolerant];
     let drainage = drain(&claim, Some(&marked(node)), &pods, InstanceView::Present, now());
     assert_eq!((evicted(&drainage), drainage.terminate), (vec![], true));
+}
+
+#[test]
+fn who_tolerates_the_very_taint_stays_and_all_others_leave() {
+    let (claim, node) = given_up(20, None);
+    let disrupted = tolerates(labels::DISRUPTED_TAINT);
+    let equal = |value: &str| Toleration {
+        operator: TolerationOperator::Equal,
+        value: value.to_owned(),
+        ..disrupted.clone()
+    };
+    let unschedulable = tolerates("node.kubernetes.io/unschedulable");
+    for (toleration, stays) in [
+        (disrupted.clone(), true),
+        (equal(""), true),
+        (equal("other"), false),
+        (unschedulable, false),
+    ] {
+        let mut pod = with_spec("a", |spec| spec.tolerations = vec![toleration.clone()]);
+        for owner in [pod.owner.clone(), None] {
+            pod.owner = owner;
+            let pods = [pod.clone()];
+            let drainage =
+                drain(&claim, Some(&marked(node.clone())), &pods, InstanceView::Present, now());
+            let expected = if stays { vec![] } else { vec![("a", None)] };
+            assert_eq!((evicted(&drainage), drainage.terminate), (expected, stays), "{pod:?}");
+        }
+    }
+}
+
+/// Whatever protects them, and whosever turn it is.
+#[test]
+fn pods_are_deleted_early_enough_for_their_own_grace_period() {
+    let graceful = |name: &str, seconds| {
+        let mut spec = PodSpec::clone(&critical(name).spec);
+        spec.termination_grace_seconds = seconds;
+        running(name, "node-1", spec)
+    };
+    let web = vec![("web", None)];
+    for (grace, age, evictions) in [
+        (60, 90, web.clone()),
+        (60, 240, web.clone()),
+        (60, 241, vec![("slow", Some(59)), ("web", None)]),
+        // All of its node's time is its own: at once.
+        (300, 0, web),
+        (300, 1, vec![("slow", Some(299)), ("web", None)]),
+        // More than that it does not get.
+        (600, 0, vec![("slow", Some(300)), ("web", None)]),
+    ] {
+        let (claim, node) = given_up(age, Some(300));
+        let mut protected = graceful("slow", grace);
+        let spec = std::sync::Arc::make_mut(&mut protected.spec);
+        spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+        for slow in [graceful("slow", grace), protected] {
+            let pods = [pod("web"), slow];
+            let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+            assert_eq!(evicted(&drainage), evictions, "{grace} s after {age} s");
+        }
+    }
 }
 
 #[test]

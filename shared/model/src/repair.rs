@@ -211,6 +211,18 @@ mod tests {
     }
 
     #[test]
+    fn conditions_and_statuses_that_no_policy_is_about_are_never_due() {
+        for (kind, status) in [
+            ("DiskPressure", IllStatus::False),
+            ("StorageReady", IllStatus::Unknown),
+            ("AcceleratedHardwareReady", IllStatus::Unknown),
+        ] {
+            let ill = [condition(kind, status, "NvidiaXID79Error", "2026-08-01T10:00:00Z")];
+            check(&ill, "2026-08-03T10:00:00Z", None);
+        }
+    }
+
+    #[test]
     fn of_several_the_longest_due_counts_and_the_shortest_drain() {
         let both = [
             condition(

@@ -175,7 +175,7 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
         {
             EventReason::Unconsolidatable
         }
-        O::NoPlace { .. } | O::Stuck(_) | O::NoReadyNodePool | O::Immovable(_) => {
+        O::NoPlace { .. } | O::Stuck(_) | O::NoReadyNodePool | O::AtNodeLimit | O::Immovable(_) => {
             EventReason::DisruptionBlocked
         }
         _ => return None,

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use model::{DeletionReason, Function, NodeClaim, NodeClaimName, labels, node_class::NodeClass};
+use model::{
+    ClaimPhase, DeletionReason, Function, NodeClaim, NodeClaimName, labels, node_class::NodeClass,
+};
 use ports::{Fault, NodeClasses as _};
 use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
 
-use crate::world::{minute, runner, sim};
+use crate::world::{MANIFESTS, minute, runner, sim, sim_of};
 
 /// Plays the usual world until pods run, then `action` on its first claim, until the given minute.
 fn play(action: impl FnOnce(&Sim, &NodeClaim), minutes: i64) -> (Sim, NodeClaim) {
@@ -102,7 +104,7 @@ fn objects_that_cannot_be_written_hold_nothing_up() {
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let claims = sim.claims();
     assert!(!claims.is_empty());
-    assert!(claims.iter().all(|claim| claim.phase == model::ClaimPhase::Initialized));
+    assert!(claims.iter().all(|claim| claim.phase == ClaimPhase::Initialized));
     assert!(claims.iter().all(|claim| sim.node_claim(&claim.name).is_none()));
     // The sweep says that it could not do its job, and nothing else came to an end.
     assert!(sim.dead_letters().iter().all(|letter| letter.function == Function::Sweep));
@@ -191,4 +193,70 @@ fn a_name_that_somebody_gave_an_instance_before_its_node_joined_stays() {
     let (tags, claim) = tagged(Some("precious"));
     assert_eq!(tags.get(labels::NAME_TAG).map(String::as_str), Some("precious"));
     assert_eq!(tags.get(labels::NODE_CLAIM_TAG), Some(&claim.name.to_string()));
+}
+
+/// The claims with an instance, and whether that says whose it is.
+fn tagged_claims(sim: &Sim) -> BTreeMap<NodeClaimName, bool> {
+    let described = sim.block_on(sim.describe_instances()).expect("an answer").expect("it works");
+    let is_tagged = |claim: &NodeClaim| {
+        let id = &claim.instance.as_ref()?.id;
+        let described = described.iter().find(|described| described.instance.id == *id)?;
+        let said = described.tags.get(labels::NODE_CLAIM_TAG);
+        Some((claim.name.clone(), said.is_some_and(|said| *said == claim.name.to_string())))
+    };
+    sim.claims().iter().filter_map(is_tagged).collect()
+}
+
+#[test]
+fn an_instance_is_tagged_once_its_node_is_there() {
+    for (never_joins_per_mille, is_tagged) in [(1_000, false), (0, true)] {
+        let sim = sim(WorldSettings { never_joins_per_mille, ..WorldSettings::default() });
+        let (mut runner, _reports) = runner(&sim);
+        runner.run_until(minute(8)).expect("nothing unsafe happens");
+        let tagged: Vec<bool> = tagged_claims(&sim).into_values().collect();
+        assert!(!tagged.is_empty() && tagged.iter().all(|said| *said == is_tagged), "{tagged:?}");
+    }
+}
+
+#[test]
+fn an_instance_that_is_not_known_keeps_no_other_from_its_tags() {
+    let sim = sim(WorldSettings::default());
+    let mut unknown: Option<String> = None;
+    sim.add_rule(Box::new(move |call, _| {
+        let is_it = call.operation == "Fleet.tag"
+            && *unknown.get_or_insert_with(|| call.subject.to_owned()) == call.subject;
+        if is_it { Injection::FailBefore(Fault::NotFound) } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    let tagged = tagged_claims(&sim);
+    assert!(tagged.len() > 2, "{tagged:?}");
+    let untagged: Vec<_> = tagged.iter().filter(|(_, is_tagged)| !**is_tagged).collect();
+    let [(name, _)] = untagged[..] else { panic!("{tagged:?}") };
+    let claim = sim.claims().into_iter().find(|claim| claim.name == *name).expect("a claim");
+    assert_eq!(claim.phase, ClaimPhase::Initialized, "nor does it keep itself from service");
+}
+
+#[test]
+fn the_instance_of_a_claim_that_goes_is_not_tagged() {
+    // Nothing on a node that goes may be disrupted: it goes for ever.
+    let held = MANIFESTS.replace(
+        "metadata: {labels: {app: ",
+        "metadata: {annotations: {karpenter.sh/do-not-disrupt: \"true\"}, labels: {app: ",
+    );
+    let sim = sim_of(WorldSettings::default(), &held);
+    sim.add_rule(Box::new(|call, _| {
+        let is_refused = call.operation == "Fleet.tag" && call.now < minute(12);
+        if is_refused { Injection::FailBefore(Fault::Transient) } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let going = tagged_claims(&sim).into_keys().next().expect("a claim");
+    sim.act(Action::DeleteNodeClaim(going.clone()));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let claim = sim.claims().into_iter().find(|claim| claim.name == going).expect("it waits");
+    assert!(claim.is_deleting() && claim.node.is_some());
+    let tagged = tagged_claims(&sim);
+    assert!(tagged.len() > 1, "{tagged:?}");
+    assert!(tagged.iter().all(|(name, is_tagged)| *is_tagged == (*name != going)), "{tagged:?}");
 }

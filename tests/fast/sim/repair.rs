@@ -1,9 +1,11 @@
 //! Ill nodes, repaired.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{DeletionReason, NodeName, disruption::DisruptionReason};
-use ports::Fault;
-use simulator::{Action, Dispatch, Happening, Injection, Runner, Sim, WorldSettings};
+use model::{DeletionReason, NodeName, disruption::DisruptionReason, node_pool::BudgetNodes};
+use ports::{Fault, NodePools as _};
+use simulator::{
+    Action, ClusterObject, Dispatch, Happening, Injection, Runner, Sim, WorldSettings,
+};
 
 use crate::{
     settings::settings,
@@ -69,6 +71,42 @@ fn an_ill_node_is_replaced_when_its_condition_was_tolerated_for_long_enough() {
         assert_eq!(nodes(&sim).contains(&before[0]), !goes);
         calm(&sim);
     }
+}
+
+/// The disruption budget of every NodePool is `nodes` from now on.
+fn allow(sim: &Sim, nodes: BudgetNodes) {
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
+    let allowed = pools.items.into_iter().map(|observed| {
+        let mut pool = observed.pool;
+        pool.disruption.budgets.iter_mut().for_each(|budget| budget.nodes = nodes);
+        ClusterObject::NodePool(pool)
+    });
+    sim.act(Action::Add(allowed.collect()));
+}
+
+#[test]
+fn an_ill_node_goes_as_ill_whatever_else_it_is() {
+    let sim = world(WorldSettings::default(), |text| {
+        text.replace("consolidateAfter: Never", "consolidateAfter: 30s")
+            .replace("nodes: \"50%\"", "nodes: \"0\"")
+    });
+    sim.at(minute(5), scale("web", 0));
+    let mut runner = opened(&sim);
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    let used: Vec<NodeName> = sim.pods().into_iter().filter_map(|pod| pod.node).collect();
+    let mut empty = nodes(&sim);
+    empty.retain(|node| !used.contains(node));
+    assert!(empty.len() >= 2, "{} nodes are empty", empty.len());
+    set_ill(&sim, &empty[0], &["StorageReady"]);
+    runner.run_until(minute(45)).expect("nothing unsafe happens");
+    assert_eq!(given_up(&sim), [], "no budget allows it");
+    allow(&sim, BudgetNodes::Percent(100));
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    let gone = given_up(&sim);
+    let as_ill = gone.iter().filter(|(_, reason)| *reason == UNHEALTHY).count();
+    assert_eq!((gone[0].1, as_ill), (UNHEALTHY, 1), "{gone:?}");
+    assert!(gone.len() >= empty.len(), "the others go as empty: {gone:?}");
+    calm(&sim);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use model::{
     CapacityType, DeletionReason, Function, NodeClaim, OfferingKey, labels,
     node_class::{CapacityReservation, MatchCriteria},
 };
-use simulator::{Action, Happening, ReservationRecord, Sim, WorldSettings};
+use ports::Fault;
+use simulator::{Action, Happening, Injection, ReservationRecord, Sim, WorldSettings};
 
 use crate::world::{empty, minute, runner, running, scale};
 
@@ -233,15 +234,27 @@ fn nodes_of_a_capacity_block_go_also_when_nobody_hears_the_warning() {
     // Bought by another account: its events do not come here.
     sim.add_rule(Box::new(|call, _| {
         let is_interrupt = call.delivery.is_some_and(|(_, f)| f == Function::Interrupt);
-        if is_interrupt {
-            simulator::Injection::FailBefore(ports::Fault::Transient)
-        } else {
-            simulator::Injection::Pass
-        }
+        if is_interrupt { Injection::FailBefore(Fault::Transient) } else { Injection::Pass }
     }));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(75)).expect("nothing unsafe happens");
     assert_eq!(counts(&sim), (0, 3));
     let reasons: Vec<_> = given_up(&sim).into_iter().map(|(_, reason)| reason).collect();
     assert_eq!(reasons, [DeletionReason::ReservationEnding; 2]);
+}
+
+#[test]
+fn a_node_says_that_it_is_on_demand_before_its_claim_does() {
+    let sim = ending();
+    let (from, until) = (minute(60), minute(65));
+    sim.add_rule(Box::new(move |call, _| {
+        let is_it = call.operation == "Nodes.patch" && from <= call.now && call.now < until;
+        if is_it { Injection::FailBefore(Fault::Transient) } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(until).expect("nothing unsafe happens");
+    assert_eq!(reserved(&sim).len(), 2, "their nodes could not be written");
+    runner.run_until(minute(67)).expect("nothing unsafe happens");
+    assert_eq!(reserved(&sim), Vec::new());
+    assert!(node_labels(&sim).iter().all(|said| *said == (Some("on-demand".to_owned()), 0)));
 }

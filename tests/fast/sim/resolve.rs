@@ -101,6 +101,40 @@ fn the_status_of_a_pool_says_what_it_has_and_whether_it_can_be_used() {
 }
 
 #[test]
+fn a_pool_says_that_its_class_goes() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let going = NodeClass { is_deleting: true, ..class(&sim) };
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(going)]));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let told = sim.pool_status(&testkit::build::id("general")).expect("it was told");
+    assert_eq!(told.node_class, ClassReadiness::Terminating);
+}
+
+#[test]
+fn what_a_pool_has_follows_its_nodes() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    let mut run = |minutes| {
+        runner.run_until(minute(minutes)).expect("nothing unsafe happens");
+        let told = sim.pool_status(&testkit::build::id("general")).expect("it was told");
+        let capacities = sim.nodes().into_iter().map(|node| node.capacity.cpu.0);
+        assert_eq!(told.resources.cpu.0, capacities.sum::<u64>(), "after {minutes} minutes");
+        assert_eq!(usize::try_from(told.nodes), Ok(sim.nodes().len()), "after {minutes} minutes");
+        told
+    };
+    let before = run(10);
+    sim.act(scale("web", 24));
+    let more = run(16);
+    assert!(before.nodes < more.nodes && before.resources.memory < more.resources.memory);
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    let none = run(40);
+    assert_eq!((none.nodes, none.resources), (0, model::Resources::default()));
+}
+
+#[test]
 fn a_class_without_images_says_so_until_there_are_some() {
     let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);

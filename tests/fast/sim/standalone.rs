@@ -159,6 +159,11 @@ fn a_users_claim_that_cannot_be_had_is_deleted() {
         assert_eq!(told(&sim), [EventReason::InsufficientCapacityError]);
         // Pools launch as before.
         assert_eq!(sim.summary().pods_waiting, 0);
+        // Nothing was launched for it: no instance is its own, and no node.
+        let ending = ["Fleet.terminate", "Nodes.delete"];
+        let trace = sim.trace();
+        let ended = trace.iter().find(|line| ending.iter().any(|call| line.contains(call)));
+        assert_eq!(ended, None);
     }
 }
 

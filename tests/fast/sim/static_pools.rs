@@ -133,6 +133,11 @@ fn a_static_pool_has_its_replicas_whether_pods_need_them_or_not() {
     for (minutes, replicas) in [(3, 3), (10, 3), (13, 5), (20, 5), (23, 2), (30, 2)] {
         runner.run_until(minute(minutes)).expect("nothing unsafe happens");
         assert_eq!(ready(&sim), replicas, "after {minutes} minutes");
+        // Its status says so a minute later.
+        if [10, 20, 30].contains(&minutes) {
+            let told = sim.pool_status(&testkit::build::id("fixed")).expect("it was told");
+            assert_eq!(usize::try_from(told.nodes), Ok(replicas), "after {minutes} minutes");
+        }
     }
     calm(&sim);
     assert_eq!(reasons(&sim), [DeletionReason::Overprovisioned; 3]);

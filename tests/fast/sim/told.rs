@@ -91,6 +91,41 @@ fn an_interruption_is_told_on_node_and_claim_and_a_drain_on_its_pods() {
 }
 
 #[test]
+fn pods_that_a_budget_holds_are_told_of_and_asked_until_their_node_must_go() {
+    let held = MANIFESTS
+        .replace("expireAfter: Never", "expireAfter: Never\n      terminationGracePeriod: 5m");
+    let budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n\
+                  spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}\n";
+    let sim = sim_of(WorldSettings::default(), &format!("{held}{budget}"));
+    let (mut runner, _reports) = runner(&sim);
+    let mut run_until = |end| runner.run_until(minute(end)).expect("nothing unsafe happens");
+    run_until(6);
+    let pods = sim.pods();
+    let web =
+        pods.iter().find(|pod| pod.key.name.as_str().starts_with("web") && pod.node.is_some());
+    let web = web.expect("a pod that runs");
+    let claim = sim.claims().into_iter().find(|claim| claim.node == web.node).expect("its claim");
+    sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+    run_until(10);
+    let is_there = || sim.pods().iter().any(|pod| pod.uid == web.uid && !pod.is_terminating());
+    let told = |reason| {
+        let of_pod =
+            |about: &EventObject| matches!(about, EventObject::Pod(key, _) if *key == web.key);
+        reasons(&sim, of_pod).contains(&reason)
+    };
+    assert!(is_there() && sim.nodes().iter().any(|node| Some(&node.name) == web.node.as_ref()));
+    assert!(reasons(&sim, is_node).contains(&EventReason::FailedDraining));
+    assert!(!told(EventReason::Evicted) && !told(EventReason::Disrupted));
+    let asked = format!("Nodes.evict {}", web.key);
+    let asked = sim.trace().into_iter().filter(|line| line.contains(&asked)).count();
+    assert!(asked > 10, "asked {asked} times in three minutes");
+    run_until(14);
+    assert!(!is_there() && told(EventReason::Disrupted));
+    assert!(sim.claims().iter().all(|other| other.name != claim.name));
+    check_apart(&sim);
+}
+
+#[test]
 fn a_command_is_told_from_its_beginning_to_its_end() {
     let sim = commands::world(WorldSettings::default());
     sim.at(minute(6), scale("web", 1));

@@ -17,7 +17,7 @@ struct Table {
     families: &'static [(&'static str, usize)],
 }
 
-const TABLES: [Table; 3] = [
+const TABLES: [Table; 5] = [
     Table {
         path: "docs/aws-behaviours.md",
         width: 1,
@@ -57,6 +57,33 @@ const TABLES: [Table; 3] = [
             ("SD", 13),
             ("SP", 24),
         ],
+    },
+    Table {
+        path: "docs/lifecycle-behaviours.md",
+        width: 2,
+        families: &[
+            ("LA", 9),
+            ("RE", 28),
+            ("IN", 18),
+            ("LI", 25),
+            ("CD", 14),
+            ("MI", 25),
+            ("LO", 9),
+            ("QU", 13),
+            ("ST", 15),
+            ("EX", 8),
+            ("HE", 14),
+            ("GC", 13),
+            ("TE", 30),
+            ("EQ", 14),
+            ("IT", 24),
+            ("AW", 17),
+        ],
+    },
+    Table {
+        path: "docs/changes-1.15-behaviours.md",
+        width: 1,
+        families: &[("3.", 9), ("4.", 8), ("8.", 4)],
     },
     Table {
         path: "docs/scheduling-behaviours.md",

@@ -278,7 +278,13 @@ mod tests {
             (condition.status, condition.reason.as_str(), condition.message.as_str()),
             (Some(false), "UnhealthyDependents", "SubnetsReady=False")
         );
-        let unknown = ClassReadiness::Unknown.condition();
-        assert_eq!(unknown.reason, ConditionReason::NodeClassReadinessUnknown);
+        for (class, reason) in [
+            (ClassReadiness::NotFound, ConditionReason::NodeClassNotFound),
+            (ClassReadiness::Terminating, ConditionReason::NodeClassTerminating),
+            (ClassReadiness::Unknown, ConditionReason::NodeClassReadinessUnknown),
+        ] {
+            let condition = class.condition();
+            assert_eq!((condition.status, condition.reason), (Some(false), reason), "{class:?}");
+        }
     }
 }

@@ -225,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_that_is_wrong_says_so() {
+        let mut wrong = stored(1, &json!({}));
+        let requirement = json!({"key": "karpenter.sh/capacity-type", "operator": "In",
+            "values": ["sport"]});
+        wrong["spec"]["template"]["spec"]["requirements"] = json!([requirement]);
+        let told = conditions(&merged(&wrong, &found(13))["status"]);
+        let validation =
+            "ValidationSucceeded=False NodePoolValidationFailed 2026-08-01T13:00:00Z".to_owned();
+        assert!(told.contains(&validation), "{told:?}");
+    }
+
+    #[test]
     fn how_launches_ended_is_about_one_spec() {
         let none = |hour| Found { registrations: Registrations::default(), ..found(hour) };
         let told = merged(&stored(1, &json!({})), &found(13))["status"].clone();

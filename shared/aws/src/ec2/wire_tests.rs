@@ -138,7 +138,8 @@ async fn an_ssm_parameter_that_is_not_there_is_left_out_and_tags_require_nothing
     assert_eq!(first.requirements.to_string(), "kubernetes.io/arch In [amd64]");
 }
 
-/// One instance whose host fails and which is to be retired, and one whose event is over.
+/// One instance whose host fails and which is to be retired, one whose event is over, and one that is well and is
+/// to be stopped.
 const STATUS: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
     <instanceStatusSet><item><instanceId>i-2</instanceId>
     <eventsSet><item><code>instance-retirement</code><description>The instance is running on
@@ -150,6 +151,9 @@ const STATUS: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazon
     <item><instanceId>i-1</instanceId><eventsSet><item><code>system-reboot</code>
     <description>[Completed] Scheduled reboot</description></item></eventsSet>
     <systemStatus><status>ok</status><details><item><name>reachability</name><status>passed</status>
+    </item></details></systemStatus></item>
+    <item><instanceId>i-3</instanceId><eventsSet><item><code>instance-stop</code></item></eventsSet>
+    <systemStatus><status>ok</status><details><item><name>reachability</name><status>passed</status>
     </item></details></systemStatus></item></instanceStatusSet></DescribeInstanceStatusResponse>"#;
 const WELL: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
     <instanceStatusSet/></DescribeInstanceStatusResponse>"#;
@@ -158,14 +162,17 @@ const WELL: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaw
 async fn what_is_wrong_with_instances_is_asked_by_three_filters_and_told_once() {
     let wire = Wire::answering(&[Some((200, STATUS)), Some((200, STATUS)), Some((200, WELL))]);
     let fleet = Ec2Fleet::new(Client::new(&wire.config()));
-    let instance = InstanceId::new("i-2").unwrap();
     let since = Some("2026-11-21T12:00:00Z".parse().unwrap());
     let problems = [
-        StatusProblem::InstanceCheck { since: None },
-        StatusProblem::SystemCheck { since },
-        StatusProblem::ScheduledEvent,
+        ("i-2", StatusProblem::InstanceCheck { since: None }),
+        ("i-2", StatusProblem::SystemCheck { since }),
+        ("i-2", StatusProblem::ScheduledEvent),
+        ("i-3", StatusProblem::ScheduledEvent),
     ];
-    let reports = problems.map(|problem| StatusReport { instance: instance.clone(), problem });
+    let reports = problems.map(|(instance, problem)| {
+        let instance = InstanceId::new(instance).unwrap();
+        StatusReport { instance, problem }
+    });
     assert_eq!(fleet.impaired().await.unwrap(), reports);
     let prefix = "Action=DescribeInstanceStatus&Version=2016-11-15&MaxResults=1000&Filter.1.Name=";
     let asked: Vec<String> =

@@ -115,6 +115,9 @@ pub enum Objection {
     /// Others of its static NodePool go first.
     #[error("budget or limit of its NodePool leave room for others only")]
     NoRoomInNodePool,
+    /// Its static NodePool has as many nodes as it may have, and its replacement would be one more.
+    #[error("its static NodePool is at its limit of nodes: there is no room for a replacement")]
+    AtNodeLimit,
     /// Its static NodePool is being scaled down.
     #[error("its NodePool has more nodes than replicas: that comes first")]
     ScalesDown,
@@ -234,7 +237,7 @@ impl Objection {
             Self::ManyIll(_) => Why::TooManyIll,
             Self::NotReached => Why::NotReached,
             Self::BudgetSpent => Why::BudgetSpent,
-            Self::NoRoomInNodePool | Self::ScalesDown => Why::NoRoom,
+            Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),
             Self::NoReadyNodePool => Why::NodePoolClosed,

@@ -104,7 +104,7 @@ fn of_static_pool(
 ) -> Result<bool, Objection> {
     match room(state, candidate.pool)? {
         0 if goes_first && may_refill(state, candidate.pool) => Ok(true),
-        0 => Err(Objection::NoRoomInNodePool),
+        0 => Err(Objection::AtNodeLimit),
         _ => Ok(false),
     }
 }

@@ -265,7 +265,7 @@ fn granted(
     let goes_first = state.facts.policies.terminate_first_drift;
     if room == 0 {
         if !goes_first || !may_refill(state, pool) {
-            return Ok(nothing);
+            return Err(Objection::AtNodeLimit);
         }
         let nodes = candidates.iter().copied().take(left).collect();
         return Ok(Granted { nodes, is_first: true });

@@ -87,6 +87,23 @@ fn commands_say_what_goes_and_what_is_waited_for() {
 }
 
 #[test]
+fn an_inconsistent_node_is_told_of_once() {
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized; 2]);
+    let mut lacking = claims[0].following();
+    lacking.conditions.inconsistent = Some("expected 4 of cpu, and the node has 2".to_owned());
+    let plan = Plan { changes: vec![lacking.clone()], ..Plan::default() };
+    let [event] = of_commands(&ledger, &plan).try_into().unwrap();
+    assert_eq!(
+        said_of(&[event.clone()]),
+        [format!("NodeClaim {} FailedConsistencyCheck", lacking.name)]
+    );
+    assert_eq!(event.message, "expected 4 of cpu, and the node has 2");
+    ledger.claims.insert(lacking.name.clone(), lacking.clone());
+    let plan = Plan { changes: vec![lacking.following()], ..Plan::default() };
+    assert_eq!(of_commands(&ledger, &plan), []);
+}
+
+#[test]
 fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
     let (ledger, claims) = claims([ClaimPhase::Initialized; 2]);
     let (first, second) = (&claims[0].name, &claims[1].name);
@@ -152,7 +169,10 @@ fn pods_and_nodes_say_how_a_drain_goes() {
     let evicted = Some(("Evicted", "its node goes: Expired".to_owned()));
     assert_eq!(said(false, Eviction::Accepted), evicted);
     assert_eq!(said(true, Eviction::Accepted).map(|said| said.0), Some("Disrupted"));
-    assert_eq!((said(false, Eviction::Blocked), said(true, Eviction::Gone)), (None, None));
+    let silent = [(false, Eviction::Blocked), (false, Eviction::Gone), (true, Eviction::Gone)];
+    for (is_forced, answer) in silent {
+        assert_eq!(said(is_forced, answer), None, "{is_forced} {answer:?}");
+    }
     let node: NodeName = "node-1".parse().unwrap();
     assert_eq!(of_pods_left(&node, 0), None);
     let left = of_pods_left(&node, 2).unwrap();

@@ -113,7 +113,10 @@ mod tests {
         let hastened = plan.changes[0].clone();
         assert_eq!(hastened.deletion.as_ref().unwrap().deadline, Some(now()));
         facts.ledger.claims.insert(hastened.name.clone(), hastened.clone());
-        assert!(impaired(&facts.ledger, &reports(&hastened, &[event, failed]), now()).is_empty());
+        for later in [now(), now() + SignedDuration::from_mins(1)] {
+            let plan = impaired(&facts.ledger, &reports(&hastened, &[event, failed]), later);
+            assert!(plan.is_empty(), "{later}");
+        }
     }
 
     #[test]

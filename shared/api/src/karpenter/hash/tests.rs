@@ -124,6 +124,10 @@ fn a_node_pool_has_karpenters_hash() {
     let mut at_once = template();
     at_once["spec"]["terminationGracePeriod"] = json!("0s");
     assert_eq!(pool(at_once), 10_356_118_934_572_431_967);
+    let mut other = template();
+    other["spec"]["requirements"] =
+        json!([{"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}]);
+    assert_eq!(pool(other), pool(template()), "requirements are compared by themselves");
 }
 
 #[test]

@@ -218,12 +218,28 @@ fn conditions_move_only_with_their_status() {
             "Drained=True Drained 08:10",
             condition,
             "InstanceTerminating=True InstanceTerminating 08:11",
+            // What is going away was ready, and says so still.
+            root,
         ] {
             assert!(shown.iter().any(|text| text == condition), "{condition} in {shown:?}");
         }
     }
     let annotations = &object["metadata"]["annotations"];
     assert_eq!(annotations[labels::TERMINATION_TIMESTAMP], "2026-08-01T12:38:00Z");
+}
+
+#[test]
+fn a_claim_that_goes_shows_a_deadline_only_if_it_has_one() {
+    let deadline = |grace: Option<SignedDuration>| {
+        let claim = NodeClaim { termination_grace_period: grace, ..initialized() };
+        let gone = claim.given_up(DeletionReason::NodeClaimDeleted, time("08:00"));
+        let object = shown(Some(deleted(shown(None, &claim))), &gone);
+        assert!(conditions(&object).contains(&"Drained=Unknown Draining 08:00".to_owned()));
+        object["metadata"]["annotations"].get(labels::TERMINATION_TIMESTAMP).cloned()
+    };
+    assert_eq!(deadline(None), None);
+    let grace = SignedDuration::from_mins(30);
+    assert_eq!(deadline(Some(grace)), Some(json!("2026-08-01T12:38:00Z")));
 }
 
 #[test]
@@ -257,9 +273,11 @@ fn what_is_synced_is_not_sent_again() {
 fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
     let mut object = shown(None, &initialized());
     object["metadata"]["labels"]["team"] = "red".into();
+    object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::NODE_CLASS);
     object["status"]["nodeName"] = "other".into();
     let first = changes(&read(&object), &initialized());
-    assert_eq!(first.object.unwrap()["metadata"]["labels"]["team"], "blue");
+    let said = &first.object.unwrap()["metadata"]["labels"];
+    assert_eq!((&said["team"], &said[labels::NODE_CLASS]), (&json!("blue"), &json!("default")));
     assert_eq!(first.status.unwrap()["status"]["nodeName"], "ip-10-0-0-1.ec2.internal");
     let mut claim = initialized();
     claim.conditions.drifted = Some("NodePoolDrifted".to_owned());
@@ -274,6 +292,18 @@ fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
         .map(|value| &value["type"])
         .collect();
     assert_eq!(kinds, ["Launched", "Registered", "Initialized", "ConsistentStateFound", "Ready"]);
+}
+
+#[test]
+fn a_node_that_lacks_something_makes_its_claim_inconsistent() {
+    let mut claim = initialized();
+    claim.conditions.inconsistent = Some("expected 4 of cpu, and the node has 2".to_owned());
+    let object = shown(None, &claim);
+    let told = conditions(&object);
+    let expected = "ConsistentStateFound=False ConsistencyCheckFailed 00:55".to_owned();
+    assert!(told.contains(&expected), "{told:?}");
+    // It decides nothing: the claim is as ready as it was.
+    assert!(told.contains(&"Ready=True Ready 00:55".to_owned()), "{told:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What scores enough (BA01–BA36).
 
-use model::{disruption::Method, node_pool::ConsolidationPolicy};
+use model::{HourlyPrice, disruption::Method, node_pool::ConsolidationPolicy};
 
 use super::super::{Options, search::Field};
 use super::*;
@@ -92,6 +92,51 @@ fn totals_count_every_node_of_the_pool() {
     let total = totals.by_pool["general"];
     assert_eq!(total.cost.rounded().nanos(), 3 * 1_600_000_000);
     assert_eq!(total.disruption, 6 * eviction::COST_UNIT.unsigned_abs());
+    // Each pool has its own, and one without nodes has none.
+    let costs = |facts: &model::facts::Facts| -> Vec<(String, u64)> {
+        let state = State::of(facts, facts.now, &Options::default());
+        let totals = Totals::of(&state, &Field::of(&state).candidates);
+        let of_pool = |(pool, total): (&&str, &Total)| {
+            ((*pool).to_owned(), total.cost.rounded().nanos() / 1_600_000_000)
+        };
+        totals.by_pool.iter().map(of_pool).collect()
+    };
+    let mut other = facts.node_pools[0].clone();
+    other.name = "other".parse().unwrap();
+    facts.node_pools.push(other);
+    node(&mut facts, "b").labels.insert(model::labels::NODE_POOL.to_owned(), "other".to_owned());
+    assert_eq!(costs(&facts), [("general".to_owned(), 2), ("other".to_owned(), 1)]);
+    facts.nodes.retain(|name, _| name.as_str() == "a");
+    facts.ledger.claims.retain(|name, _| name.as_str() == "claim-a");
+    assert_eq!(costs(&facts), [("general".to_owned(), 1)]);
+}
+
+#[test]
+fn totals_follow_prices_and_overlays() {
+    let total = |facts: &model::facts::Facts| {
+        let state = State::of(facts, facts.now, &Options::default());
+        let totals = Totals::of(&state, &Field::of(&state).candidates);
+        totals.by_pool["general"].cost.rounded().nanos()
+    };
+    let mut facts = two_pools(ConsolidationPolicy::Balanced);
+    let before = total(&facts);
+    facts.policies.node_overlay = true;
+    facts.surroundings.node_overlays = vec![model::overlay::NodeOverlay {
+        name: "cheaper".parse().unwrap(),
+        weight: 0,
+        requirements: requirements(&["node.kubernetes.io/instance-type=t.large"]),
+        price: Some(model::overlay::PriceChange::Absolute(HourlyPrice::from_nanos(7))),
+        capacity: None,
+        problems: Vec::new(),
+    }];
+    assert_eq!(total(&facts), 3 * 7);
+    facts.surroundings.node_overlays.clear();
+    assert_eq!(total(&facts), before);
+    let mut types = default_types();
+    let offerings = types.iter_mut().flat_map(|kind| &mut kind.offerings);
+    offerings.for_each(|offering| offering.price = HourlyPrice::from_nanos(9));
+    offer(&mut facts, types);
+    assert_eq!(total(&facts), 3 * 9);
 }
 
 #[test]

@@ -137,6 +137,42 @@ fn claims_are_given_up_once_all_replacements_are_initialized() {
 }
 
 #[test]
+fn a_command_waits_for_all_of_its_replacements() {
+    let mut facts = cluster(&[("a", "t.large")]);
+    facts.pods = (0..2).map(|index| app(&format!("p{index}"), "a", "cpu=1500m")).collect();
+    let small = requirement("node.kubernetes.io/instance-type=t.small");
+    facts.node_pools[0].template.requirements.add(small);
+    claim(&mut facts, "a").conditions.drifted = Some("NodePoolDrifted".to_owned());
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
+    let mut facts = committed(&facts, &plan);
+    let [first, second] = plan.promises.as_slice() else { panic!("{:?}", plan.promises) };
+    replacement(&mut facts, &second.claim.name).phase = ClaimPhase::Initialized;
+    assert!(after(&facts, 30).is_empty());
+    replacement(&mut facts, &first.claim.name).phase = ClaimPhase::Initialized;
+    let then = after(&facts, 30);
+    assert_eq!((then.changes.len(), then.ended.len()), (1, 1));
+    // Of one that is gone the other is no consolation.
+    facts.ledger.claims.remove(&first.claim.name);
+    let then = after(&facts, 30);
+    assert!(then.changes.is_empty() && then.started.values().all(Command::is_rolled_back));
+}
+
+#[test]
+fn a_command_without_replacements_is_over_at_once() {
+    let mut facts = large();
+    add(&mut facts, "b", "t.large", model::CapacityType::OnDemand);
+    facts.pods.push(app("db", "b", "cpu=10"));
+    let command = look(&facts, DisruptionReason::Underutilized, &options()).command.unwrap();
+    let id = CommandId::derived(&command);
+    facts.ledger.commands.insert(id.clone(), command.clone());
+    let plan = begun(&facts, (&id, &command), &options()).unwrap();
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.changes.len(), plan.promises.len(), plan.started.len()), (1, 0, 0));
+    assert!(committed(&facts, &plan).ledger.commands.is_empty());
+}
+
+#[test]
 fn a_command_is_rolled_back_when_a_replacement_does_not_come() {
     let (facts, claim) = launching();
     let check = |facts: &Facts, seconds, expected: &str| {

@@ -2,13 +2,14 @@
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, CommandId, Offering, Reservation,
+    CapacityType, CommandId, DeletionReason, Offering, Reservation,
     claim::Reboot,
     disruption::{
         Command, DisruptionReason,
         Method::{Drift, Emptiness, Repair},
         Progress,
     },
+    event::EventObject,
     facts::Facts,
     labels,
     node::{IllCondition, IllStatus},
@@ -16,7 +17,7 @@ use model::{
 };
 
 use super::super::{Options, begun, carried_on, outlook};
-use crate::testing::cluster::*;
+use crate::{events::of_staying, testing::cluster::*};
 
 /// Makes a node ill for so many minutes.
 fn fall_ill(facts: &mut Facts, name: &str, kind: &str, minutes: i64) {
@@ -46,7 +47,9 @@ fn the_node_that_has_been_due_the_longest_is_replaced_first() {
     let types = "t.small|t.gpu|t.medium|t.arm|t.large";
     let facts = ward(&[("n3", 31), ("n5", 45)]);
     assert_eq!(decided(&facts, Repair), format!("n5 → {types}"));
-    assert_eq!(outlook(&facts, &Options::default()).first(), Some(Repair));
+    let idle = Facts { pods: Vec::new(), ..facts.clone() };
+    assert!(outlook(&idle, &Options::default()).answers[&Emptiness].proposal.is_some());
+    assert_eq!(outlook(&idle, &Options::default()).first(), Some(Repair));
     assert_eq!(decided(&ward(&[("n3", 29)]), Repair), "nothing");
     assert_eq!(why(&ward(&[("n3", 29)]), Repair, "n3"), "it is not ill, or not for long enough");
     let mut closed = facts.clone();
@@ -71,6 +74,9 @@ fn nobody_protects_an_ill_node_but_its_own_annotation() {
     claim(&mut facts, "n3").termination_grace_period = Some(SignedDuration::from_mins(2));
     let proposal = ask(&facts, Repair).proposal.unwrap();
     assert_eq!(proposal.disrupted[0].drain, Some(SignedDuration::from_mins(2)));
+    claim(&mut facts, "n3").termination_grace_period = Some(SignedDuration::from_hours(1));
+    let proposal = ask(&facts, Repair).proposal.unwrap();
+    assert_eq!(proposal.disrupted[0].drain, Some(SignedDuration::from_mins(10)));
     let texts = &mut node(&mut facts, "n3").annotations;
     texts.insert(labels::DO_NOT_REPAIR.to_owned(), "true".to_owned());
     assert_eq!(decided(&facts, Repair), "nothing");
@@ -79,11 +85,117 @@ fn nobody_protects_an_ill_node_but_its_own_annotation() {
 }
 
 #[test]
+fn only_the_annotation_of_the_node_keeps_it_from_repair() {
+    let mut facts = ward(&[("n3", 45)]);
+    let of_claim = &mut claim(&mut facts, "n3").annotations;
+    of_claim.insert(labels::DO_NOT_REPAIR.to_owned(), "true".to_owned());
+    assert_ne!(decided(&facts, Repair), "nothing");
+    let says = |facts: &mut Facts, text: &str| {
+        let of_node = &mut node(facts, "n3").annotations;
+        of_node.insert(labels::DO_NOT_REPAIR.to_owned(), text.to_owned());
+    };
+    says(&mut facts, "yes");
+    assert_ne!(decided(&facts, Repair), "nothing");
+    says(&mut facts, "true");
+    assert_eq!(decided(&facts, Repair), "nothing");
+}
+
+#[test]
+fn an_ill_node_that_goes_already_is_left_to_its_end() {
+    let mut facts = ward(&[("n3", 45)]);
+    claim(&mut facts, "n3").termination_grace_period = Some(SignedDuration::from_mins(2));
+    let goes = claim(&mut facts, "n3");
+    *goes = goes.given_up(DeletionReason::Expired, ago(600));
+    assert_eq!(decided(&facts, Repair), "nothing");
+    assert_eq!(why(&facts, Repair, "n3"), "it is being given up already");
+}
+
+#[test]
 fn too_many_ill_nodes_are_nothing_that_new_nodes_would_cure() {
     assert_ne!(decided(&ward(&[("n1", 45), ("n2", 1)]), Repair), "nothing");
     let facts = ward(&[("n1", 45), ("n2", 1), ("n3", 1)]);
     assert_eq!(decided(&facts, Repair), "nothing");
     assert!(why(&facts, Repair, "n1").starts_with("more than a fifth of the nodes"));
+    // One of three is more than a fifth, but for rounding up.
+    let mut three = ward(&[("n1", 45)]);
+    three.nodes.retain(|name, _| name.as_str() < "n3");
+    three.ledger.claims.retain(|name, _| name.as_str() < "claim-n3");
+    assert_eq!(three.nodes.len(), 3);
+    assert_ne!(decided(&three, Repair), "nothing");
+    fall_ill(&mut three, "n2", "KernelReady", 1);
+    assert_eq!(decided(&three, Repair), "nothing");
+}
+
+/// What is told of nodes that are ill and stay.
+fn told(facts: &Facts) -> Vec<String> {
+    let view = outlook(facts, &Options::default());
+    let (reason, notes) = (DisruptionReason::Unhealthy, &view.answers[&Repair].notes);
+    let told = of_staying(&facts.ledger, reason, notes, &view.ineligible).into_iter();
+    let of_nodes = told.filter(|told| matches!(told.about, EventObject::Node(_)));
+    of_nodes.map(|told| format!("{} {}", told.about, told.reason)).collect()
+}
+
+#[test]
+fn a_pool_with_too_many_ill_nodes_is_told_of() {
+    let facts = ward(&[("n1", 45), ("n2", 1), ("n3", 1)]);
+    assert_eq!(told(&facts), ["Node n1 NodeRepairBlocked"]);
+}
+
+#[test]
+fn ill_nodes_without_a_pool_are_neither_repaired_nor_counted() {
+    let mut facts = ward(&[("n1", 45), ("n2", 45), ("n3", 45)]);
+    for name in ["n2", "n3"] {
+        node(&mut facts, name).labels.remove(labels::NODE_POOL);
+    }
+    assert!(decided(&facts, Repair).starts_with("n1 → "));
+    node(&mut facts, "n1").labels.remove(labels::NODE_POOL);
+    assert_eq!(decided(&facts, Repair), "nothing");
+    assert!(why(&facts, Repair, "n1").contains("no label karpenter.sh/nodepool"));
+}
+
+#[test]
+fn of_nodes_due_for_as_long_the_cheapest_to_move_goes_and_one_that_cannot_is_passed_over() {
+    let goes = |facts: &Facts| {
+        let proposal = ask(facts, Repair).proposal.unwrap();
+        proposal.nodes().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut facts = ward(&[("n3", 45), ("n5", 45)]);
+    assert_eq!(goes(&facts), ["n3"]);
+    facts.pods[3] = with(facts.pods[3].clone(), |spec| spec.priority = 1_000);
+    assert_eq!(goes(&facts), ["n5"]);
+    facts.pods[5] = with(facts.pods[5].clone(), |spec| {
+        spec.node_selector = requirements(&["team=none"]);
+    });
+    assert_eq!(goes(&facts), ["n3"]);
+    assert!(why(&facts, Repair, "n5").contains("finds no place"));
+}
+
+#[test]
+fn ill_nodes_of_a_static_pool_go_one_by_one_within_its_limit() {
+    let fixed = |replicas: u64, limit: &str| {
+        let mut facts = ward(&[("n3", 45), ("n5", 46)]);
+        facts.policies.static_capacity = true;
+        facts.node_pools[0].replicas = Some(replicas);
+        facts.node_pools[0].limits = limits(limit);
+        facts
+    };
+    let goes = |facts: &Facts| {
+        let proposal = ask(facts, Repair).proposal?;
+        let names: Vec<String> = proposal.nodes().map(ToString::to_string).collect();
+        Some((names.join(" "), proposal.command.replacements.len()))
+    };
+    assert_eq!(goes(&fixed(10, "")), Some(("n5".to_owned(), 1)));
+    assert_eq!(goes(&fixed(10, "nodes=11")), Some(("n5".to_owned(), 1)));
+    assert_eq!(goes(&fixed(9, "")), None, "one is too many already");
+    let mut full = fixed(10, "nodes=10");
+    assert_eq!(goes(&full), None);
+    assert_eq!(told(&full), ["Node n3 DisruptionBlocked", "Node n5 DisruptionBlocked"]);
+    full.policies.terminate_first_drift = true;
+    assert_eq!(goes(&full), None, "that is another gate");
+    full.policies.terminate_first_repair = true;
+    assert_eq!(goes(&full), Some(("n5".to_owned(), 0)));
+    full.node_pools[0].problems = vec![model::Problem::unusable("", "it is wrong")];
+    assert_eq!(goes(&full), None, "nothing would come in its place");
 }
 
 #[test]

@@ -337,6 +337,51 @@ fn static_nodes_are_replaced_one_by_one_within_budget_and_limit() {
 }
 
 #[test]
+fn static_nodes_go_first_where_there_is_no_room_for_two() {
+    let mut facts = fixed(5, 5, Some("nodes=5"));
+    facts.policies.terminate_first_drift = true;
+    let going = |facts: &Facts| {
+        let proposal = ask(facts, StaticDrift).proposal;
+        proposal.map_or((0, 0), |only| (only.disrupted.len(), only.command.replacements.len()))
+    };
+    assert_eq!(going(&facts), (5, 0));
+    assert_eq!(going(&budgeted(facts.clone(), BudgetNodes::Count(2))), (2, 0));
+    let mut roomy = facts.clone();
+    roomy.node_pools[0].limits = limits("nodes=6");
+    assert_eq!(going(&roomy), (1, 1));
+    facts.node_pools[0].problems.push(model::Problem::unusable("", "it is not ready"));
+    assert_eq!(going(&facts), (0, 0));
+    let full = "its static NodePool is at its limit of nodes: there is no room for a replacement";
+    assert_eq!(why(&facts, StaticDrift, "n0"), full);
+}
+
+#[test]
+fn of_a_static_pool_whose_reservations_are_full_only_their_holders_go_first() {
+    let mut facts = fixed(3, 3, None);
+    facts.policies.terminate_first_drift = true;
+    facts.node_pools[0].template.requirements =
+        requirements(&[&format!("{}=reserved", labels::CAPACITY_TYPE)]);
+    let going = |facts: &Facts| {
+        let proposal = ask(facts, StaticDrift).proposal?;
+        let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
+        Some((nodes.join(" "), proposal.command.replacements.len()))
+    };
+    for (name, id) in [("n0", "cr-gone"), ("n2", "cr-1")] {
+        let labels = &mut node(&mut facts, name).labels;
+        labels.insert(labels::CAPACITY_TYPE.to_owned(), "reserved".to_owned());
+        labels.insert(labels::RESERVATION_ID.to_owned(), id.to_owned());
+    }
+    let reserve = |facts: &mut Facts, count| surroundings::reserve(facts, count);
+    reserve(&mut facts, 0);
+    assert_eq!(going(&facts), Some(("n2".to_owned(), 0)));
+    let mut closed = facts.clone();
+    closed.policies.terminate_first_drift = false;
+    assert_eq!(going(&closed), Some(("n0 n1 n2".to_owned(), 3)));
+    reserve(&mut facts, 1);
+    assert_eq!(going(&facts), Some(("n0 n1 n2".to_owned(), 3)));
+}
+
+#[test]
 fn pools_take_turns_and_those_that_were_not_reached_come_first() {
     let mut facts = idle(4);
     let mut other = facts.node_pools[0].clone();

@@ -1,7 +1,7 @@
 //! Which claims go whatever runs on them.
 
 use jiff::SignedDuration;
-use model::{CapacityType, DeletionReason, NodeClaimName};
+use model::{CapacityType, DeletionReason, NodeClaimName, node::Node};
 
 use super::*;
 use crate::testing::*;
@@ -28,6 +28,8 @@ fn expired_claims_are_given_up_whatever_protects_them() {
         [(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned())].into();
     change(&mut facts, "a", |claim| claim.expire_after = Some(SignedDuration::from_hours(1)));
     change(&mut facts, "b", |claim| claim.expire_after = None);
+    // The claim is as old as that; when its node joined does not count.
+    facts.nodes.first_entry().unwrap().get_mut().created_at = ago(600);
     let plan = forced(&facts);
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::Expired);
@@ -35,6 +37,9 @@ fn expired_claims_are_given_up_whatever_protects_them() {
         plan.decisions[0].summary,
         "claim-a is given up: it is older than its expireAfter of 1h0m0s"
     );
+    let mut given_up = facts.clone();
+    commit(&mut given_up, &plan);
+    assert!(forced(&given_up).is_empty(), "once is enough");
     facts.now = ago(1);
     assert!(forced(&facts).is_empty());
 }
@@ -42,6 +47,10 @@ fn expired_claims_are_given_up_whatever_protects_them() {
 #[test]
 fn a_claim_whose_node_somebody_deletes_is_given_up() {
     let mut facts = managed(&["a", "b"]);
+    // One that nobody manages is no concern, and neither is one that says nothing of its instance.
+    let foreign = |name| Node { is_deleting: true, ..node(name, "cpu=4") };
+    add_node(&mut facts, foreign("c"));
+    add_node(&mut facts, Node { provider_id: None, ..foreign("d") });
     assert!(forced(&facts).is_empty());
     facts.nodes.first_entry().unwrap().get_mut().is_deleting = true;
     let plan = forced(&facts);

@@ -41,6 +41,7 @@ fn a_node_that_joined_is_registered_with_all_that_its_claim_says() {
     let after = patched(&node, settled.patch.as_ref());
     assert!(after.is_registered());
     assert_eq!(after.labels[labels::NODE_POOL], "general");
+    assert_eq!(after.labels[labels::NODE_CLASS], "default");
     assert_eq!(after.labels[labels::CAPACITY_TYPE], "spot");
     assert_eq!(after.annotations["note"], "y");
     assert_eq!(after.taints, [taint("team=x:NoSchedule"), taint("cni:NoExecute")]);
@@ -57,6 +58,23 @@ fn a_node_that_sets_its_own_taints_keeps_them() {
     node.labels.insert(labels::DO_NOT_SYNC_TAINTS.to_owned(), "true".to_owned());
     let after = patched(&node, settle(&claim, Some(&node), false, now()).patch.as_ref());
     assert_eq!(after.taints, []);
+    // Any other value is as none.
+    for value in ["false", "yes", ""] {
+        node.labels.insert(labels::DO_NOT_SYNC_TAINTS.to_owned(), value.to_owned());
+        let after = patched(&node, settle(&claim, Some(&node), false, now()).patch.as_ref());
+        assert_eq!(after.taints, [taint("team=x:NoSchedule"), taint("cni:NoExecute")], "{value}");
+    }
+}
+
+#[test]
+fn a_node_without_the_taint_that_marks_it_registers_as_well() {
+    let (claim, mut node) = joined();
+    node.taints.clear();
+    let settled = settle(&claim, Some(&node), false, now());
+    assert_eq!(settled.claim.unwrap().phase, ClaimPhase::Registered);
+    let after = patched(&node, settled.patch.as_ref());
+    assert!(after.is_registered());
+    assert_eq!(after.taints, [taint("team=x:NoSchedule"), taint("cni:NoExecute")]);
 }
 
 #[test]
@@ -91,6 +109,62 @@ fn a_node_is_initialized_when_everything_on_it_is_there() {
     assert!(after.is_initialized());
     let last = settle(&settled.claim.unwrap(), Some(&after), false, now());
     assert_eq!(last, Settlement::default());
+}
+
+/// A claim that is registered, and its node, which has all but what the case takes away.
+fn starting() -> (NodeClaim, Node) {
+    let (claim, node) = joined();
+    let settled = settle(&claim, Some(&node), false, now());
+    let mut node = patched(&node, settled.patch.as_ref());
+    node.taints = vec![taint("team=x:NoSchedule")];
+    (settled.claim.unwrap(), node)
+}
+
+#[test]
+fn an_extended_resource_that_comes_later_is_waited_for() {
+    let (mut claim, mut node) = starting();
+    claim.requests = resources("cpu=1 example.com/gpu=1");
+    let phase = |claim: &NodeClaim, node: &Node| {
+        let settled = settle(claim, Some(node), false, now());
+        settled.claim.map_or(claim.phase, |next| next.phase)
+    };
+    for reported in ["cpu=16 memory=32Gi", "cpu=16 memory=32Gi example.com/gpu=0"] {
+        node.allocatable = resources(reported);
+        assert_eq!(phase(&claim, &node), ClaimPhase::Registered, "{reported}");
+    }
+    node.allocatable = resources("cpu=16 memory=32Gi example.com/gpu=1");
+    assert_eq!(phase(&claim, &node), ClaimPhase::Initialized);
+}
+
+/// Karpenter: `pkg/scheduling/taints.go`, `KnownEphemeralTaints`.
+#[test]
+fn taints_that_go_by_themselves_hold_initialization_until_they_are_gone() {
+    let (claim, node) = starting();
+    for text in [
+        "node.kubernetes.io/not-ready:NoSchedule",
+        "node.kubernetes.io/not-ready:NoExecute",
+        "node.kubernetes.io/unreachable:NoSchedule",
+        "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule",
+    ] {
+        let tainted = Node { taints: vec![taint(text)], ..node.clone() };
+        let waits = settle(&claim, Some(&tainted), false, now()).claim.unwrap();
+        assert_eq!(waits.phase, ClaimPhase::Registered, "{text}");
+        let why = waits.message.as_ref().unwrap().to_string();
+        assert!(why.starts_with("KnownEphemeralTaintsExist: "), "{why}");
+        let settled = settle(&waits, Some(&node), false, now());
+        assert_eq!(settled.claim.unwrap().phase, ClaimPhase::Initialized, "{text}");
+    }
+}
+
+#[test]
+fn what_joined_in_time_stays_however_long_it_takes_to_be_ready() {
+    let (claim, node) = starting();
+    let claim = NodeClaim { created_at: ago(86_400), phase_since: ago(86_000), ..claim };
+    let unready = Node { is_ready: false, ..node };
+    let waits = settle(&claim, Some(&unready), false, now());
+    assert_eq!(waits.claim.unwrap().deletion, None);
+    assert!(waits.revisit_after_seconds.is_some());
+    assert_eq!(settle(&claim, None, false, now()).claim.and_then(|claim| claim.deletion), None);
 }
 
 #[test]

@@ -81,6 +81,12 @@ fn the_limit_on_nodes_bounds_launches_and_counts_nodes_that_are_leaving() {
     check(&facts, &Replicas::Missing(2));
     facts.node_pools[0].limits = limits("nodes=2");
     check(&facts, &Replicas::Limited { missing: 4, nodes_max: 2 });
+    // What is gone gives its room back, and above the limit there is none.
+    let mut gone = facts.clone();
+    gone.ledger.claims.retain(|name, _| name.as_str() != "claim-b");
+    check(&gone, &Replicas::Missing(1));
+    facts.node_pools[0].limits = limits("nodes=1");
+    check(&facts, &Replicas::Limited { missing: 4, nodes_max: 1 });
     facts.node_pools[0].limits = limits("cpu=1");
     check(&facts, &Replicas::Missing(4));
 }

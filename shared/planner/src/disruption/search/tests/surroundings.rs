@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    CapacityType, HourlyPrice, LabelKey, Offering, Reservation,
+    CapacityType, HourlyPrice, LabelKey, Offering, PodKey, Reservation,
     buffer::{BufferTarget, CapacityBuffer},
     policies::PreferencePolicy,
     selector::LabelSelector,
+    storage::{PodVolume, Volume, VolumeClaim, VolumeClaimKey},
     topology::{
         NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
         WhenUnsatisfiable,
@@ -77,6 +78,51 @@ fn pods_without_an_owner_are_moved_like_others() {
     );
     facts.pods[0].owner = None;
     check(&facts, SingleNode, "a");
+}
+
+#[test]
+fn a_pod_with_a_local_volume_does_not_keep_its_node() {
+    let mut facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
+    facts.pods[0].volumes = vec![PodVolume::Claim("disk".parse().unwrap())];
+    let PodKey { namespace, name: _ } = facts.pods[0].key.clone();
+    let claim = VolumeClaim {
+        volume: Some("disk".to_owned()),
+        is_bind_completed: true,
+        ..VolumeClaim::default()
+    };
+    let volume = Volume {
+        terms: vec![vec![requirement("kubernetes.io/hostname=a")]],
+        is_local: true,
+        ..Volume::default()
+    };
+    let storage = &mut facts.surroundings.storage;
+    storage.claims.insert(VolumeClaimKey { namespace, name: "disk".parse().unwrap() }, claim);
+    storage.volumes.insert("disk".to_owned(), volume.clone());
+    check(&facts, SingleNode, "a → t.small|t.gpu|t.medium");
+    // One that is not local is on no other node.
+    let bound = Volume { is_local: false, ..volume };
+    facts.surroundings.storage.volumes.insert("disk".to_owned(), bound);
+    check(&facts, SingleNode, "nothing");
+}
+
+#[test]
+fn pods_of_a_node_that_goes_anyway_may_wait_for_one_that_starts() {
+    let nodes = [("a", "t.medium"), ("b", "t.medium"), ("c", "t.large"), ("d", "t.small")];
+    let pods =
+        vec![app("web", "a", "cpu=1"), app("db", "b", "cpu=1"), app("cache", "d", "cpu=1500m")];
+    let mut facts = used(&nodes, pods);
+    node(&mut facts, "c").labels.remove(labels::INITIALIZED);
+    facts.pods.push(app("big", "d", "cpu=14"));
+    let goes = claim(&mut facts, "d");
+    *goes = goes.given_up(model::DeletionReason::Expired, ago(10));
+    let proposal = ask(&facts, SingleNode).proposal.unwrap();
+    assert_eq!(proposal.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["a"]);
+    // What is moved for the sake of saving may not.
+    facts.pods[0] = app("web", "a", "cpu=3500m");
+    facts.pods[1] = app("db", "b", "cpu=3500m");
+    facts.pods.truncate(3);
+    check(&facts, SingleNode, "nothing");
+    assert!(why(&facts, SingleNode, "a").contains("wait for a node to start"));
 }
 
 #[test]
@@ -151,8 +197,8 @@ fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
     check(&cheap, SingleNode, "nothing");
 }
 
-/// The default types, `t.small` to be had as reserved capacity too.
-fn reserve(facts: &mut Facts) {
+/// The default types, `t.small` to be had as reserved capacity too, of which so many instances are left.
+pub(super) fn reserve(facts: &mut Facts, count: u32) {
     let mut types = default_types();
     let small =
         types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.small").unwrap();
@@ -160,7 +206,7 @@ fn reserve(facts: &mut Facts) {
         id: "cr-1".parse().unwrap(),
         kind: "default".to_owned(),
         interruptible: false,
-        count: 1,
+        count,
     };
     small.offerings.push(Offering {
         capacity_type: CapacityType::Reserved,
@@ -179,8 +225,13 @@ fn reserved_capacity_takes_the_place_of_what_is_paid_for_by_the_hour() {
     for paid in [CapacityType::OnDemand, CapacityType::Spot] {
         let mut facts = facts(vec![app("web", "a", "cpu=1")]);
         facts.node_pools[0].disruption.budgets.clear();
-        reserve(&mut facts);
+        let kinds = requirement(&format!("{}=reserved,{paid}", labels::CAPACITY_TYPE));
+        facts.node_pools[0].template.requirements.add(kinds);
+        // A full reservation is never cheap.
+        reserve(&mut facts, 0);
         add(&mut facts, "a", "t.small", paid);
+        check(&facts, SingleNode, "nothing");
+        reserve(&mut facts, 1);
         let command = ask(&facts, SingleNode).proposal.unwrap().command;
         let (key, price) = command.replacements[0].cheapest.clone().unwrap();
         assert_eq!((key.capacity_type, price.nanos()), (CapacityType::Reserved, 20));

@@ -44,6 +44,8 @@ mod metrics;
 mod node_claims;
 #[path = "sim/readiness.rs"]
 mod readiness;
+#[path = "sim/recorded.rs"]
+mod recorded;
 #[path = "sim/repair.rs"]
 mod repair;
 #[path = "sim/reservations.rs"]

@@ -13,6 +13,7 @@
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `validation#<class>` | `record`, `expires_at`: what the dry run of the class came to |
 //! | `decision#<time>#<digest>` | `record`, `expires_at`: what was decided, why, and how often |
+//! | `facts#<number>#<part>` | `part`: facts that decisions were made on, packed and cut, `expires_at` |
 //! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //!
 //! Functions of two releases share the table while they are replaced. What one of them does not know is
@@ -25,6 +26,7 @@ mod batch;
 mod catalog_store;
 mod commit;
 mod decisions;
+mod facts;
 mod guard;
 mod head;
 mod item;
@@ -45,7 +47,8 @@ use futures_util::{
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
-    OfferingKey, Zone,
+    OfferingKey, Plan, Zone,
+    facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
         PROMISED_VERSION, Snapshot, WriteOutcome,
@@ -53,6 +56,7 @@ use model::{
     limits,
     node_pool::Registrations,
     pulse::Pulse,
+    recorded::Question,
     validation::Validation,
 };
 use ports::{Fault, Ledger, PortError};
@@ -61,6 +65,7 @@ use self::{
     batch::{Batch, Leaving},
     commit::to_transaction,
     decisions::decision_item,
+    facts::facts_items,
     guard::Guard,
     head::HeadUpdate,
     item::{
@@ -78,6 +83,8 @@ use crate::fault::{BadRequest, port_error};
 const TRANSACTION: &str = "TransactWriteItems";
 /// Claims that are written at the same time.
 const WRITES_AT_ONCE: usize = 16;
+/// Items of some hundred kilobytes that are written at the same time.
+const LARGE_WRITES_AT_ONCE: usize = 4;
 
 /// [`Ledger`] over DynamoDB.
 #[derive(Clone, Debug)]
@@ -379,6 +386,22 @@ impl Ledger for DynamoLedger {
         let item = |decision| decision_item(self.partition(cluster), decision);
         stream::iter(decisions.iter().map(|decision| self.put(item(decision))))
             .buffer_unordered(WRITES_AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    async fn put_facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+        question: &Question,
+        facts: &Facts,
+        plan: &Plan,
+    ) -> Result<(), PortError> {
+        let packed = wire::recorded::encode(question, facts, plan);
+        let parts = facts_items(cluster, number, &packed, facts.now)?;
+        stream::iter(parts.into_iter().map(|part| self.put(part)))
+            .buffer_unordered(LARGE_WRITES_AT_ONCE)
             .try_collect()
             .await
     }

@@ -16,7 +16,7 @@ use handlers::{
     KnownTemplates, LastLook, LaunchPorts, Metrics, ProvisionPorts, Recorder, Report, ResolvePorts,
     SettlePorts, SweepPorts, Told,
 };
-pub use handlers::{InvalidSetting, SETTINGS, Settings};
+pub use handlers::{InvalidSetting, Record, SETTINGS, Settings};
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
 use ports::Invocation;

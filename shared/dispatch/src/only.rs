@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use model::{
     BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, LedgerId, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, OfferingKey, Pod, SubnetId, Zone, ZoneId,
+    NodeName, NodePoolName, OfferingKey, Plan, Pod, SubnetId, Zone, ZoneId,
     claim::SyncedNodeClaim,
     event::ObjectEvent,
-    facts::DaemonSet,
+    facts::{DaemonSet, Facts},
     instance_type_info::StoredRegionCatalog,
     interruption::StatusReport,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
@@ -32,6 +32,7 @@ use model::{
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool, Registrations},
     policies::Policies,
     pulse::Pulse,
+    recorded::Question,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
     validation::{DryRunAnswer, Validation},
     zonal_shift::ZonalShift,
@@ -188,6 +189,13 @@ only! {
         fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
         fn put_validation(cluster: &ClusterName, class: &NodeClassName, validation: &Validation) -> ();
         fn put_decisions(cluster: &ClusterName, decisions: &[Decision]) -> ();
+        fn put_facts(
+            cluster: &ClusterName,
+            number: u64,
+            question: &Question,
+            facts: &Facts,
+            plan: &Plan
+        ) -> ();
     }
 }
 

@@ -37,12 +37,18 @@ const PROVISION: &[&str] = &[
     "Ledger.head",
     "Ledger.pulse",
     "Ledger.put_decisions",
+    "Ledger.put_facts",
     "Ledger.snapshot",
     "Ledger.write_pulse",
     "Mailbox.send",
 ];
-const INTERRUPT: &[&str] =
-    &["Ledger.claims_of_instances", "Ledger.commit", "Ledger.head", "Mailbox.send"];
+const INTERRUPT: &[&str] = &[
+    "Ledger.claims_of_instances",
+    "Ledger.commit",
+    "Ledger.head",
+    "Ledger.put_facts",
+    "Mailbox.send",
+];
 const DISRUPT: &[&str] = &[
     "Catalog.catalog",
     "Cluster.daemon_sets",
@@ -58,6 +64,7 @@ const DISRUPT: &[&str] = &[
     "Ledger.head",
     "Ledger.pulse",
     "Ledger.put_decisions",
+    "Ledger.put_facts",
     "Ledger.snapshot",
     "Ledger.write_pulse",
     "Mailbox.send",

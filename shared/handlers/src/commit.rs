@@ -7,10 +7,11 @@ use model::{
     facts::Facts,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Origin, Subject, batch_items},
     limits,
+    recorded::{Question, RecordedFacts},
 };
 use ports::{Invocation, Ledger};
 
-use crate::{Error, Told, standing::Standing};
+use crate::{Error, Record, Told, error::story, standing::Standing};
 
 /// How often a decider plans when somebody else commits first. Whatever holds then is found by the next
 /// call.
@@ -32,11 +33,18 @@ pub(crate) struct Decided<'a> {
     pub(crate) basis: Basis,
     /// Where decisions are counted that stand.
     standing: Option<&'a Standing>,
+    /// What was asked, where the facts are to be kept with the decisions.
+    question: Option<Question>,
 }
 
 impl<'a> Decided<'a> {
     pub(crate) fn of(plan: &'a Plan, basis: Basis) -> Self {
-        Self { plan, basis, standing: None }
+        Self { plan, basis, standing: None, question: None }
+    }
+
+    /// The same by a function that keeps so much of its decisions; `question` is what it asked.
+    pub(crate) fn recorded(self, record: Record, question: Question) -> Self {
+        Self { question: (record == Record::Facts).then_some(question), ..self }
     }
 
     /// The same by a function that decides the same again and again.
@@ -59,10 +67,40 @@ impl<'a> Decided<'a> {
         // All facts are gone through for it, and most looks have nothing to keep.
         let mut latest = None;
         for decision in kept.iter_mut().filter(|decision| decision.origin.is_none()) {
-            let origin: &mut Origin = latest.get_or_insert_with(|| origin(facts, at));
+            let origin: &mut Origin = latest.get_or_insert_with(|| Origin {
+                recorded: self.number(facts, at),
+                ..origin(facts, at)
+            });
             decision.origin = Some(origin.clone());
         }
         kept
+    }
+
+    /// Under which number the facts are kept, where they are.
+    fn number(&self, facts: &Facts, at: &Invocation) -> Option<u64> {
+        Some(RecordedFacts::number(self.question.as_ref()?, facts, &at.id))
+    }
+
+    /// Keeps the facts if any of `records`, which are kept, says that they are. Nothing fails with it.
+    async fn keep_facts(
+        &self,
+        ledger: &impl Ledger,
+        facts: &Facts,
+        records: &[Decision],
+        at: &Invocation,
+    ) {
+        let Some(question) = &self.question else { return };
+        let number = RecordedFacts::number(question, facts, &at.id);
+        let says_so = |record: &Decision| {
+            record.origin.as_ref().is_some_and(|origin| origin.recorded == Some(number))
+        };
+        if !records.iter().any(says_so) {
+            return;
+        }
+        if let Err(error) = ledger.put_facts(&at.cluster, number, question, facts, self.plan).await
+        {
+            tracing::warn!(story = story(&error), "the facts of decisions are not kept");
+        }
     }
 }
 
@@ -73,6 +111,7 @@ pub(crate) fn origin(facts: &Facts, at: &Invocation) -> Origin {
         counters: facts.ledger.head.counters,
         delivery: at.id.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        recorded: None,
     }
 }
 
@@ -83,16 +122,52 @@ pub(crate) async fn commit(
     decided: &Decided<'_>,
     at: &Invocation,
 ) -> Result<Committed, Error> {
-    let head = &facts.ledger.head;
-    let mut parent = head.counters;
+    judge_and_commit(ledger, facts, decided, at, &mut Vec::new()).await
+}
+
+/// The same by a function that decides from facts, and keeps them with its decisions where it is to.
+pub(crate) async fn commit_and_record(
+    ledger: &impl Ledger,
+    facts: &Facts,
+    decided: &Decided<'_>,
+    at: &Invocation,
+) -> Result<Committed, Error> {
+    let mut kept = Vec::new();
+    let committed = judge_and_commit(ledger, facts, decided, at, &mut kept).await;
+    // Last: it makes no commit late.
+    decided.keep_facts(ledger, facts, &kept, at).await;
+    committed
+}
+
+/// [`commit`]; what became real of the decisions is in `kept`, whatever happened then.
+async fn judge_and_commit(
+    ledger: &impl Ledger,
+    facts: &Facts,
+    decided: &Decided<'_>,
+    at: &Invocation,
+    kept: &mut Vec<Decision>,
+) -> Result<Committed, Error> {
     if decided.plan.is_empty() {
-        return Ok(Committed::All(parent));
+        return Ok(Committed::All(facts.ledger.head.counters));
     }
     let records = decided.records(facts, at);
     if is_torn(facts, decided.plan) {
         return Ok(Committed::Overtaken);
     }
     plan_check::ensure_valid(facts, decided.plan)?;
+    in_parts(ledger, facts, (decided, records), at, kept).await
+}
+
+/// Makes what was `decided` real with its `records`, one commit after the other.
+async fn in_parts(
+    ledger: &impl Ledger,
+    facts: &Facts,
+    (decided, records): (&Decided<'_>, Vec<Decision>),
+    at: &Invocation,
+    kept: &mut Vec<Decision>,
+) -> Result<Committed, Error> {
+    let head = &facts.ledger.head;
+    let mut parent = head.counters;
     for part in parts(decided, records) {
         let commit = Commit { ledger: head.ledger.clone(), parent, ..part };
         // A redelivered message plans again, and may plan something else: the id says which parent
@@ -106,6 +181,7 @@ pub(crate) async fn commit(
             }
         }
         decided.standing.iter().for_each(|standing| standing.written(&commit.decisions, at.now));
+        kept.extend(commit.decisions);
     }
     Ok(Committed::All(parent))
 }
@@ -119,24 +195,25 @@ pub(crate) async fn commit_or_note(
     at: &Invocation,
 ) -> Result<Committed, Error> {
     if decided.plan.is_empty() {
-        note(ledger, &decided.records(facts, at), decided.standing, at).await;
+        note(ledger, facts, decided, at).await;
         return Ok(Committed::All(facts.ledger.head.counters));
     }
-    commit(ledger, facts, decided, at).await
+    commit_and_record(ledger, facts, decided, at).await
 }
 
-async fn note(
-    ledger: &impl Ledger,
-    records: &[Decision],
-    standing: Option<&Standing>,
-    at: &Invocation,
-) {
-    let (Some(standing), false) = (standing, records.is_empty()) else { return };
-    match ledger.put_decisions(&at.cluster, records).await {
-        Ok(()) => standing.written(records, at.now),
+async fn note(ledger: &impl Ledger, facts: &Facts, decided: &Decided<'_>, at: &Invocation) {
+    let records = decided.records(facts, at);
+    let (Some(standing), false) = (decided.standing, records.is_empty()) else { return };
+    match ledger.put_decisions(&at.cluster, &records).await {
+        Ok(()) => {
+            standing.written(&records, at.now);
+            decided.keep_facts(ledger, facts, &records, at).await;
+        }
         Err(error) => {
-            let story = crate::error::story(&error);
-            tracing::warn!(story, "decisions that nothing follows from are not kept");
+            tracing::warn!(
+                story = story(&error),
+                "decisions that nothing follows from are not kept"
+            );
         }
     }
 }

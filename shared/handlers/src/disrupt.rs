@@ -9,22 +9,23 @@ mod observe;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CommandId, Function, NodeClaim, Plan,
-    disruption::{Command, DisruptionReason, Progress, VALIDATION_DELAY},
-    event::ObjectEvent,
+    Function, NodeClaim, Plan,
+    disruption::{Command, Progress},
     facts::Facts,
     ledger::{Basis, Counters, Snapshot},
     pulse::{PassEnd, PulseNote, Signal},
+    recorded::Question,
 };
 use planner::{
-    disruption::{self, Options, PreparedCluster},
+    NextStep,
+    disruption::{self, Options},
     events,
 };
 use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
     Error, KnownOffers, Recorder, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit, commit_or_note},
+    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit_and_record, commit_or_note},
     observe::{Sources, ledger_only},
     pass::{is_time_up, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -40,14 +41,6 @@ const BUSY: SignedDuration = SignedDuration::from_secs(10);
 const COMMANDS_PER_LOOK: u32 = 10;
 /// Between two looks at the ledger while replacements are on their way.
 const WAITING: SignedDuration = SignedDuration::from_secs(3);
-
-/// The reasons in the order in which they are asked: the first that finds something acts.
-const REASONS: [DisruptionReason; 4] = [
-    DisruptionReason::Unhealthy,
-    DisruptionReason::Empty,
-    DisruptionReason::Drifted,
-    DisruptionReason::Underutilized,
-];
 
 /// Everything that `disrupt` may touch.
 #[derive(Debug)]
@@ -85,20 +78,6 @@ pub async fn disrupt<A: Adapters>(
     let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
     ports.recorder.publish(ports.clock, at).await;
     report
-}
-
-/// What is decided on one state of the ledger and committed at once.
-struct Step {
-    plan: Plan,
-    basis: Basis,
-    /// What is told of nodes that stay.
-    staying: Vec<ObjectEvent>,
-}
-
-impl Step {
-    fn of(plan: Plan, basis: Basis) -> Self {
-        Self { plan, basis, staying: Vec::new() }
-    }
 }
 
 async fn pass<A: Adapters>(
@@ -146,8 +125,11 @@ async fn carry_on<A: Adapters>(
             return Ok((done, Some(snapshot)));
         }
         let facts = ledger_only(snapshot, at);
-        let decided = Decided::of(&plan, Basis::Both);
-        if let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? {
+        let decided =
+            Decided::of(&plan, Basis::Both).recorded(ports.settings.record, Question::CarryOn);
+        if let Committed::All(counters) =
+            commit_and_record(ports.ledger, &facts, &decided, at).await?
+        {
             wake_for(ports, &plan, counters, at).await;
             ports.recorder.note(told);
             done = both(done, Some(plan));
@@ -177,8 +159,10 @@ async fn look<A: Adapters>(
     observe::ending(discovery, &mut facts, &mut malformed).await;
     let (mut done, mut overtaken, mut begun) = (None, 0, 0);
     while overtaken < ATTEMPTS_MAX {
-        let Step { plan, basis, staying } = decide(&facts, offers);
-        let decided = Decided::of(&plan, basis).counting(ports.recorder.told);
+        let (question, NextStep { plan, basis, staying, .. }) = decide(&facts, offers);
+        let decided = Decided::of(&plan, basis)
+            .counting(ports.recorder.told)
+            .recorded(ports.settings.record, question);
         let committed = commit_or_note(ledger, &facts, &decided, at).await?;
         if let Committed::All(counters) = committed {
             wake_for(ports, &plan, counters, at).await;
@@ -226,84 +210,17 @@ async fn wake_for<A: Adapters>(
     }
 }
 
-/// What is to be done first: what must go, what static pools have too many, nodes that are kept free for
-/// nothing, then what was found a while ago, then a new look.
-fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
-    let (types, unseen) = (offers.types.clone(), offers.unseen.borrow().clone());
-    let from = offers.searched.borrow().clone();
-    let options = Options { types, unseen, from, ..Options::deployed() };
-    let forced = planner::forced(facts);
-    if !forced.is_empty() {
-        return Step::of(forced, Basis::Claims);
+/// What is to be done first, and what was asked for it; what the next look goes on from is kept.
+fn decide(facts: &Facts, offers: &KnownOffers) -> (Question, NextStep) {
+    let (unseen, from) = (offers.unseen.borrow().clone(), offers.searched.borrow().clone());
+    let question = Question::Disrupt { unseen: unseen.clone(), from: from.clone() };
+    let options = Options { types: offers.types.clone(), unseen, from, ..Options::deployed() };
+    let step = planner::next_step(facts, &options);
+    if let Some((unseen, left)) = &step.left {
+        offers.unseen.borrow_mut().clone_from(unseen);
+        offers.searched.borrow_mut().clone_from(left);
     }
-    let surplus = planner::scaled_down(facts);
-    if !surplus.is_empty() {
-        return Step::of(surplus, Basis::Both);
-    }
-    let freed = disruption::freed(facts);
-    if !freed.is_empty() {
-        return Step::of(freed, Basis::Both);
-    }
-    if let Some((id, command)) = found(&facts.ledger) {
-        if facts.now < due_at(command) {
-            return Step::of(disruption::observed(facts), Basis::Claims);
-        }
-        let plan = disruption::validated(facts, (id, command), &options);
-        return Step::of(plan, Basis::Both);
-    }
-    let mut observed = disruption::observed(facts);
-    let mut staying = Vec::new();
-    let is_asked = |reason: &DisruptionReason| {
-        *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
-    };
-    let mut prepared = PreparedCluster::of(facts, &options);
-    for reason in REASONS.into_iter().filter(is_asked) {
-        let outlook = prepared.look(reason);
-        staying.extend(events::of_staying(
-            &facts.ledger,
-            reason,
-            &outlook.notes,
-            &outlook.ineligible,
-        ));
-        observed.decisions.extend(outlook.decision);
-        if reason == DisruptionReason::Underutilized {
-            *offers.unseen.borrow_mut() = outlook.unseen;
-            *offers.searched.borrow_mut() = outlook.left;
-        }
-        let Some(command) = outlook.command else { continue };
-        let id = CommandId::derived(&command);
-        if !command.method.is_eventual() {
-            observed.started.insert(id, command);
-            return Step { plan: observed, basis: Basis::Claims, staying };
-        }
-        match prepared.begun((&id, &command)) {
-            Ok(mut plan) => {
-                // A claim is changed once: by its going.
-                observed.changes.retain(|noted| {
-                    plan.changes.iter().all(|given_up| given_up.name != noted.name)
-                });
-                plan.changes.append(&mut observed.changes);
-                plan.decisions.splice(0..0, observed.decisions);
-                return Step { plan, basis: Basis::Both, staying };
-            }
-            Err(objection) => {
-                if let Some(last) = observed.decisions.last_mut() {
-                    last.rejected.push(objection.rejected(None));
-                }
-            }
-        }
-    }
-    disruption::note(facts, &mut observed.changes);
-    Step { plan: observed, basis: Basis::Claims, staying }
-}
-
-/// The command that waits to be validated, if there is one.
-fn found(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
-    ledger.commands.iter().find(|(_, command)| command.progress == Progress::Found)
-}
-
-fn due_at(command: &Command) -> Timestamp {
-    command.found_at.checked_add(VALIDATION_DELAY).unwrap_or(Timestamp::MAX)
+    (question, step)
 }
 
 /// When to look again after `plan`.
@@ -315,7 +232,7 @@ fn next_at(facts: &Facts, plan: &Plan) -> Timestamp {
         .filter(|(id, _)| !plan.ended.contains(*id) && !plan.started.contains_key(*id));
     let commands = waiting.chain(&plan.started).map(|(_, command)| command);
     let unchecked = commands.filter(|command| command.progress == Progress::Found);
-    let due = unchecked.map(due_at).min();
+    let due = unchecked.map(planner::validated_at).min();
     // What claims show to people is no reason to look again soon.
     let is_news = |change: &NodeClaim| {
         let stored = facts.ledger.claims.get(&change.name);

@@ -8,12 +8,13 @@ use model::{
     ClusterName, Function, InstanceId, NodeClaim, Plan,
     interruption::{Interruption, InterruptionKind, RebalanceRecommendations},
     ledger::{Basis, Guard},
+    recorded::Question,
 };
 use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
 
 use crate::{
     Error, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, commit_and_record},
     observe,
     pulse::wake,
 };
@@ -93,8 +94,13 @@ async fn give_up<A: Adapters>(
     let snapshot = model::ledger::Snapshot { head, claims, ..Default::default() };
     let plan = planner::interrupt(&snapshot, events, at.now);
     let facts = observe::ledger_only(snapshot, at);
-    let decided = Decided::of(&plan, Basis::Claims);
-    match commit(ports.ledger, &facts, &decided, at).await? {
+    let told = events.iter().map(|(claim, events)| {
+        let events = events.iter().copied().cloned().collect();
+        (claim.name.clone(), events)
+    });
+    let question = Question::Interrupt(told.collect());
+    let decided = Decided::of(&plan, Basis::Claims).recorded(ports.settings.record, question);
+    match commit_and_record(ports.ledger, &facts, &decided, at).await? {
         Committed::All(counters) => {
             if plan.changes.iter().any(NodeClaim::is_deleting) {
                 wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;

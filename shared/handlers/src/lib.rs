@@ -49,7 +49,9 @@ pub use metrics::{
 pub use offers::KnownOffers;
 pub use provision::{BatchWindow, LastLook, ProvisionPorts, provision};
 pub use resolve::{DryRuns, ResolvePorts, resolve};
-pub use settings::{Allowed, InvalidSetting, MetricDimensions, SETTINGS, Setting, Settings, gates};
+pub use settings::{
+    Allowed, InvalidSetting, MetricDimensions, Record, SETTINGS, Setting, Settings, gates,
+};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};
 pub use told::{Recorder, Told};

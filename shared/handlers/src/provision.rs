@@ -11,7 +11,9 @@ use model::{
     Function, Pod, PodUid,
     ledger::{Basis, Counters, Snapshot, digest},
     pulse::{PassEnd, PulseNote, Signal},
+    recorded::Question,
 };
+use planner::Needed;
 use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
@@ -234,18 +236,14 @@ async fn look<A: Adapters>(
     let (mut facts, malformed) = sources.facts(snapshot, at).await?;
     let (mut done, mut has_all_replicas, mut overtaken) = (None, true, 0);
     while overtaken < ATTEMPTS_MAX {
-        let fixed = planner::launches(&facts, &offers.types);
-        for note in fixed.notes.iter().filter(|_| policies.static_capacity) {
+        let Needed { plan, is_for_static_pools, notes } = planner::needed(&facts, &offers.types);
+        for note in notes.iter().filter(|_| policies.static_capacity) {
             tracing::info!(note = %note, "a static pool does not get its replicas");
         }
-        has_all_replicas = fixed.notes.is_empty();
-        let is_first = !fixed.promises.is_empty();
-        let plan = if is_first {
-            fixed.plan(&facts)
-        } else {
-            planner::provision_with(&facts, &offers.types)
-        };
-        let decided = Decided::of(&plan, Basis::Arrivals).counting(ports.recorder.told);
+        has_all_replicas = notes.is_empty();
+        let decided = Decided::of(&plan, Basis::Arrivals)
+            .counting(ports.recorder.told)
+            .recorded(settings.record, Question::Provision);
         match commit_or_note(ledger, &facts, &decided, at).await? {
             Committed::All(counters) => {
                 if !plan.promises.is_empty() {
@@ -254,7 +252,7 @@ async fn look<A: Adapters>(
                 let events = planner::events::of_pods(&plan, &facts.pods);
                 ports.recorder.note(events);
                 done = both(done, Some(plan));
-                if !is_first {
+                if !is_for_static_pools {
                     let report = Report { plan: done, malformed };
                     let counters = Some(counters);
                     return Ok(Outcome { report, counters, has_all_replicas, given_up });

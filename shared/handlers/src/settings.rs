@@ -5,17 +5,17 @@
 //!
 //! Karpenter: `pkg/operator/options/options.go` of the core and of the AWS provider.
 
-use std::{fmt, ops::RangeInclusive};
+mod registry;
+
+use std::fmt;
 
 use jiff::SignedDuration;
-use launch_template::{NodeSettings, Share};
-use model::{
-    HourlyPrice, duration,
-    interruption::RebalanceRecommendations,
-    policies::{ConsolidationSearch, MinValuesPolicy, Packing, Policies, PreferencePolicy},
-};
+use launch_template::NodeSettings;
+use model::{interruption::RebalanceRecommendations, policies::Policies};
 
 use crate::{DryRuns, provision::BatchWindow};
+
+pub use registry::SETTINGS;
 
 /// What functions are told about how to work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Settings {
     pub dry_runs: DryRuns,
     /// What is done when EC2 recommends to leave a spot instance.
     pub rebalance_recommendations: RebalanceRecommendations,
+    /// What is kept of decisions.
+    pub record: Record,
     /// Whether zones are left that traffic of the cluster is shifted away from.
     pub heeds_zonal_shifts: bool,
     /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
@@ -63,11 +65,22 @@ impl Default for Settings {
             poll_interval: SignedDuration::from_secs(5),
             dry_runs: DryRuns::default(),
             rebalance_recommendations: RebalanceRecommendations::default(),
+            record: Record::default(),
             heeds_zonal_shifts: false,
             is_isolated: false,
             metrics: MetricDimensions::default(),
         }
     }
+}
+
+/// What is kept of decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Record {
+    /// They themselves: about what, why, and what was not chosen.
+    #[default]
+    Decisions,
+    /// Also all facts that they were made on, so that they can be made again.
+    Facts,
 }
 
 /// One setting.
@@ -138,307 +151,6 @@ impl fmt::Display for Allowed {
             }
         }
     }
-}
-
-const SWITCH: Allowed = Allowed::OneOf(&["true", "false"]);
-const POLL_SECONDS: RangeInclusive<u32> = 1..=60;
-/// A pass of `provision` has a minute.
-const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
-/// A day of rest is long enough for anybody.
-const REST_SECONDS: RangeInclusive<u32> = 0..=86_400;
-/// More pods than a cluster has.
-const MOVES: RangeInclusive<u32> = 0..=1_000_000;
-/// No instance has more.
-const INTERFACES: RangeInclusive<u32> = 0..=64;
-
-/// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 19] = [
-    Setting {
-        parameter: "FeatureGates",
-        variable: "JOURNEYMAN_FEATURE_GATES",
-        karpenter: Some("FEATURE_GATES"),
-        default: "",
-        allowed: Allowed::Gates,
-        meaning: "Opens and closes feature gates; what it does not name is as by default.",
-        set: gates_of,
-    },
-    Setting {
-        parameter: "PreferencePolicy",
-        variable: "JOURNEYMAN_PREFERENCE_POLICY",
-        karpenter: Some("PREFERENCE_POLICY"),
-        default: "Respect",
-        allowed: Allowed::OneOf(&["Respect", "Ignore"]),
-        meaning: "Whether preferences of pods hold until nothing can be launched with them, or are not \
-                  looked at.",
-        set: |settings, text| {
-            let policy = match text {
-                "Respect" => Some(PreferencePolicy::Respect),
-                "Ignore" => Some(PreferencePolicy::Ignore),
-                _ => None,
-            };
-            put(&mut settings.policies.preferences, policy)
-        },
-    },
-    Setting {
-        parameter: "MinValuesPolicy",
-        variable: "JOURNEYMAN_MIN_VALUES_POLICY",
-        karpenter: Some("MIN_VALUES_POLICY"),
-        default: "Strict",
-        allowed: Allowed::OneOf(&["Strict", "BestEffort"]),
-        meaning: "Whether `minValues` of NodePools hold, or are lowered to what there is, which the \
-                  NodeClaim says.",
-        set: |settings, text| {
-            let policy = match text {
-                "Strict" => Some(MinValuesPolicy::Strict),
-                "BestEffort" => Some(MinValuesPolicy::BestEffort),
-                _ => None,
-            };
-            put(&mut settings.policies.min_values, policy)
-        },
-    },
-    Setting {
-        parameter: "BatchMaxDuration",
-        variable: "JOURNEYMAN_BATCH_MAX_DURATION",
-        karpenter: Some("BATCH_MAX_DURATION"),
-        default: "10s",
-        allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
-        meaning: "For how long pods are gathered at most before nodes are asked for.",
-        set: |settings, text| put(&mut settings.batch.max, batch_duration(text)),
-    },
-    Setting {
-        parameter: "BatchIdleDuration",
-        variable: "JOURNEYMAN_BATCH_IDLE_DURATION",
-        karpenter: Some("BATCH_IDLE_DURATION"),
-        default: "1s",
-        allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
-        meaning: "Nodes are asked for once no pod has come for so long.",
-        set: |settings, text| put(&mut settings.batch.idle, batch_duration(text)),
-    },
-    Setting {
-        parameter: "VmMemoryOverheadPercent",
-        variable: "JOURNEYMAN_VM_MEMORY_OVERHEAD_PERCENT",
-        karpenter: Some("VM_MEMORY_OVERHEAD_PERCENT"),
-        default: "0.075",
-        allowed: Allowed::Share,
-        meaning: "The share of an instance's memory that is taken for lost to firmware and kernel, until \
-                  a node of its type was seen.",
-        set: |settings, text| {
-            let share = Share::parse(text).filter(|share| share.is_at_most_all());
-            put(&mut settings.nodes.memory_overhead, share)
-        },
-    },
-    Setting {
-        parameter: "ReservedEnis",
-        variable: "JOURNEYMAN_RESERVED_ENIS",
-        karpenter: Some("RESERVED_ENIS"),
-        default: "0",
-        allowed: Allowed::Whole(*INTERFACES.start(), *INTERFACES.end()),
-        meaning: "Network interfaces of each node that are not for pods: they count less for the number \
-                  of pods.",
-        set: |settings, text| put(&mut settings.nodes.reserved_enis, whole(text, &INTERFACES)),
-    },
-    Setting {
-        parameter: "IsolatedVpc",
-        variable: "JOURNEYMAN_ISOLATED_VPC",
-        karpenter: Some("ISOLATED_VPC"),
-        default: "false",
-        allowed: SWITCH,
-        meaning: "Asks for no on-demand prices: their API has no endpoint in a VPC, and those that come \
-                  with the program count.",
-        set: |settings, text| put(&mut settings.is_isolated, text.parse().ok()),
-    },
-    Setting {
-        parameter: "DisableDryRun",
-        variable: "JOURNEYMAN_DISABLE_DRY_RUN",
-        karpenter: Some("DISABLE_DRY_RUN"),
-        default: "false",
-        allowed: SWITCH,
-        meaning: "Has EC2NodeClasses ready without EC2 having checked a launch from them by a dry run.",
-        set: |settings, text| {
-            let is_disabled: Option<bool> = text.parse().ok();
-            let of = |is_disabled| if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
-            put(&mut settings.dry_runs, is_disabled.map(of))
-        },
-    },
-    Setting {
-        parameter: "EnableZonalShift",
-        variable: "JOURNEYMAN_ENABLE_ZONAL_SHIFT",
-        karpenter: Some("ENABLE_ZONAL_SHIFT"),
-        default: "false",
-        allowed: SWITCH,
-        meaning: "Launches nothing in a zone while traffic of the cluster is shifted away from it, which is \
-                  asked each minute. Zonal shift must be enabled for the cluster.",
-        set: |settings, text| put(&mut settings.heeds_zonal_shifts, text.parse().ok()),
-    },
-    Setting {
-        parameter: "RebalanceRecommendations",
-        variable: "JOURNEYMAN_REBALANCE_RECOMMENDATIONS",
-        karpenter: None,
-        default: "ignore",
-        allowed: Allowed::OneOf(&["ignore", "replace-first"]),
-        meaning: "What is done when EC2 recommends to leave a spot instance: nothing, as Karpenter does, \
-                  or its node is replaced as one that has drifted, within budgets of the reason \
-                  `Drifted`: the new node is there before the old one is drained.",
-        set: |settings, text| {
-            let said = match text {
-                "ignore" => Some(RebalanceRecommendations::Ignore),
-                "replace-first" => Some(RebalanceRecommendations::ReplaceFirst),
-                _ => None,
-            };
-            put(&mut settings.rebalance_recommendations, said)
-        },
-    },
-    Setting {
-        parameter: "PollIntervalSeconds",
-        variable: "JOURNEYMAN_POLL_INTERVAL_SECONDS",
-        karpenter: None,
-        default: "5",
-        allowed: Allowed::Whole(*POLL_SECONDS.start(), *POLL_SECONDS.end()),
-        meaning: "Seconds between two looks for pending pods while nothing happens; for ten minutes after \
-                  a pod needed a node it is one.",
-        set: |settings, text| {
-            let seconds = whole(text, &POLL_SECONDS);
-            let of = |seconds: u32| SignedDuration::from_secs(seconds.into());
-            put(&mut settings.poll_interval, seconds.map(of))
-        },
-    },
-    Setting {
-        parameter: "Consolidation",
-        variable: "JOURNEYMAN_CONSOLIDATION",
-        karpenter: None,
-        default: "karpenter",
-        allowed: Allowed::OneOf(&["karpenter", "thorough"]),
-        meaning: "How far consolidation looks. `thorough` asks every node by itself and grows many sets of \
-                  nodes, a part in each look and the rest in the next ones, and takes what saves most: \
-                  never less than Karpenter's own choice, within the same budgets and after the same 15 \
-                  seconds.",
-        set: |settings, text| {
-            let consolidation = match text {
-                "karpenter" => Some(ConsolidationSearch::Karpenter),
-                "thorough" => Some(ConsolidationSearch::Thorough),
-                _ => None,
-            };
-            put(&mut settings.policies.consolidation, consolidation)
-        },
-    },
-    Setting {
-        parameter: "Packing",
-        variable: "JOURNEYMAN_PACKING",
-        karpenter: None,
-        default: "karpenter",
-        allowed: Allowed::OneOf(&["karpenter", "cheapest"]),
-        meaning: "How pods are packed onto new nodes of NodePools without the annotation \
-                  `journeyman/packing`. `cheapest` places the same pods by the same rules, and chooses which \
-                  of them share a node so that what is bought costs least: never more than by Karpenter's \
-                  own choice.",
-        set: |settings, text| put(&mut settings.policies.packing, Packing::parse(text)),
-    },
-    Setting {
-        parameter: "WorkloadRest",
-        variable: "JOURNEYMAN_WORKLOAD_REST",
-        karpenter: None,
-        default: "0s",
-        allowed: Allowed::Duration(*REST_SECONDS.start(), *REST_SECONDS.end()),
-        meaning: "For how long consolidation leaves a workload alone of which a pod was moved to give a \
-                  node up; Karpenter moves it again at once.",
-        set: |settings, text| {
-            let rest = duration_within(text, &REST_SECONDS);
-            put(&mut settings.policies.calm.workload_rest, rest)
-        },
-    },
-    Setting {
-        parameter: "ReplacementSaving",
-        variable: "JOURNEYMAN_REPLACEMENT_SAVING",
-        karpenter: None,
-        default: "0",
-        allowed: Allowed::Share,
-        meaning: "The share of the price of nodes that a new node must save at least for consolidation to \
-                  put it in their place; with more than `0` it is never of the type of one of them and \
-                  paid for alike. Karpenter takes whatever saves anything.",
-        set: |settings, text| {
-            let share = Share::parse(text).filter(|share| share.is_at_most_all());
-            put(&mut settings.policies.calm.saving_min_millionths, share.map(Share::millionths))
-        },
-    },
-    Setting {
-        parameter: "MovesPerHour",
-        variable: "JOURNEYMAN_MOVES_PER_HOUR",
-        karpenter: None,
-        default: "0",
-        allowed: Allowed::Whole(*MOVES.start(), *MOVES.end()),
-        meaning: "Pods that consolidation and drift may evict within an hour at most before nodes wait; \
-                  `0` is no bound, as in Karpenter. Nodes that must go do not wait: interruption, \
-                  expiration, repair, somebody's deletion.",
-        set: |settings, text| {
-            let most = whole(text, &MOVES);
-            let of = |most: u32| (most > 0).then_some(u64::from(most));
-            put(&mut settings.policies.calm.moves_per_hour_max, most.map(of))
-        },
-    },
-    Setting {
-        parameter: "Metrics",
-        variable: "JOURNEYMAN_METRICS",
-        karpenter: None,
-        default: "cluster",
-        allowed: Allowed::OneOf(&["cluster", "nodepool", "none"]),
-        meaning: "Which metrics are metrics of CloudWatch, each of which is paid for: `cluster` is four for the \
-                  whole cluster, `nodepool` is all of them, for the cluster and for each NodePool, and `none` is \
-                  none. The page metrics.md has the list and the cost.",
-        set: |settings, text| {
-            let dimensions = match text {
-                "cluster" => MetricDimensions::Cluster,
-                "nodepool" => MetricDimensions::NodePool,
-                _ => MetricDimensions::None,
-            };
-            put(&mut settings.metrics, Some(dimensions))
-        },
-    },
-    Setting {
-        parameter: "MaxDollarsPerHour",
-        variable: "JOURNEYMAN_MAX_DOLLARS_PER_HOUR",
-        karpenter: None,
-        default: "none",
-        allowed: Allowed::DollarsOrNone,
-        meaning: "What all nodes of NodePools may cost together in an hour, in dollars; `none` is any price. \
-                  It is kept like the limits of a NodePool: nothing is launched that might cost more. The \
-                  annotation `journeyman/max-dollars-per-hour` says it for one NodePool.",
-        set: |settings, text| {
-            let most = (text != "none").then(|| HourlyPrice::parse_dollars(text)).transpose();
-            put(&mut settings.policies.dollars_per_hour_max, most.ok())
-        },
-    },
-];
-
-fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
-    *field = value?;
-    Some(())
-}
-
-fn gates_of(settings: &mut Settings, text: &str) -> Option<()> {
-    let mut policies = settings.policies;
-    policies.set_gates(text).ok()?;
-    let default = Policies::default().gates();
-    let mut both = policies.gates().into_iter().zip(default);
-    // To say that it is closed is no harm.
-    let is_allowed =
-        both.all(|(gate, default)| gate == default || !WITHOUT_EFFECT.contains(&gate.0));
-    settings.nodes.reserved_capacity = policies.reserved_capacity;
-    settings.policies = policies;
-    is_allowed.then_some(())
-}
-
-fn whole(text: &str, range: &RangeInclusive<u32>) -> Option<u32> {
-    text.parse().ok().filter(|number| range.contains(number))
-}
-
-fn batch_duration(text: &str) -> Option<SignedDuration> {
-    duration_within(text, &BATCH_SECONDS)
-}
-
-fn duration_within(text: &str, seconds: &RangeInclusive<u32>) -> Option<SignedDuration> {
-    let bound = |seconds: &u32| SignedDuration::from_secs((*seconds).into());
-    let range = bound(seconds.start())..=bound(seconds.end());
-    duration::parse_go(text).ok().filter(|duration| range.contains(duration))
 }
 
 /// A value that a setting may not have.

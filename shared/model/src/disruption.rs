@@ -8,7 +8,8 @@ use std::{collections::BTreeSet, fmt};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    HourlyPrice, InstanceTypeName, NodeClaimName, NodePoolName, OfferingKey, PodKey, Requirements,
+    HourlyPrice, InstanceTypeName, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
+    Requirements,
 };
 
 /// How long a command waits before it is validated and carried out, where its method waits at all.
@@ -211,4 +212,21 @@ pub struct Replacement {
     pub cheapest: Option<(OfferingKey, HourlyPrice)>,
     /// The pods that go onto it.
     pub pods: Vec<PodKey>,
+}
+
+/// Where a thorough search of consolidation stopped, and where it goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// 0: what Karpenter would choose. 1: single nodes. From 2 on: sets, one order after the other.
+    pub stage: usize,
+    /// The next candidate of the stage.
+    pub next: usize,
+    /// How many at once.
+    pub step: usize,
+    /// The set that is grown.
+    pub set: Vec<NodeName>,
+    /// What Karpenter would choose.
+    pub compatible: Vec<NodeName>,
+    /// The best so far.
+    pub best: Vec<NodeName>,
 }

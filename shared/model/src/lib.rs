@@ -35,6 +35,7 @@ pub mod price;
 pub mod problem;
 pub mod pulse;
 pub mod quantity;
+pub mod recorded;
 pub mod repair;
 pub mod requirement;
 pub mod requirements;

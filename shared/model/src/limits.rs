@@ -34,6 +34,8 @@ pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
 pub const MESSAGE_DELAY_SECONDS_MAX: u32 = 900;
 /// Bytes of one DynamoDB item.
 pub const ITEM_BYTES_MAX: usize = 400 * 1024;
+/// Items that the facts of one pass may take in the table.
+pub const FACTS_PARTS_MAX: usize = 32;
 /// Bytes of EC2 user data before base64.
 pub const USER_DATA_BYTES_MAX: usize = 16_384;
 /// Pages that one listing may have in AWS; more is an error, never a shorter list.

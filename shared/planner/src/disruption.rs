@@ -58,12 +58,13 @@ pub use crate::eviction::Immovable;
 pub use carry_out::{Found, look, observed, validated};
 pub use command::{Marked, begun, carried_on, freed, marked};
 pub use decide::{Answer, PreparedCluster};
+pub use model::disruption::Cursor;
 pub use noted::note;
 pub use objection::Objection;
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use shown::reasons_shown;
-pub use thorough::{Cursor, Thorough, thorough};
+pub use thorough::{Thorough, thorough};
 #[cfg(test)]
 pub(crate) use validation::still;
 pub use validation::{Dropped, Voided};

@@ -31,6 +31,7 @@
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
 //! * [`events`] says what people are told of all that.
+//! * [`answer`] takes a question of a function to its plan, whoever asks it.
 //! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's),
 //!   `told` (what records say) and `index` (tables and sets of numbers) are below all of them.
 //!
@@ -39,6 +40,7 @@
 //! What is not supported yet: whatever [`model::PodSpec::problems`] names. Pods that ask for it
 //! are reported, and never placed as if they did not.
 
+mod answer;
 pub mod disruption;
 pub mod events;
 mod eviction;
@@ -50,6 +52,7 @@ mod testing;
 mod told;
 mod world;
 
+pub use answer::{Needed, NextStep, answer, needed, next_step, validated_at};
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, left_behind, without_instance},

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
-    Zone,
+    Plan, Zone,
+    facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
         MeasuredKey, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
+    recorded::{Question, RecordedFacts},
     validation::Validation,
 };
 
@@ -182,9 +184,20 @@ pub trait Ledger {
         cluster: &ClusterName,
         decisions: &[Decision],
     ) -> Result<(), PortError>;
+
+    /// Keeps the facts that decisions were made on under `number`, for as long as decisions are kept, with what
+    /// was asked and the plan that it came to. Idempotent: of two under the same number, the last ones stand.
+    async fn put_facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+        question: &Question,
+        facts: &Facts,
+        plan: &Plan,
+    ) -> Result<(), PortError>;
 }
 
-/// Decisions, read back. No function does: they are for people.
+/// Decisions and what they were made on, read back. No function does: they are for people.
 pub trait Decisions {
     /// Decisions of `cluster`, the newest first, as many as `query` wants at most. One that cannot be read is
     /// listed as such. What was kept a moment ago may be missing.
@@ -193,4 +206,11 @@ pub trait Decisions {
         cluster: &ClusterName,
         query: &DecisionQuery,
     ) -> Result<DecisionPage, PortError>;
+
+    /// The facts that are kept under `number`; `None` where there are none, or not any more.
+    async fn facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+    ) -> Result<Option<RecordedFacts>, PortError>;
 }

@@ -19,6 +19,7 @@ use model::{
     limits::ITEMS_PER_COMMIT_MAX,
     node_pool::Registrations,
     pulse::Pulse,
+    recorded::RecordedFacts,
     validation::Validation,
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct ClusterLedger {
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     /// By their ids, which sort by time.
     pub(crate) decisions: BTreeMap<String, Rc<Decision>>,
+    /// What decisions were made on, by number.
+    pub(crate) facts: BTreeMap<u64, Rc<RecordedFacts>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use model::{
     ClaimPhase, Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, image_alias,
+    NodeName, NodePoolName,
+    facts::Facts,
+    image_alias,
     ledger::Decision,
     limits::CLAIMS_PER_BATCH_MAX,
     message::Delivery,
@@ -31,6 +33,11 @@ const SMALL_WRITE: Load = Load { items: 1, others: 0, read_units: 0, write_units
 const CATALOG_BYTES: u64 = 96 << 10;
 /// Bytes of an item that says that an offering is unavailable.
 const OFFERING_BYTES: u64 = 120;
+/// Packed bytes of facts beside their members, of each pod, node, claim and instance type, as the built-in story
+/// has them (some 90 KB, most of them instance types), and of one item.
+const FACTS_BYTES: u64 = 2 << 10;
+const MEMBER_BYTES: u64 = 90;
+const FACTS_PART_BYTES: u64 = 350_000;
 
 /// How large a call of `operation` is that names nothing itself.
 pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
@@ -124,6 +131,16 @@ pub(crate) fn marks(offerings: usize) -> Load {
 pub(crate) fn decisions(decisions: &[Decision]) -> Load {
     let write_units = decisions.iter().map(decision_units).sum();
     Load { write_units, ..Load::items(decisions.len()) }
+}
+
+/// What decisions were made on. How much room it takes is an estimate: nothing is packed here.
+pub(crate) fn facts(facts: &Facts) -> Load {
+    let types = facts.ready_classes().map(|(_, types)| types.len()).max().unwrap_or_default();
+    let members = facts.pods.len() + facts.nodes.len() + facts.ledger.claims.len() + types;
+    let bytes = FACTS_BYTES + number(members) * MEMBER_BYTES;
+    let parts = bytes.div_ceil(FACTS_PART_BYTES);
+    let items = usize::try_from(parts).unwrap_or(usize::MAX);
+    Load { write_units: bytes.div_ceil(1 << 10), ..Load::items(items) }
 }
 
 /// A claim that is written in its own item.

@@ -13,7 +13,7 @@ mod text;
 mod topology;
 
 pub use claim::{batch, claim, commit, promise};
-pub use decision::decision;
+pub use decision::{decision, pod_with_uid, recorded_facts};
 pub use facts::{facts, node, node_class, node_of, node_pool};
 pub use instance_type::{TypeBuilder, instance_type};
 pub use launch::{

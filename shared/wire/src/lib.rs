@@ -8,3 +8,4 @@ pub mod event;
 pub mod message;
 pub mod packed;
 pub mod record;
+pub mod recorded;

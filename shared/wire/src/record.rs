@@ -23,7 +23,7 @@ mod claims;
 mod command;
 mod decision;
 mod kept;
-mod parts;
+pub(crate) mod parts;
 mod pulse;
 mod refusals;
 mod registrations;

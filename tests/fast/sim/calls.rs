@@ -18,8 +18,9 @@ use simulator::{
 use crate::{
     repair, reservations,
     rights::Asked,
+    settings::settings,
     standalone, storm, sweep_jobs, volumes,
-    world::{catalog, keep_authorizations, minute, play, runner, scale, sim},
+    world::{catalog, keep_authorizations, minute, play, runner, runner_with, scale, sim},
 };
 
 /// What was called, and who was sent messages, by function, and what IAM was asked.
@@ -55,7 +56,7 @@ fn usual_class(sim: &Sim) -> NodeClass {
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
-/// Classes of every kind, a reservation that comes to its end, and a node that somebody deletes.
+/// Classes of every kind, a reservation that comes to its end, and a node that somebody deletes; facts are kept.
 fn every_kind_of_class() -> Sim {
     let sim = sim(WorldSettings::default());
     let class = usual_class(&sim);
@@ -78,7 +79,7 @@ fn every_kind_of_class() -> Sim {
     );
     let record = ReservationRecord { ends_at: Some(minute(20)), ..reservations::record(&sim) };
     sim.act(Action::AddReservation(record));
-    let (mut runner, _reports) = runner(&sim);
+    let (mut runner, _reports) = runner_with(&sim, settings(&[("Record", "facts")]));
     sim.at(minute(6), Action::InterruptSpot(SpotTarget::Any));
     sim.at(minute(8), scale("web", 2));
     runner.run_until(minute(25)).expect("nothing unsafe happens");

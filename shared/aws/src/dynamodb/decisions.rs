@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName,
     ledger::{Decision, DecisionPage, DecisionQuery},
+    recorded::RecordedFacts,
 };
 use ports::{Decisions, PortError};
 
@@ -18,7 +19,7 @@ const PREFIX: &str = "decision#";
 /// What sorts behind every key that starts with the prefix.
 const BEHIND: &str = "decision$";
 /// How long decisions are kept.
-const KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
+pub(super) const KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// Items that one question asks for at most: DynamoDB brings a megabyte, and records have some hundred bytes.
 const PAGE_MAX: usize = 1_000;
 
@@ -69,6 +70,14 @@ impl Decisions for DynamoLedger {
         }
         page.next = before.strip_prefix(PREFIX).map(str::to_owned);
         Ok(page)
+    }
+
+    async fn facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+    ) -> Result<Option<RecordedFacts>, PortError> {
+        self.stored_facts(cluster, number).await
     }
 }
 

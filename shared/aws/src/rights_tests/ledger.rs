@@ -189,6 +189,14 @@ async fn note_small_items(sent: &mut Sent) {
         ledger(&wire).put_decisions(cluster_name, decisions).await
     })
     .await;
+    let recorded = build::recorded_facts("demo", now);
+    let (question, facts, plan) = (&recorded.question, &recorded.facts, &recorded.plan);
+    sent.note("Ledger.put_facts", &[ok], async |wire| {
+        ledger(&wire).put_facts(cluster_name, 7, question, facts, plan).await
+    })
+    .await;
+    sent.note("Decisions.facts", &[ok], async |wire| ledger(&wire).facts(cluster_name, 7).await)
+        .await;
 }
 
 pub(super) async fn note_catalog_store(sent: &mut Sent) {

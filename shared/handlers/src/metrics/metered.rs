@@ -8,14 +8,16 @@ use std::{
 use jiff::Timestamp;
 use model::{
     Bytes, ClaimPhase, ClusterName, CommandId, DeletionReason, Function, InstanceId, LedgerId,
-    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
+    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Plan, Zone,
     disruption::{Command, DisruptionReason, Method, Progress},
+    facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot,
         WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
+    recorded::Question,
     validation::Validation,
 };
 use ports::{Clock, Ledger, PortError};
@@ -455,5 +457,16 @@ impl<L: Ledger, C: Clock> Ledger for Metered<L, C> {
         decisions: &[Decision],
     ) -> Result<(), PortError> {
         self.ledger.put_decisions(cluster, decisions).await
+    }
+
+    async fn put_facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+        question: &Question,
+        facts: &Facts,
+        plan: &Plan,
+    ) -> Result<(), PortError> {
+        self.ledger.put_facts(cluster, number, question, facts, plan).await
     }
 }

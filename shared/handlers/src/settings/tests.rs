@@ -40,6 +40,7 @@ fn each_setting_changes_something() {
         ("Packing", "cheapest"),
         ("MaxDollarsPerHour", "12.5"),
         ("Metrics", "nodepool"),
+        ("Record", "facts"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());

@@ -136,6 +136,8 @@ pub struct Origin {
     pub delivery: String,
     /// The version of the program.
     pub version: String,
+    /// Under which number the facts themselves are kept ([`crate::recorded`]); `None` where they are not.
+    pub recorded: Option<u64>,
 }
 
 /// Why something was decided, kept for 90 days.

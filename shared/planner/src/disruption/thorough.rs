@@ -12,7 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{HourlyPrice, NodeName, disruption::Method, facts::Facts};
+use model::{
+    HourlyPrice, NodeName,
+    disruption::{Cursor, Method},
+    facts::Facts,
+};
 
 use super::{
     Answer, Objection, Options,
@@ -34,23 +38,6 @@ const STEP: usize = 8;
 /// Orders in which sets are grown: best savings first, fewest pods to move first, and both again
 /// from what Karpenter chose.
 const ORDERS: usize = 4;
-
-/// Where to go on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
-    /// 0: what Karpenter would choose. 1: single nodes. From 2 on: sets, one order after the other.
-    stage: usize,
-    /// The next candidate of the stage.
-    next: usize,
-    /// How many at once.
-    step: usize,
-    /// The set that is grown.
-    set: Vec<NodeName>,
-    /// What Karpenter would choose.
-    compatible: Vec<NodeName>,
-    /// The best so far.
-    best: Vec<NodeName>,
-}
 
 /// What the search found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

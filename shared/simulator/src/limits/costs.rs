@@ -353,6 +353,7 @@ const COSTS: &[Cost] = &[
     cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.validation", &[table("GetItem", ONCE)]),
     cost("Ledger.put_decisions", &[table("PutItem", Per::Each(16))]),
+    cost("Ledger.put_facts", &[table("PutItem", Per::Each(4))]),
     cost("Ledger.put_validation", &[table("PutItem", ONCE)]),
     // ------------------------------------------------------------------ queues
     // Items are messages of one function's queue.

@@ -1,17 +1,22 @@
 //! The ledger's port.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
-    OfferingKey, Zone,
+    OfferingKey, Plan, Zone,
+    facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
         MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
+    recorded::{Question, RecordedFacts},
     validation::Validation,
 };
 use ports::{Clock, Decisions, Fault, Ledger, PortError};
@@ -25,6 +30,14 @@ use crate::{
 };
 
 impl Sim {
+    /// What decisions in the ledger of the simulated cluster were made on, by number.
+    pub fn recorded_facts(&self) -> BTreeMap<u64, Rc<RecordedFacts>> {
+        self.with(|world| {
+            let cluster = world.settings.cluster.clone();
+            world.ledger.cluster(&cluster).facts.clone()
+        })
+    }
+
     /// Does something with each of `claims`, which are of one batch. A conflict of one is all's.
     async fn each(
         &self,
@@ -362,6 +375,24 @@ impl Ledger for Sim {
         })
         .await
     }
+
+    async fn put_facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+        question: &Question,
+        facts: &Facts,
+        plan: &Plan,
+    ) -> Result<(), PortError> {
+        let load = |_: &mut World| loads::facts(facts);
+        self.step_of(("Ledger.put_facts", Write), number, load, |world| {
+            let (question, facts, plan) = (question.clone(), facts.clone(), plan.clone());
+            let recorded = Rc::new(RecordedFacts { question, facts, plan });
+            world.ledger.cluster(cluster).facts.insert(number, recorded);
+            Ok(())
+        })
+        .await
+    }
 }
 
 impl Decisions for Sim {
@@ -371,5 +402,14 @@ impl Decisions for Sim {
         query: &DecisionQuery,
     ) -> Result<DecisionPage, PortError> {
         Ok(self.with(|world| world.ledger.cluster(cluster).decisions(query)))
+    }
+
+    async fn facts(
+        &self,
+        cluster: &ClusterName,
+        number: u64,
+    ) -> Result<Option<RecordedFacts>, PortError> {
+        let known = |world: &mut World| world.ledger.cluster(cluster).facts.get(&number).cloned();
+        Ok(self.with(known).map(|recorded| RecordedFacts::clone(&recorded)))
     }
 }

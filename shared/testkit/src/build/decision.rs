@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 use model::{
-    Function,
-    ledger::{Decision, DecisionKind, Rejected, RejectionReason, Subject},
+    Function, Plan, Pod,
+    facts::Facts,
+    ledger::{Decision, DecisionKind, Rejected, RejectionReason, Snapshot, Subject},
+    recorded::{Question, RecordedFacts},
 };
 
 use super::{id, pod_key, price};
@@ -22,4 +24,18 @@ pub fn decision(summary: &str, at: Timestamp) -> Decision {
         price_after: Some(price("0.0816")),
         ..Decision::about(DecisionKind::Launch, [], who, summary.to_owned())
     }
+}
+
+/// That `provision` found nothing to promise at `at` for the one pod called `pod` that there is.
+pub fn recorded_facts(pod: &str, at: Timestamp) -> RecordedFacts {
+    let mut facts = Facts::of(id("demo"), at, Snapshot::default());
+    facts.pods.push(super::pod(pod).build());
+    RecordedFacts { question: Question::Provision, facts, plan: Plan::default() }
+}
+
+/// The pod `web-<number>`, whose uid is like no other's: nothing makes it shorter.
+pub fn pod_with_uid(number: u32) -> Pod {
+    let digest = |salt: &str| model::ledger::digest(format!("{salt}{number}").as_bytes());
+    let uid = id(&format!("{:016x}{:016x}", digest("a"), digest("b")));
+    Pod { uid, ..super::pod(&format!("web-{number}")).build() }
 }

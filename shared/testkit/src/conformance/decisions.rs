@@ -3,6 +3,7 @@
 use model::{
     NodeClaim,
     ledger::{Commit, Decision, DecisionQuery},
+    recorded::RecordedFacts,
 };
 use ports::{Decisions, Ledger};
 
@@ -20,6 +21,7 @@ pub async fn decisions<L: Ledger + Decisions>(ledger: &L, clusters: &Clusters) -
             of_commit(subject).await,
         ),
         Case::of("decisions of another cluster are not read", apart(subject).await),
+        Case::of("facts are read as they were kept last", facts(subject).await),
     ]
 }
 
@@ -96,4 +98,23 @@ async fn of_commit<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<()
 async fn apart<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Failure> {
     let page = subject.ledger.decisions(&subject.clusters.other, &ALL).await?;
     same("theirs", &page.decisions.len(), &0)
+}
+
+async fn facts<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Failure> {
+    let Subject { ledger, clusters } = *subject;
+    let before = ledger.snapshot(&clusters.one).await?;
+    same("facts that nobody kept", &ledger.facts(&clusters.one, 7).await?, &None)?;
+    let [first, second] = ["first", "second"].map(|pod| build::recorded_facts(pod, later(400)));
+    // Too many pods for one item, however well they are packed.
+    let mut large = second.clone();
+    large.facts.pods = (0..30_000).map(build::pod_with_uid).collect();
+    for recorded in [&first, &first, &second, &large] {
+        let RecordedFacts { question, facts, plan } = recorded;
+        ledger.put_facts(&clusters.one, 7, question, facts, plan).await?;
+        same("they", &ledger.facts(&clusters.one, 7).await?, &Some(recorded.clone()))?;
+    }
+    same("those of another number", &ledger.facts(&clusters.one, 8).await?, &None)?;
+    same("those of another cluster", &ledger.facts(&clusters.other, 7).await?, &None)?;
+    // Whoever reads the ledger does not take them for anything of it.
+    same("the ledger", &ledger.snapshot(&clusters.one).await?, &before)
 }

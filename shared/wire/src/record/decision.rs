@@ -94,6 +94,8 @@ struct OriginV1 {
     departures: u64,
     delivery: String,
     version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recorded: Option<String>,
 }
 
 impl DecisionRecordV1 {
@@ -226,13 +228,19 @@ impl OriginV1 {
             departures,
             delivery: origin.delivery.clone(),
             version: origin.version.clone(),
+            recorded: origin.recorded.map(|number| format!("{number:016x}")),
         }
     }
 
     fn into_origin(self) -> Result<Origin, String> {
-        let facts = u64::from_str_radix(&self.facts, 16)
-            .map_err(|_| format!("`{}` is not the digest of facts", self.facts))?;
+        let number = |text: &str| {
+            let number = u64::from_str_radix(text, 16);
+            number.map_err(|_| format!("`{text}` is not the digest of facts"))
+        };
+        let facts = number(&self.facts)?;
+        let recorded = self.recorded.as_deref().map(number).transpose()?;
         let counters = Counters { arrivals: self.arrivals, departures: self.departures };
-        Ok(Origin { facts, counters, delivery: self.delivery, version: self.version })
+        let (delivery, version) = (self.delivery, self.version);
+        Ok(Origin { facts, counters, delivery, version, recorded })
     }
 }

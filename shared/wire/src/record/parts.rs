@@ -69,24 +69,33 @@ pub(crate) fn into_requirements(records: &[RequirementV1]) -> Result<Requirement
 fn into_requirement(record: &RequirementV1) -> Result<Requirement, String> {
     let key = id(&record.key, LabelKey::new)?;
     let values = record.values.iter().map(|value| Value::from(value.as_str())).collect();
-    let mut set = if record.not {
+    let set = if record.not {
         Requirement::excluding(key, values)
     } else {
         Requirement::listed(key, values)
     };
+    let set = bounded(set, (record.at_least, record.at_most))?;
+    Ok(set.with_min_values(record.min_values))
+}
+
+/// `set` without what is below or above the `bounds`.
+pub(crate) fn bounded(
+    mut set: Requirement,
+    (at_least, at_most): (Option<i64>, Option<i64>),
+) -> Result<Requirement, String> {
     // The upper bound of `Lt 0` is -1, which only `Lt` can say.
-    let upper = record.at_most.map(|most| match most.checked_add(1) {
+    let upper = at_most.map(|most| match most.checked_add(1) {
         Some(limit) => (Operator::Lt, limit),
         None => (Operator::Lte, most),
     });
-    let lower = record.at_least.map(|least| (Operator::Gte, least));
+    let lower = at_least.map(|least| (Operator::Gte, least));
     for (operator, bound) in lower.into_iter().chain(upper) {
         let bound = bound.to_string();
-        let bound = Requirement::new(&record.key, operator, [bound.as_str()])
+        let bound = Requirement::new(set.key().as_str(), operator, [bound.as_str()])
             .map_err(|error| error.to_string())?;
         set = set.intersection(&bound);
     }
-    Ok(set.with_min_values(record.min_values))
+    Ok(set)
 }
 
 #[derive(Debug, Serialize, Deserialize)]

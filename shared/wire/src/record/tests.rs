@@ -267,6 +267,7 @@ fn a_decision_survives() {
             counters: Counters { arrivals: 7, departures: 3 },
             delivery: "message-1".to_owned(),
             version: "0.1.0".to_owned(),
+            recorded: Some(0xfee1),
         }),
     };
     assert_eq!(decode_decision(&encode_decision(&decision)), Ok(decision));

@@ -1,0 +1,192 @@
+//! Names, amounts, times, requirements.
+
+use std::net::IpAddr;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    BatchId, Bytes, ClusterName, CommandId, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
+    LabelKey, LaunchTemplateName, LedgerId, Millicores, Namespace, NodeClaimName, NodeClassName,
+    NodeName, NodePoolName, ObjectName, PodKey, PodUid, ProviderId, Requirement, Requirements,
+    ReservationId, ResourceName, Resources, Taint, TaintEffect, Toleration, Values, Zone, ZoneId,
+    requirement::Value, taint::TolerationOperator,
+};
+
+use super::codec::{Damaged, Source, Stored, Writer, enumerations, names, put_all, structures};
+use crate::record::parts;
+
+names! {
+    BatchId ClusterName CommandId ImageId InstanceId InstanceTypeName LabelKey LaunchTemplateName LedgerId
+    Namespace NodeClaimName NodeClassName NodeName ObjectName PodUid ProviderId ReservationId ResourceName
+    Zone ZoneId
+}
+
+structures! {
+    PodKey { namespace, name }
+    Resources { cpu, memory, ephemeral_storage, pods, extended }
+    Taint { key, value, effect }
+    Toleration { key, operator, value, effect }
+}
+
+enumerations! {
+    TaintEffect { 0 NoSchedule, 1 PreferNoSchedule, 2 NoExecute }
+    TolerationOperator { 0 Equal, 1 Exists, 2 Gt, 3 Lt }
+}
+
+/// The most of a part of a second.
+const NANOS: i128 = 999_999_999;
+
+/// A claim that a user made has none, which is no name.
+impl Stored for NodePoolName {
+    fn put(&self, to: &mut Writer) {
+        to.text(self.as_str());
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        from.text(|text| match text {
+            "" => Ok(Self::none()),
+            name => Self::new(name).map_err(|error| error.to_string()),
+        })
+    }
+}
+
+impl Stored for Millicores {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        u64::take(from).map(Self)
+    }
+}
+
+impl Stored for Bytes {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        u64::take(from).map(Self)
+    }
+}
+
+/// Nano-dollars, which most prices are whole of, and parts of one.
+impl Stored for HourlyPrice {
+    fn put(&self, to: &mut Writer) {
+        let nano = Self::from_nanos(1).parts();
+        to.number(self.parts() / nano);
+        to.number(self.parts() % nano);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let nano = Self::from_nanos(1).parts();
+        let nanos = from.number(u64::MAX.into())?;
+        Ok(Self::from_parts(nanos * nano + from.number(nano - 1)?))
+    }
+}
+
+impl Stored for Timestamp {
+    fn put(&self, to: &mut Writer) {
+        self.as_second().put(to);
+        self.subsec_nanosecond().put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let [least, most] = [Self::MIN, Self::MAX].map(Self::as_second);
+        let second = from.signed(least.into(), most.into())?;
+        let nanosecond = from.signed(-NANOS, NANOS)?;
+        let time = Self::from_nanosecond(second * (NANOS + 1) + nanosecond);
+        time.map_err(|error| error.to_string())
+    }
+}
+
+impl Stored for SignedDuration {
+    fn put(&self, to: &mut Writer) {
+        self.as_secs().put(to);
+        self.subsec_nanos().put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let whole = Self::from_secs(i64::take(from)?);
+        let nanos = from.signed(-NANOS, NANOS)?;
+        let nanos = i64::try_from(nanos).map_err(|error| error.to_string())?;
+        whole.checked_add(Self::from_nanos(nanos)).ok_or_else(|| "it is too long".to_owned())
+    }
+}
+
+impl Stored for IpAddr {
+    fn put(&self, to: &mut Writer) {
+        to.text(&self.to_string());
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        from.text(|text| text.parse().map_err(|_| format!("`{text}` is not an address")))
+    }
+}
+
+impl Stored for Values {
+    fn put(&self, to: &mut Writer) {
+        put_all(self.iter(), to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        Vec::<Value>::take(from).map(Self::from_iter)
+    }
+}
+
+/// A lower bound of a requirement, which is never negative.
+struct AtLeast(i64);
+
+/// An upper bound; below zero there is only what `Lt 0` says.
+struct AtMost(i64);
+
+impl Stored for AtLeast {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let bound = from.signed(0, i64::MAX.into())?;
+        bound.try_into().map(Self).map_err(|_| format!("{bound} is no bound"))
+    }
+}
+
+impl Stored for AtMost {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let bound = from.signed(-1, i64::MAX.into())?;
+        bound.try_into().map(Self).map_err(|_| format!("{bound} is no bound"))
+    }
+}
+
+impl Stored for Requirement {
+    fn put(&self, to: &mut Writer) {
+        self.key().put(to);
+        self.is_complement().put(to);
+        self.values().put(to);
+        self.at_least().map(AtLeast).put(to);
+        self.at_most().map(AtMost).put(to);
+        self.min_values().put(to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        let (key, (is_complement, values)) = Stored::take(from)?;
+        let (at_least, at_most): (Option<AtLeast>, Option<AtMost>) = Stored::take(from)?;
+        let bounds = (at_least.map(|bound| bound.0), at_most.map(|bound| bound.0));
+        let set =
+            if is_complement { Self::excluding(key, values) } else { Self::listed(key, values) };
+        Ok(parts::bounded(set, bounds)?.with_min_values(Stored::take(from)?))
+    }
+}
+
+impl Stored for Requirements {
+    fn put(&self, to: &mut Writer) {
+        put_all(self.iter(), to);
+    }
+
+    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+        Vec::<Requirement>::take(from).map(Self::of_distinct)
+    }
+}

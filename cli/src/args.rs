@@ -39,6 +39,12 @@ pub enum JourneymanCommand {
     /// why, why nodes were given up and why others stay. They are kept for 90 days. Exit codes: 0 explained;
     /// 1 nothing is known of it; 2 bad input, or the records cannot be read.
     Explain(crate::explain::ExplainArgs),
+    /// Make a decision again from the facts that were kept with it, and say what differs.
+    ///
+    /// The facts are kept with the setting `Record=facts` of the functions, or by `simulate --record facts`.
+    /// Nothing is asked of any cluster, and nothing is changed. Exit codes: 0 the same plan; 1 another plan;
+    /// 2 bad input, there is no such decision, or its facts are not there or cannot be read.
+    Replay(crate::replay::ReplayArgs),
     /// List NodeClaims, decisions, commands or costs, as the ledger has them.
     ///
     /// Exit codes: 0 listed; 2 bad input, or the records cannot be read.
@@ -250,9 +256,12 @@ pub struct SimulateArgs {
     /// How long to play, in virtual time such as `45m`. The scenario's own `end` otherwise.
     #[arg(long, value_name = "DURATION")]
     pub duration: Option<String>,
-    /// Write what the ledger holds at the end, for `explain` and `get`: a line of JSON for each record.
+    /// Write what the ledger holds at the end, for `explain`, `get` and `replay`: a line of JSON for each record.
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// With --ledger: what is kept of decisions; the scenario's own setting `Record` otherwise.
+    #[arg(long, value_enum, requires = "ledger")]
+    pub record: Option<RecordFlag>,
     /// Exit with code 1 when pods find no place.
     #[arg(long)]
     pub strict: bool,
@@ -277,6 +286,15 @@ pub struct SimulateArgs {
     /// Print everything that happens, pod by pod, instead of what is alike in one line.
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// What is kept of decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecordFlag {
+    /// They themselves.
+    Decisions,
+    /// Also the facts that they were made on, for `replay`.
+    Facts,
 }
 
 /// How to print.

@@ -25,6 +25,7 @@ mod program;
 pub mod rbac;
 pub mod records;
 pub mod render;
+pub mod replay;
 mod report;
 pub mod screen;
 pub mod shadow;

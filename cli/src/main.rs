@@ -13,7 +13,7 @@ use journeyman::{
     explain, get,
     handover::{self, Direction, HandoverArgs},
     hash::{self, HashArgs},
-    install, local, plan, rbac, render,
+    install, local, plan, rbac, render, replay,
     screen::Screen,
     shadow, simulate, uninstall,
     validate::{self, ValidateArgs},
@@ -27,6 +27,11 @@ fn main() -> ExitCode {
         }
         JourneymanCommand::Explain(args) => {
             explain::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)
+        }
+        JourneymanCommand::Replay(args) => {
+            let screen = Screen::of_stdout(Color::Auto);
+            let made_again = replay::run(&args, screen, &mut io::stdout().lock());
+            made_again.map(|is_same| strictly(!is_same))
         }
         JourneymanCommand::Get(args) => {
             get::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)

@@ -126,8 +126,12 @@ impl Read {
 
     /// Everything that is wrong, also between the files.
     pub(crate) fn problems(&self) -> Vec<Diagnostic> {
-        let problems = self.manifests.iter().flat_map(|manifest| manifest.problems.iter().cloned());
-        problems.chain(files::cross_check(&self.manifests)).collect()
+        self.own_problems().chain(files::cross_check(&self.manifests)).collect()
+    }
+
+    /// Everything that is wrong with single objects.
+    fn own_problems(&self) -> impl Iterator<Item = Diagnostic> {
+        self.manifests.iter().flat_map(|manifest| manifest.problems.iter().cloned())
     }
 }
 
@@ -146,9 +150,20 @@ pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
     loaded(Read::of(inputs))
 }
 
+/// Reads files of which some objects may be missing: what they refer to is elsewhere.
+pub(crate) fn load_part(paths: &[PathBuf], depth: Depth) -> Result<Loaded, BadInput> {
+    let read = Read::of_paths(paths, depth, |_| ())?;
+    let problems: Vec<Diagnostic> = read.own_problems().collect();
+    taken(read, &problems)
+}
+
 /// Objects of what was read.
 pub(crate) fn loaded(read: Read) -> Result<Loaded, BadInput> {
     let problems = read.problems();
+    taken(read, &problems)
+}
+
+fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     if !problems.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
     }

@@ -20,6 +20,9 @@ pub(crate) use json::{claim, command, decision, progress};
 
 use crate::manifests::BadInput;
 
+/// Items of facts begin with it.
+const FACTS_PREFIX: &str = "facts#";
+
 /// Where records are read from.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RecordsArgs {
@@ -73,6 +76,15 @@ impl RecordsArgs {
         };
         records.decisions.sort_by_cached_key(|decision| std::cmp::Reverse(decision.id()));
         Ok(records)
+    }
+
+    /// The packed facts that are kept under `number`, if they are there.
+    pub(crate) fn facts(&self, number: u64) -> Result<Option<Vec<u8>>, BadInput> {
+        match (&self.ledger, &self.table, &self.cluster_name) {
+            (Some(path), ..) => file::facts(path, number),
+            (None, Some(table), Some(cluster)) => table::facts(self, (table, cluster), number),
+            _ => Ok(None),
+        }
     }
 }
 

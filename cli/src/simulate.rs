@@ -21,7 +21,7 @@ use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
 use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
-    args::{Color, Format, SimulateArgs},
+    args::{Color, Format, RecordFlag, SimulateArgs},
     error::Error,
     manifests::{self, BadInput, Loaded},
     plan::gates,
@@ -60,6 +60,12 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
     if let Some(packing) = args.packing {
         play.scenario.functions.policies.packing = gates::packing(packing);
     }
+    if let Some(record) = args.record {
+        play.scenario.functions.record = match record {
+            RecordFlag::Decisions => dispatch::Record::Decisions,
+            RecordFlag::Facts => dispatch::Record::Facts,
+        };
+    }
     let mut settings = play.scenario.settings(args.seed);
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;
@@ -79,8 +85,8 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
     if let Some(path) = &args.ledger {
-        let ledger = sim.ledger();
-        records::write(path, (sim.now(), &ledger), &sim.decisions())?;
+        let (ledger, facts) = (sim.ledger(), sim.recorded_facts());
+        records::write(path, (sim.now(), &ledger), &sim.decisions(), &facts)?;
     }
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
     // Also of what ended too early it is told how far it came.

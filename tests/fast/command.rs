@@ -15,6 +15,11 @@ use journeyman::{
 };
 use tests::repository;
 
+#[path = "command/explained.rs"]
+mod explained;
+#[path = "command/replayed.rs"]
+mod replayed;
+
 fn arguments() -> SimulateArgs {
     SimulateArgs {
         packing: None,
@@ -25,6 +30,7 @@ fn arguments() -> SimulateArgs {
         seed: 1,
         duration: None,
         ledger: None,
+        record: None,
         strict: false,
         output: Format::Text,
         html: None,

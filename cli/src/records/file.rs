@@ -1,9 +1,13 @@
 //! Records in a file: a line of JSON for each item of the table, after one that says when it was written.
 
-use std::{fs, io::Write as _, path::Path};
+use std::{collections::BTreeMap, fs, io::Write as _, path::Path, rc::Rc};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use model::ledger::{Decision, Snapshot};
+use model::{
+    ledger::{Decision, Snapshot},
+    recorded::RecordedFacts,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -26,11 +30,12 @@ struct ItemLine<'a> {
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// Writes claims, commands and decisions as they were at `at`.
+/// Writes claims, commands, decisions and what these were made on, as they were at `at`.
 pub(crate) fn write(
     path: &Path,
     (at, ledger): (Timestamp, &Snapshot),
     decisions: &[Decision],
+    facts: &BTreeMap<u64, Rc<RecordedFacts>>,
 ) -> Result<(), Error> {
     let mut text = json(&HeaderLine { ledger: VERSION, at })?;
     let mut add = |item: String, record: String| -> Result<(), Error> {
@@ -48,6 +53,11 @@ pub(crate) fn write(
     for decision in decisions {
         add(format!("decision#{}", decision.id()), wire::record::encode_decision(decision))?;
     }
+    for (number, recorded) in facts {
+        let RecordedFacts { question, facts, plan } = &**recorded;
+        let packed = STANDARD.encode(wire::recorded::encode(question, facts, plan));
+        add(facts_item(*number), json(&packed)?)?;
+    }
     let mut file = fs::File::create(path)
         .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
     writeln!(file, "{text}")?;
@@ -56,6 +66,25 @@ pub(crate) fn write(
 
 fn json(line: &impl Serialize) -> Result<String, Error> {
     Ok(serde_json::to_string(line).map_err(std::io::Error::from)?)
+}
+
+/// The item of the facts that are kept under `number`.
+fn facts_item(number: u64) -> String {
+    format!("{}{number:016x}", super::FACTS_PREFIX)
+}
+
+/// The packed facts under `number`, if they are there.
+pub(super) fn facts(path: &Path, number: u64) -> Result<Option<Vec<u8>>, BadInput> {
+    let bad = |problem: String| BadInput::one(format!("{}: {problem}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let wanted = facts_item(number);
+    let its = |line: &str| {
+        let item: ItemLine<'_> = serde_json::from_str(line).ok()?;
+        (item.item == wanted).then(|| serde_json::from_str::<String>(item.record.get()).ok())?
+    };
+    let Some(packed) = text.lines().skip(1).find_map(its) else { return Ok(None) };
+    let packed = STANDARD.decode(packed);
+    packed.map(Some).map_err(|error| bad(format!("{wanted}: {error}")))
 }
 
 /// Reads what [`write`] wrote.

@@ -28,13 +28,14 @@ pub(crate) fn decision(decision: &Decision) -> Value {
         })
         .collect();
     let origin = decision.origin.as_ref().map(|origin| {
-        json!({
+        known(json!({
             "facts": format!("{:016x}", origin.facts),
+            "recordedFacts": origin.recorded.map(|number| format!("{number:016x}")),
             "arrivals": origin.counters.arrivals,
             "departures": origin.counters.departures,
             "delivery": origin.delivery,
             "version": origin.version,
-        })
+        }))
     });
     known(json!({
         "id": decision.short_id(),

@@ -40,24 +40,51 @@ pub(super) fn read(
 ) -> Result<Records, BadInput> {
     let mut records = Records { at: now(), ..Records::default() };
     for prefix in ["batch#", "claim#", "command#"] {
-        let answer = query(args, (table, cluster), prefix, None)?;
+        let answer = query(args, (table, cluster), (prefix, "record"), None)?;
         take(&mut records, &answer);
     }
-    let answer = query(args, (table, cluster), "decision#", Some(args.records))?;
+    let answer = query(args, (table, cluster), ("decision#", "record"), Some(args.records))?;
     records.is_cut = answer.next_token.is_some();
     take(&mut records, &answer);
     Ok(records)
 }
 
-/// Items whose keys begin with `prefix`: all, or the newest ones.
+/// The packed facts under `number`, if they are there: their items in the order of their keys.
+pub(super) fn facts(
+    args: &RecordsArgs,
+    (table, cluster): (&str, &ClusterName),
+    number: u64,
+) -> Result<Option<Vec<u8>>, BadInput> {
+    let prefix = format!("{}{number:016x}#", super::FACTS_PREFIX);
+    let answer = query(args, (table, cluster), (&prefix, PART), None)?;
+    let parts =
+        put_together(&answer).map_err(|problem| BadInput::one(format!("{prefix}: {problem}")))?;
+    Ok((!parts.is_empty()).then_some(parts))
+}
+
+/// The attribute of a part of facts.
+const PART: &str = "part";
+
+fn put_together(answer: &Answer) -> Result<Vec<u8>, String> {
+    let mut packed = Vec::new();
+    for item in &answer.items {
+        let part = item.get(PART).and_then(|part| part.bytes.as_deref());
+        let part = part.ok_or_else(|| format!("a part has no `{PART}`"))?;
+        let part = base64::engine::general_purpose::STANDARD.decode(part);
+        packed.extend(part.map_err(|error| format!("`{PART}`: {error}"))?);
+    }
+    Ok(packed)
+}
+
+/// `attribute` of items whose keys begin with `prefix`: of all, or of the newest ones.
 fn query(
     args: &RecordsArgs,
     (table, cluster): (&str, &ClusterName),
-    prefix: &str,
+    (prefix, attribute): (&str, &str),
     newest: Option<usize>,
 ) -> Result<Answer, BadInput> {
     let values = json!({ ":cluster": { "S": cluster.as_str() }, ":prefix": { "S": prefix } });
-    let names = json!({ "#cluster": "cluster", "#item": "item", "#record": "record" });
+    let names = json!({ "#cluster": "cluster", "#item": "item", "#attribute": attribute });
     let (names, values) = (names.to_string(), values.to_string());
     let mut words = vec![
         "dynamodb",
@@ -67,7 +94,7 @@ fn query(
         "--key-condition-expression",
         "#cluster = :cluster AND begins_with(#item, :prefix)",
         "--projection-expression",
-        "#item, #record",
+        "#item, #attribute",
         "--expression-attribute-names",
         &names,
         "--expression-attribute-values",
@@ -121,6 +148,20 @@ fn record(attribute: Option<&Attribute>) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_facts_are_put_together_in_their_order() {
+        let part = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let answer = json!({ "Items": [
+            { "item": { "S": "facts#7#00" }, "part": { "B": part(&[1, 2]) } },
+            { "item": { "S": "facts#7#01" }, "part": { "B": part(&[3]) } },
+        ] });
+        let answer: Answer = serde_json::from_value(answer).unwrap();
+        assert_eq!(put_together(&answer), Ok(vec![1, 2, 3]));
+        let lacking = json!({ "Items": [{ "item": { "S": "facts#7#00" } }] });
+        let lacking: Answer = serde_json::from_value(lacking).unwrap();
+        assert_eq!(put_together(&lacking), Err("a part has no `part`".to_owned()));
+    }
 
     /// An answer as `aws` prints it, with what functions write: packed bytes, and a text.
     #[test]

@@ -132,6 +132,7 @@ const CALLS: &[Call] = &[
     answers("rbac", "ClusterRoleBinding"),
     complains("explain pod web --ledger ./nowhere", 2, "No such file"),
     complains("get decisions --ledger ./nowhere", 2, "No such file"),
+    complains("replay 0f3a --ledger ./nowhere", 2, "No such file"),
     complains("uninstall demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
     complains("adopt demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),
     complains("release demo --kubectl ./nowhere --aws ./nowhere", 2, "is not there"),

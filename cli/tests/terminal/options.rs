@@ -87,7 +87,7 @@ const CALLS: &[Call] = &[
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(
-        "simulate cluster.yaml --packing cheapest --ledger ledger.json --duration 1m",
+        "simulate cluster.yaml --packing cheapest --ledger ledger.json --record facts --duration 1m",
         "pods unplaced",
     ),
     complains(
@@ -99,6 +99,12 @@ const CALLS: &[Call] = &[
     complains(
         "get decisions --nodepool general --limit 3 --output json --watch --table none --cluster-name demo \
          --region eu-west-1 --records 10 --aws ./nowhere",
+        2,
+        "AWS is asked with",
+    ),
+    complains(
+        "replay 0f3a --output json --table none --cluster-name demo --region eu-west-1 --records 10 \
+         --aws ./nowhere --with cluster.yaml",
         2,
         "AWS is asked with",
     ),

@@ -16,18 +16,18 @@ use super::{arguments, play};
 /// Decisions of one simulation that are asked for.
 const ASKED_MAX: usize = 150;
 
-fn ledger(name: &str) -> PathBuf {
+pub(super) fn ledger(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explained");
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     folder.join(name)
 }
 
-fn records(ledger: &std::path::Path) -> RecordsArgs {
+pub(super) fn records(ledger: &std::path::Path) -> RecordsArgs {
     RecordsArgs { ledger: Some(ledger.to_owned()), ..RecordsArgs::default() }
 }
 
 /// The answer of `get` as a document.
-fn get(ledger: &std::path::Path, what: RecordsKind) -> Vec<Value> {
+pub(super) fn get(ledger: &std::path::Path, what: RecordsKind) -> Vec<Value> {
     let args = GetArgs {
         what,
         node_pool: None,
@@ -39,11 +39,11 @@ fn get(ledger: &std::path::Path, what: RecordsKind) -> Vec<Value> {
     let mut out = Vec::new();
     get::run(&args, Screen::default(), &mut out).unwrap_or_else(|error| panic!("{error}"));
     let answer: Value = serde_json::from_slice(&out).expect("a document");
-    answer["items"].as_array().expect("a list").clone()
+    list(&answer, "items")
 }
 
 /// The answer of `explain`, or why there is none.
-fn explain(
+pub(super) fn explain(
     ledger: &std::path::Path,
     (kind, name): (ExplainedKind, &str),
     output: RecordsFormat,
@@ -58,28 +58,35 @@ fn explain(
     };
     let mut out = Vec::new();
     explain::run(&args, Screen::default(), &mut out).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(out).expect("text"))
+    String::from_utf8(out).map_err(|error| error.to_string())
 }
 
-fn texts<'v>(values: &'v Value, name: &str) -> Vec<&'v str> {
+pub(super) fn texts<'v>(values: &'v Value, name: &str) -> Vec<&'v str> {
     let list = values.as_array().into_iter().flatten();
     list.filter_map(|value| if name.is_empty() { value.as_str() } else { value[name].as_str() })
         .collect()
 }
 
+/// The list of this name in `document`.
+fn list(document: &Value, name: &str) -> Vec<Value> {
+    let listed = document.get(name).and_then(Value::as_array);
+    listed.cloned().expect("a list")
+}
+
 /// Seeds to play: one, unless more are asked for.
+#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
 fn seeds() -> u64 {
     let seeds = std::env::var("JOURNEYMAN_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     seeds.unwrap_or(1)
 }
 
-/// The built-in story of `seed`: its timeline, and the ledger that it leaves.
-fn played(seed: u64) -> (Vec<Value>, PathBuf) {
-    let path = ledger(&format!("story-{seed}.json"));
+/// The built-in story of `seed`: its timeline, and the ledger that it leaves to the test called `test`.
+fn played(test: &str, seed: u64) -> (Vec<Value>, PathBuf) {
+    let path = ledger(&format!("{test}-{seed}.json"));
     let ledger = Some(path.clone());
     let (text, _) = play(&SimulateArgs { seed, ledger, output: Format::Json, ..arguments() });
     let document: Value = serde_json::from_str(&text).expect("a document");
-    (document["timeline"].as_array().expect("a list").clone(), path)
+    (list(&document, "timeline"), path)
 }
 
 /// The words of the timeline's lines of `kind`, without its first `skipped` words.
@@ -92,7 +99,7 @@ fn named(timeline: &[Value], kind: &str, place: usize) -> BTreeSet<String> {
 #[test]
 fn whatever_a_story_had_is_explained_after_it_is_gone() {
     for seed in 1..=seeds() {
-        let (timeline, ledger) = played(seed);
+        let (timeline, ledger) = played("gone", seed);
         let claims = named(&timeline, "ClaimPromised", 1);
         assert!(claims.len() > 5, "{claims:?}");
         let alive = get(&ledger, RecordsKind::NodeClaims);
@@ -121,7 +128,7 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
 #[test]
 fn every_decision_is_found_by_its_pods_nodes_and_claims() {
     for seed in 1..=seeds() {
-        let (_, ledger) = played(seed);
+        let (_, ledger) = played("every", seed);
         let decisions = get(&ledger, RecordsKind::Decisions);
         let kinds: BTreeSet<&str> =
             decisions.iter().filter_map(|decision| decision["kind"].as_str()).collect();
@@ -162,7 +169,7 @@ fn every_decision_is_found_by_its_pods_nodes_and_claims() {
 
 #[test]
 fn what_is_listed_is_what_the_ledger_has() {
-    let (_, ledger) = played(1);
+    let (_, ledger) = played("listed", 1);
     let claims = get(&ledger, RecordsKind::NodeClaims);
     let costs = get(&ledger, RecordsKind::Costs);
     let total = costs.last().expect("a total");

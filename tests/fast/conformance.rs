@@ -215,6 +215,15 @@ fn fleet_and_templates_keep_their_contracts() {
     assert_kept(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
 }
 
+#[test]
+fn forensics_keep_their_contract() {
+    let sim = sim();
+    let world = FleetWorld::of(WorldSettings::default().cluster, CapacityType::OnDemand);
+    let wait = async || pass(&sim);
+    let cases = sim.block_on(testkit::forensics(&sim, (&sim, &sim), &world, &wait));
+    assert_kept(&cases.expect("the suite ends"));
+}
+
 /// What reservations are tested with, bought in `sim`.
 fn reservation_world(sim: &Sim) -> ReservationWorld {
     let world = ReservationWorld::of(WorldSettings::default().cluster);

@@ -26,6 +26,8 @@ mod dollars;
 mod dry_run;
 #[path = "sim/interruptions.rs"]
 mod interruptions;
+#[path = "sim/join.rs"]
+mod join;
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
 #[path = "sim/launch_template.rs"]

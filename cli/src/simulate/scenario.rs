@@ -12,7 +12,7 @@ use model::{
     NodePoolName, ObjectName, OfferingKey, PodKey, Zone,
 };
 use serde::Deserialize;
-use simulator::{Action, Sim, SpotTarget, WorldSettings};
+use simulator::{Action, JoinFailure, Sim, SpotTarget, WorldSettings};
 
 use crate::manifests::{self, BadInput, Depth};
 
@@ -23,6 +23,7 @@ pub(crate) struct Scenario {
     pub(crate) end: Option<SignedDuration>,
     start: Option<Timestamp>,
     never_joins_per_mille: u32,
+    join_failure: JoinFailure,
     /// How the functions work.
     pub(crate) functions: Settings,
     actions: Vec<(SignedDuration, Action)>,
@@ -35,6 +36,8 @@ struct Written {
     end: Option<String>,
     #[serde(default)]
     never_joins_per_mille: u32,
+    /// A cause that the simulated account knows, such as `NoRoute`, or what the console says.
+    never_joins_because: Option<String>,
     /// By the names of the stack's parameters.
     #[serde(default)]
     settings: BTreeMap<String, serde_json::Value>,
@@ -116,6 +119,12 @@ fn functions(written: &BTreeMap<String, serde_json::Value>) -> Result<Settings, 
         .map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
+/// The cause called `text`, or a console that says it.
+fn join_failure(text: String) -> JoinFailure {
+    let known = JoinFailure::TOLD.into_iter().find(|failure| format!("{failure:?}") == text);
+    known.unwrap_or(JoinFailure::Console(text))
+}
+
 impl Scenario {
     /// Reads a file; paths in it are relative to it.
     pub(crate) fn load(path: &Path) -> Result<Self, BadInput> {
@@ -147,7 +156,8 @@ impl Scenario {
             actions.push((at, event.action(&place, folder)?));
         }
         let never_joins_per_mille = written.never_joins_per_mille;
-        Ok(Self { end, start, never_joins_per_mille, functions, actions })
+        let join_failure = written.never_joins_because.map(join_failure).unwrap_or_default();
+        Ok(Self { end, start, never_joins_per_mille, join_failure, functions, actions })
     }
 
     /// Whether it says when it starts.
@@ -160,6 +170,7 @@ impl Scenario {
         let mut settings = WorldSettings::with_seed(seed);
         settings.start = self.start.unwrap_or(settings.start);
         settings.never_joins_per_mille = self.never_joins_per_mille;
+        settings.join_failure = self.join_failure.clone();
         // Nobody reads it here, and a week of it is long.
         settings.trace = simulator::Trace::Dropped;
         settings
@@ -331,5 +342,17 @@ events:
         let scenario = Scenario::parse(text, "s.yaml", Path::new(".")).unwrap();
         assert_eq!(scenario.actions.len(), 6);
         assert_eq!(scenario.end, Some(SignedDuration::from_hours(1)));
+    }
+
+    #[test]
+    fn a_scenario_says_why_machines_never_join() {
+        for (text, expected) in [
+            ("NoRoute", JoinFailure::NoRoute),
+            ("out of luck", JoinFailure::Console("out of luck".to_owned())),
+        ] {
+            let text = format!("{{neverJoinsPerMille: 500, neverJoinsBecause: {text}}}");
+            let scenario = Scenario::parse(&text, "s.yaml", Path::new(".")).unwrap();
+            assert_eq!(scenario.settings(1).join_failure, expected);
+        }
     }
 }

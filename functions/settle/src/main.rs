@@ -1,7 +1,7 @@
 //! The Lambda function `settle`: NodeClaims with an instance are followed until their node is ready.
 
 use bootstrap::{Platform, WallClock, trigger};
-use handlers::SettlePorts;
+use handlers::{Recorder, SettlePorts};
 use model::pulse::Signal;
 use ports::Invocation;
 
@@ -14,7 +14,9 @@ async fn main() -> anyhow::Result<()> {
         nodes: &cluster,
         node_claims: &cluster,
         fleet: &platform.fleet(),
+        forensics: &platform.forensics(),
         mailbox: &platform.mailbox(),
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
         clock: &WallClock,
     };
     let handle = async |signal: Signal, at: &Invocation| {

@@ -68,6 +68,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "CreateFleet" => fleet::create(call).await,
         "RunInstances" => instance::run(call).await,
         "DescribeInstances" => instance::describe(call).await,
+        "GetConsoleOutput" => instance::console(call).await,
         "DescribeInstanceStatus" => status::describe(call).await,
         "CreateTags" => instance::tag(call).await,
         "RebootInstances" => instance::reboot(call).await,

@@ -210,6 +210,24 @@ pub(crate) async fn cluster(name: &str, sim: &Sim) -> Reply {
     }
 }
 
+/// EKS: `GET /clusters/NAME/access-entries`, of which `path` is the beginning; on one page.
+///
+/// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
+pub(crate) async fn access_entries(path: &str, sim: &Sim) -> Reply {
+    let roles = match path.trim_start_matches("/clusters/").parse::<ClusterName>() {
+        Ok(name) => sim.list_access_entries(&name).await,
+        Err(error) => Err(refused(refusal("InvalidParameterException", error.to_string()))),
+    };
+    match roles {
+        Ok(roles) => {
+            let arn = |role: &String| format!("arn:aws:iam::123456789012:role/{role}");
+            let entries: Vec<String> = roles.iter().map(arn).collect();
+            Reply::json(200, "application/json", &json!({ "accessEntries": entries }))
+        }
+        Err(problem) => refusal_of(&problem),
+    }
+}
+
 /// The zonal shifts of the cluster with this ARN, as ARC tells them. Shifts that AWS starts by itself are not
 /// supported yet.
 ///

@@ -102,6 +102,10 @@ impl AwsServer {
             self.count("GetManagedResource");
             return json::managed_resource(arn, &self.sim).await;
         }
+        if let Some(path) = request.path.strip_suffix("/access-entries") {
+            self.count("ListAccessEntries");
+            return json::access_entries(path, &self.sim).await;
+        }
         if let Some(name) = request.path.strip_prefix("/clusters/") {
             self.count("DescribeCluster");
             return json::cluster(name, &self.sim).await;

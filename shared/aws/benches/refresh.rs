@@ -39,6 +39,7 @@ impl Adapters for OverTheWire {
     type Discovery = Sim;
     type Events = Sim;
     type Fleet = Sim;
+    type Forensics = Sim;
     type Leases = Sim;
     type Ledger = Sim;
     type Mailbox = Sim;

@@ -21,8 +21,8 @@ use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 use model::ClusterName;
 
 use crate::{
-    Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
-    EksClusters, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox, pricing::Prices,
+    AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
+    Ec2Templates, EksClusters, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox, pricing::Prices,
     ssm::Parameters, zonal_shift::ZonalShifts,
 };
 
@@ -188,6 +188,15 @@ impl Account {
     /// Instances.
     pub fn fleet(&self) -> Ec2Fleet {
         Ec2Fleet::new(aws_sdk_ec2::Client::new(&self.config(Service::Ec2)))
+    }
+
+    /// Instances whose nodes do not join.
+    pub fn forensics(&self) -> AwsForensics {
+        AwsForensics::new(
+            aws_sdk_ec2::Client::new(&self.config(Service::Ec2)),
+            aws_sdk_iam::Client::new(&self.config(Service::Iam)),
+            aws_sdk_eks::Client::new(&self.config(Service::Eks)),
+        )
     }
 
     /// Launch templates.

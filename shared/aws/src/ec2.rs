@@ -7,7 +7,7 @@ mod image;
 mod instance;
 mod market;
 mod reservation;
-mod status;
+pub(crate) mod status;
 mod template;
 mod template_version;
 #[cfg(test)]

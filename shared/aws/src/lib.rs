@@ -15,6 +15,7 @@ mod eks;
 mod fault;
 #[cfg(test)]
 mod fixture;
+mod forensics;
 mod iam;
 mod json_call;
 mod kept;
@@ -34,5 +35,6 @@ pub use collector::OtlpCollector;
 pub use dynamodb::{DynamoCatalogStore, DynamoLedger, RecordForm};
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
+pub use forensics::AwsForensics;
 pub use iam::IamProfiles;
 pub use sqs::{QueueUrls, SqsMailbox};

@@ -59,6 +59,12 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Fleet.reboot", &["ec2:RebootInstances"]),
     ("Fleet.tag", &["ec2:CreateTags"]),
     ("Fleet.terminate", &["ec2:TerminateInstances"]),
+    (
+        "Forensics.access",
+        &["ec2:DescribeInstances", "eks:ListAccessEntries", "iam:GetInstanceProfile"],
+    ),
+    ("Forensics.checks", &["ec2:DescribeInstanceStatus"]),
+    ("Forensics.console", &["ec2:GetConsoleOutput"]),
     ("Leases.hold", API_SERVER),
     ("Leases.leases", API_SERVER),
     ("Ledger.claims_of_instances", &["dynamodb:BatchGetItem", QUERY_INDEX]),

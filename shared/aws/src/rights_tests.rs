@@ -18,13 +18,13 @@ use model::{
     message::{Delivery, Message},
     node_class::{ImageTerm, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm},
 };
-use ports::{Discovery, Fleet, Mailbox, Market, Profiles, Templates};
+use ports::{Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates};
 use testkit::build;
 
 use crate::{
-    Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, EksClusters,
-    IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, rights::ACTIONS, ssm::Parameters,
-    wire::Wire, zonal_shift::ZonalShifts,
+    AwsForensics, Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
+    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, rights::ACTIONS,
+    ssm::Parameters, wire::Wire, zonal_shift::ZonalShifts,
 };
 
 const REGION: &str = "us-west-2";
@@ -216,6 +216,42 @@ async fn note_fleet(sent: &mut Sent) {
     sent.note("Fleet.terminate", &ended, async |wire| fleet(&wire).terminate(&id).await).await;
 }
 
+async fn note_forensics(sent: &mut Sent) {
+    let forensics = |wire: &Wire| {
+        let config = wire.config();
+        let (iam, eks) = (aws_sdk_iam::Client::new(&config), aws_sdk_eks::Client::new(&config));
+        AwsForensics::new(ec2(wire), iam, eks)
+    };
+    let id = &build::id("i-1");
+    let (refused, told) = (refusal("UnsupportedOperation"), answer("GetConsoleOutput", ""));
+    let twice = [(400, refused.as_str()), (200, told.as_str())];
+    sent.note("Forensics.console", &twice, async |wire| forensics(&wire).console(id).await).await;
+    let well = answer("DescribeInstanceStatus", "<instanceStatusSet/>");
+    sent.note("Forensics.checks", &[(200, &well)], async |w| forensics(&w).checks(id).await).await;
+    let instance = answer(
+        "DescribeInstances",
+        "<reservationSet><item><instancesSet><item><iamInstanceProfile>\
+         <arn>arn:aws:iam::1:instance-profile/p</arn></iamInstanceProfile></item></instancesSet>\
+         </item></reservationSet>",
+    );
+    let time = "<CreateDate>2026-01-01T00:00:00Z</CreateDate>";
+    let role = format!(
+        "<Roles><member><Path>/</Path><RoleName>n</RoleName><RoleId>A</RoleId><Arn>a</Arn>{time}\
+         </member></Roles>"
+    );
+    let profile = format!(
+        "<GetInstanceProfileResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
+         <GetInstanceProfileResult><InstanceProfile><Path>/</Path><InstanceProfileName>p\
+         </InstanceProfileName><InstanceProfileId>A</InstanceProfileId><Arn>a</Arn>{time}{role}\
+         </InstanceProfile></GetInstanceProfileResult></GetInstanceProfileResponse>"
+    );
+    let answers = [(200, instance.as_str()), (200, profile.as_str()), (200, "{}")];
+    sent.note("Forensics.access", &answers, async |wire| {
+        forensics(&wire).access(&cluster(), id).await
+    })
+    .await;
+}
+
 async fn note_templates(sent: &mut Sent) {
     let templates = |wire: &Wire| Ec2Templates::new(ec2(wire));
     let template = &model::launch::LaunchTemplate {
@@ -320,6 +356,7 @@ async fn every_call_sends_what_its_row_says_and_nothing_else() {
     ledger::note_catalog_store(&mut sent).await;
     note_discovery(&mut sent).await;
     note_fleet(&mut sent).await;
+    note_forensics(&mut sent).await;
     note_templates(&mut sent).await;
     note_profiles(&mut sent).await;
     note_market(&mut sent).await;

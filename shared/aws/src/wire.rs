@@ -121,6 +121,9 @@ fn actions(target: &str, body: &str) -> Vec<String> {
     if target.starts_with("/managedresources/") {
         return vec!["arc-zonal-shift:GetManagedResource".to_owned()];
     }
+    if target.ends_with("/access-entries") {
+        return vec!["eks:ListAccessEntries".to_owned()];
+    }
     if target.starts_with("/clusters/") {
         return vec!["eks:DescribeCluster".to_owned()];
     }

@@ -1,8 +1,8 @@
 //! The outside as a function gets it: settings, and the adapters that it asks for.
 
 use aws::{
-    Account, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
-    Ec2Templates, IamProfiles, OtlpCollector, SqsMailbox,
+    Account, AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet,
+    Ec2Market, Ec2Templates, IamProfiles, OtlpCollector, SqsMailbox,
 };
 use cluster::KubeCluster;
 use handlers::{KnownOffers, Metered, Metrics};
@@ -26,6 +26,7 @@ impl Adapters for Platform {
     type Discovery = Ec2Discovery;
     type Events = KubeCluster;
     type Fleet = Ec2Fleet;
+    type Forensics = AwsForensics;
     type Leases = KubeCluster;
     type Ledger = Metered<DynamoLedger, WallClock>;
     type Mailbox = SqsMailbox;
@@ -91,6 +92,11 @@ impl Platform {
     /// Instances.
     pub fn fleet(&self) -> Ec2Fleet {
         self.account.fleet()
+    }
+
+    /// Instances whose nodes do not join.
+    pub fn forensics(&self) -> AwsForensics {
+        self.account.forensics()
     }
 
     /// Launch templates.

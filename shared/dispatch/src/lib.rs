@@ -70,6 +70,7 @@ struct ToldBy {
     disrupt: Told,
     launch: Told,
     drain: Told,
+    settle: Told,
     sweep: Told,
 }
 
@@ -154,7 +155,7 @@ async fn beat<W: World>(
             let world = Only::new(outside);
             handlers::launch(&launch_ports(&world, process), signal, at).await
         }
-        Function::Settle => settle(outside, signal, at).await,
+        Function::Settle => settle(outside, process, signal, at).await,
         Function::Drain => drain(outside, process, signal, at).await,
         Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
             Ok(Report::default())
@@ -266,14 +267,21 @@ fn launch_ports<'a, W: World>(
     }
 }
 
-async fn settle<W: World>(outside: &W, signal: Signal, at: &Invocation) -> Result<Report, Error> {
+async fn settle<W: World>(
+    outside: &W,
+    process: &Process,
+    signal: Signal,
+    at: &Invocation,
+) -> Result<Report, Error> {
     let world = &Only::<only::Settle, W>::new(outside);
     let ports = SettlePorts::<Only<_, W>> {
         ledger: world,
         nodes: world,
         node_claims: world,
         fleet: world,
+        forensics: world,
         mailbox: world,
+        recorder: Recorder { events: world, told: &process.told.settle },
         clock: world,
     };
     handlers::settle(&ports, signal, at).await

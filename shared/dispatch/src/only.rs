@@ -15,7 +15,8 @@ use model::{
     event::ObjectEvent,
     facts::{DaemonSet, Facts},
     instance_type_info::StoredRegionCatalog,
-    interruption::StatusReport,
+    interruption::{StatusProblem, StatusReport},
+    join::NodeAccess,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     lease::{LedgerLease, ObservedLeases},
     ledger::{
@@ -149,6 +150,11 @@ only! {
         fn tag(instance: &InstanceId, tags: &BTreeMap<String, String>) -> ();
         fn reboot(instance: &InstanceId) -> ();
         fn terminate(instances: &[InstanceId]) -> ();
+    }
+    Forensics {
+        fn console(instance: &InstanceId) -> String;
+        fn checks(instance: &InstanceId) -> Vec<StatusProblem>;
+        fn access(cluster: &ClusterName, instance: &InstanceId) -> NodeAccess;
     }
     Ledger {
         fn head(cluster: &ClusterName) -> Head;

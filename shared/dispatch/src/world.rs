@@ -10,6 +10,7 @@ pub trait World: Clone + 'static {
         + ports::Clock
         + ports::Discovery
         + ports::Fleet
+        + ports::Forensics
         + ports::Ledger
         + ports::Mailbox
         + ports::Market

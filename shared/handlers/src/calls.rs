@@ -99,8 +99,12 @@ const LAUNCH: &[&str] = &[
     "Templates.ensure",
 ];
 const SETTLE: &[&str] = &[
+    "Events.publish",
     "Fleet.describe",
     "Fleet.tag",
+    "Forensics.access",
+    "Forensics.checks",
+    "Forensics.console",
     "Ledger.commit",
     "Ledger.head",
     "Ledger.measure",

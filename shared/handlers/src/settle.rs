@@ -8,6 +8,8 @@ use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
 };
 
+mod join;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Bytes, ClaimPhase, Function, InstanceId, NodeClaim, NodeName, Plan,
@@ -29,6 +31,7 @@ use crate::{
     pulse::{Beating, Pass, Start, wake},
     registrations,
     sync::sync,
+    told::Recorder,
 };
 
 /// Listings of EC2 may lag a launch by less than this.
@@ -65,8 +68,12 @@ pub struct SettlePorts<'a, A: Adapters> {
     pub node_claims: &'a A::NodeClaims,
     /// The instances and their tags.
     pub fleet: &'a A::Fleet,
+    /// The instances whose nodes do not join.
+    pub forensics: &'a A::Forensics,
     /// The next beat; `drain`, and `provision` for the pods of claims that are given up.
     pub mailbox: &'a A::Mailbox,
+    /// Events of claims whose nodes do not join.
+    pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
 }
@@ -113,6 +120,7 @@ async fn pass<A: Adapters>(
         visit(ports, claim, &observed, last, at).await
     })
     .await;
+    ports.recorder.publish(ports.clock, at).await;
     let mut next_at = sooner(sooner(promised, waiting), rest_at);
     let mut given_up = Vec::new();
     for visited in visited {
@@ -152,6 +160,8 @@ struct Observed {
     malformed: Vec<ports::Malformed>,
     /// Instances that this pass may still tag.
     tags_left: Cell<usize>,
+    /// Instances that this pass may still look into.
+    looks_left: Cell<usize>,
 }
 
 impl Observed {
@@ -168,6 +178,7 @@ impl Observed {
             described_at: last.and_then(PulseNote::time).unwrap_or(at.now),
             malformed: Vec::new(),
             tags_left: Cell::new(TAGS_PER_PASS),
+            looks_left: Cell::new(join::LOOKS_PER_PASS),
         };
         let may_have_joined = |claim: &&NodeClaim| {
             JOINS_AFTER <= at.now.duration_since(claim.phase_since)
@@ -324,6 +335,9 @@ async fn step<A: Adapters>(
         } else {
             again = sooner(again, Some(at.after(TAGGED_LATER)));
         }
+    }
+    if next.is_none() && node.is_none() {
+        next = join::look(ports, claim, &observed.looks_left, at).await;
     }
     if next.is_none() && claim.retry.is_some() {
         next = Some(claim.following());

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::{DeletionReason, validation::FailedCheck};
+use crate::{DeletionReason, join::JoinReason, validation::FailedCheck};
 
 /// The type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,6 +175,8 @@ pub enum ConditionReason {
     MultipleNodesFound,
     /// The node did not join the cluster yet.
     NodeNotFound,
+    /// Of `Registered`: why it does not, as a look into its instance found.
+    NotJoined(JoinReason),
     /// Of `Initialized`: the node is not ready.
     NodeNotReady,
     /// The NodePool breaks a rule.
@@ -248,6 +250,7 @@ impl ConditionReason {
             Self::NodeClassTerminating => "NodeClassTerminating",
             Self::NodeNotFound => "NodeNotFound",
             Self::NodeNotReady => "NodeNotReady",
+            Self::NotJoined(reason) => reason.as_str(),
             Self::NodePoolValidationFailed => "NodePoolValidationFailed",
             Self::PlacementGroupNotFound => "PlacementGroupNotFound",
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",

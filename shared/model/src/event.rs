@@ -61,6 +61,8 @@ pub enum EventReason {
     FailedConsistencyCheck,
     /// Of a Node: pods are left on it.
     FailedDraining,
+    /// Of a NodeClaim: its node does not join, and what a look into its instance found.
+    FailedRegistration,
     /// Of a Pod: it finds no place.
     FailedScheduling,
     /// Of a NodeClaim, and of the pods that it was promised for: there is no capacity, or no EC2NodeClass.
@@ -91,7 +93,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -102,6 +104,7 @@ impl EventReason {
         Self::Evicted,
         Self::FailedConsistencyCheck,
         Self::FailedDraining,
+        Self::FailedRegistration,
         Self::FailedScheduling,
         Self::InsufficientCapacityError,
         Self::InstanceTerminating,
@@ -132,6 +135,7 @@ impl EventReason {
             Self::Evicted => "Evicted",
             Self::FailedConsistencyCheck => "FailedConsistencyCheck",
             Self::FailedDraining => "FailedDraining",
+            Self::FailedRegistration => "FailedRegistration",
             Self::FailedScheduling => "FailedScheduling",
             Self::InsufficientCapacityError => "InsufficientCapacityError",
             Self::InstanceTerminating => "InstanceTerminating",
@@ -155,6 +159,7 @@ impl EventReason {
             Self::CapacityReservationInstanceInterrupted
                 | Self::FailedConsistencyCheck
                 | Self::FailedDraining
+                | Self::FailedRegistration
                 | Self::FailedScheduling
                 | Self::InsufficientCapacityError
                 | Self::InstanceTerminating

@@ -18,6 +18,7 @@ pub mod id;
 pub mod image_alias;
 pub mod instance_type_info;
 pub mod interruption;
+pub mod join;
 pub mod labels;
 pub mod launch;
 pub mod lease;

@@ -46,7 +46,9 @@ impl RecordedFacts {
             Question::Provision => digest.add("provision"),
             Question::Disrupt { unseen, from } => {
                 digest.add("disrupt");
-                unseen.iter().for_each(|pool| digest.add(pool));
+                for pool in unseen {
+                    digest.add(pool);
+                }
                 if let Some(Cursor { stage, next, step, .. }) = from {
                     digest.add(format_args!("{stage} {next} {step}"));
                 }

@@ -9,6 +9,7 @@ use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodKey, Zone,
     disruption::{DisruptionReason, Progress},
     event::{EventObject, EventReason, ObjectEvent},
+    join::JoinFinding,
     labels,
     ledger::Snapshot,
     node::Eviction,
@@ -275,6 +276,14 @@ pub fn of_class_not_ready(claims: &[NodeClaim], why: &str) -> Vec<ObjectEvent> {
     let about = |claim: &NodeClaim| EventObject::NodeClaim(claim.name.clone());
     let reason = EventReason::NodeClassNotReady;
     claims.iter().map(|claim| ObjectEvent::new(about(claim), reason, why)).collect()
+}
+
+/// Of a claim whose node does not join: what a look into its instance found. Karpenter does not look.
+#[must_use]
+pub fn of_not_joined(claim: &NodeClaim, finding: &JoinFinding) -> ObjectEvent {
+    let about = EventObject::NodeClaim(claim.name.clone());
+    let why = format!("{}: {}", finding.reason, finding.message);
+    ObjectEvent::new(about, EventReason::FailedRegistration, why)
 }
 
 /// Of NodePools whose nodes may be in a zone that traffic is shifted away from since it was looked at last, or no

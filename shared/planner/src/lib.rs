@@ -64,6 +64,7 @@ pub use lifecycle::{
     forced::forced,
     guard::{Verdict, verdict},
     interrupt::interrupt,
+    join::{diagnose, is_look_due, looked_into},
     overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},

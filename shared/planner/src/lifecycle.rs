@@ -6,6 +6,7 @@ pub(crate) mod drift;
 pub(crate) mod forced;
 pub(crate) mod guard;
 pub(crate) mod interrupt;
+pub(crate) mod join;
 pub(crate) mod overdue;
 pub(crate) mod renewal;
 pub(crate) mod reservation;

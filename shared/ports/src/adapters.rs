@@ -18,6 +18,8 @@ pub trait Adapters {
     type Events: crate::Events;
     /// Instances.
     type Fleet: crate::Fleet;
+    /// What can be seen of instances whose nodes do not join.
+    type Forensics: crate::Forensics;
     /// Who provisions the cluster.
     type Leases: crate::Leases;
     /// The table of claims.
@@ -51,6 +53,7 @@ where
         + crate::Discovery
         + crate::Events
         + crate::Fleet
+        + crate::Forensics
         + crate::Leases
         + crate::Ledger
         + crate::Mailbox
@@ -69,6 +72,7 @@ where
     type Discovery = W;
     type Events = W;
     type Fleet = W;
+    type Forensics = W;
     type Leases = W;
     type Ledger = W;
     type Mailbox = W;

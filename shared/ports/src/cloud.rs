@@ -7,7 +7,8 @@ use model::{
     ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName,
     SubnetId, Zone, ZoneId,
     instance_type_info::StoredRegionCatalog,
-    interruption::StatusReport,
+    interruption::{StatusProblem, StatusReport},
+    join::NodeAccess,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
@@ -170,6 +171,28 @@ pub trait Fleet {
     async fn reboot(&self, instance: &InstanceId) -> Result<(), PortError>;
     /// Terminates instances; those that are gone were terminated.
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError>;
+}
+
+/// What can be seen of an instance whose node does not join. Everything here only reads, and is asked seldom: by one
+/// function, for few instances at a time, and of each every five minutes at most.
+pub trait Forensics {
+    /// What its console says: the latest 64 KB that EC2 has, as text. Empty where EC2 has none yet, and minutes old
+    /// where the hypervisor does not tell the latest. `NotFound` for an instance that is gone.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html>
+    async fn console(&self, instance: &InstanceId) -> Result<String, PortError>;
+    /// Which of EC2's checks of it fail; none while it does not run.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>
+    async fn checks(&self, instance: &InstanceId) -> Result<Vec<StatusProblem>, PortError>;
+    /// Whether `cluster` has an access entry for its role. `Permanent` where the cluster knows no access entries.
+    ///
+    /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
+    async fn access(
+        &self,
+        cluster: &ClusterName,
+        instance: &InstanceId,
+    ) -> Result<NodeAccess, PortError>;
 }
 
 /// Queues.

@@ -11,7 +11,9 @@ mod fault;
 mod ledger;
 
 pub use adapters::Adapters;
-pub use cloud::{Catalog, CatalogStore, Discovery, Fleet, Mailbox, Market, Profiles, Templates};
+pub use cloud::{
+    Catalog, CatalogStore, Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates,
+};
 pub use cluster::{
     Cluster, Events, Leases, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes,
     PodSelection, Surrounded,

@@ -3,6 +3,7 @@
 mod discovery;
 mod fleet;
 mod image;
+mod join;
 mod market;
 mod operations;
 mod outage;
@@ -28,6 +29,7 @@ use model::{
 };
 
 pub(crate) use fleet::Launches;
+pub use join::JoinFailure;
 pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
 pub use profile::ProfileRecord;

@@ -204,6 +204,17 @@ impl Questions<'_> {
         self.passed(role);
     }
 
+    /// The role of an instance, by its instance profile, and the access entries of `cluster`.
+    fn access(&mut self, cluster: &ClusterName, id: &InstanceId) {
+        let record = self.world.account.instances.get(id);
+        let name = record.and_then(|record| self.world.profile_of(record));
+        let known = name.and_then(|name| self.world.account.profiles.get(&name).cloned());
+        let Some(known) = known else { return };
+        let arn = format!("arn:aws:iam::{ACCOUNT_ID}:instance-profile{}{}", known.path, known.name);
+        self.ask("iam:GetInstanceProfile", arn, existing(&known.tags));
+        self.ask("eks:ListAccessEntries", self.cluster(cluster), Vec::new());
+    }
+
     fn profile_removed(&mut self, name: &str) {
         let Some(record) = self.world.account.profiles.get(name).cloned() else { return };
         let arn = format!("arn:aws:iam::{ACCOUNT_ID}:instance-profile{}{name}", record.path);
@@ -227,6 +238,8 @@ pub(crate) enum Call<'a> {
     ProfileRemoved(&'a str),
     Images(&'a [ImageTerm], &'a str),
     Shifts(&'a ClusterName),
+    Console(&'a InstanceId),
+    Access(&'a ClusterName, &'a InstanceId),
 }
 
 impl Sim {
@@ -286,6 +299,8 @@ fn questions(world: &World, call: &'static str, what: Call<'_>) -> Vec<Authoriza
                 questions.ask("ssm:GetParameter", arn, Vec::new());
             }
         }
+        Call::Console(id) => questions.instance("ec2:GetConsoleOutput", id, Vec::new()),
+        Call::Access(cluster, id) => questions.access(cluster, id),
         Call::Shifts(cluster) => {
             let arn = questions.cluster(cluster);
             let key = ("arc-zonal-shift:ResourceIdentifier".to_owned(), arn.clone());

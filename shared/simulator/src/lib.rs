@@ -32,8 +32,8 @@ mod world;
 mod tests;
 
 pub use account::{
-    AwsError, CapacityReservationState, DescribedInstance, DescribedReservation, NewTemplate,
-    ProfileRecord, ReservationPreference, ReservationRecord, SpotPrice, StateChange,
+    AwsError, CapacityReservationState, DescribedInstance, DescribedReservation, JoinFailure,
+    NewTemplate, ProfileRecord, ReservationPreference, ReservationRecord, SpotPrice, StateChange,
     TemplateRecord, is_like,
 };
 pub use authorization::{ACCOUNT_ID, Authorization};

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;
 
-use crate::{chance::Span, limits::AccountLimits, made_up};
+use crate::{account::JoinFailure, chance::Span, limits::AccountLimits, made_up};
 
 /// What becomes of the lines about calls and happenings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +83,8 @@ pub struct WorldSettings {
     pub node_ready_after: Span,
     /// Of the instances, how many never join. Default: 0.
     pub never_joins_per_mille: u32,
+    /// What keeps these from joining. Default: nobody can tell.
+    pub join_failure: JoinFailure,
     /// From ready to startup taints being taken away by whoever set them. Default: 2 to 5 s.
     pub startup_taints_gone_after: Span,
     /// From binding to running. Default: 1 to 5 s.
@@ -142,6 +144,7 @@ impl Default for WorldSettings {
             node_memory_per_mille: 1_000,
             node_ready_after: Span::from_secs(5, 15),
             never_joins_per_mille: 0,
+            join_failure: JoinFailure::default(),
             startup_taints_gone_after: Span::from_secs(2, 5),
             pod_starts_after: Span::from_secs(1, 5),
             pod_ends_after: Span::from_secs(1, 3),

@@ -8,6 +8,7 @@ use expect_test::expect_file;
 use model::{
     ConditionKind,
     event::EventReason,
+    join::JoinReason,
     ledger::{DecisionKind, RejectionReason},
 };
 use tests::pages;
@@ -88,6 +89,11 @@ fn condition_reasons() -> String {
     table(words.into_iter(), &docs)
 }
 
+fn join_reasons() -> String {
+    let block = ("shared/model/src/join.rs", "pub enum JoinReason {");
+    of_enum(block, &JoinReason::ALL, JoinReason::as_str)
+}
+
 fn kinds() -> String {
     let block = ("shared/model/src/ledger/decision.rs", "pub enum DecisionKind {");
     of_enum(block, &DecisionKind::ALL, DecisionKind::as_str)
@@ -118,6 +124,7 @@ fn with_tables(page: &str) -> String {
         ("events", "reason", events()),
         ("conditions", "type", conditions()),
         ("condition reasons", "reason", condition_reasons()),
+        ("join reasons", "reason", join_reasons()),
         ("decisions", "kind", kinds()),
         ("rejections", "reason", rejections()),
         ("labels", "name", labels()),
@@ -143,6 +150,7 @@ fn every_reason_has_a_cure() {
     let tables = [
         ("events", events()),
         ("condition reasons", condition_reasons()),
+        ("join reasons", join_reasons()),
         ("rejections", rejections()),
     ];
     for (name, table) in tables {

@@ -68,6 +68,7 @@ const SUITES: &[Suite] = &[
     suite("Templates", "fleet", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
     suite("Fleet", "fleet", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
     suite("Fleet", "reservations", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
+    suite("Forensics", "forensics", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
     suite("Profiles", "profiles", [SIMULATOR, OF_AWS, NO_TABLE, LIVE, LOOPBACK]),
     suite(
         "Mailbox",

@@ -330,8 +330,14 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
             entries.push((Found::fails(Registered, reason, why.unwrap_or_default()), since));
         }
         ClaimPhase::Launched => {
-            let why = "Node not registered with cluster";
-            entries.push((Found::unknown(Registered, ConditionReason::NodeNotFound, why), since));
+            let (reason, why) = match &claim.message {
+                Some(ClaimMessage {
+                    reason: Some(found @ ConditionReason::NotJoined(_)),
+                    text,
+                }) => (found.clone(), text.as_str()),
+                _ => (ConditionReason::NodeNotFound, "Node not registered with cluster"),
+            };
+            entries.push((Found::unknown(Registered, reason, why), since));
         }
         ClaimPhase::Registered => {
             entries.push((Found::holds(Registered), since));

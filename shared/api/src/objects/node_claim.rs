@@ -102,6 +102,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             inconsistent: None,
             disruption: None,
             reboots: Vec::new(),
+            looked_into_at: None,
             instance_terminating_since: status
                 .conditions
                 .is_true(ConditionKind::InstanceTerminating)

@@ -1,5 +1,6 @@
-//! Instances: DescribeInstances, CreateTags, RebootInstances, TerminateInstances, and RunInstances as a dry run.
+//! Instances: DescribeInstances, GetConsoleOutput, CreateTags, RebootInstances, TerminateInstances, and RunInstances as a dry run.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use model::{
     CapacityType, InstanceId, InstanceTypeName, LaunchTemplateName, SecurityGroupId, SubnetId,
     launch::{InstanceState, ReservationMarket},
@@ -17,6 +18,17 @@ use crate::{
 
 /// The account's number.
 const OWNER: &str = "123456789012";
+
+/// What the console says, in Base64. It is the latest, asked for or not.
+pub(super) async fn console(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let id = call.parameters.required("InstanceId").map_err(refused)?;
+    let id: InstanceId = id.parse().map_err(|_| refused(invalid("instanceId", &id)))?;
+    call.parameters.accept("Latest");
+    call.tried("GetConsoleOutput", is_dry).await?;
+    let told = call.sim.get_console_output(&id).await?;
+    Ok(vec![text("instanceId", id), text("output", BASE64_STANDARD.encode(told))])
+}
 
 /// RunInstances is only ever tried: nodes come from fleets.
 pub(super) async fn run(mut call: Call<'_>) -> Answer {
@@ -183,6 +195,10 @@ fn reservation(described_instance: &DescribedInstance) -> Vec<Element> {
     item.extend(
         described_instance.reservation.as_ref().map(|id| text("capacityReservationId", id)),
     );
+    item.extend(described_instance.instance_profile.iter().map(|name| {
+        let arn = format!("arn:aws:iam::{OWNER}:instance-profile/{name}");
+        node("iamInstanceProfile", [text("arn", arn)])
+    }));
     item.push(node("capacityReservationSpecification", preference(described_instance)));
     vec![
         text("reservationId", format_args!("r-{number}")),

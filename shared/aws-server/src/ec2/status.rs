@@ -2,7 +2,10 @@
 //!
 //! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>
 
-use model::interruption::{StatusProblem, StatusReport};
+use model::{
+    InstanceId,
+    interruption::{StatusProblem, StatusReport},
+};
 use simulator::AwsError;
 
 use super::{Answer, Call, refused};
@@ -20,10 +23,11 @@ pub(super) async fn describe(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
     let page = Page::take(&mut call.parameters, 5..=1_000, call.page_max).map_err(refused)?;
     let filters = Filter::take(&mut call.parameters).map_err(refused)?;
+    let ids: Vec<InstanceId> = call.parameters.all("InstanceId").map_err(refused)?;
     call.tried("DescribeInstanceStatus", is_dry).await?;
     let reports = call.sim.describe_instance_status().await?;
     let mut described: Vec<Vec<StatusReport>> = Vec::new();
-    for report in reports {
+    for report in reports.into_iter().filter(|r| ids.is_empty() || ids.contains(&r.instance)) {
         match described.last_mut() {
             Some(last) if last.iter().all(|other| other.instance == report.instance) => {
                 last.push(report);

@@ -67,7 +67,7 @@ async fn listed(client: &Client, filter: Filter) -> Result<Vec<StatusReport>, Po
 }
 
 /// What is wrong with one instance. One without a usable id is nobody's here.
-fn from_status(status: &types::InstanceStatus) -> Vec<StatusReport> {
+pub(crate) fn from_status(status: &types::InstanceStatus) -> Vec<StatusReport> {
     let Ok(instance) = InstanceId::new(status.instance_id().unwrap_or_default()) else {
         return Vec::new();
     };

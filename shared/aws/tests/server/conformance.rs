@@ -30,6 +30,20 @@ async fn fleet_and_templates_keep_their_contracts() {
 }
 
 #[tokio::test]
+async fn forensics_keep_their_contract() {
+    let play = async {
+        let world = World::open(settings(), 2).await;
+        let wanted = fleet_world(CapacityType::OnDemand);
+        let wait = async || world.pass(5);
+        let World { fleet, templates, forensics, .. } = &world;
+        let cases = testkit::forensics(forensics, (fleet, templates), &wanted, &wait);
+        assert_kept(&Box::pin(cases).await);
+        assert!(world.requests("GetConsoleOutput") > 2, "it was asked over the wire");
+    };
+    LocalSet::new().run_until(Box::pin(play)).await;
+}
+
+#[tokio::test]
 async fn discovery_keeps_its_contract() {
     let play = async {
         let world = World::open(settings(), 2).await;

@@ -7,7 +7,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
+use aws::{
+    Account, AwsForensics, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles,
+};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
     DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, Metrics, ProvisionPorts,
@@ -40,6 +42,7 @@ pub(super) struct World {
     pub(super) sim: Sim,
     pub(super) server: Rc<AwsServer>,
     pub(super) fleet: Ec2Fleet,
+    pub(super) forensics: AwsForensics,
     pub(super) templates: Ec2Templates,
     pub(super) profiles: IamProfiles,
     pub(super) discovery: Ec2Discovery,
@@ -94,6 +97,7 @@ impl World {
             sim,
             server,
             fleet: account.fleet(),
+            forensics: account.forensics(),
             templates: account.templates(),
             profiles: account.profiles(),
             market: account.market(),
@@ -311,6 +315,7 @@ impl Adapters for World {
     type Discovery = Ec2Discovery;
     type Events = Sim;
     type Fleet = Ec2Fleet;
+    type Forensics = AwsForensics;
     type Leases = Sim;
     type Ledger = Sim;
     type Mailbox = Sim;

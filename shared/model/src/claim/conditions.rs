@@ -33,6 +33,8 @@ pub struct ClaimConditions {
     pub instance_terminating_since: Option<Timestamp>,
     /// The latest reboots of its instance, the oldest first, [`Reboot::KEPT`] at most.
     pub reboots: Vec<Reboot>,
+    /// When its instance was last looked into because its node does not join.
+    pub looked_into_at: Option<Timestamp>,
 }
 
 /// A reboot of the instance of an ill node, from the time at which its node is empty.

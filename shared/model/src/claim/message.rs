@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ConditionReason;
+use crate::{ConditionReason, join::JoinReason};
 
 /// Why a claim is not further.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +59,10 @@ impl ClaimMessage {
                 let known = Self::LAUNCH_REASONS.into_iter().find(|known| *known == reason)?;
                 Some(ConditionReason::Other(known.to_owned()))
             };
+            let of_join = || JoinReason::parse(reason).map(ConditionReason::NotJoined);
             let known = Self::REASONS.into_iter().find(|known| known.as_str() == reason);
-            Some(Self { reason: Some(known.or_else(of_launch)?), text: text.to_owned() })
+            let known = known.or_else(of_join).or_else(of_launch);
+            Some(Self { reason: Some(known?), text: text.to_owned() })
         });
         told.unwrap_or_else(|| stored.into())
     }

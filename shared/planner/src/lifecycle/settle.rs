@@ -90,8 +90,11 @@ fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {
     if let Some(left) = left(since, REGISTRATION_TTL, now) {
         return revisit(claim, Some(left), now);
     }
-    let message = "its node did not join within 15 minutes";
-    given_up(claim, DeletionReason::NotRegistered, message, now)
+    let mut message = "its node did not join within 15 minutes".to_owned();
+    if let Some(told) = claim.message.as_ref().filter(|_| !claim.is_ambiguous()) {
+        message = format!("{message}: {told}");
+    }
+    given_up(claim, DeletionReason::NotRegistered, &message, now)
 }
 
 fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {

@@ -42,6 +42,8 @@ pub struct DescribedInstance {
     pub preference: ReservationPreference,
     /// The capacity reservation that it runs in, asked for or not.
     pub reservation: Option<ReservationId>,
+    /// The name of the instance profile that it was launched with, if that is known.
+    pub instance_profile: Option<String>,
 }
 
 /// What became of an instance that was to be terminated.
@@ -90,6 +92,22 @@ impl Sim {
     /// DescribeInstanceStatus: what is wrong with instances that run, sorted by id.
     pub async fn describe_instance_status(&self) -> Result<Vec<StatusReport>, PortError> {
         self.step(("DescribeInstanceStatus", Read), "", |world| Ok(world.impaired())).await
+    }
+
+    /// GetConsoleOutput: the text of the console of an instance.
+    pub async fn get_console_output(&self, instance: &InstanceId) -> Result<String, PortError> {
+        const NAME: &str = "GetConsoleOutput";
+        self.step((NAME, Read), instance, |w| w.console(instance).map_err(|e| e.of(NAME))).await
+    }
+
+    /// ListAccessEntries of EKS: the names of roles, sorted.
+    pub async fn list_access_entries(&self, name: &ClusterName) -> Result<Vec<String>, PortError> {
+        const NAME: &str = "ListAccessEntries";
+        self.step((NAME, Read), name, |world| {
+            world.described_cluster(name).map_err(|refusal| refusal.of(NAME))?;
+            Ok(world.access_entries())
+        })
+        .await
     }
 
     /// GetManagedResource of ARC: the zonal shifts of a cluster that are in effect.
@@ -349,6 +367,7 @@ impl World {
                     token: record.token.to_string(),
                     preference: record.preference.clone(),
                     reservation: record.held_at(seen).cloned(),
+                    instance_profile: self.profile_of(record),
                 })
             })
             .collect()

@@ -217,6 +217,16 @@ const COSTS: &[Cost] = &[
             ec2("DescribeInstanceStatus", ONCE),
         ],
     ),
+    cost("Forensics.console", &[ec2("GetConsoleOutput", ONCE)]),
+    cost("Forensics.checks", &[ec2("DescribeInstanceStatus", ONCE)]),
+    cost(
+        "Forensics.access",
+        &[
+            ec2("DescribeInstances", ONCE),
+            iam("GetInstanceProfile", ONCE),
+            (ApiAction { service: ApiService::Eks, name: "ListAccessEntries" }, ONCE),
+        ],
+    ),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
     cost("Fleet.reboot", &[ec2("RebootInstances", ONCE)]),
     cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
@@ -384,7 +394,9 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
     let action = match operation {
         "GetParameter" | "GetParameters" => ApiAction { service: ApiService::Ssm, name: operation },
         "GetProducts" => ApiAction { service: ApiService::Pricing, name: operation },
-        "DescribeCluster" => ApiAction { service: ApiService::Eks, name: operation },
+        "DescribeCluster" | "ListAccessEntries" => {
+            ApiAction { service: ApiService::Eks, name: operation }
+        }
         "GetManagedResource" => ApiAction { service: ApiService::ArcZonalShift, name: operation },
         name if name.contains("InstanceProfile") => ApiAction::iam(operation),
         _ => ApiAction::ec2(operation),

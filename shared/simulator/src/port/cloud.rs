@@ -10,7 +10,8 @@ use model::{
     BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::{StoredRegionCatalog, TableFacts},
-    interruption::StatusReport,
+    interruption::{StatusProblem, StatusReport},
+    join::NodeAccess,
     labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
@@ -23,7 +24,8 @@ use model::{
     zonal_shift::ZonalShift,
 };
 use ports::{
-    Catalog, CatalogStore, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Templates,
+    Catalog, CatalogStore, Discovery, Fault, Fleet, Forensics, Mailbox, Market, PortError,
+    Profiles, Templates,
 };
 
 use crate::{
@@ -370,6 +372,32 @@ impl Fleet for Sim {
         self.step_of(("Fleet.terminate", Write), ids(instances), load, |world| {
             world.terminate(instances);
             Ok(())
+        })
+        .await
+    }
+}
+
+impl Forensics for Sim {
+    async fn console(&self, instance: &InstanceId) -> Result<String, PortError> {
+        self.authorize("Forensics.console", Call::Console(instance));
+        self.step(("Forensics.console", Read), instance, |world| {
+            world.console(instance).map_err(|refusal| refusal.of("GetConsoleOutput"))
+        })
+        .await
+    }
+
+    async fn checks(&self, instance: &InstanceId) -> Result<Vec<StatusProblem>, PortError> {
+        self.step(("Forensics.checks", Read), instance, |world| Ok(world.checks(instance))).await
+    }
+
+    async fn access(
+        &self,
+        cluster: &ClusterName,
+        instance: &InstanceId,
+    ) -> Result<NodeAccess, PortError> {
+        self.authorize("Forensics.access", Call::Access(cluster, instance));
+        self.step(("Forensics.access", Read), instance, |world| {
+            world.access(instance).map_err(|refusal| refusal.of("DescribeInstances"))
         })
         .await
     }

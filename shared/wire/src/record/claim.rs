@@ -120,6 +120,8 @@ struct ConditionsV1 {
     disruption: Option<DisruptingV1>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reboots: Vec<RebootV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_into_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -326,6 +328,7 @@ impl ConditionsV1 {
             inconsistent,
             disruption,
             reboots,
+            looked_into_at,
         } = conditions;
         Self {
             last_pod_event_at: *last_pod_event_at,
@@ -335,6 +338,7 @@ impl ConditionsV1 {
             drifted_since: *drifted_since,
             drained_since: *drained_since,
             reboots: reboots.iter().map(RebootV1::from).collect(),
+            looked_into_at: *looked_into_at,
             is_instance_terminating: instance_terminating_since.is_some(),
             instance_terminating_since: instance_terminating_since
                 .filter(|since| *since != phase_since),
@@ -368,6 +372,7 @@ impl ConditionsV1 {
             consolidatable_since: self.consolidatable_since,
             inconsistent: self.inconsistent,
             reboots: self.reboots.into_iter().map(Reboot::from).collect(),
+            looked_into_at: self.looked_into_at,
             disruption: self.disruption.and_then(|disruption| {
                 let known = DisruptionReason::ALL.into_iter();
                 let reason = known.into_iter().find(|known| known.as_str() == disruption.reason)?;

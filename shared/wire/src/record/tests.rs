@@ -10,6 +10,7 @@ use model::{
         VolumesDetached,
     },
     disruption::DisruptionReason,
+    join::JoinReason,
     node_pool::{LaunchedSpec, RegistrationFailure, RegistrationOutcome},
 };
 use proptest::prelude::*;
@@ -414,6 +415,7 @@ prop_compose! {
                     since: at(since),
                 }),
                 consolidatable_since: times.1.map(at),
+                looked_into_at: times.0.map(at),
                 inconsistent: times.0.map(|since| format!("it lacks {since}")),
                 disruption: times.1.map(|since| Disrupting {
                     reason: DisruptionReason::Drifted,
@@ -433,7 +435,10 @@ fn what_a_claim_waits_for_is_stored_as_words_and_read_as_a_reason() {
     let waits = |message: ClaimMessage| NodeClaim { message: Some(message), ..smallest() };
     let reason = Some(ConditionReason::NodeNotReady);
     let not_ready = ClaimMessage { reason, text: "its node is not ready: yet".to_owned() };
+    let refused = Some(ConditionReason::NotJoined(JoinReason::NoAccessEntry));
+    let not_joined = ClaimMessage { reason: refused, text: "role x".to_owned() };
     for (claim, stored) in [
+        (waits(not_joined), r#""message":"NoAccessEntry: role x""#),
         (waits(not_ready), r#""message":"NodeNotReady: its node is not ready: yet""#),
         (waits("EC2: no capacity".into()), r#""message":"EC2: no capacity""#),
     ] {

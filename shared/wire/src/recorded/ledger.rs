@@ -45,6 +45,7 @@ structures! {
     ClaimConditions {
         last_pod_event_at, initialized_at, is_consolidatable, consolidatable_since, inconsistent,
         disruption, drifted, drifted_since, drained_since, volumes, instance_terminating_since, reboots,
+        looked_into_at,
     }
     Reboot { requested_at, boot_id, drained_at, issued_at, ended_at }
     Disrupting { reason, since }

@@ -5,6 +5,7 @@ use model::{
     condition::{ConditionKind, ConditionReason, NotReady, Untrue},
     disruption::DisruptionReason,
     facts::ClassOffer,
+    join::JoinReason,
     node_class::{Obstacle, TemplateProblem, TemplateSetting},
     node_pool::{
         Budget, BudgetNodes, BudgetWindow, ConsolidationPolicy, Disruption, Limits,
@@ -17,7 +18,7 @@ use model::{
 
 use super::codec::{Damaged, Source, Stored, Writer, enumerations, structures, words};
 
-words! { CapacityType ConditionKind FailedCheck }
+words! { CapacityType ConditionKind FailedCheck JoinReason }
 
 structures! {
     NodePool {
@@ -141,6 +142,7 @@ enumerations! {
         42 Unschedulable,
         43 ValidationFailed,
         44 Other(reason),
+        45 NotJoined(reason),
     }
 }
 

@@ -171,6 +171,10 @@ fn conditions_move_only_with_their_status() {
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
     );
+    let why = "NoAccessEntry: role nodes has no access entry";
+    let looked = NodeClaim { message: Some(ClaimMessage::parse(why)), version: 4, ..launched() };
+    object = shown(Some(object), &looked);
+    assert!(conditions(&object).contains(&"Registered=Unknown NoAccessEntry 00:00".to_owned()));
     let waits = |why: &str, version| NodeClaim {
         message: Some(ClaimMessage::parse(why)),
         version,

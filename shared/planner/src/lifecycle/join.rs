@@ -1,0 +1,107 @@
+//! Why a node does not join: when its instance is looked into, and what was seen of it → a finding.
+//!
+//! The console names a cause by itself, as it was there; what EC2 and EKS say is asked for what the console does
+//! not tell, such as whether a refused role has an access entry. What the console says goes into the finding
+//! without secrets, and a few lines of it only.
+
+mod console;
+mod secrets;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    ClaimPhase, ConditionReason, NodeClaim,
+    claim::ClaimMessage,
+    interruption::StatusProblem,
+    join::{JoinEvidence, JoinFinding, JoinReason, NodeAccess},
+};
+
+/// From the launch to the first look: most nodes join within a minute.
+const LOOKED_AFTER: SignedDuration = SignedDuration::from_mins(2);
+/// From one look to the next. EC2's console output is minutes old where it is not the latest.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html>
+const LOOKED_EVERY: SignedDuration = SignedDuration::from_mins(5);
+
+/// Whether the instance of `claim`, which has no node, is to be looked into at `now`.
+#[must_use]
+pub fn is_look_due(claim: &NodeClaim, now: Timestamp) -> bool {
+    let Some(instance) = &claim.instance else { return false };
+    let waits = claim.phase == ClaimPhase::Launched && !claim.is_ambiguous();
+    waits
+        && match claim.conditions.looked_into_at {
+            Some(last) => LOOKED_EVERY <= now.duration_since(last),
+            None => LOOKED_AFTER <= now.duration_since(instance.launched_at),
+        }
+}
+
+/// `claim` with what a look at `now` came to, one version on.
+#[must_use]
+pub fn looked_into(claim: &NodeClaim, finding: &JoinFinding, now: Timestamp) -> NodeClaim {
+    let reason = Some(ConditionReason::NotJoined(finding.reason));
+    let mut next = claim.following();
+    next.message = Some(ClaimMessage { reason, text: finding.message.clone() });
+    next.conditions.looked_into_at = Some(now);
+    next
+}
+
+/// What `evidence` comes to.
+#[must_use]
+pub fn diagnose(evidence: &JoinEvidence) -> JoinFinding {
+    let told = evidence.console.as_deref().ok().and_then(console::told);
+    let is_refused = told.as_ref().is_some_and(|told| told.reason == JoinReason::NodeRoleRefused);
+    match (told, &evidence.access) {
+        (told, Ok(NodeAccess::NoEntry(role))) if is_refused || told.is_none() => {
+            let words = format!("role {role} has no access entry in the cluster");
+            finding(JoinReason::NoAccessEntry, with(words, told))
+        }
+        (Some(told), Ok(NodeAccess::Entry(role))) if is_refused => {
+            let words = format!("the API server refuses role {role}, which has an access entry");
+            finding(told.reason, with(words, Some(told)))
+        }
+        (Some(told), _) => finding(told.reason, told.line),
+        (None, Ok(NodeAccess::NoRole)) => {
+            finding(JoinReason::NoNodeRole, "the instance has no role".to_owned())
+        }
+        (None, _) => without_cause(evidence),
+    }
+}
+
+/// What it comes to where neither the console nor the role tells a cause.
+fn without_cause(evidence: &JoinEvidence) -> JoinFinding {
+    if let Some(words) = evidence.checks.as_ref().ok().and_then(|checks| failed(checks)) {
+        return finding(JoinReason::InstanceStatusFailed, words.to_owned());
+    }
+    let JoinEvidence { console, checks, access } = evidence;
+    let unseen = [console.as_ref().err(), checks.as_ref().err(), access.as_ref().err()];
+    let unseen: Vec<String> = unseen.into_iter().flatten().map(|why| secrets::cut(why)).collect();
+    let (reason, words) = match console {
+        Ok(text) => (JoinReason::UnknownJoinFailure, console::end(text)),
+        Err(_) => (JoinReason::NotLookedInto, String::new()),
+    };
+    let could_not = (!unseen.is_empty()).then(|| format!("could not look: {}", unseen.join("; ")));
+    let words: Vec<String> =
+        [words].into_iter().filter(|words| !words.is_empty()).chain(could_not).collect();
+    finding(reason, words.join("; "))
+}
+
+fn failed(checks: &[StatusProblem]) -> Option<&'static str> {
+    checks.iter().find_map(|check| match check {
+        StatusProblem::InstanceCheck { .. } => Some("EC2's check of the instance fails"),
+        StatusProblem::SystemCheck { .. } => Some("EC2's check of the instance's host fails"),
+        StatusProblem::ScheduledEvent => None,
+    })
+}
+
+fn with(words: String, told: Option<console::Told>) -> String {
+    match told {
+        Some(told) => format!("{words}; its console: {}", told.line),
+        None => words,
+    }
+}
+
+fn finding(reason: JoinReason, message: String) -> JoinFinding {
+    JoinFinding { reason, message }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The contract of `Forensics`.
+
+use model::{InstanceId, join::NodeAccess};
+use ports::{Fault, Fleet, Forensics, Templates};
+
+use super::{Case, Failure, cloud::FleetWorld, same};
+use crate::build;
+
+/// Runs every case, on one instance of `world`, whose instance profile does not exist. `wait` passes some time in
+/// which listings catch up.
+pub async fn forensics<F: Forensics>(
+    port: &F,
+    (fleet, templates): (&impl Fleet, &impl Templates),
+    world: &FleetWorld,
+    wait: &impl AsyncFn(),
+) -> Vec<Case> {
+    let launched = launched(fleet, templates, world).await;
+    wait().await;
+    let cases = match &launched {
+        Ok(id) => vec![
+            Case::of("a console may be asked for as often as one likes", twice(port, id).await),
+            Case::of("of an instance that works no check fails", well(port, id).await),
+            Case::of("an instance without a role has none", no_role(port, world, id).await),
+        ],
+        Err(Failure(text)) => {
+            vec![Case::of("an instance is launched", Err(Failure(text.clone())))]
+        }
+    };
+    let ended = match launched {
+        Ok(id) => fleet.terminate(&[id]).await.map_err(Failure::from),
+        Err(_) => Ok(()),
+    };
+    let last = [
+        Case::of("an instance that never was has no console", nobody(port).await),
+        Case::of("an instance is terminated", ended),
+    ];
+    cases.into_iter().chain(last).collect()
+}
+
+async fn launched(
+    fleet: &impl Fleet,
+    templates: &impl Templates,
+    world: &FleetWorld,
+) -> Result<InstanceId, Failure> {
+    templates.ensure(&world.template).await?;
+    let request = model::launch::FleetRequest { count: 1, ..world.request.clone() };
+    let answer = fleet.launch(&request).await?;
+    let first = answer.instances.into_iter().next();
+    first.map(|instance| instance.id).ok_or_else(|| Failure("nothing was launched".to_owned()))
+}
+
+async fn twice(port: &impl Forensics, id: &InstanceId) -> Result<(), Failure> {
+    let first = port.console(id).await?;
+    same("the console", &port.console(id).await?, &first)
+}
+
+async fn well(port: &impl Forensics, id: &InstanceId) -> Result<(), Failure> {
+    same("the checks", &port.checks(id).await?, &Vec::new())
+}
+
+async fn no_role(
+    port: &impl Forensics,
+    world: &FleetWorld,
+    id: &InstanceId,
+) -> Result<(), Failure> {
+    same("the role", &port.access(&world.cluster, id).await?, &NodeAccess::NoRole)
+}
+
+async fn nobody(port: &impl Forensics) -> Result<(), Failure> {
+    let answer = port.console(&build::id("i-0000000000000dead")).await;
+    same("the fault", &answer.map_err(|error| error.fault), &Err(Fault::NotFound))
+}

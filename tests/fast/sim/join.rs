@@ -1,0 +1,166 @@
+//! Machines that never join: the condition, the event and the decision name why, for each cause that can be told
+//! from outside; of another one they show the end of the console.
+
+use api::karpenter::node_claim_patch::{StoredNodeClaim, changes};
+use jiff::Timestamp;
+use model::{ConditionReason, NodeClaim, event::EventReason, join::JoinReason};
+use simulator::{Injection, JoinFailure, Sim, WorldSettings, first_calls};
+
+use crate::world::{minute, runner, sim};
+
+/// What each cause is called.
+const TOLD: [(JoinFailure, JoinReason); 12] = [
+    (JoinFailure::NoAccessEntry, JoinReason::NoAccessEntry),
+    (JoinFailure::WrongRole, JoinReason::NodeRoleRefused),
+    (JoinFailure::NoRoute, JoinReason::ApiServerUnreachable),
+    (JoinFailure::WrongArchitecture, JoinReason::ArchitectureMismatch),
+    (JoinFailure::BrokenUserData, JoinReason::UserDataFailed),
+    (JoinFailure::NoCniPermission, JoinReason::CniPermissionMissing),
+    (JoinFailure::NoImagePermission, JoinReason::ImagePullDenied),
+    (JoinFailure::WrongCluster, JoinReason::ClusterNotFound),
+    (JoinFailure::WrongCertificate, JoinReason::CertificateRejected),
+    (JoinFailure::NoDns, JoinReason::DnsFailed),
+    (JoinFailure::FullDisk, JoinReason::DiskFull),
+    (JoinFailure::Panic, JoinReason::KernelPanic),
+];
+
+/// A cluster whose machines never join, because of `failure`.
+fn never_joining(failure: JoinFailure) -> Sim {
+    let settings = WorldSettings::default();
+    sim(WorldSettings { never_joins_per_mille: 1_000, join_failure: failure, ..settings })
+}
+
+fn run_until(sim: &Sim, end: Timestamp) {
+    let (mut runner, _reports) = runner(sim);
+    runner.run_until(end).expect("nothing unsafe happens");
+    assert_eq!(sim.dead_letters(), Vec::new());
+}
+
+/// The claims that have an instance and are not given up.
+fn waiting(sim: &Sim) -> Vec<NodeClaim> {
+    let claims = sim.claims().into_iter();
+    claims.filter(|claim| claim.instance.is_some() && !claim.is_deleting()).collect()
+}
+
+/// The condition `Registered` of the object of `claim`: status, reason and message.
+fn registered(sim: &Sim, claim: &NodeClaim) -> (String, String, String) {
+    let shown = sim.node_claim(&claim.name).and_then(|object| object.claim);
+    let shown = shown.expect("the object shows its claim");
+    let stored = StoredNodeClaim::read(br#"{"metadata":{"uid":"1"}}"#).expect("an object");
+    let status = changes(&stored, &shown).status.expect("it changes");
+    let conditions = status.pointer("/status/conditions").and_then(serde_json::Value::as_array);
+    let mut conditions = conditions.expect("conditions").iter();
+    let is_it = |condition: &&serde_json::Value| {
+        condition.get("type").is_some_and(|kind| kind == "Registered")
+    };
+    let condition = conditions.find(is_it).expect("a condition");
+    let text = |name: &str| {
+        condition.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    (text("status"), text("reason"), text("message"))
+}
+
+/// Messages of the events about claims that do not join.
+fn told(sim: &Sim) -> Vec<String> {
+    let told = sim.told().into_iter().map(|(_, event)| event);
+    let told = told.filter(|event| event.reason == EventReason::FailedRegistration);
+    told.map(|event| event.message).collect()
+}
+
+/// Summaries of the decisions by which claims that did not join were given up.
+fn given_up(sim: &Sim) -> Vec<String> {
+    let summaries = sim.decisions().into_iter().map(|decision| decision.summary);
+    summaries.filter(|summary| summary.contains("did not join")).collect()
+}
+
+#[track_caller]
+fn check(failure: JoinFailure, expected: JoinReason) {
+    let words = format!("{failure:?}");
+    let sim = never_joining(failure);
+    run_until(&sim, minute(4));
+    let claims = waiting(&sim);
+    assert!(!claims.is_empty(), "{words}");
+    for claim in &claims {
+        let (status, reason, message) = registered(&sim, claim);
+        assert_eq!((status.as_str(), reason.as_str()), ("Unknown", expected.as_str()), "{message}");
+        assert!(!message.is_empty(), "{words}");
+    }
+    let told = told(&sim);
+    assert!(!told.is_empty() && told.iter().all(|t| t.starts_with(expected.as_str())), "{told:?}");
+    run_until(&sim, minute(18));
+    let given_up = given_up(&sim);
+    let start = format!("its node did not join within 15 minutes: {expected}: ");
+    assert!(!given_up.is_empty(), "{words}");
+    assert!(given_up.iter().all(|summary| summary.contains(&start)), "{given_up:?}");
+}
+
+#[test]
+fn each_cause_that_can_be_told_is_named() {
+    for (failure, expected) in TOLD {
+        check(failure, expected);
+    }
+    assert_eq!(TOLD.map(|(failure, _)| failure), JoinFailure::TOLD);
+}
+
+#[test]
+fn an_unknown_cause_shows_the_end_of_the_console_without_secrets() {
+    let console = "one\ntwo\nthree\nfour\nfive\nDB_PASSWORD=hunter2\nsix";
+    let failure = JoinFailure::Console(console.to_owned());
+    check(failure.clone(), JoinReason::UnknownJoinFailure);
+    let sim = never_joining(failure);
+    run_until(&sim, minute(4));
+    let (_, _, message) = registered(&sim, &waiting(&sim)[0]);
+    assert!(message.ends_with("three | four | five | DB_PASSWORD=*** | six"), "{message}");
+    assert!(told(&sim).iter().all(|told| !told.contains("hunter2")), "a secret was told");
+}
+
+#[test]
+fn a_look_that_fails_fails_nothing_and_the_next_one_is_five_minutes_later() {
+    let sim = never_joining(JoinFailure::Panic);
+    for call in ["Forensics.console", "Forensics.checks", "Forensics.access"] {
+        sim.add_rule(first_calls(call, 5, Injection::Refuse("UnauthorizedOperation")));
+    }
+    run_until(&sim, minute(4));
+    let reasons = |sim: &Sim| -> Vec<Option<ConditionReason>> {
+        waiting(sim).into_iter().map(|claim| claim.message?.reason).collect()
+    };
+    let could_not = Some(ConditionReason::NotJoined(JoinReason::NotLookedInto));
+    assert!(reasons(&sim).contains(&could_not), "{:?}", reasons(&sim));
+    run_until(&sim, minute(10));
+    let expected = Some(ConditionReason::NotJoined(JoinReason::KernelPanic));
+    assert!(reasons(&sim).iter().all(|reason| *reason == expected), "{:?}", reasons(&sim));
+}
+
+#[test]
+fn an_instance_is_looked_into_seldom_and_one_that_joins_never() {
+    let sim = never_joining(JoinFailure::Silent);
+    run_until(&sim, minute(14));
+    let instances = u64::try_from(waiting(&sim).len()).expect("a count");
+    let asked = |sim: &Sim| {
+        let calls = sim.calls_by_action();
+        let console = calls.iter().find(|(action, _)| action.name == "GetConsoleOutput");
+        console.map(|(_, count)| count.answered).unwrap_or_default()
+    };
+    // At two, seven and twelve minutes.
+    assert_eq!(asked(&sim), 3 * instances);
+    let well = sim_that_joins();
+    run_until(&well, minute(14));
+    assert_eq!(asked(&well), 0);
+}
+
+fn sim_that_joins() -> Sim {
+    let slow = simulator::Span::from_secs(100, 119);
+    sim(WorldSettings { node_joins_after: slow, ..WorldSettings::default() })
+}
+
+#[test]
+fn many_are_looked_into_a_few_at_a_time() {
+    let sim = never_joining(JoinFailure::NoDns);
+    sim.at(minute(0), crate::world::scale("web", 40));
+    run_until(&sim, minute(5));
+    let claims = waiting(&sim);
+    assert!(claims.len() > 5, "{}", claims.len());
+    let expected = Some(ConditionReason::NotJoined(JoinReason::DnsFailed));
+    let reason = |claim: &NodeClaim| claim.message.as_ref().and_then(|told| told.reason.clone());
+    assert!(claims.iter().all(|claim| reason(claim) == expected), "all of them are at last");
+}

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use model::{
     ClaimPhase, ConditionReason, DeletionReason, NodeClaim, NodePoolName,
+    claim::ClaimMessage,
     ledger::WriteOutcome,
     node_pool::{RegistrationFailure, RegistrationOutcome, Registrations},
 };
@@ -41,9 +42,13 @@ pub(crate) fn not_joined(claims: &[NodeClaim], at: &Invocation) -> Ended {
     failed(late, &ConditionReason::RegistrationFailed, "its node did not join in time", at)
 }
 
-/// The launches of `claims`, which are withdrawn since nothing was launched in time: why, `message` says.
+/// The launches of `claims`, which are withdrawn since nothing was launched in time: why, `message` says, in
+/// the words of their condition `Launched`.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/liveness.go`.
 pub(crate) fn not_launched(claims: &[NodeClaim], message: &str, at: &Invocation) -> Ended {
-    failed(claims, &ConditionReason::LaunchFailed, message, at)
+    let ClaimMessage { reason, text } = ClaimMessage::parse(message);
+    failed(claims, &reason.unwrap_or(ConditionReason::LaunchFailed), &text, at)
 }
 
 fn failed<'c>(

@@ -2,10 +2,10 @@
 
 use jiff::SignedDuration;
 use model::{
-    Function, SubnetId,
+    ConditionReason, Function, SubnetId,
     node_class::{NodeClass, SubnetTerm},
 };
-use ports::{Fault, NodeClasses as _};
+use ports::{Fault, Ledger as _, NodeClasses as _};
 use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
@@ -173,12 +173,23 @@ fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up(
         assert_eq!((promised(&sim).len(), launched(&sim)), (before, 0));
         if is_in_time {
             sim.stop_faults();
+        } else {
+            // All of them were promised less than five minutes ago.
+            runner.run_until(minute(15)).expect("nothing unsafe happens");
+            assert_eq!(sim.claims().len(), before);
         }
         runner.run_until(minute(18)).expect("nothing unsafe happens");
         if is_in_time {
             assert!(promised(&sim).len() == before && launched(&sim) > 0);
         } else {
             assert_eq!((sim.claims(), launched(&sim)), (Vec::new(), 0));
+            // What is remembered of them has the reason that their condition `Launched` had.
+            let cluster = WorldSettings::default().cluster;
+            let known = sim.block_on(sim.registrations(&cluster)).expect("an answer");
+            let known = known.expect("it works").into_values().next().expect("a record");
+            let failure = known.failures().last().expect("one of them");
+            assert_eq!(failure.reason, ConditionReason::NodeClassNotReady);
+            assert!(!failure.message.contains("NodeClassNotReady"), "{failure:?}");
             sim.stop_faults();
         }
         runner.run_until(minute(30)).expect("nothing unsafe happens");

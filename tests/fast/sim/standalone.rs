@@ -14,7 +14,7 @@ use simulator::{
     Action, ClusterObject, FaultRule, Happening, Injection, Sim, WorldSettings, at_call,
 };
 
-use crate::world::{MANIFESTS, minute, runner, sim, sim_of};
+use crate::world::{MANIFESTS, catalog, minute, runner, sim, sim_of};
 
 /// What a user applies: a node for a team, of a small type.
 fn mine() -> NodeClaim {
@@ -165,6 +165,27 @@ fn a_users_claim_that_cannot_be_had_is_deleted() {
         let ended = trace.iter().find(|line| ending.iter().any(|call| line.contains(call)));
         assert_eq!(ended, None);
     }
+}
+
+#[test]
+fn a_users_claim_for_which_ec2_has_no_capacity_is_deleted() {
+    let sim = sim(WorldSettings::default());
+    let catalog = catalog();
+    let sold = catalog.instance_types.iter();
+    let its = sold.filter(|sold| ["m7g.large", "m7i.large"].contains(&sold.name.as_str()));
+    for offering in its.flat_map(|sold| sold.offerings.iter().map(|o| sold.key_of(o))) {
+        sim.act(Action::SetCapacity { offering, instances: Some(0) });
+    }
+    sim.at(minute(3), apply(mine()));
+    run(&sim, 12);
+    let trace = sim.trace();
+    let its_time =
+        trace.iter().skip_while(|line| !line.contains(r#"ClaimPromised { claim: "mine""#));
+    let mut its_time =
+        its_time.take_while(|line| !line.contains(r#"ClaimRemoved { claim: "mine""#));
+    assert!(its_time.any(|line| line.contains(" Fleet.launch ")), "EC2 was asked");
+    assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
+    assert_eq!(told(&sim), [EventReason::InsufficientCapacityError]);
 }
 
 /// No image of its class is there any more, so that says that it is not ready.

@@ -94,7 +94,7 @@ fn an_inconsistent_node_is_told_of_once() {
     let plan = Plan { changes: vec![lacking.clone()], ..Plan::default() };
     let [event] = of_commands(&ledger, &plan).try_into().unwrap();
     assert_eq!(
-        said_of(&[event.clone()]),
+        said_of(std::slice::from_ref(&event)),
         [format!("NodeClaim {} FailedConsistencyCheck", lacking.name)]
     );
     assert_eq!(event.message, "expected 4 of cpu, and the node has 2");

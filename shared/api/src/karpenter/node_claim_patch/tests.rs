@@ -204,9 +204,8 @@ fn conditions_move_only_with_their_status() {
     let gone = gone.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
     object = shown(Some(deleted(object)), &gone);
     let (root, rest) = ready.split_last().unwrap();
-    let mut texts = rest.to_vec();
-    texts.extend(["DisruptionReason=True Drifted 08:00", "Drained=Unknown Draining 08:00", root]);
-    assert_eq!(conditions(&object), texts);
+    let going = ["DisruptionReason=True Drifted 08:00", "Drained=Unknown Draining 08:00", root];
+    assert_eq!(conditions(&object), [rest, &going].concat());
     let mut told = gone.following();
     told.conditions.drained_since = Some(time("08:10"));
     let volumes = |state| Some(VolumesDetached { state, since: time("08:11") });
@@ -222,14 +221,13 @@ fn conditions_move_only_with_their_status() {
             "Drained=True Drained 08:10",
             condition,
             "InstanceTerminating=True InstanceTerminating 08:11",
-            // What is going away was ready, and says so still.
             root,
         ] {
             assert!(shown.iter().any(|text| text == condition), "{condition} in {shown:?}");
         }
     }
-    let annotations = &object["metadata"]["annotations"];
-    assert_eq!(annotations[labels::TERMINATION_TIMESTAMP], "2026-08-01T12:38:00Z");
+    let deadline = &object["metadata"]["annotations"][labels::TERMINATION_TIMESTAMP];
+    assert_eq!(deadline, "2026-08-01T12:38:00Z");
 }
 
 #[test]
@@ -308,6 +306,18 @@ fn a_node_that_lacks_something_makes_its_claim_inconsistent() {
     assert!(told.contains(&expected), "{told:?}");
     // It decides nothing: the claim is as ready as it was.
     assert!(told.contains(&"Ready=True Ready 00:55".to_owned()), "{told:?}");
+}
+
+#[test]
+fn conditions_follow_a_generation_that_grows() {
+    let claim = initialized();
+    let mut object = shown(None, &claim);
+    let before = conditions(&object);
+    object["metadata"]["generation"] = 2.into();
+    // Nothing else changed, and no time moves.
+    object = shown(Some(object), &claim);
+    assert_eq!(conditions(&object), before);
+    assert_eq!(changes(&read(&object), &claim), Changes::default());
 }
 
 #[test]

@@ -121,6 +121,20 @@ fn starting() -> (NodeClaim, Node) {
 }
 
 #[test]
+fn a_startup_taint_that_was_taken_away_is_not_put_back() {
+    let (claim, node) = starting();
+    for is_ready in [false, true] {
+        let node = Node { is_ready, ..node.clone() };
+        let settled = settle(&claim, Some(&node), false, now());
+        let after = patched(&node, settled.patch.as_ref());
+        assert_eq!(after.taints, [taint("team=x:NoSchedule")], "ready: {is_ready}");
+        let next = settled.claim.unwrap();
+        assert_eq!(next.phase == ClaimPhase::Initialized, is_ready);
+        assert_eq!(settle(&next, Some(&after), false, now()).patch, None);
+    }
+}
+
+#[test]
 fn an_extended_resource_that_comes_later_is_waited_for() {
     let (mut claim, mut node) = starting();
     claim.requests = resources("cpu=1 example.com/gpu=1");

@@ -1,6 +1,6 @@
 //! Facts as they are recorded with a decision: everything that it was made on, in few bytes.
 //!
-//! The first byte says by which list of members the rest was written ([`VERSION`]); the rest is a deflate
+//! The first byte says by which list of members the rest was written (`VERSION`); the rest is a deflate
 //! stream (RFC 1951) of all words, each once, and of numbers that name them. Only the very same list reads it
 //! again: a release that changes what decisions look at does not read what others recorded, and says so.
 //! Functions only write; the command `journeyman` reads. Pure: values in, bytes out.

@@ -81,7 +81,11 @@ pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String>
     if let Some(seed) = variable("JOURNEYMAN_SEED") {
         panic!("seed {seed}: {:?}", outcome(seed));
     }
-    let seeds = variable("JOURNEYMAN_SEEDS").unwrap_or(seeds);
+    play_exactly(variable("JOURNEYMAN_SEEDS").unwrap_or(seeds), outcome);
+}
+
+/// The same with as many seeds as are named, whatever the environment says.
+pub(crate) fn play_exactly(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
     let failures = failures(seeds, outcome);
     println!("{seeds} worlds played");
     let count = failures.len();

@@ -14,8 +14,7 @@ fn finalizers(object: &Value) -> Vec<&str> {
 
 /// What was deleted is emptied and ended, and its pods run on another node.
 async fn is_replaced(story: &Story, before: &Claim) {
-    story.until_condition(before, "InstanceTerminating", "True").await;
-    let shown = story.claim(before).await.unwrap();
+    let shown = story.until_condition(before, "InstanceTerminating", "True").await;
     assert!(shown["metadata"]["deletionTimestamp"].is_string(), "{shown:#}");
     assert_eq!(finalizers(&shown), [labels::TERMINATION_FINALIZER]);
     story.until_gone(before).await;

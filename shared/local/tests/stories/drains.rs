@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use k8s_openapi::api::{core::v1 as core, storage::v1::VolumeAttachment};
 use model::labels;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::story::{Story, is_so};
+use super::story::{Story, condition, is_so};
 
 fn has_taint(node: &core::Node, key: &str) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
@@ -21,7 +21,7 @@ async fn a_drain_keeps_to_disruption_budgets() {
     story
         .with_ready(2, async {
             story.delete(&story.claims(), &before.name).await;
-            assert_eq!(story.until_condition(&before, "Drained", "Unknown").await, "Draining");
+            assert_eq!(story.until_reason(&before, "Drained", "Unknown").await, "Draining");
             story
                 .until("its node takes no pods any more", async || {
                     has_taint(&story.node(&before).await?, labels::DISRUPTED_TAINT).then_some(())
@@ -44,6 +44,7 @@ async fn a_pod_that_never_goes_stays_until_the_grace_period_of_its_node_ends() {
     story.create_pod(json!({ "karpenter.sh/do-not-disrupt": "true" }), json!({})).await;
     story.until_ready(1).await;
     let claim = story.initialized().await;
+    let pod = story.namespaced::<core::Pod>().get("web").await.unwrap();
     story.delete(&story.claims(), &claim.name).await;
     let deadline: Timestamp = story
         .until("the deadline is shown", async || {
@@ -51,19 +52,10 @@ async fn a_pod_that_never_goes_stays_until_the_grace_period_of_its_node_ends() {
             shown["metadata"]["annotations"][labels::TERMINATION_TIMESTAMP].as_str()?.parse().ok()
         })
         .await;
-    let pods = story.namespaced::<core::Pod>();
-    let deleted_at = story
-        .until("the pod is deleted", async || {
-            let pod = pods.get_opt("web").await.unwrap()?;
-            Some(serde_json::to_value(pod).unwrap()).filter(|pod| {
-                // Nothing else ends while it stays.
-                pod["metadata"]["deletionTimestamp"].is_string()
-            })
-        })
-        .await;
-    let grace = deleted_at["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap();
+    let deleted = story.deleted(&pod).await;
+    let grace = deleted["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap();
     let ends_at: Timestamp =
-        deleted_at["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap();
+        deleted["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap();
     assert!((1..=5).contains(&grace), "{grace}");
     let early = deadline.duration_since(ends_at).as_secs();
     assert!((-2..=3).contains(&early), "the pod ends at {ends_at}, its node at {deadline}");
@@ -89,9 +81,8 @@ async fn an_instance_stays_until_its_volumes_are_detached() {
     });
     story.create(&attachments, attachment).await;
     story.delete(&story.claims(), &claim.name).await;
-    let reason = story.until_condition(&claim, "VolumesDetached", "Unknown").await;
-    assert_eq!(reason, "AwaitingVolumeDetachment");
-    let shown: Value = story.claim(&claim).await.unwrap();
+    let shown = story.until_condition(&claim, "VolumesDetached", "Unknown").await;
+    assert_eq!(condition(&shown, "VolumesDetached").unwrap()["reason"], "AwaitingVolumeDetachment");
     assert!(is_so(&shown, "Drained", "True") && !is_so(&shown, "InstanceTerminating", "True"));
     assert!(story.ready().await.is_empty());
     assert!(story.instances().await.contains(&claim.instance));

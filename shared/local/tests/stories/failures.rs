@@ -23,7 +23,7 @@ async fn an_instance_that_somebody_terminates_is_replaced() {
     let before = story.initialized().await;
     story.act(Action::TerminateInstance(SpotTarget::Instance(before.instance_id()))).await;
     // The replacement does not wait for what is left of the node.
-    let reason = story.until_condition(&before, "DisruptionReason", "True").await;
+    let reason = story.until_reason(&before, "DisruptionReason", "True").await;
     assert_eq!(reason, "InstanceEnded");
     moves(&story, &before, 2).await;
     let told = story.told(&before.name).await;
@@ -67,9 +67,8 @@ async fn a_node_that_is_not_ready_for_half_an_hour_is_replaced() {
     let before = story.initialized().await;
     let ill = json!({ "metadata": { "annotations": { "kubelet.control-plane/ready": "False" } } });
     story.patch(&story.all::<core::Node>(), &before.node, ill).await;
-    story.until_condition(&before, "Ready", "True").await;
     story.stage.half_an_hour().await;
-    let reason = story.until_condition(&before, "DisruptionReason", "True").await;
+    let reason = story.until_reason(&before, "DisruptionReason", "True").await;
     assert_eq!(reason, "Unhealthy");
     moves(&story, &before, 2).await;
     let told = story.told(&before.name).await;
@@ -88,7 +87,7 @@ async fn nodes_of_an_older_image_are_replaced_one_after_the_other_in_service() {
     story.patch(&story.classes(), story.name, newer).await;
     let after = story
         .with_ready(1, async {
-            let reason = story.until_condition(&before, "DisruptionReason", "True").await;
+            let reason = story.until_reason(&before, "DisruptionReason", "True").await;
             assert_eq!(reason, "Drifted");
             story
                 .until("its replacement is launched", async || {

@@ -2,11 +2,17 @@
 
 use std::{collections::BTreeSet, fmt::Debug, pin::pin};
 
-use futures_util::future::{Either, select};
+use futures_util::{
+    TryStreamExt as _,
+    future::{Either, select},
+};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1 as core, policy::v1::PodDisruptionBudget};
 use kube::{
     Api, Client, Resource,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{
+        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+        WatchEvent, WatchParams,
+    },
     core::GroupVersionKind,
 };
 use model::{InstanceId, labels, launch::InstanceState};
@@ -18,6 +24,8 @@ use super::stage::{Stage, a_moment};
 
 /// Moments of a fifth of a second until something that does not come is given up.
 const PATIENCE: u32 = 600;
+/// The same in seconds.
+const PATIENCE_SECONDS: u32 = 120;
 
 /// A story that is played.
 pub(crate) struct Story {
@@ -255,14 +263,56 @@ impl Story {
         self.all::<core::Node>().get_opt(&claim.node).await.unwrap()
     }
 
-    /// Waits until the condition of a NodeClaim is so, and says its reason.
-    pub(crate) async fn until_condition(&self, claim: &Claim, kind: &str, status: &str) -> String {
-        self.until(&format!("{kind} is {status}"), async || {
-            let shown = self.claim(claim).await?;
-            let condition = condition(&shown, kind).filter(|c| c["status"] == status)?;
-            Some(condition["reason"].as_str().unwrap_or_default().to_owned())
-        })
-        .await
+    /// The first state of an object after `version` that `is` says yes to. What lasts for a second is seen too:
+    /// whoever only looks now and then misses it on a busy machine.
+    async fn first_after<K>(
+        &self,
+        api: &Api<K>,
+        (name, version): (&str, &str),
+        (what, is): (&str, impl Fn(&Value) -> bool),
+    ) -> Value
+    where
+        K: Clone + Debug + DeserializeOwned + Serialize,
+    {
+        let of_name = format!("metadata.name={name}");
+        let params = WatchParams::default().fields(&of_name).timeout(PATIENCE_SECONDS);
+        let mut events = pin!(api.watch(&params, version).await.unwrap());
+        while let Some(event) = events.try_next().await.unwrap() {
+            let state = match event {
+                WatchEvent::Added(state)
+                | WatchEvent::Modified(state)
+                | WatchEvent::Deleted(state) => serde_json::to_value(state).unwrap(),
+                WatchEvent::Bookmark(_) => continue,
+                WatchEvent::Error(error) => panic!("{}: {what}: {error:?}", self.name),
+            };
+            if is(&state) {
+                return state;
+            }
+        }
+        panic!("{}: not within two minutes: {what}: {:#?}", self.name, self.shown().await)
+    }
+
+    /// The pod as it was when it was deleted, whenever after `before` that was.
+    pub(crate) async fn deleted(&self, before: &core::Pod) -> Value {
+        let metadata = &before.metadata;
+        let (name, version) =
+            (metadata.name.as_ref().unwrap(), metadata.resource_version.as_ref().unwrap());
+        let is = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+        let what = ("the pod is deleted", is);
+        self.first_after(&self.namespaced::<core::Pod>(), (name, version), what).await
+    }
+
+    /// The NodeClaim as it was when its condition came to be so, whenever after `claim` that was.
+    pub(crate) async fn until_condition(&self, claim: &Claim, kind: &str, status: &str) -> Value {
+        let what = format!("{kind} is {status}");
+        let is = |shown: &Value| is_so(shown, kind, status);
+        self.first_after(&self.claims(), (&claim.name, &claim.version), (&what, is)).await
+    }
+
+    /// The same, and the reason of the condition.
+    pub(crate) async fn until_reason(&self, claim: &Claim, kind: &str, status: &str) -> String {
+        let shown = self.until_condition(claim, kind, status).await;
+        condition(&shown, kind).unwrap()["reason"].as_str().unwrap_or_default().to_owned()
     }
 
     /// Waits until nothing is left of a NodeClaim: object, node, instance and record.
@@ -325,10 +375,11 @@ impl Story {
     }
 }
 
-/// Where a NodeClaim is.
+/// Where a NodeClaim is, and as of when.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) name: String,
+    version: String,
     pub(crate) node: String,
     pub(crate) instance: String,
 }
@@ -339,6 +390,7 @@ impl Claim {
         let provider_id = text(&claim["status"]["providerID"]);
         Self {
             name: text(&claim["metadata"]["name"]),
+            version: text(&claim["metadata"]["resourceVersion"]),
             node: text(&claim["status"]["nodeName"]),
             instance: provider_id.rsplit('/').next().unwrap_or_default().to_owned(),
         }

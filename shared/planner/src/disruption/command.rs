@@ -69,16 +69,10 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
     let wanted = command.candidates.iter().zip(&command.replacements).take(ONE_BY_ONE_MAX);
     let pools: Vec<&NodePoolName> =
         wanted.clone().map(|(_, replacement)| &replacement.node_pool).collect();
+    let promises = static_pool::replacements(facts, &pools, &options.types);
+    let promises = promises.map_err(Objection::NoPromise)?;
     // Where there is not enough for all, some go first.
-    let mut count = pools.len();
-    let promises = loop {
-        let first = pools.get(..count).unwrap_or_default();
-        match static_pool::replacements(facts, first, &options.types) {
-            Ok(promises) => break promises,
-            Err(_) if 1 < count => count /= 2,
-            Err(why) => return Err(Objection::NoPromise(why)),
-        }
-    };
+    let begun = wanted.zip(&promises).filter_map(|(both, promise)| Some((both, promise.as_ref()?)));
     let single =
         |((candidate, replacement), promise): ((&NodeClaimName, &Replacement), &Promise)| {
             let claims = vec![promise.claim.name.clone()];
@@ -90,7 +84,8 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
             };
             (CommandId::derived(&single), single)
         };
-    let started: BTreeMap<CommandId, Command> = wanted.zip(&promises).map(single).collect();
+    let started: BTreeMap<CommandId, Command> = begun.map(single).collect();
+    let promises: Vec<Promise> = promises.into_iter().flatten().collect();
     let candidates = started.values().flat_map(|single| single.candidates.clone()).collect();
     let decision = told(facts, &Command { candidates, ..command.clone() }, &promises);
     let (parent, decisions) = (facts.ledger.head.counters, vec![decision]);

@@ -128,9 +128,7 @@ impl Problem<'_> {
         let mut dollars = self.start.dollars.clone();
         for in_flight in solution.in_flight.iter() {
             // What cannot be promised costs nothing.
-            let Ok(draft) = output::draft(self, in_flight) else { continue };
-            let mut types = Types::default();
-            types.extend(draft.kept().iter().copied());
+            let Some(mut types) = self.kept(in_flight) else { continue };
             let wanted = types.count();
             self.keep_affordable(&dollars, in_flight.template, &mut types);
             if types.count() < wanted {
@@ -147,14 +145,20 @@ impl Problem<'_> {
         dollars: &mut Dollars,
         wanted: &InFlightClaim,
     ) -> Option<InFlightClaim> {
-        let draft = output::draft(self, wanted).ok()?;
-        let mut types = Types::default();
-        types.extend(draft.kept().iter().copied());
+        let mut types = self.kept(wanted)?;
         self.keep_affordable(dollars, wanted.template, &mut types);
         let affordable = InFlightClaim { types: types.clone(), ..wanted.clone() };
         output::draft(self, &affordable).ok()?;
         self.pay(dollars, wanted.template, &types);
         Some(affordable)
+    }
+
+    /// The types that a promise of `in_flight` keeps; `None` where it cannot be promised.
+    fn kept(&mut self, in_flight: &InFlightClaim) -> Option<Types> {
+        let draft = output::draft(self, in_flight).ok()?;
+        let mut types = Types::default();
+        types.extend(draft.kept().iter().copied());
+        Some(types)
     }
 
     fn spend(&mut self, (pool, nanos): &Standing) {

@@ -147,29 +147,29 @@ fn from_templates(
     output::plan(&mut problem, &solution).promises
 }
 
-/// A claim of its pool's template for each of `pools`, in their order; or why one of them cannot be
-/// promised.
+/// A claim of its pool's template for each of `pools`, in their order, and nothing for those that get none; or why
+/// none of them can be promised.
 pub(crate) fn replacements(
     facts: &Facts,
     pools: &[&NodePoolName],
     known: &KnownTypes,
-) -> Result<Vec<Promise>, String> {
+) -> Result<Vec<Option<Promise>>, String> {
     let mut counts: BTreeMap<&NodePoolName, u64> = BTreeMap::new();
     for pool in pools {
         *counts.entry(pool).or_default() += 1;
     }
     let mut notes = Vec::new();
     let promises = from_templates(facts, counts.into_iter().collect(), known, &mut notes);
-    if let Some(note) = notes.first() {
-        return Err(note.to_string());
+    if promises.is_empty() {
+        let why = notes.first().map(ToString::to_string);
+        return Err(why.unwrap_or_else(|| "a claim of its template cannot be promised".to_owned()));
     }
     let mut by_pool: BTreeMap<NodePoolName, VecDeque<Promise>> = BTreeMap::new();
     for promise in promises {
         by_pool.entry(promise.claim.node_pool.clone()).or_default().push_back(promise);
     }
     let next = |pool: &&NodePoolName| by_pool.get_mut(*pool).and_then(VecDeque::pop_front);
-    let sorted: Option<Vec<Promise>> = pools.iter().map(next).collect();
-    sorted.ok_or_else(|| "a claim of its template cannot be promised".to_owned())
+    Ok(pools.iter().map(next).collect())
 }
 
 fn note(pool: &NodePoolName, text: String) -> Reason {

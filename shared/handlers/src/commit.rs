@@ -43,8 +43,8 @@ impl<'a> Decided<'a> {
     }
 
     /// The same by a function that keeps so much of its decisions; `question` is what it asked.
-    pub(crate) fn recorded(self, record: Record, question: Question) -> Self {
-        Self { question: (record == Record::Facts).then_some(question), ..self }
+    pub(crate) fn recorded(self, record: Record, question: impl FnOnce() -> Question) -> Self {
+        Self { question: (record == Record::Facts).then(question), ..self }
     }
 
     /// The same by a function that decides the same again and again.
@@ -67,18 +67,18 @@ impl<'a> Decided<'a> {
         // All facts are gone through for it, and most looks have nothing to keep.
         let mut latest = None;
         for decision in kept.iter_mut().filter(|decision| decision.origin.is_none()) {
-            let origin: &mut Origin = latest.get_or_insert_with(|| Origin {
-                recorded: self.number(facts, at),
-                ..origin(facts, at)
-            });
+            let origin: &mut Origin = latest.get_or_insert_with(|| self.origin(facts, at));
             decision.origin = Some(origin.clone());
         }
         kept
     }
 
-    /// Under which number the facts are kept, where they are.
-    fn number(&self, facts: &Facts, at: &Invocation) -> Option<u64> {
-        Some(RecordedFacts::number(self.question.as_ref()?, facts, &at.id))
+    /// On what it is made, with the number under which the facts are kept, where they are.
+    fn origin(&self, facts: &Facts, at: &Invocation) -> Origin {
+        let origin = origin(facts, at);
+        let question = self.question.as_ref();
+        let recorded = question.map(|question| RecordedFacts::number(question, &origin));
+        Origin { recorded, ..origin }
     }
 
     /// Keeps the facts if any of `records`, which are kept, says that they are. Nothing fails with it.
@@ -89,14 +89,8 @@ impl<'a> Decided<'a> {
         records: &[Decision],
         at: &Invocation,
     ) {
-        let Some(question) = &self.question else { return };
-        let number = RecordedFacts::number(question, facts, &at.id);
-        let says_so = |record: &Decision| {
-            record.origin.as_ref().is_some_and(|origin| origin.recorded == Some(number))
-        };
-        if !records.iter().any(says_so) {
-            return;
-        }
+        let mut numbers = records.iter().filter_map(|record| record.origin.as_ref()?.recorded);
+        let (Some(question), Some(number)) = (&self.question, numbers.next()) else { return };
         if let Err(error) = ledger.put_facts(&at.cluster, number, question, facts, self.plan).await
         {
             tracing::warn!(story = story(&error), "the facts of decisions are not kept");

@@ -126,7 +126,7 @@ async fn carry_on<A: Adapters>(
         }
         let facts = ledger_only(snapshot, at);
         let decided =
-            Decided::of(&plan, Basis::Both).recorded(ports.settings.record, Question::CarryOn);
+            Decided::of(&plan, Basis::Both).recorded(ports.settings.record, || Question::CarryOn);
         if let Committed::All(counters) =
             commit_and_record(ports.ledger, &facts, &decided, at).await?
         {
@@ -162,7 +162,7 @@ async fn look<A: Adapters>(
         let (question, NextStep { plan, basis, staying, .. }) = decide(&facts, offers);
         let decided = Decided::of(&plan, basis)
             .counting(ports.recorder.told)
-            .recorded(ports.settings.record, question);
+            .recorded(ports.settings.record, || question);
         let committed = commit_or_note(ledger, &facts, &decided, at).await?;
         if let Committed::All(counters) = committed {
             wake_for(ports, &plan, counters, at).await;

@@ -94,11 +94,13 @@ async fn give_up<A: Adapters>(
     let snapshot = model::ledger::Snapshot { head, claims, ..Default::default() };
     let plan = planner::interrupt(&snapshot, events, at.now);
     let facts = observe::ledger_only(snapshot, at);
-    let told = events.iter().map(|(claim, events)| {
-        let events = events.iter().copied().cloned().collect();
-        (claim.name.clone(), events)
-    });
-    let question = Question::Interrupt(told.collect());
+    let question = || {
+        let told = events.iter().map(|(claim, events)| {
+            let events = events.iter().copied().cloned().collect();
+            (claim.name.clone(), events)
+        });
+        Question::Interrupt(told.collect())
+    };
     let decided = Decided::of(&plan, Basis::Claims).recorded(ports.settings.record, question);
     match commit_and_record(ports.ledger, &facts, &decided, at).await? {
         Committed::All(counters) => {

@@ -243,7 +243,7 @@ async fn look<A: Adapters>(
         has_all_replicas = notes.is_empty();
         let decided = Decided::of(&plan, Basis::Arrivals)
             .counting(ports.recorder.told)
-            .recorded(settings.record, Question::Provision);
+            .recorded(settings.record, || Question::Provision);
         match commit_or_note(ledger, &facts, &decided, at).await? {
             Committed::All(counters) => {
                 if !plan.promises.is_empty() {

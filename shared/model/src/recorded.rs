@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    NodeClaimName, NodePoolName, Plan, disruption::Cursor, facts::Facts,
-    interruption::Interruption, ledger::Digest,
+    NodeClaimName, NodePoolName, Plan,
+    disruption::Cursor,
+    facts::Facts,
+    interruption::Interruption,
+    ledger::{Digest, Origin},
 };
 
 /// What was asked of the facts.
@@ -37,11 +40,12 @@ pub struct RecordedFacts {
 }
 
 impl RecordedFacts {
-    /// Under which number they are kept when the delivery `delivery` asked: another number for other facts,
+    /// Under which number they are kept when `origin` is what a decision was made on: another number for other facts,
     /// another question and another delivery.
-    pub fn number(question: &Question, facts: &Facts, delivery: &str) -> u64 {
+    pub fn number(question: &Question, origin: &Origin) -> u64 {
+        let Origin { facts, delivery, .. } = origin;
         let mut digest = Digest::default();
-        digest.add(format_args!("{:016x} {delivery}", facts.digest()));
+        digest.add(format_args!("{facts:016x} {delivery}"));
         match question {
             Question::Provision => digest.add("provision"),
             Question::Disrupt { unseen, from } => {

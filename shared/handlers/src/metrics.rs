@@ -17,7 +17,7 @@ use model::{
     node_pool::{NodePoolStatus, ObservedNodePool},
 };
 
-use crate::Report;
+use crate::{Report, pools};
 
 pub use metered::Metered;
 pub use registry::{METRICS, Metric, MetricKind};
@@ -70,20 +70,20 @@ pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: 
     metrics.set(&registry::NODEPOOLS_USAGE, &["nodes", pool], Micros::whole(status.nodes));
 }
 
-/// Notes what the nodes of each NodePool of `pools` cost in an hour, and how many nodes there are.
+/// Notes what the nodes of each NodePool of `known` cost in an hour, and how many nodes there are.
 ///
 /// Karpenter: `pkg/state/cost/cost.go`, `pkg/controllers/state/metrics.go`.
-pub(crate) fn note_claims(metrics: &Metrics, pools: &[ObservedNodePool], snapshot: &Snapshot) {
-    let claims = || snapshot.claims.values().filter(|claim| claim.instance.is_some());
-    for observed in pools {
+pub(crate) fn note_claims(metrics: &Metrics, known: &[ObservedNodePool], snapshot: &Snapshot) {
+    for observed in known {
         let pool = &observed.pool.name;
-        let its = claims().filter(|claim| claim.node_pool == *pool);
+        let its = pools::launched(pool, snapshot);
         let prices = its.filter_map(|claim| Some(claim.instance.as_ref()?.price));
         let sum = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
         let micros = Micros(i128::from(sum.nanos()) / 1_000);
         metrics.set(&registry::NODEPOOLS_COST, &[pool.as_str()], micros);
     }
-    let nodes = claims().filter(|claim: &&NodeClaim| claim.node.is_some()).count();
+    let joined = |claim: &&NodeClaim| claim.instance.is_some() && claim.node.is_some();
+    let nodes = snapshot.claims.values().filter(joined).count();
     metrics.set(&registry::NODE_COUNT, &[], Micros::whole(count(nodes)));
 }
 

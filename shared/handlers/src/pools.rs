@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClassName, NodePoolName, Resources,
+    NodeClaim, NodeClassName, NodePoolName, Resources,
     ledger::Snapshot,
     node_class::NodeClassStatus,
     node_pool::{ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations},
@@ -100,8 +100,7 @@ pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
 
 /// What the pool called `name` has: whatever was launched counts until it is gone.
 fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoolStatus {
-    let claims_of_pool = snapshot.claims.values().filter(|claim| claim.node_pool == *name);
-    let launched = claims_of_pool.filter(|claim| claim.instance.is_some());
+    let launched = launched(name, snapshot);
     NodePoolStatus {
         node_class: ClassReadiness::Unknown,
         node_class_generation: None,
@@ -111,4 +110,13 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
         registrations: Registrations::default(),
         found_at: at.now,
     }
+}
+
+/// The claims of the pool called `name` that have an instance.
+pub(crate) fn launched<'s>(
+    name: &NodePoolName,
+    snapshot: &'s Snapshot,
+) -> impl Iterator<Item = &'s NodeClaim> + Clone {
+    let claims_of_pool = snapshot.claims.values().filter(move |claim| claim.node_pool == *name);
+    claims_of_pool.filter(|claim| claim.instance.is_some())
 }

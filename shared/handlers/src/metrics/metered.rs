@@ -264,35 +264,63 @@ fn disrupted_for(reason: DeletionReason) -> Option<&'static str> {
     })
 }
 
+/// The calls that nothing is counted of, as they are.
+macro_rules! passed_on {
+    ($(fn $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(async fn $call(&self, $($argument: $kind),*) -> Result<$answer, PortError> {
+            self.ledger.$call($($argument),*).await
+        })*
+    };
+}
+
 impl<L: Ledger, C: Clock> Ledger for Metered<L, C> {
-    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError> {
-        self.ledger.head(cluster).await
-    }
-
-    async fn open(
-        &self,
-        cluster: &ClusterName,
-        replaced: Option<&LedgerId>,
-    ) -> Result<Head, PortError> {
-        self.ledger.open(cluster, replaced).await
-    }
-
-    async fn put_guard(
-        &self,
-        cluster: &ClusterName,
-        ledger: &LedgerId,
-        guard: &Guard,
-    ) -> Result<WriteOutcome, PortError> {
-        self.ledger.put_guard(cluster, ledger, guard).await
-    }
-
-    async fn put_shifted_zones(
-        &self,
-        cluster: &ClusterName,
-        ledger: &LedgerId,
-        zones: &BTreeMap<Zone, Timestamp>,
-    ) -> Result<WriteOutcome, PortError> {
-        self.ledger.put_shifted_zones(cluster, ledger, zones).await
+    passed_on! {
+        fn head(cluster: &ClusterName) -> Head;
+        fn open(cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head;
+        fn put_guard(cluster: &ClusterName, ledger: &LedgerId, guard: &Guard) -> WriteOutcome;
+        fn put_shifted_zones(
+            cluster: &ClusterName,
+            ledger: &LedgerId,
+            zones: &BTreeMap<Zone, Timestamp>
+        ) -> WriteOutcome;
+        fn measure(
+            cluster: &ClusterName,
+            key: &MeasuredKey,
+            memory: Bytes,
+            until: Timestamp
+        ) -> ();
+        fn put_refusals(
+            cluster: &ClusterName,
+            pool: &NodePoolName,
+            refusals: Option<&LaunchRefusals>
+        ) -> ();
+        fn registrations(cluster: &ClusterName) -> BTreeMap<NodePoolName, Registrations>;
+        fn put_registrations(
+            cluster: &ClusterName,
+            pool: &NodePoolName,
+            registrations: &Registrations
+        ) -> WriteOutcome;
+        fn pulse(cluster: &ClusterName, function: Function) -> Pulse;
+        fn write_pulse(
+            cluster: &ClusterName,
+            function: Function,
+            from: u64,
+            pulse: &Pulse
+        ) -> WriteOutcome;
+        fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
+        fn put_validation(
+            cluster: &ClusterName,
+            class: &NodeClassName,
+            validation: &Validation
+        ) -> ();
+        fn put_decisions(cluster: &ClusterName, decisions: &[Decision]) -> ();
+        fn put_facts(
+            cluster: &ClusterName,
+            number: u64,
+            question: &Question,
+            facts: &Facts,
+            plan: &Plan
+        ) -> ();
     }
 
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
@@ -383,90 +411,5 @@ impl<L: Ledger, C: Clock> Ledger for Metered<L, C> {
             self.metrics.count(&LAUNCH_FAILURES, &[place.0, place.1, "insufficient_capacity"]);
         }
         Ok(())
-    }
-
-    async fn measure(
-        &self,
-        cluster: &ClusterName,
-        key: &MeasuredKey,
-        memory: Bytes,
-        until: Timestamp,
-    ) -> Result<(), PortError> {
-        self.ledger.measure(cluster, key, memory, until).await
-    }
-
-    async fn put_refusals(
-        &self,
-        cluster: &ClusterName,
-        pool: &NodePoolName,
-        refusals: Option<&LaunchRefusals>,
-    ) -> Result<(), PortError> {
-        self.ledger.put_refusals(cluster, pool, refusals).await
-    }
-
-    async fn registrations(
-        &self,
-        cluster: &ClusterName,
-    ) -> Result<BTreeMap<NodePoolName, Registrations>, PortError> {
-        self.ledger.registrations(cluster).await
-    }
-
-    async fn put_registrations(
-        &self,
-        cluster: &ClusterName,
-        pool: &NodePoolName,
-        registrations: &Registrations,
-    ) -> Result<WriteOutcome, PortError> {
-        self.ledger.put_registrations(cluster, pool, registrations).await
-    }
-
-    async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError> {
-        self.ledger.pulse(cluster, function).await
-    }
-
-    async fn write_pulse(
-        &self,
-        cluster: &ClusterName,
-        function: Function,
-        from: u64,
-        pulse: &Pulse,
-    ) -> Result<WriteOutcome, PortError> {
-        self.ledger.write_pulse(cluster, function, from, pulse).await
-    }
-
-    async fn validation(
-        &self,
-        cluster: &ClusterName,
-        class: &NodeClassName,
-    ) -> Result<Option<Validation>, PortError> {
-        self.ledger.validation(cluster, class).await
-    }
-
-    async fn put_validation(
-        &self,
-        cluster: &ClusterName,
-        class: &NodeClassName,
-        validation: &Validation,
-    ) -> Result<(), PortError> {
-        self.ledger.put_validation(cluster, class, validation).await
-    }
-
-    async fn put_decisions(
-        &self,
-        cluster: &ClusterName,
-        decisions: &[Decision],
-    ) -> Result<(), PortError> {
-        self.ledger.put_decisions(cluster, decisions).await
-    }
-
-    async fn put_facts(
-        &self,
-        cluster: &ClusterName,
-        number: u64,
-        question: &Question,
-        facts: &Facts,
-        plan: &Plan,
-    ) -> Result<(), PortError> {
-        self.ledger.put_facts(cluster, number, question, facts, plan).await
     }
 }

@@ -48,8 +48,9 @@ impl Embedder {
     }
 
     fn is_news(&mut self, sample: &Sample) -> bool {
+        let Reading::Is(value) = sample.reading else { return true };
         let key = (sample.metric.name, sample.labels.clone());
-        if sample.reading == Reading::Is(Micros::default()) {
+        if value == Micros::default() {
             return self.written.remove(&key);
         }
         self.written.insert(key);

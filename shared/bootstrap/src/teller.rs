@@ -29,16 +29,14 @@ impl Teller {
     pub(crate) async fn tell(&self, samples: &[Sample], span: &Span<'_>) {
         self.write(samples, span);
         let Some(collector) = &self.collector else { return };
-        let metrics = (!samples.is_empty()).then(|| otlp::metrics(samples, span));
-        let requests: [(&str, Option<Value>); 2] =
-            [(otlp::METRICS_PATH, metrics), (otlp::TRACES_PATH, Some(otlp::traces(span)))];
-        for (path, body) in requests {
-            let Some(body) = body else { continue };
-            if let Err(error) = collector.post(path, &body).await {
-                let story = handlers::story(&error);
-                tracing::warn!(path, story, "the collector was not told");
+        let metrics = async {
+            if !samples.is_empty() {
+                post(collector, otlp::METRICS_PATH, &otlp::metrics(samples, span)).await;
             }
-        }
+        };
+        let traces = otlp::traces(span);
+        // Side by side: one that does not answer is waited for once.
+        tokio::join!(metrics, post(collector, otlp::TRACES_PATH, &traces));
     }
 
     fn write(&self, samples: &[Sample], span: &Span<'_>) {
@@ -47,5 +45,12 @@ impl Teller {
         for line in embedder.lines(samples, self.dimensions, place, span.ended_at) {
             metrics::write(&line);
         }
+    }
+}
+
+async fn post(collector: &OtlpCollector, path: &str, body: &Value) {
+    if let Err(error) = collector.post(path, body).await {
+        let story = handlers::story(&error);
+        tracing::warn!(path, story, "the collector was not told");
     }
 }

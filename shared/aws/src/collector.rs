@@ -6,13 +6,15 @@ use aws_config::SdkConfig;
 use aws_smithy_runtime_api::{
     box_error::BoxError,
     client::{
-        http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector},
+        http::{HttpConnector as _, SharedHttpConnector},
         orchestrator::HttpRequest,
     },
 };
 use aws_smithy_types::body::SdkBody;
 use ports::{Fault, PortError};
 use serde_json::Value;
+
+use crate::json_call::connector;
 
 const POST: &str = "POST of OTLP";
 /// Nobody waits longer for it: what cannot be told within this is lost.
@@ -30,9 +32,7 @@ pub struct OtlpCollector {
 impl OtlpCollector {
     /// The collector at `endpoint`, such as `http://collector.monitoring:4318`.
     pub(crate) fn new(config: &SdkConfig, endpoint: &str) -> Self {
-        let settings =
-            HttpConnectorSettings::builder().connect_timeout(TIMEOUT).read_timeout(TIMEOUT).build();
-        let connector = aws_smithy_http_client::default_connector(&settings, config.sleep_impl());
+        let connector = connector(config, TIMEOUT, TIMEOUT);
         Self { connector, endpoint: endpoint.trim_end_matches('/').to_owned() }
     }
 

@@ -61,11 +61,7 @@ impl JsonService {
         credentials: SharedCredentialsProvider,
     ) -> Self {
         let endpoint = config.endpoint_url().map_or(endpoint, str::to_owned);
-        let settings = HttpConnectorSettings::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .build();
-        let connector = aws_smithy_http_client::default_connector(&settings, config.sleep_impl());
+        let connector = connector(config, CONNECT_TIMEOUT, READ_TIMEOUT);
         Self { connector, config: config.clone(), endpoint, region: region.to_owned(), credentials }
     }
 
@@ -103,6 +99,19 @@ impl JsonService {
         let body = ByteStream::new(answer.into_body()).collect().await;
         from_answer(operation, status, &body.map_err(|error| after(error.into()))?.into_bytes())
     }
+}
+
+/// What requests go through that are not the SDK's; `None` without a TLS stack, which this workspace always has.
+pub(crate) fn connector(
+    config: &SdkConfig,
+    connect_timeout: Duration,
+    read_timeout: Duration,
+) -> Option<SharedHttpConnector> {
+    let settings = HttpConnectorSettings::builder()
+        .connect_timeout(connect_timeout)
+        .read_timeout(read_timeout)
+        .build();
+    aws_smithy_http_client::default_connector(&settings, config.sleep_impl())
 }
 
 /// What is asked for.

@@ -48,6 +48,11 @@ fn refused(refusal: AwsError) -> PortError {
     PortError::because("JSON", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
+/// Lambda's functions: there are none, whatever plays those of this project.
+pub(crate) fn functions() -> Reply {
+    Reply::json(200, JSON_1_1, &json!({ "Functions": [] }))
+}
+
 type Body = serde_json::Map<String, Value>;
 
 /// Takes the text `name`.

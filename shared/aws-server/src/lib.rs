@@ -110,6 +110,10 @@ impl AwsServer {
             self.count("DescribeCluster");
             return json::cluster(name, &self.sim).await;
         }
+        if request.path.trim_end_matches('/') == "/2015-03-31/functions" {
+            self.count("ListFunctions");
+            return json::functions();
+        }
         let mut parameters = parameters::Parameters::parse(&request.body);
         let action = parameters.text("Action").unwrap_or_default();
         self.count(&action);

@@ -135,6 +135,12 @@ impl Account {
         Self::of(configured(region, credentials, retries, &endpoints), endpoints.own)
     }
 
+    /// The account that `config` reaches. Its credentials may come from anywhere: this is for a person's own
+    /// programs, which look for profiles and the like.
+    pub fn new(config: SdkConfig) -> Result<Self, InvalidAccount> {
+        Self::of(config, BTreeMap::new())
+    }
+
     fn of(config: SdkConfig, endpoints: BTreeMap<Service, String>) -> Result<Self, InvalidAccount> {
         let region = config.region().ok_or(InvalidAccount::NoRegion)?.to_string();
         let credentials = config.credentials_provider().ok_or(InvalidAccount::NoCredentials)?;

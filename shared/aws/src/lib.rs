@@ -2,7 +2,8 @@
 //!
 //! An adapter is two pure halves and a send: a request made of `model` values, `model` values made
 //! of an answer, and between them one call. The SDKs repeat what was throttled in their standard
-//! mode; nothing here retries on top of that. The only crate that names `aws_sdk_*`.
+//! mode; nothing here retries on top of that. The only crate of the functions that names `aws_sdk_*`:
+//! the command line has clients of its own for what no function does.
 //!
 //! Deliberately absent: decisions, caches that outlive an answer (but for what EKS says of a cluster,
 //! for five minutes), and the Kubernetes API.

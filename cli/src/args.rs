@@ -7,15 +7,15 @@ use std::path::PathBuf;
 pub use catalog::{CatalogArgs, CatalogOrder};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::manifests::Depth;
+use crate::{installation::ClusterArgs, manifests::Depth};
 
 /// Karpenter without the controller.
 ///
 /// Journeyman launches, replaces and removes the nodes of an Amazon EKS cluster from AWS Lambda functions,
 /// by Karpenter's own objects: NodePool, EC2NodeClass, NodeClaim. This command answers beforehand what it
 /// would do: for manifests (`plan DIR`), for a running cluster (`plan --live`), or played in virtual time
-/// (`simulate`) or alive on this machine (`local`). Nothing that it does changes an AWS account, or a
-/// cluster that has one.
+/// (`simulate`) or alive on this machine (`local`). An AWS account, or a cluster that has one, is changed by
+/// `install`, `uninstall`, `adopt` and `release` only, which show first what they would do.
 #[derive(Debug, Parser)]
 #[command(name = "journeyman", version, disable_help_subcommand = true)]
 pub struct Args {
@@ -99,30 +99,30 @@ pub enum JourneymanCommand {
     Rbac,
     /// Say whether an installation is whole, step by step, and what helps where it is not.
     ///
-    /// Looks at the cluster with `kubectl` and at the account with `aws`, and changes nothing. Exit codes: 0
-    /// everything is in order; 1 something is not, or could not be seen; 2 it cannot be printed.
+    /// Looks at the cluster as a kubeconfig says and at the account as AWS's own command line would, and changes
+    /// nothing. Exit codes: 0 everything is in order; 1 something is not, or could not be seen; 2 it cannot be
+    /// printed, or the build has no client of Kubernetes and AWS.
     Doctor(crate::doctor::DoctorArgs),
     /// Put definitions and the functions' rights into a cluster, and show first what that changes.
     ///
-    /// It is what `crds` and `rbac` print, applied with `kubectl`. Exit codes: 0 the cluster has everything; 1
-    /// something would change, and was not applied; 2 it cannot be done.
+    /// It is what `crds` and `rbac` print, applied on the server's side as the field manager `journeyman`. Exit codes:
+    /// 0 the cluster has everything; 1 something would change, and was not applied; 2 it cannot be done.
     Install(crate::install::InstallArgs),
     /// Take a cluster over from Karpenter with its nodes as they are, and show first what that takes.
     ///
     /// Looks whether the functions could, scales Karpenter's Deployment to no replicas, and waits until Journeyman has
-    /// every NodeClaim; also after the table was lost. Done with `kubectl` and `aws`. Exit codes: 0 Journeyman
-    /// has them; 1 nothing was done, or it is not over yet; 2 it cannot be done.
+    /// every NodeClaim; also after the table was lost. Exit codes: 0 Journeyman has them; 1 nothing was done, or it
+    /// is not over yet; 2 it cannot be done.
     Adopt(crate::handover::HandoverArgs),
     /// Give a cluster back to Karpenter with its nodes as they are, and show first what that takes.
     ///
     /// Looks whether Karpenter would know every node, scales its Deployment up, and waits until it has the cluster.
-    /// Done with `kubectl` and `aws`. Exit codes: 0 Karpenter has it; 1 nothing was done, or it is not over yet;
-    /// 2 it cannot be done.
+    /// Exit codes: 0 Karpenter has it; 1 nothing was done, or it is not over yet; 2 it cannot be done.
     Release(crate::handover::HandoverArgs),
     /// Take Journeyman out of a cluster and an account, with its nodes or without them, and show that first.
     ///
-    /// Done with `kubectl` and `aws`. Exit codes: 0 nothing is left; 1 nothing was done; 2 it cannot be done, or broke
-    /// off, and says what is left to do.
+    /// Each step is shown as the command of `kubectl` or `aws` that does the same. Exit codes: 0 nothing is left; 1
+    /// nothing was done; 2 it cannot be done, or broke off, and says what is left to do.
     Uninstall(crate::uninstall::UninstallArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
@@ -315,15 +315,15 @@ pub struct PlanArgs {
     #[arg(value_name = "DIR|FILE", required_unless_present_any = ["live", "filenames"],
         conflicts_with = "live")]
     pub manifests: Vec<PathBuf>,
-    /// Read the cluster of the current kubeconfig with `kubectl get`. Nothing is changed.
+    /// Read the cluster of the current kubeconfig. Nothing is changed.
     #[arg(long, conflicts_with = "filenames")]
     pub live: bool,
     /// With --live: the kubeconfig's context to read instead of the current one.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// With --live: another kubectl.
-    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
-    pub kubectl: Option<PathBuf>,
+    /// With --live: another kubeconfig than kubectl's own.
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub kubeconfig: Option<PathBuf>,
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
@@ -331,13 +331,9 @@ pub struct PlanArgs {
     /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
     #[arg(long, value_name = "FILE")]
     pub instance_types: Option<PathBuf>,
-    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS, with the
-    /// command `aws`.
+    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS.
     #[arg(long, value_name = "REGION", conflicts_with = "instance_types")]
     pub region: Option<String>,
-    /// With --region: another `aws`.
-    #[arg(long, value_name = "PATH", requires = "region", hide = true)]
-    pub aws: Option<PathBuf>,
     /// An answer of DescribeCapacityReservations: how many instances are left. Without it reservations
     /// are planned as full.
     #[arg(long, value_name = "FILE", conflicts_with = "instance_types")]
@@ -406,6 +402,13 @@ pub struct PlanArgs {
     /// Whether to print in colors.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: Color,
+}
+
+impl PlanArgs {
+    /// The cluster that --live reads.
+    pub(crate) fn place(&self) -> ClusterArgs {
+        ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
+    }
 }
 
 /// Whether to print in colors.

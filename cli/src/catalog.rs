@@ -23,7 +23,7 @@ use crate::{
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
     let settings = node_settings(&args.settings)?;
     let source = if args.live {
-        source::live(args.region.as_deref(), args.aws.as_deref())?
+        source::live("catalog --live", args.region.as_deref())?
     } else {
         source::load(args.from.as_deref())?
     };

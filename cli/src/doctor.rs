@@ -8,6 +8,7 @@ pub(crate) mod steps;
 
 use std::io::Write;
 
+use gather::Ends;
 use observed::Observed;
 use serde_json::json;
 use steps::{Finding, STEPS, Verdict};
@@ -16,6 +17,7 @@ use crate::{
     args::Format,
     error::Error,
     installation::{InstallationArgs, now},
+    live,
     screen::Screen,
 };
 
@@ -32,7 +34,9 @@ pub struct DoctorArgs {
 
 /// Looks, and prints what was found. `true`: every step is done, or not needed.
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
-    let verdicts = judged(&gather::observed(&args.place, now()));
+    live::needed("doctor")?;
+    let ends = Ends::open(&args.place);
+    let verdicts = judged(&ends.observed(&args.place.cluster, now()));
     match args.output {
         Format::Text => print(&verdicts, screen, out)?,
         Format::Json => {

@@ -8,21 +8,20 @@
 mod judged;
 
 use std::{
-    io::{BufRead, Write},
-    thread,
+    io::{self, BufRead, Write},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use judged::{Handover, Owned, adopted, adoption, handed, release};
-use serde_json::Value;
+use judged::{Handover, Owned, Scale, adopted, adoption, handed, release};
+use serde_json::{Value, json};
 
 use crate::{
-    doctor::{gather, observed::Answer},
+    doctor::gather::Ends,
     error::Error,
-    installation::{InstallationArgs, answers, is_wanted, now},
+    installation::{InstallationArgs, answers, is_wanted, now, pause},
+    live::{self, Answer, Selected, kinds},
     manifests::BadInput,
-    program::{self, Failed},
     screen::Screen,
 };
 
@@ -62,55 +61,69 @@ pub fn run(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
-    run_with(args, direction, answers().as_mut(), (&mut now, &pause), (screen, out))
-}
-
-#[expect(clippy::disallowed_methods, reason = "a command that waits for others")]
-fn pause() {
-    thread::sleep(LOOKS_EVERY);
+    run_with(args, direction, answers().as_mut(), (screen, out))
 }
 
 fn run_with(
     args: &HandoverArgs,
     direction: Direction,
     answers: Option<&mut impl BufRead>,
-    (clock, pause): (&mut dyn FnMut() -> Timestamp, &dyn Fn()),
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<bool, Error> {
-    let seen = gather::observed(&args.place, clock());
-    let deployments = deployments(args).map_err(BadInput::one)?;
+    live::needed(match direction {
+        Direction::Adopt => "adopt",
+        Direction::Release => "release",
+    })?;
+    let ends = Ends::open(&args.place);
+    let seen = ends.observed(&args.place.cluster, now());
+    let deployments = deployments(&ends, args).map_err(BadInput::one)?;
     let handover = match direction {
         Direction::Adopt => adoption(&seen, &deployments),
         Direction::Release => {
-            let nodes = gather::objects(&args.place, "nodes").map_err(BadInput::one)?;
+            let nodes = ends.objects(&kinds::NODES).map_err(BadInput::one)?;
             release(&seen, &deployments, &nodes)
         }
     };
     let Handover { what, scaled } = handover.map_err(Error::Refused)?;
     screen.lines(&what, out)?;
-    for words in &scaled {
-        screen.text(2, &format!("kubectl {}", words.join(" ")), out)?;
+    for scale in &scaled {
+        screen.text(2, &scale.to_string(), out)?;
     }
     if !scaled.is_empty() && !is_wanted(args.yes, "Do this?", answers, out)? {
         screen.lines("Nothing was done.", out)?;
         return Ok(false);
     }
-    for words in &scaled {
-        carry_out(args, words).map_err(BadInput::one)?;
+    for scale in &scaled {
+        carry_out(&ends, scale).map_err(BadInput::one)?;
     }
-    let looks = args.wait.saturating_mul(60) / u32::try_from(LOOKS_EVERY.as_secs()).unwrap_or(1);
+    let look = || state(&ends, args, direction, now());
+    let tell = |indent: usize, said: &str| {
+        screen.text(indent, said, out)?;
+        out.flush()
+    };
+    Ok(wait(look, args.wait, pause, tell)?)
+}
+
+/// Looks until it is done, for so many minutes at most; each new state is told once. Whether it is done.
+fn wait(
+    mut look: impl FnMut() -> Result<String, String>,
+    minutes: u32,
+    pause: impl Fn(Duration),
+    mut tell: impl FnMut(usize, &str) -> io::Result<()>,
+) -> io::Result<bool> {
+    let looks = u64::from(minutes) * 60 / LOOKS_EVERY.as_secs();
     let mut last = String::new();
-    for look in 0..=looks {
-        if look > 0 {
-            pause();
+    for at in 0..=looks {
+        if at > 0 {
+            pause(LOOKS_EVERY);
         }
-        match state(&args.place, direction, clock()) {
+        match look() {
             Ok(said) => {
-                screen.lines(&said, out)?;
+                tell(0, &said)?;
                 return Ok(true);
             }
             Err(waits) if waits != last => {
-                screen.text(2, &waits, out)?;
+                tell(2, &waits)?;
                 last = waits;
             }
             Err(_) => {}
@@ -118,49 +131,43 @@ fn run_with(
     }
     let next = "It was waited for long enough. Nothing is lost meanwhile: say the command again to go on waiting, or see \
                 what holds it back with `journeyman doctor`.";
-    screen.lines(next, out)?;
+    tell(0, next)?;
     Ok(false)
 }
 
 /// That it is done, or what is waited for.
-fn state(place: &InstallationArgs, direction: Direction, now: Timestamp) -> Result<String, String> {
-    let owned = Owned::of(now, gather::leases(place), gather::claims(place))?;
+fn state(
+    ends: &Ends,
+    args: &HandoverArgs,
+    direction: Direction,
+    now: Timestamp,
+) -> Result<String, String> {
+    let owned = Owned::of(now, ends.leases(), ends.claims())?;
     match direction {
         Direction::Adopt => adopted(&owned),
-        Direction::Release => handed(&owned, &place.cluster),
+        Direction::Release => handed(&owned, &args.place.cluster),
     }
 }
 
 /// Karpenter's Deployments.
-fn deployments(args: &HandoverArgs) -> Answer<Vec<Value>> {
-    let place = &args.place;
+fn deployments(ends: &Ends, args: &HandoverArgs) -> Answer<Vec<Value>> {
+    let cluster = ends.cluster()?;
     let Some(named) = &args.karpenter else {
-        let words = [
-            "deployments.apps",
-            "--selector=app.kubernetes.io/name=karpenter",
-            "--all-namespaces",
-            "--output=json",
-        ];
-        let list = gather::kubectl(place, &words)?.unwrap_or_default();
-        return Ok(list.get("items").and_then(Value::as_array).cloned().unwrap_or_default());
+        let karpenters = Selected { labels: Some("app.kubernetes.io%2Fname%3Dkarpenter") };
+        return Ok(cluster.selected(&kinds::DEPLOYMENTS, karpenters)?.unwrap_or_default());
     };
     let (namespace, name) = named
         .split_once('/')
         .filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
         .ok_or_else(|| format!("--karpenter {named}: it is NAMESPACE/NAME"))?;
-    let words = ["deployments.apps", name, &format!("--namespace={namespace}"), "--output=json"];
-    let there = gather::kubectl(place, &words)?;
+    let there = cluster.object(&kinds::DEPLOYMENTS, Some(namespace), name)?;
     there.map(|there| vec![there]).ok_or_else(|| format!("There is no Deployment {named}."))
 }
 
-fn carry_out(args: &HandoverArgs, words: &[String]) -> Result<(), String> {
-    let said = program::output(args.place.kubectl.command().args(words));
-    said.map(drop).map_err(|failed| match failed {
-        Failed::Said(said) => format!("kubectl {}: {said}", words.join(" ")),
-        Failed::NotStarted(error) => format!("kubectl: {error}"),
-    })
+fn carry_out(ends: &Ends, Scale { namespace, name, replicas }: &Scale) -> Answer<()> {
+    let change = json!({"spec": {"replicas": replicas}});
+    ends.cluster()?.merge(&kinds::DEPLOYMENTS, (Some(namespace), name), Some("scale"), &change)
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests;

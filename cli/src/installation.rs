@@ -1,39 +1,25 @@
-//! Where an installation is, which every command about one is told alike, and the programs that reach it.
+//! Where an installation is, which every command about one is told alike.
 
 use std::{
-    ffi::OsStr,
     io::{self, BufRead, IsTerminal as _, StdinLock, Write},
     path::PathBuf,
-    process::Command,
+    thread,
+    time::Duration,
 };
 
 use jiff::Timestamp;
 
-use crate::{error::Error, manifests::BadInput, program};
+use crate::{error::Error, manifests::BadInput};
 
-/// A cluster as kubectl reaches it.
+/// A cluster as a kubeconfig describes it.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct KubectlArgs {
+pub struct ClusterArgs {
     /// The kubeconfig's context instead of the current one.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Another kubeconfig than kubectl's own.
+    /// Another kubeconfig than kubectl's own, which KUBECONFIG names, or else is ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Another kubectl.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub kubectl: Option<PathBuf>,
-}
-
-impl KubectlArgs {
-    /// `kubectl`, where the cluster is.
-    pub(crate) fn command(&self) -> Command {
-        let mut command = program::kubectl(self.kubectl.as_deref(), self.context.as_deref());
-        if let Some(kubeconfig) = &self.kubeconfig {
-            command.arg("--kubeconfig").arg(kubeconfig);
-        }
-        command
-    }
 }
 
 /// A cluster and its account.
@@ -42,22 +28,12 @@ pub struct InstallationArgs {
     /// The EKS cluster's name.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// Its region. Otherwise that of `aws`.
+    /// Its region. Otherwise that of AWS_REGION or of the profile.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
-    pub kubectl: KubectlArgs,
-    /// Another `aws`.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub aws: Option<PathBuf>,
-}
-
-impl InstallationArgs {
-    /// `aws` with `words`, where the account is.
-    pub(crate) fn aws<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
-        program::aws(self.aws.as_deref(), self.region.as_deref(), words)
-    }
+    pub kubeconfig: ClusterArgs,
 }
 
 /// Where somebody answers, if there is anybody.
@@ -90,4 +66,9 @@ pub(crate) fn is_wanted(
 #[expect(clippy::disallowed_methods, reason = "a command is where the clock is read")]
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command that waits for others")]
+pub(crate) fn pause(length: Duration) {
+    thread::sleep(length);
 }

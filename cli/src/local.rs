@@ -75,7 +75,5 @@ pub fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(),
 /// Says which build runs one.
 #[cfg(not(feature = "live"))]
 pub fn run(_: &LocalArgs, _: Screen, _: &mut impl Write) -> Result<(), Error> {
-    let build = "journeyman local: not in this build, which has no Kubernetes client; \
-                 build one with it: cargo build --profile local -p cli --features live";
-    Err(crate::manifests::BadInput::one(build).into())
+    Ok(crate::live::needed("local")?)
 }

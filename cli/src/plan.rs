@@ -117,6 +117,10 @@ pub fn run(
     let mut problems = loaded.problems.iter();
     let (window, complaints) = complaints;
     progress.hidden(|| {
+        if let Some(server) = &loaded.server {
+            let said = format!("Read from the cluster at {server}; nothing was changed there.");
+            window.lines(&said, complaints)?;
+        }
         problems.try_for_each(|problem| window.lines(&problem.to_string(), complaints))
     })?;
     let refused = loaded.refused();

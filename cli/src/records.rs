@@ -29,18 +29,15 @@ pub struct RecordsArgs {
     /// A file that `simulate --ledger FILE` wrote.
     #[arg(long, value_name = "FILE", conflicts_with = "table", required_unless_present = "table")]
     pub ledger: Option<PathBuf>,
-    /// The table of the stack, which is read with the command `aws`. Nothing is changed.
+    /// The table of the stack, which is read from AWS. Nothing is changed.
     #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE", requires = "cluster_name")]
     pub table: Option<String>,
     /// With --table: the EKS cluster.
     #[arg(long, value_name = "NAME", env = "JOURNEYMAN_CLUSTER", requires = "table")]
     pub cluster_name: Option<ClusterName>,
-    /// With --table: another region than that of the profile.
+    /// With --table: another region than that of AWS_REGION or of the profile.
     #[arg(long, value_name = "REGION", requires = "table")]
     pub region: Option<String>,
-    /// With --table: another `aws`.
-    #[arg(long, value_name = "PATH", requires = "table", hide = true)]
-    pub aws: Option<PathBuf>,
     /// With --table: how many decisions are read at most, the newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub records: usize,

@@ -25,8 +25,8 @@ use model::{HourlyPrice, RegionCatalog};
 use self::dumps::Dump;
 pub(crate) use self::dumps::file_name;
 use crate::{
-    args::Format, catalog::source, error::Error, manifests::BadInput, report, screen::Screen,
-    simulate::scenario,
+    args::Format, catalog::source, error::Error, installation::ClusterArgs, manifests::BadInput,
+    report, screen::Screen, simulate::scenario,
 };
 
 /// Options of `shadow`.
@@ -40,7 +40,7 @@ pub struct ShadowArgs {
     /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.
     #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
     pub filenames: Vec<PathBuf>,
-    /// First write dumps of the cluster of the current kubeconfig into DIR, with `kubectl get`.
+    /// First write dumps of the cluster of the current kubeconfig into DIR. Nothing is changed in it.
     #[arg(long)]
     pub live: bool,
     /// With --live: how long it is from one dump to the next.
@@ -52,16 +52,12 @@ pub struct ShadowArgs {
     /// With --live: the kubeconfig's context to read instead of the current one.
     #[arg(long, value_name = "NAME", requires = "live")]
     pub context: Option<String>,
-    /// With --live: another kubectl.
-    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
-    pub kubectl: Option<PathBuf>,
-    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS, with the
-    /// command `aws`.
+    /// With --live: another kubeconfig than kubectl's own.
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// With --region: another `aws`.
-    #[arg(long, value_name = "PATH", requires = "region", hide = true)]
-    pub aws: Option<PathBuf>,
     /// What chance draws from: the same seed gives the same answer to the byte.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -71,6 +67,13 @@ pub struct ShadowArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: Format,
+}
+
+impl ShadowArgs {
+    /// The cluster that --live reads.
+    fn place(&self) -> ClusterArgs {
+        ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
+    }
 }
 
 /// One of both sides: what runs the cluster, or Journeyman. Lists have an entry for each dump.
@@ -163,7 +166,7 @@ fn catalog(args: &ShadowArgs) -> Result<RegionCatalog, BadInput> {
             instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))
         }
         Some(region) => {
-            let source = source::live(Some(region), args.aws.as_deref())?;
+            let source = source::live("shadow --region", Some(region))?;
             Ok(source.catalog(&[], &NodeSettings::default()))
         }
     }

@@ -13,15 +13,12 @@ pub struct CatalogArgs {
     /// may be compressed: `.gz`), `limits*.json` and `prices*.json`. The built-in ones otherwise.
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     pub from: Option<PathBuf>,
-    /// Ask AWS with the command `aws`. Nothing is changed.
+    /// Ask AWS. Nothing is changed.
     #[arg(long)]
     pub live: bool,
-    /// With --live: another region than that of the profile.
+    /// With --live: another region than that of AWS_REGION or of the profile.
     #[arg(long, value_name = "REGION", requires = "live")]
     pub region: Option<String>,
-    /// With --live: another `aws`.
-    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
-    pub aws: Option<PathBuf>,
     /// An EC2NodeClass as the cluster has it.
     #[arg(long, value_name = "FILE")]
     pub node_class: Option<PathBuf>,

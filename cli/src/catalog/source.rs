@@ -32,9 +32,9 @@ pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
     Ok(Source { market, descriptions })
 }
 
-/// Asks AWS about `region`, else about that of the profile, with the command `aws`, else another.
-pub(crate) fn live(region: Option<&str>, aws: Option<&Path>) -> Result<Source, BadInput> {
-    let (market, descriptions) = live::read(&live::Aws { program: aws, region }, builtin()?)?;
+/// Asks AWS for `command` about `region`, else about that of the environment.
+pub(crate) fn live(command: &str, region: Option<&str>) -> Result<Source, BadInput> {
+    let (market, descriptions) = live::read(command, region, builtin()?)?;
     Ok(Source { market, descriptions })
 }
 

@@ -1,149 +1,165 @@
-//! Looks at an installation with `kubectl` and `aws`, which know how to reach both. It only reads.
+//! Looks at an installation: at the cluster through its API server, at the account through AWS. It only reads.
 
-use std::{collections::BTreeSet, io, process::Command};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use model::Function;
 use serde_json::Value;
 
 use super::{
-    observed::{Answer, Observed, SPOT_ROLE, items, text},
+    observed::{Observed, SPOT_ROLE, text},
     steps,
 };
 use crate::{
     installation::InstallationArgs,
-    program::{self, Failed},
+    live::{Account, Answer, Cluster, Kind, kinds},
 };
 
-/// How the two programs say that something is not there.
-const ABSENT: [&str; 5] = [
-    "NotFound)",
-    "ResourceNotFoundException",
-    "NoSuchEntity",
-    "doesn't have a resource type",
-    "no matching resources found",
-];
+/// Both ends of an installation, each or why it cannot be reached.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) cluster: Answer<Cluster>,
+    pub(crate) account: Answer<Account>,
+}
 
-/// An answer, which is nothing where there is no such thing.
-fn asked(command: &mut Command) -> Answer<Option<Value>> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    match program::output(command) {
-        Ok(body) => {
-            serde_json::from_slice(&body).map(Some).map_err(|error| format!("{program}: {error}"))
+impl Ends {
+    /// Those of `place`.
+    pub(crate) fn open(place: &InstallationArgs) -> Self {
+        Self {
+            cluster: Cluster::open(&place.kubeconfig),
+            account: Account::open(place.region.as_deref()),
         }
-        Err(Failed::Said(said)) if is_absent(&said) => Ok(None),
-        // What went before the last line is the log of its tries.
-        Err(Failed::Said(said)) => {
-            Err(format!("{program}: {}", said.lines().last().unwrap_or_default()))
-        }
-        Err(Failed::NotStarted(error)) if error.kind() == io::ErrorKind::NotFound => {
-            Err(format!("The command `{program}` is not there."))
-        }
-        Err(Failed::NotStarted(error)) => Err(format!("{program}: {error}")),
     }
-}
 
-/// Whether a program says that what it was asked for is not there.
-pub(crate) fn is_absent(said: &str) -> bool {
-    ABSENT.iter().any(|absent| said.contains(absent))
-}
-
-/// What `kubectl get` answers.
-pub(crate) fn kubectl(args: &InstallationArgs, words: &[&str]) -> Answer<Option<Value>> {
-    asked(args.kubectl.command().arg("get").args(words))
-}
-
-/// All objects of kinds. A cluster that does not know a kind has none of it.
-pub(crate) fn objects(args: &InstallationArgs, kinds: &str) -> Answer<Vec<Value>> {
-    let list = kubectl(args, &[kinds, "--all-namespaces", "--output=json"])?;
-    Ok(list.map(|list| items(&list, "/items").to_vec()).unwrap_or_default())
-}
-
-/// What `aws` answers.
-pub(crate) fn aws(args: &InstallationArgs, words: &[&str]) -> Answer<Option<Value>> {
-    asked(&mut args.aws(words))
-}
-
-/// The functions that say that they are for the cluster.
-fn functions(args: &InstallationArgs) -> Answer<Vec<Value>> {
-    let list = aws(args, &["lambda", "list-functions"])?.unwrap_or(Value::Null);
-    let functions = items(&list, "/Functions").iter().filter(|function| {
-        text(function, "/Environment/Variables/JOURNEYMAN_CLUSTER_NAME") == args.cluster
-    });
-    Ok(functions.cloned().collect())
-}
-
-fn entries(args: &InstallationArgs) -> Answer<Vec<Value>> {
-    let cluster = args.cluster.as_str();
-    let list = aws(args, &["eks", "list-access-entries", "--cluster-name", cluster])?;
-    let mut entries = Vec::new();
-    for arn in list.iter().flat_map(|list| items(list, "/accessEntries")).filter_map(Value::as_str)
-    {
-        let words =
-            ["eks", "describe-access-entry", "--cluster-name", cluster, "--principal-arn", arn];
-        // One that went meanwhile is none.
-        entries.extend(aws(args, &words)?.and_then(|answer| answer.get("accessEntry").cloned()));
+    /// The cluster, or why it cannot be reached.
+    pub(crate) fn cluster(&self) -> Answer<&Cluster> {
+        self.cluster.as_ref().map_err(Clone::clone)
     }
-    Ok(entries)
-}
 
-fn iam_roles(
-    args: &InstallationArgs,
-    classes: &Answer<Vec<Value>>,
-) -> Answer<Vec<(String, Option<Value>)>> {
-    let mut names: BTreeSet<&str> = [SPOT_ROLE].into();
-    names.extend(classes.as_ref().map(|classes| steps::roles_of(classes)).unwrap_or_default());
-    let mut roles = Vec::new();
-    for name in names {
-        let mut role = aws(args, &["iam", "get-role", "--role-name", name])?;
-        if name != SPOT_ROLE
-            && let Some(Value::Object(role)) = &mut role
+    /// The account, or why it cannot be reached.
+    pub(crate) fn account(&self) -> Answer<&Account> {
+        self.account.as_ref().map_err(Clone::clone)
+    }
+
+    /// All objects of a kind. A cluster that does not know a custom kind has none of it.
+    pub(crate) fn objects(&self, kind: &Kind) -> Answer<Vec<Value>> {
+        self.cluster()?.objects(kind)
+    }
+
+    /// The functions that say that they are for the cluster called `cluster`.
+    fn functions(&self, cluster: &str) -> Answer<Vec<Value>> {
+        of_cluster(self.account()?.functions()?, cluster)
+    }
+
+    fn iam_roles(&self, classes: &Answer<Vec<Value>>) -> Answer<Vec<(String, Option<Value>)>> {
+        let mut names: BTreeSet<&str> = [SPOT_ROLE].into();
+        names.extend(classes.as_ref().map(|classes| steps::roles_of(classes)).unwrap_or_default());
+        let account = self.account()?;
+        let mut roles = Vec::new();
+        for name in names {
+            let mut role = account.role(name)?;
+            if name != SPOT_ROLE
+                && let Some(Value::Object(role)) = &mut role
+            {
+                let attached = account.attached_policies(name)?;
+                role.insert("AttachedPolicies".to_owned(), attached.into());
+            }
+            roles.push((name.to_owned(), role));
+        }
+        Ok(roles)
+    }
+
+    fn rbac(&self) -> Answer<Vec<Value>> {
+        let mut objects = Vec::new();
+        for kind in
+            [kinds::CLUSTER_ROLES, kinds::CLUSTER_ROLE_BINDINGS, kinds::ROLES, kinds::ROLE_BINDINGS]
         {
-            let words = ["iam", "list-attached-role-policies", "--role-name", name];
-            let attached =
-                aws(args, &words)?.and_then(|answer| answer.get("AttachedPolicies").cloned());
-            role.insert("AttachedPolicies".to_owned(), attached.unwrap_or_default());
+            objects.extend(self.objects(&kind)?);
         }
-        roles.push((name.to_owned(), role));
+        Ok(objects)
     }
-    Ok(roles)
+
+    /// Leases of all namespaces.
+    pub(crate) fn leases(&self) -> Answer<Vec<Value>> {
+        self.objects(&kinds::LEASES)
+    }
+
+    /// NodeClaims.
+    pub(crate) fn claims(&self) -> Answer<Vec<Value>> {
+        self.objects(&kinds::NODE_CLAIMS)
+    }
+
+    /// Looks at everything of the installation for the cluster called `cluster`.
+    pub(crate) fn observed(&self, cluster: &str, now: Timestamp) -> Observed {
+        let classes = self.objects(&kinds::NODE_CLASSES);
+        let account = self.account();
+        let aws_auth =
+            |there: &Cluster| there.object(&kinds::CONFIG_MAPS, Some("kube-system"), "aws-auth");
+        Observed {
+            now,
+            cluster: cluster.to_owned(),
+            version: self.cluster().and_then(Cluster::version),
+            eks: account.clone().and_then(|account| account.eks_cluster(cluster)),
+            functions: self.functions(cluster),
+            entries: account.and_then(|account| account.access_entries(cluster)),
+            aws_auth: self.cluster().and_then(aws_auth),
+            iam_roles: self.iam_roles(&classes),
+            definitions: self.objects(&kinds::DEFINITIONS),
+            rbac: self.rbac(),
+            leases: self.leases(),
+            pools: self.objects(&kinds::NODE_POOLS),
+            claims: self.claims(),
+            classes,
+        }
+    }
 }
 
-/// Leases of all namespaces.
-pub(crate) fn leases(args: &InstallationArgs) -> Answer<Vec<Value>> {
-    objects(args, "leases.coordination.k8s.io")
+/// The functions of `all` that say that they are for the cluster called `cluster`. One that is called like ours and
+/// does not say so, because its variables cannot be read, may be of any.
+fn of_cluster(all: Vec<Value>, cluster: &str) -> Answer<Vec<Value>> {
+    let mut functions = Vec::new();
+    for function in all {
+        let name = text(&function, "/FunctionName");
+        let is_ours = || {
+            let name = name.to_ascii_lowercase();
+            Function::ALL.iter().any(|kind| name.contains(&format!("-{kind}function")))
+        };
+        let unreadable = text(&function, "/Environment/Error/Message");
+        if !unreadable.is_empty() && is_ours() {
+            return Err(format!(
+                "lambda:ListFunctions: the variables of {name} cannot be read: {unreadable} (needed: the right \
+                 kms:Decrypt with its key)"
+            ));
+        }
+        if text(&function, "/Environment/Variables/JOURNEYMAN_CLUSTER_NAME") == cluster {
+            functions.push(function);
+        }
+    }
+    Ok(functions)
 }
 
-/// NodeClaims.
-pub(crate) fn claims(args: &InstallationArgs) -> Answer<Vec<Value>> {
-    objects(args, "nodeclaims.karpenter.sh")
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-/// Looks at everything.
-pub(crate) fn observed(args: &InstallationArgs, now: Timestamp) -> Observed {
-    let classes = objects(args, "ec2nodeclasses.karpenter.k8s.aws");
-    let version = kubectl(args, &["--raw", "/version"]);
-    let eks = aws(args, &["eks", "describe-cluster", "--name", &args.cluster]);
-    Observed {
-        now,
-        cluster: args.cluster.clone(),
-        version: version.and_then(|version| version.ok_or_else(|| "it says no version".to_owned())),
-        eks: eks.map(|answer| answer.and_then(|answer| answer.get("cluster").cloned())),
-        functions: functions(args),
-        entries: entries(args),
-        aws_auth: kubectl(
-            args,
-            &["configmap", "aws-auth", "--namespace=kube-system", "--output=json"],
-        ),
-        iam_roles: iam_roles(args, &classes),
-        definitions: objects(args, "customresourcedefinitions.apiextensions.k8s.io"),
-        rbac: objects(
-            args,
-            "clusterroles.rbac.authorization.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,\
-             roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io",
-        ),
-        leases: leases(args),
-        pools: objects(args, "nodepools.karpenter.sh"),
-        claims: claims(args),
-        classes,
+    use super::*;
+
+    fn function(name: &str, cluster: &str) -> Value {
+        json!({"FunctionName": name, "Environment": {"Variables": {"JOURNEYMAN_CLUSTER_NAME": cluster}}})
+    }
+
+    #[test]
+    fn functions_are_of_the_cluster_that_they_name() {
+        let none = json!({"FunctionName": "c"});
+        let functions = vec![function("a", "demo"), function("b", "other"), none];
+        assert_eq!(of_cluster(functions, "demo"), Ok(vec![function("a", "demo")]));
+    }
+
+    #[test]
+    fn variables_that_cannot_be_read_are_not_taken_for_those_of_others() {
+        let secret = |name: &str| json!({"FunctionName": name, "Environment": {"Variables": {}, "Error": {"Message": "denied"}}});
+        assert_eq!(of_cluster(vec![secret("somebody-elses")], "demo"), Ok(Vec::new()));
+        let why = of_cluster(vec![secret("jm-LaunchFunction-A1")], "demo").unwrap_err();
+        assert!(why.contains("jm-LaunchFunction-A1 cannot be read: denied"), "{why}");
     }
 }

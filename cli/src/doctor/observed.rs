@@ -4,8 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// An answer, or why there is none. What cannot be read is never taken for absent.
-pub(crate) type Answer<T> = Result<T, String>;
+use crate::live::Answer;
 
 /// Everything that a step looks at.
 #[derive(Clone, Debug)]

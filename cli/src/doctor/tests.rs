@@ -8,10 +8,7 @@ use model::Function;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    doctor::{observed::Answer, steps::granted},
-    installation::KubectlArgs,
-};
+use crate::{doctor::steps::granted, live::Answer};
 
 const ROLE: &str = "arn:aws:iam::123456789012:role";
 
@@ -360,69 +357,4 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         16 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
-}
-
-/// Stand-ins for `kubectl` and `aws`, which know a little and may not look at the rest.
-#[cfg(unix)]
-const PROGRAMS: &str = r#"#!/bin/sh
-case "$*" in
-"--context=there get --raw /version") echo '{"gitVersion":"v1.34.0"}' ;;
-*"get ec2nodeclasses.karpenter.k8s.aws"*) echo '{"items":[{"spec":{"role":"nodes"}}]}' ;;
-*"get nodepools.karpenter.sh"*) echo "error: the server doesn't have a resource type" >&2; exit 1 ;;
-*"get configmap aws-auth"*) echo 'Error from server (NotFound): configmaps' >&2; exit 1 ;;
-*"eks describe-cluster --name demo"*"--region eu-west-1"*) echo '{"cluster":{"status":"ACTIVE"}}' ;;
-*"lambda list-functions"*) echo '{"Functions":[
-  {"FunctionName":"a","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"demo"}}},
-  {"FunctionName":"b","Environment":{"Variables":{"JOURNEYMAN_CLUSTER_NAME":"other"}}},
-  {"FunctionName":"c"}]}' ;;
-*"eks list-access-entries"*) echo '{"accessEntries":["arn:x","arn:gone"]}' ;;
-*"eks describe-access-entry"*arn:x*) echo '{"accessEntry":{"principalArn":"arn:x"}}' ;;
-*"eks describe-access-entry"*) echo 'An error occurred (ResourceNotFoundException)' >&2; exit 254 ;;
-*"iam get-role --role-name nodes"*) echo '{"Role":{"Arn":"arn:nodes"}}' ;;
-*"iam get-role"*) echo 'An error occurred (NoSuchEntity)' >&2; exit 254 ;;
-*"iam list-attached-role-policies"*) echo '{"AttachedPolicies":[{"PolicyName":"P"}]}' ;;
-*) printf 'E0801 log of a try\nError from server (Forbidden)\n' >&2; exit 1 ;;
-esac
-"#;
-
-#[cfg(unix)]
-#[test]
-fn an_installation_is_looked_at_with_kubectl_and_aws() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let path = std::env::temp_dir().join(format!("doctor-{}.sh", std::process::id()));
-    std::fs::write(&path, PROGRAMS).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let kubectl = KubectlArgs {
-        context: Some("there".to_owned()),
-        kubeconfig: None,
-        kubectl: Some(path.clone()),
-    };
-    let place = InstallationArgs {
-        cluster: "demo".to_owned(),
-        region: Some("eu-west-1".to_owned()),
-        kubectl,
-        aws: Some(path.clone()),
-    };
-    let args = DoctorArgs { place, output: Format::Json };
-    let seen = gather::observed(&args.place, whole().now);
-    assert_eq!(seen.version, Ok(json!({"gitVersion": "v1.34.0"})));
-    assert_eq!(seen.eks, Ok(Some(json!({"status": "ACTIVE"}))));
-    let names: Vec<_> = seen.functions.iter().flatten().map(|f| &f["FunctionName"]).collect();
-    assert_eq!(names, ["a"]);
-    assert_eq!(seen.entries, Ok(vec![json!({"principalArn": "arn:x"})]));
-    assert_eq!((seen.aws_auth, seen.pools), (Ok(None), Ok(Vec::new())));
-    let role = json!({"Role": {"Arn": "arn:nodes"}, "AttachedPolicies": [{"PolicyName": "P"}]});
-    let spot = (observed::SPOT_ROLE.to_owned(), None);
-    assert_eq!(seen.iam_roles, Ok(vec![spot, ("nodes".to_owned(), Some(role))]));
-    let program = path.display();
-    assert_eq!(seen.leases, Err(format!("{program}: Error from server (Forbidden)")));
-    let mut out = Vec::new();
-    assert!(!run(&args, Screen::default(), &mut out).unwrap());
-    let printed: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!(printed["steps"].as_array().unwrap().len(), STEPS.len());
-    std::fs::remove_file(&path).unwrap();
-    let mut none = args.place;
-    none.kubectl.kubectl = Some("/no/such/kubectl".into());
-    let seen = gather::observed(&none, whole().now);
-    assert_eq!(seen.leases, Err("The command `/no/such/kubectl` is not there.".to_owned()));
 }

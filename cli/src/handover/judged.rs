@@ -1,12 +1,17 @@
 //! Whether a cluster may change hands, what that takes, and whether it has: worked out from what was seen.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::doctor::{
-    judged,
-    observed::{Answer, Observed, name, text},
-    steps::{Verdict, are_at_work, karpenters},
+use crate::{
+    doctor::{
+        judged,
+        observed::{Observed, name, text},
+        steps::{Verdict, are_at_work, karpenters},
+    },
+    live::Answer,
 };
 
 /// Steps of `doctor` that adoption relies on; the others are about what comes after it.
@@ -24,8 +29,24 @@ const NAMED_MAX: usize = 5;
 pub(super) struct Handover {
     /// What will happen, in words.
     pub(super) what: String,
-    /// `kubectl`'s words for each Deployment that is scaled.
-    pub(super) scaled: Vec<Vec<String>>,
+    /// The Deployments that are scaled.
+    pub(super) scaled: Vec<Scale>,
+}
+
+/// A Deployment, and how many replicas it is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scale {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) replicas: u32,
+}
+
+/// As the command that does the same.
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, name, replicas } = self;
+        write!(f, "kubectl scale deployment {name} --namespace={namespace} --replicas={replicas}")
+    }
 }
 
 /// The first few names, and how many more there are.
@@ -37,13 +58,9 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn scale(deployment: &Value, replicas: u32) -> Vec<String> {
-    let namespace = text(deployment, "/metadata/namespace");
-    ["scale", "deployment", name(deployment)]
-        .into_iter()
-        .map(ToOwned::to_owned)
-        .chain([format!("--namespace={namespace}"), format!("--replicas={replicas}")])
-        .collect()
+fn scale(deployment: &Value, replicas: u32) -> Scale {
+    let namespace = text(deployment, "/metadata/namespace").to_owned();
+    Scale { namespace, name: name(deployment).to_owned(), replicas }
 }
 
 /// Replicas that a Deployment asks for; one, unless it says another number.

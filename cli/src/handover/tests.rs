@@ -1,15 +1,11 @@
 //! Nothing changes hands that would be lost, and what does is waited for.
 
-use std::{cell::Cell, fs, os::unix::fs::PermissionsExt as _};
+use std::cell::Cell;
 
-use jiff::SignedDuration;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    doctor::{observed::Observed, tests::whole},
-    installation::KubectlArgs,
-};
+use crate::doctor::{observed::Observed, tests::whole};
 
 fn deployment(replicas: u32) -> Value {
     json!({"metadata": {"name": "karpenter", "namespace": "karpenter"}, "spec": {"replicas": replicas}})
@@ -63,9 +59,9 @@ fn karpenter_is_scaled_down_only_where_the_functions_can_take_over() {
     let seen = with_karpenter();
     let handover = adoption(&seen, &[deployment(2)]).unwrap();
     assert!(handover.what.starts_with("2 NodeClaims change hands"), "{handover:?}");
-    let words: Vec<String> = handover.scaled.iter().map(|words| words.join(" ")).collect();
-    assert_eq!(words, ["scale deployment karpenter --namespace=karpenter --replicas=0"]);
-    assert_eq!(adoption(&seen, &[deployment(0)]).unwrap().scaled, Vec::<Vec<String>>::new());
+    let scaled: Vec<String> = handover.scaled.iter().map(ToString::to_string).collect();
+    assert_eq!(scaled, ["kubectl scale deployment karpenter --namespace=karpenter --replicas=0"]);
+    assert_eq!(adoption(&seen, &[deployment(0)]).unwrap().scaled, []);
     let unknown = adoption(&seen, &[]).unwrap_err();
     assert!(unknown.contains("--karpenter NAMESPACE/NAME"), "{unknown}");
     let without = Observed { functions: Ok(Vec::new()), ..with_karpenter() };
@@ -99,8 +95,8 @@ fn what_karpenter_would_not_know_is_not_given_back() {
     let seen = Observed { claims, ..whole() };
     let handover = release(&seen, &[deployment(0)], &[node("a")]).unwrap();
     assert_eq!(
-        handover.scaled.concat().join(" "),
-        "scale deployment karpenter --namespace=karpenter --replicas=2"
+        handover.scaled[0].to_string(),
+        "kubectl scale deployment karpenter --namespace=karpenter --replicas=2"
     );
     let unshown = release(&seen, &[deployment(0)], &[node("a"), node("b")]).unwrap_err();
     assert!(unshown.contains("these have none: b."), "{unshown}");
@@ -115,65 +111,35 @@ fn what_karpenter_would_not_know_is_not_given_back() {
     assert!(held.contains("has 2 NodeClaims"), "{held}");
     // Karpenter is there already: nothing has to be scaled.
     let again = release(&with_karpenter(), &[deployment(0)], &[node("a")]).unwrap();
-    assert_eq!(again.scaled, Vec::<Vec<String>>::new());
+    assert_eq!(again.scaled, []);
 }
 
-/// Stand-ins for both programs: Karpenter takes its lease once it is scaled up.
-const PROGRAMS: &str = r#"#!/bin/sh
-case "$*" in
-*"get leases"*) [ -e "$0.scaled" ] && echo '{"items":[LEASE]}' || echo '{"items":[]}' ;;
-*"get nodeclaims"*) echo '{"items":[{"metadata":{"name":"a"},"status":{"providerID":"aws:///z/i-a"}}]}' ;;
-*"get nodes"*) echo '{"items":[{"metadata":{"name":"a","labels":{"karpenter.sh/nodepool":"p"}},
-  "spec":{"providerID":"aws:///z/i-a"}}]}' ;;
-*"get deployments.apps"*) echo '{"items":[{"metadata":{"name":"karpenter","namespace":"k"},"spec":{"replicas":0}}]}' ;;
-*" get "*|"get "*) echo '{"items":[]}' ;;
-*scale*) echo "$*" >>"$0.scaled" ;;
-*) echo '{}' ;;
-esac
-"#;
-
 #[test]
-fn it_is_shown_asked_for_done_and_waited_for() {
-    let path = std::env::temp_dir().join(format!("handover-{}.sh", std::process::id()));
-    let scaled = std::path::PathBuf::from(format!("{}.scaled", path.display()));
-    let now = whole().now;
-    fs::write(&path, PROGRAMS.replace("LEASE", &lease(now).to_string())).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let place = InstallationArgs {
-        cluster: "demo".to_owned(),
-        region: None,
-        kubectl: KubectlArgs { kubectl: Some(path.clone()), ..KubectlArgs::default() },
-        aws: Some(path.clone()),
+fn it_is_waited_for_and_each_state_is_told_once() {
+    let played = |minutes: u32, states: &[Result<&str, &str>]| {
+        let (pauses, mut told) = (Cell::new(0_u32), Vec::new());
+        let mut states = states.iter();
+        let mut last = Err(String::new());
+        let look = || {
+            if let Some(state) = states.next() {
+                last = state.map(str::to_owned).map_err(str::to_owned);
+            }
+            last.clone()
+        };
+        let tell = |_, said: &str| {
+            told.push(said.to_owned());
+            Ok(())
+        };
+        let is_done = wait(look, minutes, |_| pauses.set(pauses.get() + 1), tell).unwrap();
+        (is_done, pauses.get(), told)
     };
-    let args = HandoverArgs { place, karpenter: None, wait: 1, yes: false };
-    let pauses = Cell::new(0_u32);
-    let played = |direction, answer: Option<&str>, after: SignedDuration| {
-        let mut out = Vec::new();
-        let mut answer = answer.map(str::as_bytes);
-        let pause = || pauses.set(pauses.get() + 1);
-        let time = (&mut || now.checked_add(after).unwrap(), &pause as &dyn Fn());
-        let time = (time.0 as &mut dyn FnMut() -> Timestamp, time.1);
-        let outcome =
-            run_with(&args, direction, answer.as_mut(), time, (Screen::default(), &mut out));
-        let said = String::from_utf8_lossy(&out).into_owned();
-        outcome.map(|is_done| (is_done, said)).map_err(|error| error.to_string())
-    };
-    let (at_once, later) = (SignedDuration::ZERO, SignedDuration::from_mins(5));
-    assert!(played(Direction::Release, None, at_once).unwrap_err().contains("say --yes"));
-    let (is_done, said) = played(Direction::Release, Some("n\n"), at_once).unwrap();
-    assert!(!is_done && said.contains("Nothing was done."), "{said}");
-    assert!(!scaled.exists());
-    let (is_done, said) = played(Direction::Release, Some("y\n"), at_once).unwrap();
-    assert!(is_done && said.contains("has 1 NodeClaims"), "{said}");
-    let words = fs::read_to_string(&scaled).unwrap();
-    assert_eq!(words, "scale deployment karpenter --namespace=k --replicas=2\n");
-    assert_eq!(pauses.get(), 0);
-    // A Karpenter that does not come up: it is waited for a minute, and said once.
-    let (is_done, said) = played(Direction::Release, Some("y\n"), later).unwrap();
-    assert!(!is_done && said.contains("waited for long enough"), "{said}");
-    assert_eq!((pauses.get(), said.matches("has to take its lease").count()), (12, 1), "{said}");
-    let refused = played(Direction::Adopt, Some("y\n"), at_once).unwrap_err();
-    assert!(refused.contains("could not take over"), "{refused}");
-    fs::remove_file(&scaled).unwrap();
-    fs::remove_file(&path).unwrap();
+    let (is_done, pauses, told) = played(1, &[Ok("It has 1 NodeClaims.")]);
+    assert_eq!((is_done, pauses, told.len()), (true, 0, 1));
+    let (is_done, pauses, told) = played(1, &[Err("a"), Err("a"), Err("b"), Ok("done")]);
+    assert_eq!((is_done, pauses), (true, 3));
+    assert_eq!(told, ["a", "b", "done"]);
+    // A Karpenter that does not come up: it is waited a minute for, and said once.
+    let (is_done, pauses, told) = played(1, &[Err("Karpenter has to take its lease.")]);
+    assert_eq!((is_done, pauses, told.len()), (false, 12, 2));
+    assert!(told[1].contains("waited for long enough"), "{told:?}");
 }

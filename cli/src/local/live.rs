@@ -8,14 +8,15 @@ use std::{
     time::SystemTime,
 };
 
-use api::karpenter::crd;
 use dispatch::Settings;
 use jiff::{SignedDuration, tz::TimeZone};
 use local::{ApiServer, LocalOptions, LocalReady, LogLine};
 use serde_json::Value;
 
 use super::{LocalArgs, LocalCommand};
-use crate::{error::Error, manifests::BadInput, output, rbac, screen::Screen, simulate::scenario};
+use crate::{
+    error::Error, live::Manifests, manifests::BadInput, output, screen::Screen, simulate::scenario,
+};
 
 /// Columns of who says a line: the longest function is called `provision`.
 const WHO: usize = 9;
@@ -120,10 +121,8 @@ fn newest_control_plane(cache: &Path) -> Option<PathBuf> {
 
 /// What is installed: the objects that `crds` and `rbac` print.
 fn objects() -> Result<Vec<Value>, BadInput> {
-    let mut objects: Vec<Value> =
-        crd::all().into_iter().map(|(_, definition)| definition).collect();
-    let roles: Result<Vec<Value>, _> = serde_saphyr::from_multiple(rbac::ROLES);
-    objects.extend(roles.map_err(|error| BadInput::one(format!("deploy/rbac.yaml: {error}")))?);
+    let mut objects = Manifests::Crds.objects().map_err(BadInput::one)?;
+    objects.extend(Manifests::Rbac.objects().map_err(BadInput::one)?);
     Ok(objects)
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Loaded {
     pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
+    /// Of a running cluster the URL of its API server.
+    pub(super) server: Option<String>,
     /// What else is left out, and why; what of several counts.
     pub(super) notes: Vec<String>,
 }
@@ -54,8 +56,12 @@ pub(super) struct Loaded {
 pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadInput> {
     if args.live {
         let mut read = Read::default();
-        live::read(args, progress)?.into_iter().for_each(|manifest| read.add(manifest, true));
+        let live::Read { manifests, server } = live::read(args, progress)?;
+        for manifest in manifests {
+            read.add(manifest, true);
+        }
         let mut loaded = of(read)?;
+        loaded.server = Some(server);
         // Their controllers are at work: pods that are not there yet will come.
         loaded.workloads.clear();
         return Ok(loaded);

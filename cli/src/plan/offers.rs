@@ -93,7 +93,7 @@ fn catalog(args: &PlanArgs) -> Result<RegionCatalog, BadInput> {
     let builtin = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
     match args.region.as_deref().filter(|region| *region != builtin.region) {
         Some(region) => {
-            let source = source::live(Some(region), args.aws.as_deref())?;
+            let source = source::live("plan --region", Some(region))?;
             Ok(source.catalog(&[], &NodeSettings::default()))
         }
         None => Ok(builtin),

@@ -1,40 +1,36 @@
-//! Dumps of a running cluster, written with `kubectl get`. Nothing is changed in it.
+//! Dumps of a running cluster, read through its API server. Nothing is changed in it.
 
-use std::{fs, thread};
+use std::fs;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{ShadowArgs, file_name};
 use crate::{
+    installation::{now, pause},
+    live::{self, Answer, Cluster, Kind, kinds},
     manifests::BadInput,
-    program::{self, Failed},
     screen::Screen,
 };
 
-/// What is read, each kind with whether a cluster may not know it. Nodes come before pods: what is bound
-/// meanwhile is on a node that is there.
-const KINDS: [(&str, bool); 13] = [
-    ("nodepools.karpenter.sh", true),
-    ("ec2nodeclasses.karpenter.k8s.aws", true),
-    ("nodeclaims.karpenter.sh", true),
-    ("nodes", false),
-    ("namespaces", false),
-    ("daemonsets.apps", false),
-    ("deployments.apps", false),
-    ("statefulsets.apps", false),
-    ("storageclasses.storage.k8s.io", false),
-    ("persistentvolumes", false),
-    ("persistentvolumeclaims", false),
-    ("poddisruptionbudgets.policy", false),
-    ("pods", false),
+/// What is read. Nodes come before pods: what is bound meanwhile is on a node that is there.
+const KINDS: [Kind; 13] = [
+    kinds::NODE_POOLS,
+    kinds::NODE_CLASSES,
+    kinds::NODE_CLAIMS,
+    kinds::NODES,
+    kinds::NAMESPACES,
+    kinds::DAEMON_SETS,
+    kinds::DEPLOYMENTS,
+    kinds::STATEFUL_SETS,
+    kinds::STORAGE_CLASSES,
+    kinds::VOLUMES,
+    kinds::VOLUME_CLAIMS,
+    kinds::DISRUPTION_BUDGETS,
+    kinds::PODS,
 ];
 
 /// Writes a dump each `every` for `length`, the first one now.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the command is where the clock is read and waited for"
-)]
 pub(super) fn record(
     args: &ShadowArgs,
     (every, length): (SignedDuration, SignedDuration),
@@ -43,14 +39,16 @@ pub(super) fn record(
         return Err(BadInput::one("--every: must be at least 10s: an API server has other work"));
     }
     let bad = |error: std::io::Error| BadInput::one(format!("{}: {error}", args.dumps.display()));
+    live::needed("shadow --live")?;
+    let cluster = Cluster::open(&args.place()).map_err(BadInput::one)?;
     fs::create_dir_all(&args.dumps).map_err(bad)?;
-    let start = Timestamp::now();
+    let start = now();
     let mut due = start;
     let mut made = 0_u64;
     loop {
-        let now = Timestamp::now();
-        let path = args.dumps.join(file_name(now));
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": items(args)?});
+        let path = args.dumps.join(file_name(now()));
+        let items = items(&cluster).map_err(BadInput::one)?;
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
         // A dump that is there is whole, whenever it ends.
         let part = args.dumps.join(".part");
         fs::write(&part, list.to_string()).and_then(|()| fs::rename(&part, &path)).map_err(bad)?;
@@ -62,33 +60,15 @@ pub(super) fn record(
         if due.duration_since(start) > length {
             return Ok(());
         }
-        let pause = due.duration_since(Timestamp::now());
-        thread::sleep(std::time::Duration::try_from(pause).unwrap_or_default());
+        let left = due.duration_since(now());
+        pause(std::time::Duration::try_from(left).unwrap_or_default());
     }
 }
 
-fn items(args: &ShadowArgs) -> Result<Vec<Value>, BadInput> {
+fn items(cluster: &Cluster) -> Answer<Vec<Value>> {
     let mut items = Vec::new();
-    for (kind, is_optional) in KINDS {
-        let bad = |said: &str| BadInput::one(format!("kubectl get {kind}: {said}"));
-        match output(args, kind) {
-            Ok(body) => {
-                let mut list: Value =
-                    serde_json::from_slice(&body).map_err(|error| bad(&error.to_string()))?;
-                let listed = list.get_mut("items").and_then(Value::as_array_mut);
-                items.append(listed.ok_or_else(|| bad("it is no list"))?);
-            }
-            Err(Failed::Said(said))
-                if is_optional && said.contains("doesn't have a resource type") => {}
-            Err(Failed::Said(said)) => return Err(bad(&said)),
-            Err(Failed::NotStarted(error)) => return Err(bad(&error.to_string())),
-        }
+    for kind in KINDS {
+        items.append(&mut cluster.objects(&kind)?);
     }
     Ok(items)
-}
-
-fn output(args: &ShadowArgs, kind: &str) -> Result<Vec<u8>, Failed> {
-    let mut command = program::kubectl(args.kubectl.as_deref(), args.context.as_deref());
-    // In pages of 500, as kubectl does by itself.
-    program::output(command.args(["get", kind, "--all-namespaces", "--output=json"]))
 }

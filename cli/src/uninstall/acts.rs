@@ -1,8 +1,14 @@
 //! What leaving takes, in its order, worked out from what was seen. Nothing is done here.
 
+use std::fmt;
+
+use model::lease::LEDGER_LEASE;
 use serde_json::Value;
 
-use crate::doctor::observed::{name, text};
+use crate::{
+    doctor::observed::{name, text},
+    live::{Kind, Manifests, kinds},
+};
 
 /// What becomes of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,28 +40,82 @@ pub(super) struct Present {
     pub(super) profiles: Vec<(String, Vec<String>)>,
 }
 
-/// Which program does it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Program {
-    Kubectl,
-    /// `kubectl` with manifests of ours on its standard input.
-    KubectlWith(&'static str),
-    Aws,
-}
-
-/// One command. Whatever it is to remove may be gone already.
+/// One step. Whatever it is to remove may be gone already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Act {
-    pub(super) program: Program,
-    pub(super) words: Vec<String>,
+pub(super) enum Act {
+    /// Every object of the kind is deleted. What has finalizers stays until they are gone.
+    DeleteAll(Kind),
+    /// No object of the kind is left, after so many minutes at most.
+    WaitForNone(Kind, u32),
+    /// An object of the cluster has no finalizers: it goes when it is deleted, and nobody is asked.
+    LetGo { kind: Kind, name: String },
+    /// The stack is asked to go.
+    DeleteStack(String),
+    /// It is gone.
+    WaitForStack(String),
+    /// The table may be deleted.
+    UnprotectTable(String),
+    /// It is gone, with all that was in it.
+    DeleteTable(String),
+    /// The launch template is gone.
+    DeleteTemplate(String),
+    /// The role is in the instance profile no more.
+    RemoveRole { profile: String, role: String },
+    /// The instance profile is gone.
+    DeleteProfile(String),
+    /// Objects that an installation put into the cluster are gone.
+    DeleteManifests(Manifests),
+    /// The functions' lease is gone.
+    DeleteLease,
 }
 
-fn kubectl(words: &str) -> Act {
-    Act { program: Program::Kubectl, words: words.split(' ').map(ToOwned::to_owned).collect() }
-}
+/// The namespace and the name of the functions' lease.
+pub(super) const LEASE: (&str, &str) = ("kube-system", LEDGER_LEASE);
 
-fn aws(words: &str) -> Act {
-    Act { program: Program::Aws, words: words.split(' ').map(ToOwned::to_owned).collect() }
+/// As the command that does the same.
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeleteAll(kind) => write!(f, "kubectl delete {kind} --all --wait=false"),
+            Self::WaitForNone(kind, minutes) => {
+                write!(f, "kubectl wait --for=delete {kind} --all --timeout={minutes}m")
+            }
+            Self::LetGo { kind, name } => write!(
+                f,
+                r#"kubectl patch {kind} {name} --type=merge --patch={{"metadata":{{"finalizers":null}}}}"#
+            ),
+            Self::DeleteStack(stack) => {
+                write!(f, "aws cloudformation delete-stack --stack-name {stack}")
+            }
+            Self::WaitForStack(stack) => {
+                write!(f, "aws cloudformation wait stack-delete-complete --stack-name {stack}")
+            }
+            Self::UnprotectTable(table) => write!(
+                f,
+                "aws dynamodb update-table --table-name {table} --no-deletion-protection-enabled"
+            ),
+            Self::DeleteTable(table) => write!(f, "aws dynamodb delete-table --table-name {table}"),
+            Self::DeleteTemplate(id) => {
+                write!(f, "aws ec2 delete-launch-template --launch-template-id {id}")
+            }
+            Self::RemoveRole { profile, role } => write!(
+                f,
+                "aws iam remove-role-from-instance-profile --instance-profile-name {profile} --role-name {role}"
+            ),
+            Self::DeleteProfile(profile) => {
+                write!(f, "aws iam delete-instance-profile --instance-profile-name {profile}")
+            }
+            Self::DeleteManifests(manifests) => write!(
+                f,
+                "journeyman {} | kubectl delete --ignore-not-found --filename -",
+                manifests.command()
+            ),
+            Self::DeleteLease => {
+                let (namespace, name) = LEASE;
+                write!(f, "kubectl delete lease {name} --namespace={namespace} --ignore-not-found")
+            }
+        }
+    }
 }
 
 /// The stack that a function is of: SAM names them `STACK-ProvisionFunction-…`.
@@ -64,11 +124,12 @@ fn stack(function: &Value) -> Option<&str> {
     Some(stack)
 }
 
-/// All of it, or why it cannot be.
+/// All of it, where `minutes` are waited for objects that go, or why it cannot be.
 pub(super) fn acts(
     present: &Present,
     nodes: Nodes,
     definitions_go: bool,
+    minutes: u32,
 ) -> Result<Vec<Act>, String> {
     let Present { functions, pools, classes, claims, nodes: machines, templates, profiles } =
         present;
@@ -92,35 +153,23 @@ pub(super) fn acts(
                 .to_owned());
         }
         Nodes::End => {
-            acts.extend(
-                (!pools.is_empty())
-                    .then(|| kubectl("delete nodepools.karpenter.sh --all --wait=false")),
-            );
+            acts.extend((!pools.is_empty()).then_some(Act::DeleteAll(kinds::NODE_POOLS)));
             // Those that a user made belong to no pool.
+            acts.extend((!claims.is_empty()).then_some(Act::DeleteAll(kinds::NODE_CLAIMS)));
             acts.extend(
-                (!claims.is_empty())
-                    .then(|| kubectl("delete nodeclaims.karpenter.sh --all --wait=false")),
+                (!claims.is_empty()).then_some(Act::WaitForNone(kinds::NODE_CLAIMS, minutes)),
             );
+            acts.extend((!classes.is_empty()).then_some(Act::DeleteAll(kinds::NODE_CLASSES)));
+            // The functions take their finalizers off, and go only then.
             acts.extend(
-                (!claims.is_empty()).then(|| {
-                    kubectl("wait --for=delete nodeclaims.karpenter.sh --all --timeout=30m")
-                }),
-            );
-            acts.extend(
-                (!classes.is_empty())
-                    .then(|| kubectl("delete ec2nodeclasses.karpenter.k8s.aws --all")),
+                (!classes.is_empty()).then_some(Act::WaitForNone(kinds::NODE_CLASSES, minutes)),
             );
         }
         Nodes::Stay => {
-            let release = r#"--type=merge --patch={"metadata":{"finalizers":null}}"#;
-            let let_go = |kind: &str, object: &Value| {
-                kubectl(&format!("patch {kind} {} {release}", name(object)))
-            };
-            acts.extend(machines.iter().map(|node| let_go("nodes", node)));
-            acts.extend(claims.iter().map(|claim| let_go("nodeclaims.karpenter.sh", claim)));
-            acts.extend(
-                (!claims.is_empty()).then(|| kubectl("delete nodeclaims.karpenter.sh --all")),
-            );
+            let let_go = |kind, object: &Value| Act::LetGo { kind, name: name(object).to_owned() };
+            acts.extend(machines.iter().map(|node| let_go(kinds::NODES, node)));
+            acts.extend(claims.iter().map(|claim| let_go(kinds::NODE_CLAIMS, claim)));
+            acts.extend((!claims.is_empty()).then_some(Act::DeleteAll(kinds::NODE_CLAIMS)));
         }
         Nodes::Karpenters => {}
     }
@@ -129,11 +178,9 @@ pub(super) fn acts(
     if nodes == Nodes::End {
         acts.extend(left_in_the_account(templates, profiles));
     }
-    let delete = ["delete", "--ignore-not-found", "--filename", "-"].map(ToOwned::to_owned);
-    let delete = |what| Act { program: Program::KubectlWith(what), words: delete.clone().into() };
-    acts.push(delete("rbac"));
-    acts.push(kubectl("delete lease journeyman --namespace=kube-system --ignore-not-found"));
-    acts.extend(definitions_go.then(|| delete("crds")));
+    acts.push(Act::DeleteManifests(Manifests::Rbac));
+    acts.push(Act::DeleteLease);
+    acts.extend(definitions_go.then_some(Act::DeleteManifests(Manifests::Crds)));
     Ok(acts)
 }
 
@@ -141,37 +188,27 @@ pub(super) fn acts(
 fn stacks(functions: &[Value]) -> Vec<Act> {
     let mut acts = Vec::new();
     for stack in functions.iter().filter_map(stack) {
-        acts.push(aws(&format!("cloudformation delete-stack --stack-name {stack}")));
-        acts.push(aws(&format!("cloudformation wait stack-delete-complete --stack-name {stack}")));
+        acts.push(Act::DeleteStack(stack.to_owned()));
+        acts.push(Act::WaitForStack(stack.to_owned()));
     }
     let tables = functions.iter().filter(|function| stack(function).is_some());
     for table in
         tables.map(|function| text(function, "/Environment/Variables/JOURNEYMAN_TABLE_NAME"))
     {
-        acts.push(aws(&format!(
-            "dynamodb update-table --table-name {table} --no-deletion-protection-enabled"
-        )));
-        acts.push(aws(&format!("dynamodb wait table-exists --table-name {table}")));
-        acts.push(aws(&format!("dynamodb delete-table --table-name {table}")));
+        acts.push(Act::UnprotectTable(table.to_owned()));
+        acts.push(Act::DeleteTable(table.to_owned()));
     }
     acts
 }
 
 /// What functions made outside of their stack.
 fn left_in_the_account(templates: &[String], profiles: &[(String, Vec<String>)]) -> Vec<Act> {
-    let mut acts: Vec<Act> = Vec::new();
-    acts.extend(
-        templates
-            .iter()
-            .map(|id| aws(&format!("ec2 delete-launch-template --launch-template-id {id}"))),
-    );
+    let mut acts: Vec<Act> = templates.iter().map(|id| Act::DeleteTemplate(id.clone())).collect();
     for (profile, roles) in profiles {
-        acts.extend(roles.iter().map(|role| {
-            aws(&format!(
-                "iam remove-role-from-instance-profile --instance-profile-name {profile} --role-name {role}"
-            ))
-        }));
-        acts.push(aws(&format!("iam delete-instance-profile --instance-profile-name {profile}")));
+        let remove =
+            |role: &String| Act::RemoveRole { profile: profile.clone(), role: role.clone() };
+        acts.extend(roles.iter().map(remove));
+        acts.push(Act::DeleteProfile(profile.clone()));
     }
     acts
 }

@@ -92,33 +92,32 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "explain pod web --namespace web --limit 3 --output json --table none --cluster-name demo \
-         --region eu-west-1 --records 10 --aws ./nowhere",
+         --region eu-west-1 --records 10",
         2,
-        "AWS is asked with",
+        "not in this build",
     ),
     complains(
         "get decisions --nodepool general --limit 3 --output json --watch --table none --cluster-name demo \
-         --region eu-west-1 --records 10 --aws ./nowhere",
+         --region eu-west-1 --records 10",
         2,
-        "AWS is asked with",
+        "not in this build",
     ),
     complains(
         "replay 0f3a --output json --table none --cluster-name demo --region eu-west-1 --records 10 \
-         --aws ./nowhere --with cluster.yaml",
+         --with cluster.yaml",
         2,
-        "AWS is asked with",
+        "not in this build",
     ),
     complains("simulate cluster.yaml --dumps facts.json --every 1m", 2, "--dumps facts.json: "),
     complains(
-        "shadow facts.json --live --every 1m --duration 0s --context east --kubectl ./nowhere",
+        "shadow facts.json --live --every 1m --duration 0s --context east --kubeconfig ./nowhere",
         2,
-        "facts.json: ",
+        "journeyman shadow --live: not in this build",
     ),
     complains(
-        "shadow . -f cluster.yaml --seed 2 --html shadow.html --output json --region eu-west-1 --aws \
-         ./nowhere",
+        "shadow . -f cluster.yaml --seed 2 --html shadow.html --output json --region eu-west-1",
         2,
-        "AWS is asked with",
+        "journeyman shadow --region: not in this build",
     ),
     complains("simulate cluster.yaml --duration soon", 2, "--duration"),
     complains(
@@ -134,8 +133,12 @@ const CALLS: &[Call] = &[
     answers("plan cluster.yaml web.yaml --max-dollars-per-hour 0.01", "$0.0100 of $0.0100 an hour"),
     complains("plan cluster.yaml --max-dollars-per-hour much", 2, "--max-dollars-per-hour"),
     complains("plan cluster.yaml --instance-types facts.json", 2, "facts.json"),
-    complains("plan --live --context east --kubectl ./nowhere", 2, "kubectl, which is not there"),
-    complains("plan cluster.yaml --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),
+    complains(
+        "plan --live --context east --kubeconfig ./nowhere",
+        2,
+        "plan --live: not in this build",
+    ),
+    complains("plan cluster.yaml --region eu-west-1", 2, "plan --region: not in this build"),
     complains("plan cluster.yaml --now today", 2, "--now"),
     answers("plan cluster.yaml node.yaml web.yaml --disruption", "ip-1"),
     answers(
@@ -175,7 +178,7 @@ const CALLS: &[Call] = &[
     answers("catalog --node-class class.yaml --capacity-reservations reservations", "m7i.large"),
     answers("catalog --limit 2 --output json", "instanceTypes"),
     complains("catalog --from definitions", 2, ""),
-    complains("catalog --live --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),
+    complains("catalog --live --region eu-west-1", 2, "catalog --live: not in this build"),
     complains(
         "local --data cluster.yaml --kubeconfig ./nowhere --cluster-name demo --boot 15s \
          --schedule 10s --port 0",
@@ -185,41 +188,35 @@ const CALLS: &[Call] = &[
     complains("local --data definitions --control-plane ./nowhere --cache .", 2, ""),
     complains("local --data definitions reclaim i-0123456789abcdef0", 2, ""),
     complains("local --data definitions outage us-west-2a --end", 2, ""),
-    Call {
-        exit_code: 1,
-        ..answers(
-            "doctor demo --region eu-west-1 --context east --kubeconfig ./nowhere --kubectl ./nowhere --aws \
-             ./nowhere --output text",
-            "16 steps: 1 not in order, 15 could not be seen",
-        )
-    },
-    Call {
-        exit_code: 1,
-        ..answers("doctor demo --kubectl ./nowhere --aws ./nowhere -o json", "unknown")
-    },
     complains(
-        "install --diff --context east --kubeconfig ./nowhere --kubectl ./nowhere",
+        "doctor demo --region eu-west-1 --context east --kubeconfig ./nowhere --output text",
         2,
-        "`kubectl` is not there",
+        "journeyman doctor: not in this build",
+    ),
+    complains("doctor demo -o json", 2, "journeyman doctor: not in this build"),
+    complains(
+        "install --diff --context east --kubeconfig ./nowhere",
+        2,
+        "journeyman install: not in this build",
     ),
     complains(
-        "uninstall demo --keep-nodes --definitions --yes --region eu-west-1 --context east --kubeconfig ./nowhere \
-         --kubectl ./nowhere --aws ./nowhere",
+        "uninstall demo --keep-nodes --definitions --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
+         ./nowhere",
         2,
-        "is not there",
+        "journeyman uninstall: not in this build",
     ),
-    complains("install --yes --kubectl ./nowhere", 2, "`kubectl` is not there"),
+    complains("install --yes", 2, "journeyman install: not in this build"),
     complains(
         "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
-         ./nowhere --kubectl ./nowhere --aws ./nowhere",
+         ./nowhere",
         2,
-        "is not there",
+        "journeyman adopt: not in this build",
     ),
     complains(
         "release demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
-         ./nowhere --kubectl ./nowhere --aws ./nowhere",
+         ./nowhere",
         2,
-        "is not there",
+        "journeyman release: not in this build",
     ),
     answers("completions zsh", "#compdef journeyman"),
 ];

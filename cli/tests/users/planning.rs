@@ -39,8 +39,6 @@ fn d2_a_class_of_another_region_is_refused_with_what_to_do() {
     refused
         .complains(&["EC2NodeClass default: its subnets are in eu-west-1a", "--region eu-west-1"]);
     assert_eq!(refused.code, Some(2));
-    let refused = run(&folder, "plan . --region eu-west-1 --aws ./nowhere");
-    refused.complains(&["asked with the command `aws`, which is not there"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `shadow`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, path::Path};
 
 use crate::{CLASS, POOL, deployment, folder, run};
 
@@ -132,21 +132,4 @@ fn dumps_that_do_not_say_their_time_are_refused() {
     fs::rename(folder.join("dumps/noon.yaml"), folder.join("dumps/2026-09-01T08-00-00Z.yaml"))
         .expect("a dump");
     run(&folder, "shadow dumps").complains(&["holds fewer than two dumps"]);
-}
-
-#[test]
-fn dumps_of_a_live_cluster_are_written_with_kubectl() {
-    let folder = folder("shadow-live", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
-    let kubectl = folder.join("kubectl");
-    let script = "#!/bin/sh\nif [ \"$2\" = nodeclaims.karpenter.sh ]; then\n  echo \"error: the server \
-                  doesn't have a resource type \\\"nodeclaims\\\"\" >&2; exit 1\nfi\necho \
-                  '{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": []}'\n";
-    fs::write(&kubectl, script).expect("a program");
-    fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).expect("it may be run");
-    let words = "shadow dumps --live --duration 0s --kubectl ./kubectl -f class.yaml,pool.yaml";
-    run(&folder, words).complains(&["1 written: dumps/", "holds fewer than two dumps"]);
-    // A dump of another second.
-    let compared = (0..100).map(|_| run(&folder, words)).find(|answer| answer.code == Some(0));
-    let compared = compared.expect("two dumps");
-    compared.says(&["they", "The dumps have no NodeClaim"]);
 }

@@ -14,7 +14,7 @@ use super::{
 };
 
 const READ_CURE: &str =
-    "Give the command `aws` credentials that may look, and the region by --region.";
+    "Look with credentials that may (AWS_PROFILE), in the cluster's region (--region).";
 const DEPLOY: &str = "sam deploy, as docs/install.md says.";
 /// Variables of the functions that are no settings of theirs.
 const OTHER_VARIABLES: [&str; 11] = [

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::karpenter::crd;
 use jiff::{SignedDuration, Timestamp};
 use model::lease::{KARPENTER_LEASE, LEDGER_LEASE, LEDGER_LEASE_DURATION};
 use serde_json::Value;
@@ -11,7 +10,7 @@ use super::{
     super::observed::{Observed, items, name, text},
     Finding, Verdict,
 };
-use crate::rbac;
+use crate::live::Manifests;
 
 const READ_CURE: &str = "Look with a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
 
@@ -77,7 +76,8 @@ pub(super) fn definitions(seen: &Observed) -> Verdict {
         Ok(there) => there,
         Err(why) => return Verdict::unknown(why, READ_CURE),
     };
-    let wanted = crd::all().into_iter().map(|(_, definition)| {
+    let objects = Manifests::Crds.objects().unwrap_or_default();
+    let wanted = objects.into_iter().map(|definition| {
         (("CustomResourceDefinition".to_owned(), name(&definition).to_owned()), definition)
     });
     let spec = |wanted: &Value, there: &Value| {
@@ -86,16 +86,12 @@ pub(super) fn definitions(seen: &Observed) -> Verdict {
     let wanted: BTreeMap<_, _> = wanted.collect();
     let done = format!("{} kinds", wanted.len());
     let differences = compared(&wanted, there, spec);
-    Verdict::of(
-        differences,
-        done,
-        "journeyman crds | kubectl apply --server-side --force-conflicts -f -",
-    )
+    Verdict::of(differences, done, "journeyman install")
 }
 
 /// The objects of deploy/rbac.yaml, by kind and name.
 pub(crate) fn granted() -> BTreeMap<(String, String), Value> {
-    let objects: Vec<Value> = serde_saphyr::from_multiple(rbac::ROLES).unwrap_or_default();
+    let objects = Manifests::Rbac.objects().unwrap_or_default();
     let keyed = objects
         .into_iter()
         .map(|object| ((text(&object, "/kind").to_owned(), name(&object).to_owned()), object));
@@ -114,7 +110,7 @@ pub(super) fn rbac(seen: &Observed) -> Verdict {
     };
     let wanted = granted();
     let done = format!("{} roles and bindings", wanted.len());
-    Verdict::of(compared(&wanted, there, same), done, "journeyman rbac | kubectl apply -f -")
+    Verdict::of(compared(&wanted, there, same), done, "journeyman install")
 }
 
 /// When a lease was renewed, and for how long that holds.

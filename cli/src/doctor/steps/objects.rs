@@ -132,7 +132,7 @@ pub(super) fn records(seen: &Observed) -> Verdict {
             format!(
                 "{ours} NodeClaims are those of an installation that is gone; their finalizers hold them."
             ),
-            "Deploy the functions again, which adopt them, or journeyman uninstall --cluster-only to leave the \
+            "Deploy the functions again, which adopt them, or journeyman uninstall --keep-nodes to leave the \
              nodes as they are.",
         );
     }

@@ -1,0 +1,84 @@
+//! `install`: what changes is shown object by object, before it is applied on the server's side.
+
+use serde_json::json;
+
+use crate::{
+    ApiServer, Place,
+    api_server::{CLUSTER_ROLES, DEFINITIONS},
+};
+
+const ALL: [&str; 3] = [
+    "+ CustomResourceDefinition nodepools.karpenter.sh: new",
+    "+ ClusterRole journeyman-launch: new",
+    "+ RoleBinding ",
+];
+
+#[test]
+fn what_changes_is_shown_before_it_is_applied() {
+    let server = ApiServer::start();
+    let place = Place::new("install", &[]).of(&server);
+    // Nobody can be asked.
+    place.run("install").is(2, &ALL).is(2, &["say --yes"]);
+    place.run("install --diff").is(1, &ALL);
+    place.run_answering("install", "n").is(1, &ALL).is(1, &["Apply this?", "Nothing was applied."]);
+    let log = server.log();
+    let is_dry = |request: &crate::server::Request| request.parameter("dryRun") == "All";
+    assert!(log.iter().all(|request| request.method == "GET" || is_dry(request)));
+    assert!(server.objects(DEFINITIONS).is_empty() && server.objects(CLUSTER_ROLES).is_empty());
+    let applied = place.run_answering("install", "y");
+    applied.is(0, &["ClusterRole journeyman-launch created", "Applied. `journeyman doctor"]);
+    assert!(!server.objects(DEFINITIONS).is_empty() && !server.objects(CLUSTER_ROLES).is_empty());
+    for request in server.log().iter().filter(|request| request.method != "GET") {
+        assert_eq!(request.method, "PATCH");
+        assert_eq!(request.header("content-type"), "application/apply-patch+yaml");
+        assert_eq!(request.parameter("fieldManager"), "journeyman");
+        assert_eq!(request.parameter("force"), "true");
+    }
+    let again = place.run("install --yes");
+    again.is(0, &["= ClusterRole journeyman-launch: unchanged", "Nothing to do"]);
+    assert!(server.log().iter().all(|request| request.method == "GET" || is_dry(request)));
+}
+
+#[test]
+fn of_what_is_there_the_fields_that_change_are_named() {
+    let server = ApiServer::start();
+    let place = Place::new("install-changed", &[]).of(&server);
+    place.run("install --yes").is(0, &["Applied."]);
+    server.changing(|objects, request| {
+        if request.path.ends_with("clusterroles/journeyman-launch") && request.method == "GET" {
+            let (_, roles) = objects.get_mut(CLUSTER_ROLES).expect("roles");
+            let is_ours =
+                |role: &&mut serde_json::Value| role["metadata"]["name"] == "journeyman-launch";
+            let role = roles.iter_mut().find(is_ours).expect("the role");
+            role["rules"] = json!([]);
+            role["metadata"]["labels"]["team"] = json!("theirs");
+        }
+    });
+    let changed = place.run("install --diff");
+    changed.is(1, &["~ ClusterRole journeyman-launch: changes", "rules: [] → [{"]);
+    assert!(!changed.out.contains("theirs"), "what others wrote stays: {}", changed.out);
+    place.run("install --yes").is(0, &["ClusterRole journeyman-launch changed", "Applied."]);
+}
+
+#[test]
+fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
+    let server = ApiServer::start();
+    let place = Place::new("install-refused", &[]).of(&server);
+    let denied = (403, "Forbidden", "user me cannot patch");
+    server.refusing(("PATCH", CLUSTER_ROLES), 1, denied);
+    let needed = "(needed: the right to patch clusterroles.rbac.authorization.k8s.io)";
+    place.run("install --yes").is(2, &["user me cannot patch", needed]);
+    assert!(server.objects(DEFINITIONS).is_empty(), "nothing is applied in part on a guess");
+    // Somebody else wins a race once what changes was shown.
+    server.conflicting("journeyman-launch");
+    let refused = place.run("install --yes");
+    refused.is(
+        2,
+        &[
+            "409 Conflict: the object has been modified",
+            "objects were applied: say the command again",
+        ],
+    );
+    assert!(!server.objects(DEFINITIONS).is_empty());
+    place.run("install --yes").is(0, &["Applied."]);
+}

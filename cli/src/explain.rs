@@ -77,14 +77,27 @@ impl ExplainedKind {
 
 /// Reads and prints.
 pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
-    let records = args.records.read()?;
+    show(&args.records.read()?, args, screen, out)
+}
+
+/// Prints what `records` say.
+///
+/// # Errors
+///
+/// When nothing is known of what is asked for.
+pub fn show(
+    records: &Records,
+    args: &ExplainArgs,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let name = match args.kind {
         ExplainedKind::Pod if !args.name.contains('/') => {
             format!("{}/{}", args.namespace, args.name)
         }
         _ => args.name.clone(),
     };
-    let explained = explained(&records, args.kind, &name);
+    let explained = explained(records, args.kind, &name);
     if explained.is_unknown() {
         let noun = args.kind.noun();
         let read = words::counted(records.decisions.len(), "decision");
@@ -110,7 +123,7 @@ pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(
                 writeln!(out)?;
                 told(decision, (args.kind, &name), is_wide, (screen, out))?;
             }
-            remarks(&records, &explained, args.limit, (screen, out))?;
+            remarks(records, &explained, args.limit, (screen, out))?;
         }
     }
     Ok(())

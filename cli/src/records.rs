@@ -15,7 +15,7 @@ use model::{
     words,
 };
 
-pub(crate) use file::write;
+pub use file::write;
 pub(crate) use json::{claim, command, decision, progress};
 
 use crate::manifests::BadInput;
@@ -45,7 +45,7 @@ pub struct RecordsArgs {
 
 /// What was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Records {
+pub struct Records {
     /// When it was so.
     pub(crate) at: Timestamp,
     /// Claims that are not gone.
@@ -62,7 +62,7 @@ pub(crate) struct Records {
 
 impl RecordsArgs {
     /// Reads them.
-    pub(crate) fn read(&self) -> Result<Records, BadInput> {
+    pub fn read(&self) -> Result<Records, BadInput> {
         let mut records = match (&self.ledger, &self.table, &self.cluster_name) {
             (Some(path), ..) => file::read(path)?,
             (None, Some(table), Some(cluster)) => table::read(self, table, cluster)?,

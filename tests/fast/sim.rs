@@ -24,6 +24,8 @@ mod commands;
 mod dollars;
 #[path = "sim/dry_run.rs"]
 mod dry_run;
+#[path = "sim/explained.rs"]
+mod explained;
 #[path = "sim/interruptions.rs"]
 mod interruptions;
 #[path = "sim/join.rs"]

@@ -31,7 +31,7 @@ struct ItemLine<'a> {
 const VERSION: u32 = 1;
 
 /// Writes claims, commands, decisions and what these were made on, as they were at `at`.
-pub(crate) fn write(
+pub fn write(
     path: &Path,
     (at, ledger): (Timestamp, &Snapshot),
     decisions: &[Decision],

@@ -17,6 +17,7 @@ use ports::Fault;
 use simulator::{Injection, Sim, WorldSettings, first_calls};
 
 use crate::{
+    explained::{Explained, Left},
     settings::settings,
     storm::{self, play_exactly},
     world::{self, minute, runner_with, scale},
@@ -98,12 +99,23 @@ const fn kind(question: &Question) -> &'static str {
 }
 
 #[test]
-fn a_thousand_decisions_of_storms_are_made_again_to_the_same_plan() {
+fn a_thousand_decisions_of_storms_are_made_again_to_the_same_plan_and_explained_when_all_is_gone() {
     let (count, kinds) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
+    let asked = Mutex::new(Explained::default());
     play_exactly(SEEDS, |seed| {
         let sim = storm::stormy(storm::settings(seed));
-        played(&sim, &parameters(seed), 40);
+        let mut runner = runner_with(&sim, settings(&parameters(seed))).0;
+        runner.run_until(minute(40)).expect("nothing unsafe happens");
         count.fetch_add(made_again(&sim)?, Ordering::Relaxed);
+        sim.stop_faults();
+        for name in ["web", "store"] {
+            sim.act(scale(name, 0));
+        }
+        runner.run_until(minute(55)).expect("nothing unsafe happens");
+        let ledger = Left::by(&sim, &seed.to_string());
+        asked.lock().expect("nobody panics").add(ledger.explained()?);
+        ledger.complete()?;
+        ledger.without_facts()?;
         let facts = sim.recorded_facts();
         let asked = facts.values().map(|recorded| kind(&recorded.question));
         kinds.lock().expect("nobody panics").extend(asked);
@@ -113,6 +125,9 @@ fn a_thousand_decisions_of_storms_are_made_again_to_the_same_plan() {
     println!("{count} decisions made again: {kinds:?}");
     assert!(1_000 <= count, "{count} decisions");
     assert_eq!(kinds, BTreeSet::from(["carry on", "disrupt", "interrupt", "provision"]));
+    let asked = asked.into_inner().expect("nobody panics");
+    println!("{asked:?}");
+    asked.check(1_000);
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl PreparedCluster<'_> {
 
 impl PreparedCluster<'_> {
     /// What the budgets leave for `reason`.
-    fn bounds(&self, reason: DisruptionReason) -> Vec<Bound> {
+    pub(super) fn bounds(&self, reason: DisruptionReason) -> Vec<Bound> {
         let remaining = Remaining::of(&self.state, reason);
         let bound = |pool: &NodePool| Bound {
             node_pool: pool.name.clone(),

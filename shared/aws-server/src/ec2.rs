@@ -79,6 +79,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "DeleteLaunchTemplate" => template::delete(call).await,
         "DescribeSubnets" => discovery::subnets(call).await,
         "DescribeSecurityGroups" => discovery::security_groups(call).await,
+        "DescribeRouteTables" => discovery::route_tables(call).await,
         "DescribeImages" => discovery::images(call).await,
         "DescribeCapacityReservations" => reservation::describe(call).await,
         "DescribePlacementGroups" => discovery::placement_groups(call).await,

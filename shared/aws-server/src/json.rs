@@ -208,6 +208,13 @@ pub(crate) async fn cluster(name: &str, sim: &Sim) -> Reply {
                     "ipFamily": "ipv4",
                     "serviceIpv4Cidr": settings.service_cidr,
                 },
+                "accessConfig": { "authenticationMode": "API" },
+                "resourcesVpcConfig": {
+                    "vpcId": simulator::VPC,
+                    "clusterSecurityGroupId": simulator::CLUSTER_GROUP,
+                    "endpointPrivateAccess": sim.has_private_endpoint(),
+                    "endpointPublicAccess": true,
+                },
             });
             Reply::json(200, "application/json", &json!({ "cluster": cluster }))
         }
@@ -215,19 +222,20 @@ pub(crate) async fn cluster(name: &str, sim: &Sim) -> Reply {
     }
 }
 
-/// EKS: `GET /clusters/NAME/access-entries`, of which `path` is the beginning; on one page.
+/// EKS: `GET /clusters/NAME/access-entries/ARN`, of which `path` is the beginning.
 ///
-/// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
-pub(crate) async fn access_entries(path: &str, sim: &Sim) -> Reply {
-    let roles = match path.trim_start_matches("/clusters/").parse::<ClusterName>() {
-        Ok(name) => sim.list_access_entries(&name).await,
+/// <https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAccessEntry.html>
+pub(crate) async fn access_entry(path: &str, arn: &str, sim: &Sim) -> Reply {
+    let role = arn.rsplit("%2F").next().unwrap_or_default();
+    let kind = match path.trim_start_matches("/clusters/").parse::<ClusterName>() {
+        Ok(name) => sim.describe_access_entry(&name, role).await,
         Err(error) => Err(refused(refusal("InvalidParameterException", error.to_string()))),
     };
-    match roles {
-        Ok(roles) => {
-            let arn = |role: &String| format!("arn:aws:iam::123456789012:role/{role}");
-            let entries: Vec<String> = roles.iter().map(arn).collect();
-            Reply::json(200, "application/json", &json!({ "accessEntries": entries }))
+    match kind {
+        Ok(kind) => {
+            let arn = format!("arn:aws:iam::123456789012:role/{role}");
+            let entry = json!({ "accessEntry": { "principalArn": arn, "type": kind } });
+            Reply::json(200, "application/json", &entry)
         }
         Err(problem) => refusal_of(&problem),
     }

@@ -102,9 +102,9 @@ impl AwsServer {
             self.count("GetManagedResource");
             return json::managed_resource(arn, &self.sim).await;
         }
-        if let Some(path) = request.path.strip_suffix("/access-entries") {
-            self.count("ListAccessEntries");
-            return json::access_entries(path, &self.sim).await;
+        if let Some((path, arn)) = request.path.split_once("/access-entries/") {
+            self.count("DescribeAccessEntry");
+            return json::access_entry(path, arn, &self.sim).await;
         }
         if let Some(name) = request.path.strip_prefix("/clusters/") {
             self.count("DescribeCluster");

@@ -1,8 +1,16 @@
-//! What can be seen of an instance whose node does not join: its console, EC2's checks, and its role's access entry.
+//! What can be seen of an instance whose node does not join: its console, EC2's checks, its role's access entry, what
+//! lies between it and the API server, and its image.
 
-use aws_sdk_ec2::types::InstanceStatus;
+mod network;
+
+use aws_sdk_ec2::types::{ArchitectureValues, GroupIdentifier, IamInstanceProfile, InstanceStatus};
+use aws_sdk_eks::types::{AccessConfigResponse, AuthenticationMode as Mode, Cluster};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use model::{ClusterName, InstanceId, interruption::StatusProblem, join::NodeAccess, limits};
+use model::{
+    ClusterName, ImageId, InstanceId, SecurityGroupId, SubnetId,
+    interruption::StatusProblem,
+    join::{AuthenticationMode, JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
+};
 use ports::{Fault, Forensics, PortError};
 
 use crate::{
@@ -14,7 +22,9 @@ const CONSOLE: &str = "GetConsoleOutput";
 const CHECKS: &str = "DescribeInstanceStatus";
 const INSTANCES: &str = "DescribeInstances";
 const PROFILE: &str = "GetInstanceProfile";
-const ENTRIES: &str = "ListAccessEntries";
+const CLUSTER: &str = "DescribeCluster";
+const ENTRY: &str = "DescribeAccessEntry";
+const IMAGES: &str = "DescribeImages";
 /// What EC2 says where only the hypervisor of Nitro tells the latest output.
 const NOT_LATEST: &str = "UnsupportedOperation";
 
@@ -43,14 +53,8 @@ impl AwsForensics {
         Ok(answer.output.unwrap_or_default())
     }
 
-    /// The name of the role that the instance profile of `id` has, if there are both.
-    async fn role(&self, id: &InstanceId) -> Result<Option<String>, PortError> {
-        let request = self.ec2.describe_instances().instance_ids(id.as_str());
-        let answer = request.send().await.map_err(|error| port_error(INSTANCES, error))?;
-        let mut instances =
-            answer.reservations().iter().flat_map(aws_sdk_ec2::types::Reservation::instances);
-        let arn = instances.find_map(|instance| instance.iam_instance_profile()?.arn());
-        let Some(name) = arn.map(name_in) else { return Ok(None) };
+    /// Name and ARN of the role that the instance profile called `name` has, if there are both.
+    async fn role(&self, name: &str) -> Result<Option<(String, String)>, PortError> {
         let request = self.iam.get_instance_profile().instance_profile_name(name);
         let answer = match request.send().await.map_err(|error| port_error(PROFILE, error)) {
             Err(PortError { fault: Fault::NotFound, .. }) => return Ok(None),
@@ -58,25 +62,23 @@ impl AwsForensics {
         };
         let roles = answer.instance_profile().map(aws_sdk_iam::types::InstanceProfile::roles);
         let role = roles.and_then(<[_]>::first);
-        Ok(role.map(|role| role.role_name().to_owned()))
+        Ok(role.map(|role| (role.role_name().to_owned(), role.arn().to_owned())))
     }
 
-    /// Whether `cluster` has an access entry for the role called `role`, whatever its path.
-    async fn has_entry(&self, cluster: &ClusterName, role: &str) -> Result<bool, PortError> {
-        let mut token = None;
-        for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.eks.list_access_entries().cluster_name(cluster.as_str());
-            let request = request.set_next_token(token);
-            let answer = request.send().await.map_err(|error| port_error(ENTRIES, error))?;
-            if answer.access_entries().iter().any(|arn| is_role(arn, role)) {
-                return Ok(true);
-            }
-            token = answer.next_token.filter(|token| !token.is_empty());
-            if token.is_none() {
-                return Ok(false);
-            }
+    async fn cluster(&self, cluster: &ClusterName) -> Result<Cluster, PortError> {
+        let request = self.eks.describe_cluster().name(cluster.as_str());
+        let answer = request.send().await.map_err(|error| port_error(CLUSTER, error))?;
+        answer.cluster.ok_or_else(|| BadAnswer::of(CLUSTER, "no cluster"))
+    }
+
+    /// The type of the access entry that `cluster` has for the role with this ARN, if it has one.
+    async fn entry(&self, cluster: &ClusterName, arn: &str) -> Result<Option<String>, PortError> {
+        let request = self.eks.describe_access_entry().cluster_name(cluster.as_str());
+        let answer = request.principal_arn(arn).send().await;
+        match answer.map_err(|error| port_error(ENTRY, error)) {
+            Err(PortError { fault: Fault::NotFound, .. }) => Ok(None),
+            other => Ok(other?.access_entry.map(|entry| entry.r#type.unwrap_or_default())),
         }
-        Err(BadAnswer::of(ENTRIES, "too many pages"))
     }
 }
 
@@ -101,15 +103,70 @@ impl Forensics for AwsForensics {
         Ok(problems.collect())
     }
 
-    /// Three requests, and one more for each further hundred access entries.
+    /// One request.
+    async fn instance(&self, instance: &InstanceId) -> Result<JoiningInstance, PortError> {
+        let request = self.ec2.describe_instances().instance_ids(instance.as_str());
+        let answer = request.send().await.map_err(|error| port_error(INSTANCES, error))?;
+        let mut instances =
+            answer.reservations().iter().flat_map(aws_sdk_ec2::types::Reservation::instances);
+        let told = instances.next().ok_or_else(|| BadAnswer::of(INSTANCES, "no instance"))?;
+        let groups = told.security_groups().iter().filter_map(GroupIdentifier::group_id);
+        let profile = told.iam_instance_profile().and_then(IamInstanceProfile::arn);
+        Ok(JoiningInstance {
+            profile: profile.map(|arn| name_in(arn).to_owned()),
+            image: told.image_id().and_then(|id| ImageId::new(id).ok()),
+            vpc: told.vpc_id().map(ToOwned::to_owned),
+            subnet: told.subnet_id().and_then(|id| SubnetId::new(id).ok()),
+            security_groups: groups.filter_map(|id| SecurityGroupId::new(id).ok()).collect(),
+            has_public_address: told.public_ip_address().is_some_and(|ip| !ip.is_empty())
+                || told.ipv6_address().is_some_and(|ip| !ip.is_empty()),
+        })
+    }
+
+    /// Three requests; two where access entries are not in use, and one where there is no role.
     async fn access(
         &self,
         cluster: &ClusterName,
-        instance: &InstanceId,
+        instance: &JoiningInstance,
     ) -> Result<NodeAccess, PortError> {
-        let Some(role) = self.role(instance).await? else { return Ok(NodeAccess::NoRole) };
-        let has_entry = self.has_entry(cluster, &role).await?;
-        Ok(if has_entry { NodeAccess::Entry(role) } else { NodeAccess::NoEntry(role) })
+        let Some(profile) = &instance.profile else { return Ok(NodeAccess::NoRole) };
+        let Some((role, arn)) = self.role(profile).await? else { return Ok(NodeAccess::NoRole) };
+        let described = self.cluster(cluster).await?;
+        let mode =
+            match described.access_config().and_then(AccessConfigResponse::authentication_mode) {
+                Some(Mode::Api) => AuthenticationMode::AccessEntries,
+                Some(Mode::ApiAndConfigMap) => AuthenticationMode::Both,
+                // What EKS does not say is as it was before there were access entries.
+                _ => return Ok(NodeAccess::NoEntry { role, mode: AuthenticationMode::ConfigMap }),
+            };
+        Ok(match self.entry(cluster, &arn).await? {
+            Some(kind) => NodeAccess::Entry { role, kind },
+            None => NodeAccess::NoEntry { role, mode },
+        })
+    }
+
+    /// Three requests, and one more for each further hundred route tables of the VPC.
+    async fn network(
+        &self,
+        cluster: &ClusterName,
+        instance: &JoiningInstance,
+    ) -> Result<JoinNetwork, PortError> {
+        let described = self.cluster(cluster).await?;
+        network::look(&self.ec2, &described, instance).await
+    }
+
+    /// One request.
+    async fn image(&self, image: &ImageId) -> Result<Option<JoinImage>, PortError> {
+        let request = self.ec2.describe_images().image_ids(image.as_str()).include_deprecated(true);
+        let answer = match request.send().await.map_err(|error| port_error(IMAGES, error)) {
+            Err(error) if has_code(&error, "InvalidAMIID.NotFound") => return Ok(None),
+            other => other?,
+        };
+        let Some(image) = answer.images().first() else { return Ok(None) };
+        let made_for = image.architecture().map(ArchitectureValues::as_str).unwrap_or_default();
+        let architecture = if made_for == "x86_64" { "amd64" } else { made_for };
+        let name = image.name().unwrap_or_default().to_owned();
+        Ok(Some(JoinImage { name, architecture: architecture.to_owned() }))
     }
 }
 
@@ -121,10 +178,6 @@ fn problems(instance: &InstanceStatus) -> Vec<StatusProblem> {
 /// The name at the end of an ARN with a path.
 fn name_in(arn: &str) -> &str {
     arn.rsplit('/').next().unwrap_or(arn)
-}
-
-fn is_role(arn: &str, role: &str) -> bool {
-    arn.contains(":role/") && name_in(arn) == role
 }
 
 #[cfg(test)]
@@ -179,36 +232,97 @@ mod tests {
         assert!(forensics(&wire).console(&instance).await.is_err());
     }
 
+    fn instance(profile: Option<&str>) -> JoiningInstance {
+        JoiningInstance {
+            profile: profile.map(ToOwned::to_owned),
+            image: Some(build::id("ami-1")),
+            vpc: Some("vpc-1".to_owned()),
+            subnet: Some(build::id("subnet-1")),
+            security_groups: vec![build::id("sg-1")],
+            has_public_address: false,
+        }
+    }
+
     #[tokio::test]
-    async fn the_role_of_an_instance_is_looked_for_among_the_access_entries() {
-        let instance = ec2(
+    async fn what_an_instance_was_launched_with_is_told() {
+        let told = ec2(
             INSTANCES,
             "<reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>\
+             <imageId>ami-1</imageId><vpcId>vpc-1</vpcId><subnetId>subnet-1</subnetId>\
+             <groupSet><item><groupId>sg-1</groupId></item></groupSet>\
              <iamInstanceProfile><arn>arn:aws:iam::1:instance-profile/journeyman/p</arn>\
              </iamInstanceProfile></item></instancesSet></item></reservationSet>",
         );
+        let public = told.replace("<vpcId>", "<ipAddress>203.0.113.1</ipAddress><vpcId>");
+        let none = ec2(INSTANCES, "<reservationSet/>");
+        let answers = [&told, &public, &none].map(|text| Some((200, text.as_str())));
+        let wire = Wire::answering(&answers);
+        let ask = async || forensics(&wire).instance(&build::id("i-1")).await;
+        assert_eq!(ask().await.unwrap(), instance(Some("p")));
+        let expected = JoiningInstance { has_public_address: true, ..instance(Some("p")) };
+        assert_eq!(ask().await.unwrap(), expected);
+        assert!(ask().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_access_entry_of_a_role_is_asked_for_by_its_arn_where_there_are_access_entries() {
         let profile = "<GetInstanceProfileResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
              <GetInstanceProfileResult><InstanceProfile><Path>/</Path>\
              <InstanceProfileName>p</InstanceProfileName><InstanceProfileId>A</InstanceProfileId>\
              <Arn>a</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate><Roles><member><Path>/</Path>\
-             <RoleName>Nodes</RoleName><RoleId>A</RoleId><Arn>a</Arn>\
+             <RoleName>Nodes</RoleName><RoleId>A</RoleId><Arn>arn:aws:iam::1:role/path/Nodes</Arn>\
              <CreateDate>2026-01-01T00:00:00Z</CreateDate></member></Roles></InstanceProfile>\
              </GetInstanceProfileResult></GetInstanceProfileResponse>";
-        let first = r#"{"accessEntries":["arn:aws:iam::1:user/Nodes"],"nextToken":"2"}"#;
-        let second = r#"{"accessEntries":["arn:aws:iam::1:role/path/Nodes"]}"#;
-        let other = r#"{"accessEntries":["arn:aws:iam::1:role/OtherNodes"]}"#;
-        let entry = NodeAccess::Entry("Nodes".to_owned());
-        let missing = NodeAccess::NoEntry("Nodes".to_owned());
-        for (pages, expected) in [(vec![first, second], entry), (vec![other], missing)] {
-            let mut answers = vec![Some((200, instance.as_str())), Some((200, profile))];
-            answers.extend(pages.into_iter().map(|page| Some((200, page))));
+        let cluster = |mode: &str| {
+            format!(r#"{{"cluster":{{"accessConfig":{{"authenticationMode":"{mode}"}}}}}}"#)
+        };
+        let entry = r#"{"accessEntry":{"type":"STANDARD"}}"#;
+        let missing = r#"{"__type":"ResourceNotFoundException","message":"none"}"#;
+        let role = || "Nodes".to_owned();
+        let not_found = |mode| NodeAccess::NoEntry { role: role(), mode };
+        for (mode, answer, expected) in [
+            (
+                "API",
+                Some((200, entry)),
+                NodeAccess::Entry { role: role(), kind: "STANDARD".to_owned() },
+            ),
+            ("API", Some((404, missing)), not_found(AuthenticationMode::AccessEntries)),
+            ("API_AND_CONFIG_MAP", Some((404, missing)), not_found(AuthenticationMode::Both)),
+            ("CONFIG_MAP", None, not_found(AuthenticationMode::ConfigMap)),
+        ] {
+            let described = cluster(mode);
+            let mut answers = vec![Some((200, profile)), Some((200, described.as_str()))];
+            answers.extend(answer.map(Some));
             let wire = Wire::answering(&answers);
-            let access = forensics(&wire).access(&build::id("demo"), &build::id("i-1")).await;
-            assert_eq!(access.unwrap(), expected);
+            let seen = forensics(&wire).access(&build::id("demo"), &instance(Some("p"))).await;
+            assert_eq!(seen.unwrap(), expected);
+            assert_eq!(wire.sent().len(), answers.len());
         }
-        let none = ec2(INSTANCES, "<reservationSet/>");
-        let wire = Wire::answering(&[Some((200, none.as_str()))]);
-        let access = forensics(&wire).access(&build::id("demo"), &build::id("i-1")).await;
-        assert_eq!(access.unwrap(), NodeAccess::NoRole);
+        let wire = Wire::answering(&[]);
+        let seen = forensics(&wire).access(&build::id("demo"), &instance(None)).await;
+        assert_eq!(seen.unwrap(), NodeAccess::NoRole);
+    }
+
+    #[tokio::test]
+    async fn an_image_is_for_processors_as_kubernetes_calls_them() {
+        let image = |made_for: &str| {
+            let item =
+                format!("<item><name>one</name><architecture>{made_for}</architecture></item>");
+            ec2(IMAGES, &format!("<imagesSet>{item}</imagesSet>"))
+        };
+        let (intel, arm, none) = (image("x86_64"), image("arm64"), ec2(IMAGES, "<imagesSet/>"));
+        let gone = refusal("InvalidAMIID.NotFound");
+        let wire = Wire::answering(&[
+            Some((200, intel.as_str())),
+            Some((200, arm.as_str())),
+            Some((200, none.as_str())),
+            Some((400, gone.as_str())),
+        ]);
+        let made_for = |architecture: &str| {
+            Some(JoinImage { name: "one".to_owned(), architecture: architecture.to_owned() })
+        };
+        for expected in [made_for("amd64"), made_for("arm64"), None, None] {
+            assert_eq!(forensics(&wire).image(&build::id("ami-1")).await.unwrap(), expected);
+        }
     }
 }

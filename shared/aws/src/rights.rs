@@ -61,10 +61,16 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Fleet.terminate", &["ec2:TerminateInstances"]),
     (
         "Forensics.access",
-        &["ec2:DescribeInstances", "eks:ListAccessEntries", "iam:GetInstanceProfile"],
+        &["eks:DescribeAccessEntry", "eks:DescribeCluster", "iam:GetInstanceProfile"],
     ),
     ("Forensics.checks", &["ec2:DescribeInstanceStatus"]),
     ("Forensics.console", &["ec2:GetConsoleOutput"]),
+    ("Forensics.image", &["ec2:DescribeImages"]),
+    ("Forensics.instance", &["ec2:DescribeInstances"]),
+    (
+        "Forensics.network",
+        &["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "eks:DescribeCluster"],
+    ),
     ("Leases.hold", API_SERVER),
     ("Leases.leases", API_SERVER),
     ("Ledger.claims_of_instances", &["dynamodb:BatchGetItem", QUERY_INDEX]),

@@ -245,9 +245,36 @@ async fn note_forensics(sent: &mut Sent) {
          </InstanceProfileName><InstanceProfileId>A</InstanceProfileId><Arn>a</Arn>{time}{role}\
          </InstanceProfile></GetInstanceProfileResult></GetInstanceProfileResponse>"
     );
-    let answers = [(200, instance.as_str()), (200, profile.as_str()), (200, "{}")];
+    sent.note("Forensics.instance", &[(200, &instance)], async |w| {
+        forensics(&w).instance(id).await
+    })
+    .await;
+    let of_instance = &model::join::JoiningInstance {
+        profile: Some("p".to_owned()),
+        image: None,
+        vpc: Some("vpc-1".to_owned()),
+        subnet: None,
+        security_groups: vec![build::id("sg-1")],
+        has_public_address: false,
+    };
+    let described = r#"{"cluster":{"accessConfig":{"authenticationMode":"API"}}}"#;
+    let answers = [(200, profile.as_str()), (200, described), (200, r#"{"accessEntry":{}}"#)];
     sent.note("Forensics.access", &answers, async |wire| {
-        forensics(&wire).access(&cluster(), id).await
+        forensics(&wire).access(&cluster(), of_instance).await
+    })
+    .await;
+    let (tables, groups) = (
+        answer("DescribeRouteTables", "<routeTableSet/>"),
+        answer("DescribeSecurityGroups", "<securityGroupInfo/>"),
+    );
+    let answers = [(200, described), (200, tables.as_str()), (200, groups.as_str())];
+    sent.note("Forensics.network", &answers, async |wire| {
+        forensics(&wire).network(&cluster(), of_instance).await
+    })
+    .await;
+    let images = answer("DescribeImages", "<imagesSet/>");
+    sent.note("Forensics.image", &[(200, &images)], async |wire| {
+        forensics(&wire).image(&build::id("ami-1")).await
     })
     .await;
 }

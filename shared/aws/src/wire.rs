@@ -121,8 +121,8 @@ fn actions(target: &str, body: &str) -> Vec<String> {
     if target.starts_with("/managedresources/") {
         return vec!["arc-zonal-shift:GetManagedResource".to_owned()];
     }
-    if target.ends_with("/access-entries") {
-        return vec!["eks:ListAccessEntries".to_owned()];
+    if target.contains("/access-entries/") {
+        return vec!["eks:DescribeAccessEntry".to_owned()];
     }
     if target.starts_with("/clusters/") {
         return vec!["eks:DescribeCluster".to_owned()];

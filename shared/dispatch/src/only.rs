@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceTypeInfo,
+    BatchId, Bytes, ClusterName, Function, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, LedgerId, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, OfferingKey, Plan, Pod, SubnetId, Zone, ZoneId,
     claim::SyncedNodeClaim,
@@ -16,7 +16,7 @@ use model::{
     facts::{DaemonSet, Facts},
     instance_type_info::StoredRegionCatalog,
     interruption::{StatusProblem, StatusReport},
-    join::NodeAccess,
+    join::{JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     lease::{LedgerLease, ObservedLeases},
     ledger::{
@@ -154,7 +154,10 @@ only! {
     Forensics {
         fn console(instance: &InstanceId) -> String;
         fn checks(instance: &InstanceId) -> Vec<StatusProblem>;
-        fn access(cluster: &ClusterName, instance: &InstanceId) -> NodeAccess;
+        fn instance(instance: &InstanceId) -> JoiningInstance;
+        fn access(cluster: &ClusterName, instance: &JoiningInstance) -> NodeAccess;
+        fn network(cluster: &ClusterName, instance: &JoiningInstance) -> JoinNetwork;
+        fn image(image: &ImageId) -> Option<JoinImage>;
     }
     Ledger {
         fn head(cluster: &ClusterName) -> Head;

@@ -52,7 +52,7 @@ pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settings::{
     Allowed, InvalidSetting, MetricDimensions, Record, SETTINGS, Setting, Settings, gates,
 };
-pub use settle::{SettlePorts, settle};
+pub use settle::{SettlePorts, architecture_of, settle};
 pub use sweep::{SweepPorts, sweep};
 pub use told::{Recorder, Told};
 

@@ -34,6 +34,8 @@ use crate::{
     told::Recorder,
 };
 
+pub use join::architecture_of;
+
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Instances that one pass tags. With [`TAGGED_LATER`] between two passes it is what the account's bucket of

@@ -64,7 +64,7 @@ pub use lifecycle::{
     forced::forced,
     guard::{Verdict, verdict},
     interrupt::interrupt,
-    join::{diagnose, is_look_due, looked_into},
+    join::{diagnose, is_look_due, looked_into, questions},
     overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName,
-    SubnetId, Zone, ZoneId,
+    ClusterName, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo, InstanceTypeName,
+    LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::StoredRegionCatalog,
     interruption::{StatusProblem, StatusReport},
-    join::NodeAccess,
+    join::{JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
@@ -185,14 +185,31 @@ pub trait Forensics {
     ///
     /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>
     async fn checks(&self, instance: &InstanceId) -> Result<Vec<StatusProblem>, PortError>;
-    /// Whether `cluster` has an access entry for its role. `Permanent` where the cluster knows no access entries.
+    /// What it was launched with: what the following calls need. `NotFound` for an instance that is gone.
     ///
-    /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Instance.html>
+    async fn instance(&self, instance: &InstanceId) -> Result<JoiningInstance, PortError>;
+    /// Whether `cluster` has an access entry for the role of `instance`, and of which type.
+    ///
+    /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAccessEntry.html>
     async fn access(
         &self,
         cluster: &ClusterName,
-        instance: &InstanceId,
+        instance: &JoiningInstance,
     ) -> Result<NodeAccess, PortError>;
+    /// What lies between `instance` and the API server of `cluster`: routes and security groups. What network
+    /// ACLs and firewalls do is not among it.
+    ///
+    /// <https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html>
+    async fn network(
+        &self,
+        cluster: &ClusterName,
+        instance: &JoiningInstance,
+    ) -> Result<JoinNetwork, PortError>;
+    /// What `image` is for; `None` where EC2 knows it no longer.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Image.html>
+    async fn image(&self, image: &ImageId) -> Result<Option<JoinImage>, PortError>;
 }
 
 /// Queues.

@@ -29,7 +29,7 @@ use model::{
 };
 
 pub(crate) use fleet::Launches;
-pub use join::JoinFailure;
+pub use join::{CLUSTER_GROUP, JoinFailure, ROUTE_TABLE, VPC};
 pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
 pub use profile::ProfileRecord;

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClusterName, Function, InstanceId, LaunchTemplateName, image_alias,
+    join::JoiningInstance,
     labels::CLUSTER_NAME_TAG,
     launch::{FleetRequest, LaunchTemplate, LaunchTemplateData, RunRequest},
     node_class::ImageTerm,
@@ -204,15 +205,19 @@ impl Questions<'_> {
         self.passed(role);
     }
 
-    /// The role of an instance, by its instance profile, and the access entries of `cluster`.
-    fn access(&mut self, cluster: &ClusterName, id: &InstanceId) {
-        let record = self.world.account.instances.get(id);
-        let name = record.and_then(|record| self.world.profile_of(record));
-        let known = name.and_then(|name| self.world.account.profiles.get(&name).cloned());
+    /// The role of an instance, by its instance profile, and its access entry in `cluster`.
+    fn access(&mut self, cluster: &ClusterName, instance: &JoiningInstance) {
+        let name = instance.profile.as_ref();
+        let known = name.and_then(|name| self.world.account.profiles.get(name).cloned());
         let Some(known) = known else { return };
         let arn = format!("arn:aws:iam::{ACCOUNT_ID}:instance-profile{}{}", known.path, known.name);
         self.ask("iam:GetInstanceProfile", arn, existing(&known.tags));
-        self.ask("eks:ListAccessEntries", self.cluster(cluster), Vec::new());
+        self.ask("eks:DescribeCluster", self.cluster(cluster), Vec::new());
+        let role = known.role.unwrap_or_default();
+        let region = &self.world.catalog.region;
+        let entry = format!("access-entry/{cluster}/role/{ACCOUNT_ID}/{role}/0123");
+        let arn = format!("arn:aws:eks:{region}:{ACCOUNT_ID}:{entry}");
+        self.ask("eks:DescribeAccessEntry", arn, Vec::new());
     }
 
     fn profile_removed(&mut self, name: &str) {
@@ -239,7 +244,7 @@ pub(crate) enum Call<'a> {
     Images(&'a [ImageTerm], &'a str),
     Shifts(&'a ClusterName),
     Console(&'a InstanceId),
-    Access(&'a ClusterName, &'a InstanceId),
+    Access(&'a ClusterName, &'a JoiningInstance),
 }
 
 impl Sim {
@@ -300,7 +305,7 @@ fn questions(world: &World, call: &'static str, what: Call<'_>) -> Vec<Authoriza
             }
         }
         Call::Console(id) => questions.instance("ec2:GetConsoleOutput", id, Vec::new()),
-        Call::Access(cluster, id) => questions.access(cluster, id),
+        Call::Access(cluster, instance) => questions.access(cluster, instance),
         Call::Shifts(cluster) => {
             let arn = questions.cluster(cluster);
             let key = ("arc-zonal-shift:ResourceIdentifier".to_owned(), arn.clone());

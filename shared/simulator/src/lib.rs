@@ -32,9 +32,9 @@ mod world;
 mod tests;
 
 pub use account::{
-    AwsError, CapacityReservationState, DescribedInstance, DescribedReservation, JoinFailure,
-    NewTemplate, ProfileRecord, ReservationPreference, ReservationRecord, SpotPrice, StateChange,
-    TemplateRecord, is_like,
+    AwsError, CLUSTER_GROUP, CapacityReservationState, DescribedInstance, DescribedReservation,
+    JoinFailure, NewTemplate, ProfileRecord, ROUTE_TABLE, ReservationPreference, ReservationRecord,
+    SpotPrice, StateChange, TemplateRecord, VPC, is_like,
 };
 pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};

@@ -21,6 +21,13 @@ use model::{
 };
 use simulator::Sim;
 
+/// What `explain` prints of what is `asked` for in the ledger of `sim`.
+pub(crate) fn answer(sim: &Sim, asked: (ExplainedKind, String)) -> String {
+    let left = Left::by(sim, &format!("asked-{:?}", std::thread::current().id()));
+    let records = left.records().read().expect("the ledger is read");
+    left.answer(&records, asked).expect("an answer")
+}
+
 /// How many answers there were.
 #[derive(Debug, Default)]
 pub(crate) struct Explained {

@@ -2,11 +2,16 @@
 //! from outside; of another one they show the end of the console.
 
 use api::karpenter::node_claim_patch::{StoredNodeClaim, changes};
+use handlers::architecture_of;
 use jiff::Timestamp;
-use model::{ConditionReason, NodeClaim, event::EventReason, join::JoinReason};
+use journeyman::explain::ExplainedKind;
+use model::{ConditionReason, NodeClaim, event::EventReason, join::JoinReason, labels};
 use simulator::{Injection, JoinFailure, Sim, WorldSettings, first_calls};
 
-use crate::world::{minute, runner, sim};
+use crate::{
+    explained,
+    world::{minute, runner, sim},
+};
 
 /// What each cause is called.
 const TOLD: [(JoinFailure, JoinReason); 12] = [
@@ -22,6 +27,46 @@ const TOLD: [(JoinFailure, JoinReason); 12] = [
     (JoinFailure::NoDns, JoinReason::DnsFailed),
     (JoinFailure::FullDisk, JoinReason::DiskFull),
     (JoinFailure::Panic, JoinReason::KernelPanic),
+];
+
+/// Causes of which the console says nothing, and what of the account is said in its place.
+const SEEN: [(JoinFailure, JoinReason, &str); 8] = [
+    (
+        JoinFailure::SilentRoute,
+        JoinReason::ApiServerUnreachable,
+        "(route table rtb-0123456789abcdef0) has no route out of the VPC",
+    ),
+    (
+        JoinFailure::BlackHole,
+        JoinReason::ApiServerUnreachable,
+        "to nat-0123456789abcdef0 is a black hole",
+    ),
+    (
+        JoinFailure::NoPublicAddress,
+        JoinReason::ApiServerUnreachable,
+        "is igw-0123456789abcdef0, for which the instance has no public address",
+    ),
+    (
+        JoinFailure::ClosedOut,
+        JoinReason::ApiServerUnreachable,
+        "no security group of the instance (sg-",
+    ),
+    (
+        JoinFailure::ClosedIn,
+        JoinReason::ApiServerUnreachable,
+        "no security group of the API server lets those of the instance (sg-",
+    ),
+    (JoinFailure::EntryOfPeople, JoinReason::NodeRoleRefused, "is of type STANDARD"),
+    (JoinFailure::OtherImage, JoinReason::ArchitectureMismatch, "and the instance is a"),
+    (JoinFailure::Several, JoinReason::ApiServerUnreachable, "; also: role "),
+];
+
+/// What is said of some causes beside what the console says.
+const BESIDE: [(JoinFailure, &str); 4] = [
+    (JoinFailure::NoAccessEntry, "has no access entry in the cluster; its console: "),
+    (JoinFailure::WrongRole, "is of type STANDARD, and nodes need EC2_LINUX"),
+    (JoinFailure::NoRoute, "has no route out of the VPC; its console: "),
+    (JoinFailure::WrongArchitecture, "as it is: a program on it is not; its console: "),
 ];
 
 /// A cluster whose machines never join, because of `failure`.
@@ -73,40 +118,70 @@ fn given_up(sim: &Sim) -> Vec<String> {
     summaries.filter(|summary| summary.contains("did not join")).collect()
 }
 
+/// What `explain` prints of the node of `claim`, which never was, by its instance; and of the claim.
+fn explained(sim: &Sim, claim: &NodeClaim) -> [String; 2] {
+    let instance = claim.instance.as_ref().expect("it has an instance").id.to_string();
+    [(ExplainedKind::Node, instance), (ExplainedKind::NodeClaim, claim.name.to_string())]
+        .map(|asked| explained::answer(sim, asked))
+}
+
+/// That `failure` is named by `expected`, and with `words`, wherever somebody may look.
 #[track_caller]
-fn check(failure: JoinFailure, expected: JoinReason) {
-    let words = format!("{failure:?}");
+fn check(failure: JoinFailure, expected: JoinReason, words: &str) {
+    let name = format!("{failure:?}");
     let sim = never_joining(failure);
     run_until(&sim, minute(4));
     let claims = waiting(&sim);
-    assert!(!claims.is_empty(), "{words}");
+    assert!(!claims.is_empty(), "{name}");
     for claim in &claims {
         let (status, reason, message) = registered(&sim, claim);
         assert_eq!((status.as_str(), reason.as_str()), ("Unknown", expected.as_str()), "{message}");
-        assert!(!message.is_empty(), "{words}");
+        assert!(!message.is_empty() && message.contains(words), "{name}: {message}");
+        // Its record is what `get nodeclaims` reads.
+        let stored = claim.message.as_ref().expect("it says why");
+        assert!(stored.text.contains(words), "{name}: {}", stored.text);
+        for answer in explained(&sim, claim) {
+            assert!(answer.contains(words), "{name}: {answer}");
+        }
     }
     let told = told(&sim);
-    assert!(!told.is_empty() && told.iter().all(|t| t.starts_with(expected.as_str())), "{told:?}");
+    let names = |text: &String| text.starts_with(expected.as_str()) && text.contains(words);
+    assert!(!told.is_empty() && told.iter().all(names), "{told:?}");
     run_until(&sim, minute(18));
     let given_up = given_up(&sim);
     let start = format!("its node did not join within 15 minutes: {expected}: ");
-    assert!(!given_up.is_empty(), "{words}");
-    assert!(given_up.iter().all(|summary| summary.contains(&start)), "{given_up:?}");
+    assert!(!given_up.is_empty(), "{name}");
+    let names = |text: &String| text.contains(&start) && text.contains(words);
+    assert!(given_up.iter().all(names), "{given_up:?}");
+    for claim in &claims {
+        for answer in explained(&sim, claim) {
+            assert!(answer.contains(&start) && answer.contains(words), "{name}: {answer}");
+        }
+    }
 }
 
 #[test]
 fn each_cause_that_can_be_told_is_named() {
     for (failure, expected) in TOLD {
-        check(failure, expected);
+        let beside = BESIDE.iter().find(|(known, _)| *known == failure);
+        check(failure, expected, beside.map(|(_, words)| *words).unwrap_or_default());
     }
     assert_eq!(TOLD.map(|(failure, _)| failure), JoinFailure::TOLD);
+}
+
+#[test]
+fn each_cause_that_only_the_account_shows_is_named() {
+    for (failure, expected, words) in SEEN {
+        check(failure, expected, words);
+    }
+    assert_eq!(SEEN.map(|(failure, ..)| failure), JoinFailure::SEEN);
 }
 
 #[test]
 fn an_unknown_cause_shows_the_end_of_the_console_without_secrets() {
     let console = "one\ntwo\nthree\nfour\nfive\nDB_PASSWORD=hunter2\nsix";
     let failure = JoinFailure::Console(console.to_owned());
-    check(failure.clone(), JoinReason::UnknownJoinFailure);
+    check(failure.clone(), JoinReason::UnknownJoinFailure, "");
     let sim = never_joining(failure);
     run_until(&sim, minute(4));
     let (_, _, message) = registered(&sim, &waiting(&sim)[0]);
@@ -117,7 +192,7 @@ fn an_unknown_cause_shows_the_end_of_the_console_without_secrets() {
 #[test]
 fn a_look_that_fails_fails_nothing_and_the_next_one_is_five_minutes_later() {
     let sim = never_joining(JoinFailure::Panic);
-    for call in ["Forensics.console", "Forensics.checks", "Forensics.access"] {
+    for call in ["Forensics.console", "Forensics.checks", "Forensics.instance"] {
         sim.add_rule(first_calls(call, 5, Injection::Refuse("UnauthorizedOperation")));
     }
     run_until(&sim, minute(4));
@@ -136,16 +211,23 @@ fn an_instance_is_looked_into_seldom_and_one_that_joins_never() {
     let sim = never_joining(JoinFailure::Silent);
     run_until(&sim, minute(14));
     let instances = u64::try_from(waiting(&sim).len()).expect("a count");
-    let asked = |sim: &Sim| {
+    let asked = |sim: &Sim, action: &str| {
         let calls = sim.calls_by_action();
-        let console = calls.iter().find(|(action, _)| action.name == "GetConsoleOutput");
-        console.map(|(_, count)| count.answered).unwrap_or_default()
+        let its = calls.iter().find(|(known, _)| known.name == action);
+        its.map(|(_, count)| count.answered).unwrap_or_default()
     };
     // At two, seven and twelve minutes.
-    assert_eq!(asked(&sim), 3 * instances);
+    for action in ["GetConsoleOutput", "DescribeAccessEntry", "DescribeRouteTables"] {
+        assert_eq!(asked(&sim, action), 3 * instances, "{action}");
+    }
     let well = sim_that_joins();
     run_until(&well, minute(14));
-    assert_eq!(asked(&well), 0);
+    assert_eq!(asked(&well, "GetConsoleOutput"), 0);
+    // Where the console tells why, nothing else is asked for.
+    let told = never_joining(JoinFailure::Panic);
+    run_until(&told, minute(14));
+    assert!(asked(&told, "GetConsoleOutput") > 0);
+    assert_eq!(asked(&told, "DescribeAccessEntry") + asked(&told, "DescribeRouteTables"), 0);
 }
 
 fn sim_that_joins() -> Sim {
@@ -163,4 +245,15 @@ fn many_are_looked_into_a_few_at_a_time() {
     let expected = Some(ConditionReason::NotJoined(JoinReason::DnsFailed));
     let reason = |claim: &NodeClaim| claim.message.as_ref().and_then(|told| told.reason.clone());
     assert!(claims.iter().all(|claim| reason(claim) == expected), "all of them are at last");
+}
+
+#[test]
+fn the_name_of_a_type_says_its_architecture() {
+    let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
+    assert!(catalog.instance_types.len() > 1_000);
+    for sold in &catalog.instance_types {
+        let said = sold.requirements.get(labels::ARCH).and_then(|arch| arch.single_value());
+        let said = said.expect("an architecture").to_string();
+        assert_eq!(architecture_of(&sold.name), said, "{}", sold.name);
+    }
 }

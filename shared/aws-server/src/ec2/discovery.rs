@@ -9,7 +9,7 @@ use model::{
         Image, ImageTerm, PlacementGroupTerm, PlacementStrategy, SecurityGroupTerm, SubnetTerm,
     },
 };
-use simulator::AwsError;
+use simulator::{AwsError, CLUSTER_GROUP, ROUTE_TABLE, VPC};
 
 use super::{Answer, Call, refused};
 use crate::{
@@ -20,7 +20,6 @@ use crate::{
 };
 
 const ACCOUNT: &str = "123456789012";
-const VPC: &str = "vpc-0123456789abcdef0";
 
 pub(super) async fn subnets(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
@@ -72,19 +71,61 @@ pub(super) async fn security_groups(mut call: Call<'_>) -> Answer {
     let (terms, selected) = security_group_terms(&mut call.parameters).map_err(refused)?;
     call.tried("DescribeSecurityGroups", is_dry).await?;
     let security_groups = call.sim.describe_security_groups(&terms).await?;
+    let (lets_out, lets_in) = call.sim.security_group_rules();
     let (found, next) = page.of(security_groups);
     let items = found.iter().map(|group| {
+        let is_of_cluster = group.id.as_str() == CLUSTER_GROUP;
         vec![
             text("ownerId", ACCOUNT),
             text("groupId", &group.id),
             text("groupName", &group.name),
             text("vpcId", VPC),
+            list("ipPermissionsEgress", rules(lets_out || is_of_cluster)),
+            list("ipPermissions", rules(lets_in && is_of_cluster)),
             tags("tagSet", &selected),
         ]
     });
     let mut children = vec![list("securityGroupInfo", items)];
     children.extend(next);
     Ok(children)
+}
+
+/// Everything is let through, or nothing.
+fn rules(lets: bool) -> Option<Vec<Element>> {
+    let everybody = list("ipRanges", [vec![text("cidrIp", "0.0.0.0/0")]]);
+    lets.then(|| vec![text("ipProtocol", "-1"), everybody])
+}
+
+/// The one table, which is the main one of the VPC.
+pub(super) async fn route_tables(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    for filter in Filter::take(&mut call.parameters).map_err(refused)? {
+        if filter.name != "vpc-id" {
+            return Err(refused(filter.unknown()));
+        }
+    }
+    call.tried("DescribeRouteTables", is_dry).await?;
+    let ways = call.sim.describe_route_tables().await?;
+    let local = vec![
+        text("destinationCidrBlock", "10.0.0.0/16"),
+        text("gatewayId", "local"),
+        text("state", "active"),
+    ];
+    let ways = ways.iter().map(|way| {
+        let kind = if way.target.starts_with("igw-") { "gatewayId" } else { "natGatewayId" };
+        vec![
+            text("destinationCidrBlock", "0.0.0.0/0"),
+            text(kind, &way.target),
+            text("state", if way.is_black_hole { "blackhole" } else { "active" }),
+        ]
+    });
+    let item = vec![
+        text("routeTableId", ROUTE_TABLE),
+        text("vpcId", VPC),
+        list("routeSet", [local].into_iter().chain(ways)),
+        list("associationSet", [vec![text("main", true)]]),
+    ];
+    Ok(vec![list("routeTableSet", [item])])
 }
 
 fn security_group_terms(

@@ -188,6 +188,7 @@ fn reservation(described_instance: &DescribedInstance) -> Vec<Element> {
     if instance.capacity_type == CapacityType::Spot {
         item.push(text("spotInstanceRequestId", format_args!("sir-{number}")));
     }
+    item.push(text("vpcId", simulator::VPC));
     item.extend(instance.subnet.iter().map(|subnet| text("subnetId", subnet)));
     let groups = instance.security_groups.iter().map(|group| vec![text("groupId", group)]);
     item.push(list("groupSet", groups));

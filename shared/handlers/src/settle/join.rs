@@ -1,12 +1,12 @@
 //! A claim whose node does not join is looked into before it is given up.
 //!
-//! A look is five requests of AWS, one after another: the console's output and EC2's checks; the
-//! instance, its instance profile and the cluster's access entries. What fails of it is said in the finding, and
-//! holds nothing up.
+//! A look is two requests of AWS where the console tells the cause: for its output, and for EC2's checks. Where it tells
+//! none it is ten, one after another: the instance; its instance profile, the cluster and its access entry; the cluster,
+//! route tables and security groups; the image. What fails of it is said in the finding, and holds nothing up.
 
 use std::cell::Cell;
 
-use model::{NodeClaim, join::JoinEvidence};
+use model::{InstanceTypeName, NodeClaim, claim::LaunchedInstance, join::JoinEvidence};
 use ports::{Adapters, Forensics as _, Invocation, PortError};
 
 use super::SettlePorts;
@@ -26,23 +26,65 @@ pub(super) async fn look<A: Adapters>(
     looks_left: &Cell<usize>,
     at: &Invocation,
 ) -> Option<NodeClaim> {
-    let instance = &claim.instance.as_ref()?.id;
+    let instance = claim.instance.as_ref()?;
     if !planner::is_look_due(claim, at.now) {
         return None;
     }
     looks_left.set(looks_left.get().checked_sub(1)?);
-    let forensics = ports.forensics;
-    let evidence = JoinEvidence {
-        console: seen(forensics.console(instance).await),
-        checks: seen(forensics.checks(instance).await),
-        access: seen(forensics.access(&at.cluster, instance).await),
-    };
+    let evidence = Box::pin(evidence(ports, instance, at)).await;
     let finding = planner::diagnose(&evidence);
     tracing::warn!(claim = %claim.name, reason = %finding.reason, told = finding.message, "node does not join");
     ports.recorder.note(vec![planner::events::of_not_joined(claim, &finding)]);
     Some(planner::looked_into(claim, &finding, at.now))
 }
 
+/// All that is to be seen of `instance`.
+async fn evidence<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    instance: &LaunchedInstance,
+    at: &Invocation,
+) -> JoinEvidence {
+    let (forensics, id) = (ports.forensics, &instance.id);
+    let mut evidence = JoinEvidence {
+        console: seen(forensics.console(id).await),
+        checks: seen(forensics.checks(id).await),
+        instance: None,
+        access: None,
+        network: None,
+        image: None,
+        architecture: Some(architecture_of(&instance.instance_type).to_owned()),
+    };
+    let questions = planner::questions(&evidence.console);
+    if !questions.is_any() {
+        return evidence;
+    }
+    let launched = seen(forensics.instance(id).await);
+    if let Ok(launched) = &launched {
+        if questions.access {
+            evidence.access = Some(seen(forensics.access(&at.cluster, launched).await));
+        }
+        if questions.network {
+            evidence.network = Some(seen(forensics.network(&at.cluster, launched).await));
+        }
+        if let Some(image) = launched.image.as_ref().filter(|_| questions.image) {
+            evidence.image = Some(seen(forensics.image(image).await));
+        }
+    }
+    evidence.instance = Some(launched);
+    evidence
+}
+
 fn seen<T>(answer: Result<T, PortError>) -> Result<T, String> {
     answer.map_err(|error| story(&error))
+}
+
+/// The architecture of the processors of an instance type, as Kubernetes calls it, by its name: what stands behind
+/// the generation has a `g` for Graviton and for Grace, and the oldest of them is `a1`.
+///
+/// <https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html>
+pub fn architecture_of(name: &InstanceTypeName) -> &'static str {
+    let family = name.as_str().split('.').next().unwrap_or_default();
+    let generation = family.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let options = generation.trim_start_matches(|c: char| c.is_ascii_digit());
+    if family == "a1" || options.contains('g') { "arm64" } else { "amd64" }
 }

@@ -1,18 +1,19 @@
 //! Why a node does not join: when its instance is looked into, and what was seen of it → a finding.
 //!
 //! The console names a cause by itself, as it was there; what EC2 and EKS say is asked for what the console does
-//! not tell, such as whether a refused role has an access entry. What the console says goes into the finding
-//! without secrets, and a few lines of it only.
+//! not tell, such as whether a refused role has an access entry, and what keeps an API server from being reached.
+//! What the console says goes into the finding without secrets, and a few lines of it only.
 
 mod console;
 mod secrets;
+mod seen;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, ConditionReason, NodeClaim,
     claim::ClaimMessage,
     interruption::StatusProblem,
-    join::{JoinEvidence, JoinFinding, JoinReason, NodeAccess},
+    join::{JoinEvidence, JoinFinding, JoinQuestions, JoinReason},
 };
 
 /// From the launch to the first look: most nodes join within a minute.
@@ -44,37 +45,47 @@ pub fn looked_into(claim: &NodeClaim, finding: &JoinFinding, now: Timestamp) -> 
     next
 }
 
+/// What is asked for beside `console`: all that may explain what it says, and everything where it tells no cause.
+#[must_use]
+pub fn questions(console: &Result<String, String>) -> JoinQuestions {
+    let told = console.as_deref().ok().and_then(console::told).map(|told| told.reason);
+    JoinQuestions {
+        access: matches!(told, None | Some(JoinReason::NodeRoleRefused)),
+        network: matches!(told, None | Some(JoinReason::ApiServerUnreachable)),
+        image: matches!(told, None | Some(JoinReason::ArchitectureMismatch)),
+    }
+}
+
 /// What `evidence` comes to.
 #[must_use]
 pub fn diagnose(evidence: &JoinEvidence) -> JoinFinding {
     let told = evidence.console.as_deref().ok().and_then(console::told);
-    let is_refused = told.as_ref().is_some_and(|told| told.reason == JoinReason::NodeRoleRefused);
-    match (told, &evidence.access) {
-        (told, Ok(NodeAccess::NoEntry(role))) if is_refused || told.is_none() => {
-            let words = format!("role {role} has no access entry in the cluster");
-            finding(JoinReason::NoAccessEntry, with(words, told))
+    let seen = seen::causes(evidence, questions(&evidence.console));
+    match (told, seen.split_first()) {
+        (told, Some((first, more))) => {
+            let also = more.iter().map(|cause| format!("; also: {}", cause.words));
+            let words = format!("{}{}", first.words, also.collect::<String>());
+            finding(first.reason, with(words, told))
         }
-        (Some(told), Ok(NodeAccess::Entry(role))) if is_refused => {
-            let words = format!("the API server refuses role {role}, which has an access entry");
-            finding(told.reason, with(words, Some(told)))
+        (Some(told), None) => {
+            let words = seen::beside(evidence, told.reason);
+            let message = match words {
+                Some(words) => with(words, Some(told.clone())),
+                None => told.line.clone(),
+            };
+            finding(told.reason, message)
         }
-        (Some(told), _) => finding(told.reason, told.line),
-        (None, Ok(NodeAccess::NoRole)) => {
-            finding(JoinReason::NoNodeRole, "the instance has no role".to_owned())
-        }
-        (None, _) => without_cause(evidence),
+        (None, None) => without_cause(evidence),
     }
 }
 
-/// What it comes to where neither the console nor the role tells a cause.
+/// What it comes to where neither the console nor anything else tells a cause.
 fn without_cause(evidence: &JoinEvidence) -> JoinFinding {
     if let Some(words) = evidence.checks.as_ref().ok().and_then(|checks| failed(checks)) {
         return finding(JoinReason::InstanceStatusFailed, words.to_owned());
     }
-    let JoinEvidence { console, checks, access } = evidence;
-    let unseen = [console.as_ref().err(), checks.as_ref().err(), access.as_ref().err()];
-    let unseen: Vec<String> = unseen.into_iter().flatten().map(|why| secrets::cut(why)).collect();
-    let (reason, words) = match console {
+    let unseen: Vec<String> = seen::unseen(evidence).map(secrets::cut).collect();
+    let (reason, words) = match &evidence.console {
         Ok(text) => (JoinReason::UnknownJoinFailure, console::end(text)),
         Err(_) => (JoinReason::NotLookedInto, String::new()),
     };

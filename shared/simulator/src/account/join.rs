@@ -1,6 +1,13 @@
-//! Why machines do not join, and what can be seen of it from outside: their console and their role.
+//! Why machines do not join, and what can be seen of it from outside: their console, their role, their network and
+//! their image.
 
-use model::{InstanceId, interruption::StatusProblem, join::NodeAccess, launch::InstanceState};
+use model::{
+    ClusterName, ImageId, InstanceId,
+    interruption::StatusProblem,
+    join::{AuthenticationMode, JoinImage, JoinNetwork, JoiningInstance, NodeAccess, WayOut},
+    labels,
+    launch::InstanceState,
+};
 
 use super::{AwsError, InstanceRecord};
 use crate::world::World;
@@ -15,7 +22,7 @@ pub enum JoinFailure {
     NoAccessEntry,
     /// The cluster has an access entry for their role that is not one of nodes.
     WrongRole,
-    /// There is no way from their subnet to the API server.
+    /// There is no way from their subnet to the API server, which has no address in the VPC.
     NoRoute,
     /// Their image is for another architecture.
     WrongArchitecture,
@@ -35,6 +42,22 @@ pub enum JoinFailure {
     FullDisk,
     /// Their kernel does not start.
     Panic,
+    /// Their console is empty, and nothing leads out of their subnet to an API server that is not in the VPC.
+    SilentRoute,
+    /// Their console is empty, and what the way out of their subnet led to is gone.
+    BlackHole,
+    /// Their console is empty, and an internet gateway is the way out, for which they have no public address.
+    NoPublicAddress,
+    /// Their console is empty, and their security groups let nothing out.
+    ClosedOut,
+    /// Their console is empty, and those of the API server do not let them in.
+    ClosedIn,
+    /// Their console is empty, and their role has an access entry for people.
+    EntryOfPeople,
+    /// Their console is empty, and their image is for other processors.
+    OtherImage,
+    /// Their console is empty, their role is not known, and their security groups let nothing out.
+    Several,
     /// Their console says this.
     Console(String),
 }
@@ -56,10 +79,30 @@ impl JoinFailure {
         Self::Panic,
     ];
 
+    /// Those that the console does not tell, and the account does.
+    pub const SEEN: [Self; 8] = [
+        Self::SilentRoute,
+        Self::BlackHole,
+        Self::NoPublicAddress,
+        Self::ClosedOut,
+        Self::ClosedIn,
+        Self::EntryOfPeople,
+        Self::OtherImage,
+        Self::Several,
+    ];
+
     /// What the console says, as the programs on a node write it.
     fn console(&self) -> &str {
         match self {
-            Self::Silent => "",
+            Self::Silent
+            | Self::SilentRoute
+            | Self::BlackHole
+            | Self::NoPublicAddress
+            | Self::ClosedOut
+            | Self::ClosedIn
+            | Self::EntryOfPeople
+            | Self::OtherImage
+            | Self::Several => "",
             Self::NoAccessEntry | Self::WrongRole => {
                 "[   21.4] kubelet[2101]: E0105 08:00:41 kubelet_node_status.go:107] \"Unable to register node with \
                  API server\" err=\"Unauthorized\""
@@ -106,9 +149,31 @@ impl JoinFailure {
     }
 
     fn lacks_entry(&self) -> bool {
-        *self == Self::NoAccessEntry
+        matches!(self, Self::NoAccessEntry | Self::Several)
+    }
+
+    /// Whether the API server has an address in the VPC.
+    const fn is_private(&self) -> bool {
+        !matches!(self, Self::NoRoute | Self::SilentRoute | Self::BlackHole | Self::NoPublicAddress)
+    }
+
+    fn ways_out(&self) -> Vec<WayOut> {
+        let way = |target: &str, is_black_hole| WayOut { target: target.to_owned(), is_black_hole };
+        match self {
+            Self::NoRoute | Self::SilentRoute => Vec::new(),
+            Self::BlackHole => vec![way("nat-0123456789abcdef0", true)],
+            Self::NoPublicAddress => vec![way("igw-0123456789abcdef0", false)],
+            _ => vec![way("nat-0123456789abcdef0", false)],
+        }
     }
 }
+
+/// The simulated account's one VPC.
+pub const VPC: &str = "vpc-0123456789abcdef0";
+/// The route table of its subnets.
+pub const ROUTE_TABLE: &str = "rtb-0123456789abcdef0";
+/// The security group of the API server.
+pub const CLUSTER_GROUP: &str = "sg-0c1uster";
 
 impl World {
     fn looked_at(&self, instance: &InstanceId) -> Result<&InstanceRecord, AwsError> {
@@ -136,14 +201,36 @@ impl World {
         record.status.iter().filter(is_check).copied().collect()
     }
 
-    /// How the role of `instance` stands to the cluster.
-    pub(crate) fn access(&self, instance: &InstanceId) -> Result<NodeAccess, AwsError> {
+    /// What `instance` was launched with.
+    pub(crate) fn joining(&self, instance: &InstanceId) -> Result<JoiningInstance, AwsError> {
         let record = self.looked_at(instance)?;
-        let role =
-            self.profile_of(record).and_then(|name| self.account.profiles.get(&name)?.role.clone());
-        let Some(role) = role else { return Ok(NodeAccess::NoRole) };
-        let has_entry = self.access_entries().contains(&role);
-        Ok(if has_entry { NodeAccess::Entry(role) } else { NodeAccess::NoEntry(role) })
+        let groups = record.security_groups.iter().flatten().cloned();
+        Ok(JoiningInstance {
+            profile: self.profile_of(record),
+            image: Some(record.image.clone()),
+            vpc: Some(VPC.to_owned()),
+            subnet: Some(record.subnet.clone()),
+            security_groups: groups.collect(),
+            has_public_address: false,
+        })
+    }
+
+    /// How the role of `instance` stands to the cluster.
+    pub(crate) fn access(
+        &self,
+        cluster: &ClusterName,
+        instance: &JoiningInstance,
+    ) -> Result<NodeAccess, AwsError> {
+        let profile = instance.profile.as_ref();
+        let profile = profile.and_then(|name| self.account.profiles.get(name));
+        let Some(role) = profile.and_then(|profile| profile.role.clone()) else {
+            return Ok(NodeAccess::NoRole);
+        };
+        self.described_cluster(cluster)?;
+        Ok(match self.access_entry(&role) {
+            Some(kind) => NodeAccess::Entry { role, kind: kind.to_owned() },
+            None => NodeAccess::NoEntry { role, mode: AuthenticationMode::AccessEntries },
+        })
     }
 
     /// The instance profile that `record` was launched with.
@@ -151,13 +238,37 @@ impl World {
         self.account.templates.get(&record.template)?.instance_profile.clone()
     }
 
-    /// The roles that have an access entry, sorted: all that instances can have, unless they lack it.
-    pub(crate) fn access_entries(&self) -> Vec<String> {
-        if self.settings.join_failure.lacks_entry() {
-            return Vec::new();
+    /// The type of the access entry of `role`: all roles that instances can have got one, unless they lack it.
+    pub(crate) fn access_entry(&self, role: &str) -> Option<&'static str> {
+        let failure = &self.settings.join_failure;
+        let mut profiles = self.account.profiles.values();
+        let is_known = profiles.any(|known| known.role.as_deref() == Some(role));
+        let is_of_people = matches!(failure, JoinFailure::WrongRole | JoinFailure::EntryOfPeople);
+        let kind = if is_of_people { "STANDARD" } else { "EC2_LINUX" };
+        (is_known && !failure.lacks_entry()).then_some(kind)
+    }
+
+    /// What lies between any instance and the API server.
+    pub(crate) fn join_network(&self) -> JoinNetwork {
+        let failure = &self.settings.join_failure;
+        let is_private = failure.is_private();
+        JoinNetwork {
+            is_private,
+            route_table: Some(ROUTE_TABLE.to_owned()),
+            ways_out: failure.ways_out(),
+            lets_out: !matches!(failure, JoinFailure::ClosedOut | JoinFailure::Several),
+            lets_in: is_private.then_some(*failure != JoinFailure::ClosedIn),
         }
-        let roles = self.account.profiles.values().filter_map(|known| known.role.clone());
-        let roles: std::collections::BTreeSet<String> = roles.collect();
-        roles.into_iter().collect()
+    }
+
+    /// What `image` is for, if it is there.
+    pub(crate) fn join_image(&self, image: &ImageId) -> Option<JoinImage> {
+        let known = self.account.images.get(image);
+        let known = known.filter(|known| !self.account.deregistered.contains(&known.id))?;
+        let architecture = known.requirements.get(labels::ARCH)?.single_value()?.to_string();
+        let other = if architecture == "arm64" { "amd64" } else { "arm64" };
+        let is_other = self.settings.join_failure == JoinFailure::OtherImage;
+        let architecture = if is_other { other.to_owned() } else { architecture };
+        Some(JoinImage { name: known.name.clone(), architecture })
     }
 }

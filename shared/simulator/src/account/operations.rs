@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use model::{
     ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId,
     interruption::{Interruption, StatusReport},
+    join::WayOut,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
         ClusterSettings, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, SecurityGroup,
@@ -100,14 +101,39 @@ impl Sim {
         self.step((NAME, Read), instance, |w| w.console(instance).map_err(|e| e.of(NAME))).await
     }
 
-    /// ListAccessEntries of EKS: the names of roles, sorted.
-    pub async fn list_access_entries(&self, name: &ClusterName) -> Result<Vec<String>, PortError> {
-        const NAME: &str = "ListAccessEntries";
+    /// DescribeAccessEntry of EKS: the type of that of the role called `role`.
+    pub async fn describe_access_entry(
+        &self,
+        name: &ClusterName,
+        role: &str,
+    ) -> Result<&'static str, PortError> {
+        const NAME: &str = "DescribeAccessEntry";
         self.step((NAME, Read), name, |world| {
             world.described_cluster(name).map_err(|refusal| refusal.of(NAME))?;
-            Ok(world.access_entries())
+            world.access_entry(role).ok_or_else(|| {
+                let text = "The specified principalArn could not be found. You can view your available \
+                            access entries with 'list-access-entries'.";
+                AwsError::new("ResourceNotFoundException", text).of(NAME)
+            })
         })
         .await
+    }
+
+    /// DescribeRouteTables: the ways out of the one VPC.
+    pub async fn describe_route_tables(&self) -> Result<Vec<WayOut>, PortError> {
+        let ways = |world: &mut World| Ok(world.join_network().ways_out);
+        self.step(("DescribeRouteTables", Read), "", ways).await
+    }
+
+    /// Whether security groups let instances out, and the API server's lets them in.
+    pub fn security_group_rules(&self) -> (bool, bool) {
+        let network = self.with(|world| world.join_network());
+        (network.lets_out, network.lets_in != Some(false))
+    }
+
+    /// Whether the API server has an address in the VPC.
+    pub fn has_private_endpoint(&self) -> bool {
+        self.with(|world| world.join_network().is_private)
     }
 
     /// GetManagedResource of ARC: the zonal shifts of a cluster that are in effect.

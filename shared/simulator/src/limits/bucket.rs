@@ -53,8 +53,8 @@ impl RequestLimits {
     ///
     /// SSM: `GetParameter` 40 a second without higher throughput
     /// (<https://docs.aws.amazon.com/general/latest/gr/ssm.html>). EKS: `DescribeCluster` 100 and 10
-    /// (no figure is published), and `ListAccessEntries` the same. `GetConsoleOutput` only asks, so it has the
-    /// bucket of such actions. Application Recovery Controller publishes none for zonal shift
+    /// (no figure is published), and `DescribeAccessEntry` the same. `GetConsoleOutput`, `DescribeRouteTables` and
+    /// `DescribeSecurityGroups` only ask, so each has the bucket of such actions. Application Recovery Controller publishes none for zonal shift
     /// (<https://docs.aws.amazon.com/arc-zonal-shift/latest/api/API_GetManagedResource.html> knows
     /// `ThrottlingException`): 5 and 1 a second is a guess on the strict side. IAM publishes none
     /// either: 20 requests and 5 a second for each action is what people report of it.
@@ -70,7 +70,7 @@ impl RequestLimits {
             (ApiAction::ec2("RunInstances"), bucket(5, 2)),
             (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, bucket(40, 40)),
             (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, bucket(100, 10)),
-            (ApiAction { service: ApiService::Eks, name: "ListAccessEntries" }, bucket(100, 10)),
+            (ApiAction { service: ApiService::Eks, name: "DescribeAccessEntry" }, bucket(100, 10)),
             (
                 ApiAction { service: ApiService::ArcZonalShift, name: "GetManagedResource" },
                 bucket(5, 1),

@@ -116,6 +116,10 @@ const fn table(name: &'static str, per: Per) -> Row {
     (ApiAction::dynamodb(name), per)
 }
 
+const CLUSTER: Row = (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE);
+const ENTRY: Row = (ApiAction { service: ApiService::Eks, name: "DescribeAccessEntry" }, ONCE);
+const GROUPS: Row = ec2("DescribeSecurityGroups", ONCE);
+
 const fn iam(name: &'static str, per: Per) -> Row {
     (ApiAction::iam(name), per)
 }
@@ -219,14 +223,10 @@ const COSTS: &[Cost] = &[
     ),
     cost("Forensics.console", &[ec2("GetConsoleOutput", ONCE)]),
     cost("Forensics.checks", &[ec2("DescribeInstanceStatus", ONCE)]),
-    cost(
-        "Forensics.access",
-        &[
-            ec2("DescribeInstances", ONCE),
-            iam("GetInstanceProfile", ONCE),
-            (ApiAction { service: ApiService::Eks, name: "ListAccessEntries" }, ONCE),
-        ],
-    ),
+    cost("Forensics.instance", &[ec2("DescribeInstances", ONCE)]),
+    cost("Forensics.access", &[iam("GetInstanceProfile", ONCE), CLUSTER, ENTRY]),
+    cost("Forensics.network", &[CLUSTER, ec2("DescribeRouteTables", ONCE), GROUPS]),
+    cost("Forensics.image", &[ec2("DescribeImages", ONCE)]),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
     cost("Fleet.reboot", &[ec2("RebootInstances", ONCE)]),
     cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
@@ -394,7 +394,7 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
     let action = match operation {
         "GetParameter" | "GetParameters" => ApiAction { service: ApiService::Ssm, name: operation },
         "GetProducts" => ApiAction { service: ApiService::Pricing, name: operation },
-        "DescribeCluster" | "ListAccessEntries" => {
+        "DescribeCluster" | "DescribeAccessEntry" => {
             ApiAction { service: ApiService::Eks, name: operation }
         }
         "GetManagedResource" => ApiAction { service: ApiService::ArcZonalShift, name: operation },

@@ -7,11 +7,11 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo,
+    BatchId, CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::{StoredRegionCatalog, TableFacts},
     interruption::{StatusProblem, StatusReport},
-    join::NodeAccess,
+    join::{JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
     labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
@@ -390,16 +390,35 @@ impl Forensics for Sim {
         self.step(("Forensics.checks", Read), instance, |world| Ok(world.checks(instance))).await
     }
 
+    async fn instance(&self, instance: &InstanceId) -> Result<JoiningInstance, PortError> {
+        self.step(("Forensics.instance", Read), instance, |world| {
+            world.joining(instance).map_err(|refusal| refusal.of("DescribeInstances"))
+        })
+        .await
+    }
+
     async fn access(
         &self,
         cluster: &ClusterName,
-        instance: &InstanceId,
+        instance: &JoiningInstance,
     ) -> Result<NodeAccess, PortError> {
         self.authorize("Forensics.access", Call::Access(cluster, instance));
-        self.step(("Forensics.access", Read), instance, |world| {
-            world.access(instance).map_err(|refusal| refusal.of("DescribeInstances"))
+        self.step(("Forensics.access", Read), cluster, |world| {
+            world.access(cluster, instance).map_err(|refusal| refusal.of("DescribeCluster"))
         })
         .await
+    }
+
+    async fn network(
+        &self,
+        cluster: &ClusterName,
+        _instance: &JoiningInstance,
+    ) -> Result<JoinNetwork, PortError> {
+        self.step(("Forensics.network", Read), cluster, |world| Ok(world.join_network())).await
+    }
+
+    async fn image(&self, image: &ImageId) -> Result<Option<JoinImage>, PortError> {
+        self.step(("Forensics.image", Read), image, |world| Ok(world.join_image(image))).await
     }
 }
 

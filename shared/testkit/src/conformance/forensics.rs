@@ -21,6 +21,8 @@ pub async fn forensics<F: Forensics>(
             Case::of("a console may be asked for as often as one likes", twice(port, id).await),
             Case::of("of an instance that works no check fails", well(port, id).await),
             Case::of("an instance without a role has none", no_role(port, world, id).await),
+            Case::of("an instance reaches the API server", network(port, world, id).await),
+            Case::of("an instance has the image that it was launched from", image(port, id).await),
         ],
         Err(Failure(text)) => {
             vec![Case::of("an instance is launched", Err(Failure(text.clone())))]
@@ -31,7 +33,7 @@ pub async fn forensics<F: Forensics>(
         Err(_) => Ok(()),
     };
     let last = [
-        Case::of("an instance that never was has no console", nobody(port).await),
+        Case::of("an instance that never was is not found", nobody(port).await),
         Case::of("an instance is terminated", ended),
     ];
     cases.into_iter().chain(last).collect()
@@ -63,10 +65,33 @@ async fn no_role(
     world: &FleetWorld,
     id: &InstanceId,
 ) -> Result<(), Failure> {
-    same("the role", &port.access(&world.cluster, id).await?, &NodeAccess::NoRole)
+    let instance = port.instance(id).await?;
+    same("the role", &port.access(&world.cluster, &instance).await?, &NodeAccess::NoRole)
+}
+
+async fn network(
+    port: &impl Forensics,
+    world: &FleetWorld,
+    id: &InstanceId,
+) -> Result<(), Failure> {
+    let instance = port.instance(id).await?;
+    let network = port.network(&world.cluster, &instance).await?;
+    same("the VPC", &network.is_private, &true)?;
+    same("the way out", &network.lets_out, &true)?;
+    same("the way in", &network.lets_in, &Some(true))?;
+    same("the black holes", &network.ways_out.iter().any(|way| way.is_black_hole), &false)
+}
+
+async fn image(port: &impl Forensics, id: &InstanceId) -> Result<(), Failure> {
+    let instance = port.instance(id).await?;
+    let image = instance.image.ok_or_else(|| Failure("it has no image".to_owned()))?;
+    let first = port.image(&image).await?;
+    same("the image", &port.image(&image).await?, &first)
 }
 
 async fn nobody(port: &impl Forensics) -> Result<(), Failure> {
     let answer = port.console(&build::id("i-0000000000000dead")).await;
+    same("the fault", &answer.map_err(|error| error.fault), &Err(Fault::NotFound))?;
+    let answer = port.instance(&build::id("i-0000000000000dead")).await;
     same("the fault", &answer.map_err(|error| error.fault), &Err(Fault::NotFound))
 }

@@ -31,7 +31,7 @@ fn usual(action: &str, cluster: &str) -> Option<Request> {
     let table = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/Table");
     let (action, resource) = match action {
         table::QUERY_INDEX => ("dynamodb:Query", format!("{table}/index/claims_of_instances")),
-        "eks:DescribeCluster" | "eks:ListAccessEntries" => {
+        "eks:DescribeCluster" => {
             (action, format!("arn:aws:eks:{REGION}:{ACCOUNT_ID}:cluster/{cluster}"))
         }
         "pricing:GetProducts" | "iam:ListInstanceProfiles" => (action, "*".to_owned()),

@@ -17,6 +17,7 @@ pub mod handover;
 pub mod hash;
 pub mod install;
 pub mod installation;
+mod least;
 mod live;
 pub mod local;
 pub mod manifests;

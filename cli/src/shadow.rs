@@ -122,6 +122,8 @@ struct Compared {
     theirs: Side,
     ours: Side,
     ends: html::Ends,
+    /// What the pods that have a node in each dump cost at the least.
+    least: Vec<Option<HourlyPrice>>,
     /// What people should know about the answer.
     notes: Vec<String>,
 }
@@ -153,10 +155,10 @@ fn compare(args: &ShadowArgs) -> Result<Compared, Error> {
     let dumps = dumps::read(&args.dumps, &args.filenames)?;
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
     let theirs = theirs::side(&dumps, &catalog, &mut notes);
-    let (ours, ends) = ours::play(&dumps, args.seed, &catalog, &mut notes)?;
+    let (ours, ends, least) = ours::play(&dumps, args.seed, &catalog, &mut notes)?;
     notes.sort();
     notes.dedup();
-    Ok(Compared { dumps, theirs, ours, ends, notes })
+    Ok(Compared { dumps, theirs, ours, ends, least, notes })
 }
 
 /// What is sold in the region of the cluster.

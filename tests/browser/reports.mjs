@@ -104,6 +104,15 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         assert.equal(await key.getAttribute('aria-pressed'), 'false');
         await key.click();
       }
+      if (wanted.charts) {
+        // What is drawn is in the table, too: for whoever cannot see the lines.
+        const prices = page.locator('section', { has: page.getByRole('heading', { name: 'Price of an hour' }) });
+        assert.match(await prices.locator('p').first().textContent(), /The lower bound is proved/);
+        await prices.getByText('As a table').click();
+        const heads = await prices.locator('thead th').allTextContents();
+        const bounds = await prices.locator(`tbody tr td:nth-child(${heads.indexOf('lower bound') + 1})`).allTextContents();
+        assert.ok(heads.includes('lower bound') && bounds.some((text) => /^\$[0-9.]+$/.test(text)), heads.join());
+      }
       if (wanted.packing) {
         const packing = page.locator('section', { has: page.getByRole('heading', { name: 'Packing' }) });
         const area = packing.locator('.pods i').first();

@@ -10,7 +10,7 @@ use model::{
 
 use super::{Planned, owners};
 use crate::{
-    output::{HOURS_PER_MONTH, dollars, many},
+    output::{HOURS_PER_MONTH, dollars, dollars_down, many},
     report::{Figure, Notes, PackedNode, Packing, Report, Table, micros, packing::Packer},
 };
 
@@ -21,7 +21,7 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
     let plan = &planned.plan;
     let onto_new: usize = promises().map(|promise| promise.claim.pods.len()).sum();
     let onto_old: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
-    let figures = vec![
+    let mut figures = vec![
         Figure::new("Nodes to launch", many(promises().count()), String::new()),
         Figure::new(
             "From an hour",
@@ -38,6 +38,12 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
         ),
         Figure::new("Pods without a place", many(planned.unplaced()), String::new()),
     ];
+    if let Some(prices) = &planned.prices {
+        let karpenter = dollars(prices.karpenter.nanos().into());
+        let least = dollars_down(prices.bound.nanos().into());
+        let more = format!("proved for the same pods; Karpenter's plan would cost {karpenter}");
+        figures.insert(2, Figure::new("Lower bound of an hour", least, more));
+    }
     let waiting = "A NodeClaim has no instance yet: nothing is planned for pods until it has.";
     let waiting = planned.is_waiting.then(|| waiting.to_owned());
     let notes: Vec<String> = planned.fixed.notes.iter().map(ToString::to_string).collect();

@@ -12,6 +12,7 @@ use super::{
     theirs::{offering, workload},
 };
 use crate::{
+    least,
     output::elapsed,
     report::{
         Chart, Figure, Interned, Notes, PackedNode, Packing, Report, Series, Style, Table,
@@ -85,12 +86,20 @@ fn charts(compared: &Compared) -> Vec<Chart> {
     let price = |side: &Side| {
         side.price.iter().map(|price| Some(micros(price.nanos().into()))).collect::<Vec<_>>()
     };
+    let least = compared.least.iter().map(|price| Some(micros(price.as_ref()?.nanos().into())));
+    let least = Series { name: "lower bound".to_owned(), values: least.collect() };
+    let has_bound = least.values.iter().any(Option::is_some);
+    let about = if has_bound { least::ABOUT } else { least::UNKNOWN };
+    let mut prices = both(&price);
+    prices.extend(has_bound.then_some(least));
     vec![
         chart(
             "Price of an hour",
-            "What all nodes cost at list prices. A certified lower bound was not worked out. ",
+            &format!(
+                "What all nodes cost at list prices. {about} It is that of the pods in the dumps. "
+            ),
             ("$", 1_000_000, Style::Lines),
-            both(&price),
+            prices,
         ),
         chart("Nodes", "", ("", 1, Style::Lines), both(&|side| some(&side.nodes))),
         chart("Pods without a node", "", ("", 1, Style::Lines), both(&|side| some(&side.waiting))),

@@ -7,9 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use model::{HourlyPrice, PodKey, RegionCatalog};
 use simulator::{ClusterObject, Happening, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
-use super::{Side, demand, dumps::Dump, html::Ends};
+use super::{Side, demand, dumps::Dump, html::Ends, theirs};
 use crate::{
     error::Error,
+    least::Least,
     manifests::BadInput,
     simulate::{STEP, check_zones, timeline::Timeline},
 };
@@ -24,7 +25,7 @@ pub(super) fn play(
     seed: u64,
     catalog: &Arc<RegionCatalog>,
     notes: &mut Vec<String>,
-) -> Result<(Side, Ends), Error> {
+) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), Error> {
     let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
     let takes_over = dumps.iter().any(Dump::has_claims);
     let objects = start(first, takes_over, notes);
@@ -43,6 +44,7 @@ pub(super) fn play(
     }
     let reports = Reports::default();
     let mut runner = Runner::new(&sim, dispatch_with(&sim, &reports, Settings::default()));
+    let (mut least, mut bounds) = (Least::default(), Vec::new());
     let mut look = Look { timeline: Timeline::new(first.at, false), ..Look::of(first.at) };
     for dump in dumps {
         while sim.now() < dump.at {
@@ -51,6 +53,7 @@ pub(super) fn play(
             look.events(sim.timeline(look.seen), &reports.take());
         }
         look.sample(&sim);
+        bounds.push(least.price(&sim, theirs::paid_for(dump, catalog)));
     }
     look.side.pending.sort();
     let end = dumps.last().map_or(first.at, |dump| dump.at);
@@ -58,7 +61,7 @@ pub(super) fn play(
     look.side.lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
     let ends =
         Ends { nodes: sim.nodes(), pods: sim.pods(), claims: sim.claims(), running: sim.running() };
-    Ok((look.side, ends))
+    Ok((look.side, ends, bounds))
 }
 
 /// What is there at the start.

@@ -155,6 +155,19 @@ pub(super) fn offering(labels: &BTreeMap<String, String>) -> Option<OfferingKey>
     })
 }
 
+/// The pods of `dump` on nodes whose price is known and is for them alone: not those of a reservation.
+pub(super) fn paid_for<'d>(dump: &'d Dump, catalog: &RegionCatalog) -> Vec<&'d Pod> {
+    let is_paid = |node: &&Node| {
+        let key = offering(&node.labels);
+        let key = key.filter(|key| key.capacity_type != CapacityType::Reserved);
+        node.provider_id.is_some() && key.is_some_and(|key| sold(catalog, &key).is_some())
+    };
+    let nodes: BTreeSet<&NodeName> =
+        dump.nodes.iter().filter(is_paid).map(|node| &node.name).collect();
+    let pods = dump.pods.iter();
+    pods.filter(|pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node))).collect()
+}
+
 fn sold(catalog: &RegionCatalog, key: &OfferingKey) -> Option<HourlyPrice> {
     let types = &catalog.instance_types;
     let place = types.binary_search_by(|sold| sold.name.cmp(&key.instance_type)).ok()?;

@@ -12,6 +12,7 @@ use super::{
     timeline::Timeline,
 };
 use crate::{
+    least,
     output::{elapsed, seconds},
     report::{Chart, PackedNode, Report, Series, Style, micros, packing::Packer},
     workloads::workload_of,
@@ -102,12 +103,8 @@ impl Played<'_> {
     /// What is said about prices, and about a bound that is not there.
     fn priced(&self, each: &str) -> String {
         let has_bound = self.record.samples.iter().any(|sample| sample.bound.is_some());
-        let bound = if has_bound {
-            " No placement of the same pods costs less than the lower bound."
-        } else {
-            " A certified lower bound was not worked out for this run."
-        };
-        format!("What all instances that are pending or running cost.{bound} {each}")
+        let bound = if has_bound { least::ABOUT } else { least::UNKNOWN };
+        format!("What all instances that are pending or running cost. {bound} {each}")
     }
 
     fn chart(

@@ -9,7 +9,11 @@ use model::{
 };
 use simulator::{RunningInstance, Sim};
 
-use crate::report::series::Steps;
+use super::STEP;
+use crate::{
+    least::{Least, paid_for},
+    report::series::Steps,
+};
 
 /// Times at which every node and pod is kept, beside the end.
 const SNAPSHOTS: i32 = 8;
@@ -47,6 +51,7 @@ pub(super) struct Record {
     /// Why each claim was promised.
     pub(super) reasons: BTreeMap<NodeClaimName, String>,
     stays: BTreeMap<String, String>,
+    least: Least,
     /// How long it is from one snapshot to the next.
     pause: SignedDuration,
 }
@@ -61,6 +66,7 @@ impl Record {
             snapshots: Vec::new(),
             reasons: BTreeMap::new(),
             stays: BTreeMap::new(),
+            least: Least::default(),
             pause: length.checked_div(SNAPSHOTS).unwrap_or(length),
         }
     }
@@ -80,10 +86,13 @@ impl Record {
             }
         }
         let place = self.steps.place(sim.now());
+        let next = sim.now().checked_add(STEP).unwrap_or(Timestamp::MAX);
+        // Only the last look of a step is kept.
+        let sample = self.sample(sim, place < self.steps.place(next));
         if place >= self.samples.len() {
-            self.samples.resize(place + 1, sample(sim));
+            self.samples.resize(place + 1, sample);
         } else if let Some(latest) = self.samples.last_mut() {
-            *latest = sample(sim);
+            *latest = sample;
         }
         let due = self.snapshots.last().map_or(self.steps.start, |snapshot| snapshot.at);
         if sim.now().duration_since(due) >= self.pause {
@@ -93,6 +102,8 @@ impl Record {
 
     /// The end.
     pub(super) fn close(&mut self, sim: &Sim) {
+        let sample = self.sample(sim, true);
+        self.samples.last_mut().into_iter().for_each(|latest| latest.clone_from(&sample));
         if self.snapshots.last().is_none_or(|snapshot| snapshot.at < sim.now()) {
             self.snap(sim);
         }
@@ -120,20 +131,16 @@ impl Record {
             stays: self.stays.clone(),
         });
     }
-}
 
-fn sample(sim: &Sim) -> Sample {
-    let mut sample = Sample { waiting: sim.pods_waiting(), bound: bound(sim), ..Sample::default() };
-    for RunningInstance { offering, price, .. } in sim.running() {
-        *sample.by_type.entry(offering.instance_type).or_default() += 1;
-        *sample.by_capacity_type.entry(offering.capacity_type).or_default() += 1;
-        sample.price = sample.price.saturating_add(price);
+    fn sample(&mut self, sim: &Sim, with_bound: bool) -> Sample {
+        let running = sim.running();
+        let bound = with_bound.then(|| self.least.price(sim, &paid_for(sim, &running))).flatten();
+        let mut sample = Sample { waiting: sim.pods_waiting(), bound, ..Sample::default() };
+        for RunningInstance { offering, price, .. } in running {
+            *sample.by_type.entry(offering.instance_type).or_default() += 1;
+            *sample.by_capacity_type.entry(offering.capacity_type).or_default() += 1;
+            sample.price = sample.price.saturating_add(price);
+        }
+        sample
     }
-    sample
-}
-
-/// The certified lower bound of the price of what runs. The planner does not work one out yet: the chart
-/// has a line for it as soon as it does.
-const fn bound(_sim: &Sim) -> Option<HourlyPrice> {
-    None
 }

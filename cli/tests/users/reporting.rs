@@ -46,6 +46,7 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     let price: f64 = price.parse().expect("a number");
     let last = series(&data, "Price of an hour", "price").last().and_then(|last| last.as_f64());
     assert!((last.expect("a price") / 1e6 - price).abs() < 1e-6, "{last:?} {price}");
+    against_the_bound(&data);
     // Every pod is on a node, with why.
     let moments = data["packing"]["moments"].as_array().expect("moments");
     let nodes = moments.last().and_then(|moment| moment["nodes"].as_array()).expect("nodes");
@@ -64,6 +65,23 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     }
 }
 
+/// That what runs never costs less than is proved to be the least, and that this is worth something.
+fn against_the_bound(data: &Value) {
+    let prices = series(data, "Price of an hour", "price");
+    let bounds = series(data, "Price of an hour", "lower bound");
+    let pairs = prices
+        .iter()
+        .zip(&bounds)
+        .filter_map(|(price, bound)| Some((price.as_u64().expect("a price"), bound.as_u64()?)));
+    let pairs: Vec<(u64, u64)> = pairs.collect();
+    // The first looks are before the class is ready.
+    assert!(prices.len() < pairs.len() + 10, "{pairs:?}");
+    assert!(pairs.iter().all(|(price, bound)| bound <= price), "{pairs:?}");
+    let (price, bound) = pairs.last().expect("a point");
+    // Small nodes without memory of note would be enough for these pods.
+    assert!(0 < *bound && bound < price, "{pairs:?}");
+}
+
 #[test]
 fn a_report_of_a_plan_has_every_node_and_every_pod() {
     let giant = deployment("giant", 2).replace("800m", "9000");
@@ -79,6 +97,10 @@ fn a_report_of_a_plan_has_every_node_and_every_pod() {
     assert_eq!(Some(nodes.len()), planned["newNodeClaims"].as_array().map(Vec::len));
     let pods: usize = nodes.iter().map(|node| node["pods"].as_array().map_or(0, Vec::len)).sum();
     assert_eq!(pods, 30);
+    let mut figures = data["figures"].as_array().expect("figures").iter();
+    let least = figures.find(|figure| figure["name"] == "Lower bound of an hour");
+    let least = least.and_then(|least| least["value"].as_str()).expect("a bound");
+    assert!(least.starts_with("$0.") && least != "$0.0000", "{least}");
     let unplaced = data["tables"].as_array().expect("tables").iter();
     let unplaced = unplaced.filter(|table| table["title"] == "No place for");
     let rows = unplaced.flat_map(|table| table["rows"].as_array().expect("rows"));

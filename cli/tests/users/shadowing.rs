@@ -109,6 +109,14 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
     assert_eq!(compared["we"]["nodes"], serde_json::json!([2, 1, 1]));
     let page = fs::read_to_string(folder.join("shadow.html")).expect("a report");
     assert!(page.contains("-$0.0504"));
+    // What both are measured against: no more than the one node that is needed.
+    let (_, least) = page.split_once("\"name\":\"lower bound\",\"values\":[").expect("a bound");
+    let least = least.split(']').next().expect("its values");
+    let least: Vec<u64> = least.split(',').filter_map(|value| value.parse().ok()).collect();
+    assert!(
+        !least.is_empty() && least.iter().all(|micros| (1..=100_800).contains(micros)),
+        "{least:?}"
+    );
     let shown = run(&folder, "shadow dumps");
     shown.says(&["$0.2016", "$0.1512", "-$0.0504", "we: NodeClaim", "given up: Underutilized"]);
 }

@@ -25,6 +25,7 @@ mod runner;
 mod settings;
 mod sim;
 mod story;
+mod supply;
 mod timeline;
 mod world;
 
@@ -58,6 +59,7 @@ pub use sim::Sim;
 pub use story::{
     Action, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload, StoryWorkloadKind,
 };
+pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};
 
 use jiff::{SignedDuration, Timestamp};

@@ -46,8 +46,10 @@ proptest! {
         let lost: Vec<PodKey> = unplaced(&plan).difference(&unplaced(&other)).cloned().collect();
         prop_assert!(lost.is_empty(), "{lost:?}");
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
-        let least = lower_bound(&facts);
+        let least = lower_bound(&facts, false);
+        let rough = lower_bound(&facts, true);
         prop_assert!(price <= most, "{price} and not {most}");
+        prop_assert!(rough <= price, "{price} and not {rough}");
         prop_assert!(least <= price, "{price} and not {least}\n{}", worlds::shown(&facts, &plan));
     }
 
@@ -72,7 +74,7 @@ proptest! {
     ) {
         let facts = small(&sizes, &prices);
         let best = best_of_all(&sizes, &prices);
-        let least = lower_bound(&facts);
+        let least = lower_bound(&facts, false);
         prop_assert!(least <= best, "{least} and not {best}");
         // It is worth something, too.
         prop_assert!(best <= HourlyPrice::from_nanos(least.nanos() * 3 + 1), "{least} of {best}");

@@ -1,0 +1,36 @@
+//! What could be bought for the pods of a world, for whoever looks from outside: it counts as no call.
+
+use std::sync::Arc;
+
+use model::{RegionCatalog, facts::DaemonSet, node_class::ListedNodeClass, node_pool::NodePool};
+
+use crate::Sim;
+
+/// Everything that says which nodes there could be.
+#[derive(Clone, Debug)]
+pub struct Supply {
+    /// What the region sells at present.
+    pub catalog: Arc<RegionCatalog>,
+    /// NodePools, by name.
+    pub node_pools: Vec<NodePool>,
+    /// EC2NodeClasses with what is told about them, by name.
+    pub node_classes: Vec<ListedNodeClass>,
+    /// DaemonSets, by namespace and name.
+    pub daemon_sets: Vec<DaemonSet>,
+}
+
+impl Sim {
+    /// What could be bought now.
+    pub fn supply(&self) -> Supply {
+        self.with(|world| {
+            let cluster = &world.cluster;
+            let classes = cluster.node_classes.values().map(|class| cluster.listed(class));
+            Supply {
+                catalog: Arc::clone(&world.catalog),
+                node_pools: cluster.node_pools.values().cloned().collect(),
+                node_classes: classes.collect(),
+                daemon_sets: cluster.daemon_sets.values().cloned().collect(),
+            }
+        })
+    }
+}

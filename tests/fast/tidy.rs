@@ -12,6 +12,8 @@
 mod behaviours;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/events.rs"]
+mod events;
 #[path = "tidy/files.rs"]
 mod files;
 #[path = "tidy/functions.rs"]

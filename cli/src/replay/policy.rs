@@ -16,7 +16,9 @@ use crate::manifests::Loaded;
 pub(super) fn replace(recorded: &mut RecordedFacts, loaded: Loaded) -> Vec<String> {
     let mut notes = loaded.ignored;
     if matches!(recorded.question, Question::CarryOn | Question::Interrupt(_)) {
-        notes.push("it was decided from the ledger alone: --with changes nothing".to_owned());
+        let why = "it was decided by what the ledger says of claims and commands: no NodePool has a say in it, and \
+                   --with changes nothing";
+        notes.push(why.to_owned());
     }
     let facts = &mut recorded.facts;
     for object in loaded.objects {

@@ -163,3 +163,16 @@ fn another_policy_makes_another_plan_and_what_of_it_counts_is_said() {
     assert!(answer["now"]["plan"].as_array().expect("lines").len() > 1);
     assert!(answer["now"]["launchedPricePerHour"].is_string());
 }
+
+#[test]
+fn where_no_pool_has_a_say_another_policy_changes_nothing_and_that_is_said() {
+    let ledger = recorded("unmoved", arguments());
+    let decisions = get(&ledger, RecordsKind::Decisions);
+    let interrupted = decisions.iter().find(|decision| decision["function"] == "interrupt");
+    let interrupted = interrupted.expect("an interruption");
+    let with = manifests("unmoved", POLICY);
+    let args = ReplayArgs { with, ..arguments_of(&ledger, id(interrupted)) };
+    let (text, is_same) = replay(&args).unwrap_or_else(|error| panic!("{error}"));
+    assert!(is_same, "{text}");
+    assert!(text.contains("no NodePool has a say in it, and --with changes nothing"), "{text}");
+}

@@ -85,22 +85,25 @@ const WATCHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Reads and prints; with `--watch` until it is interrupted.
 pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
-    let mut known: Vec<Vec<String>> = Vec::new();
-    loop {
-        let records = args.records.read()?;
-        let mut listed = listed(&records, args);
-        if args.watch {
-            let rows = listed.rows.clone();
-            keep_new(&mut listed, &known);
-            known = rows;
-        }
-        print(&listed, &records, args, (screen, out))?;
-        if !args.watch {
-            return Ok(());
-        }
+    let records = args.records.read()?;
+    let mut watched = Watched::default();
+    print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
+    while args.watch {
         out.flush()?;
         wait();
+        match args.records.read() {
+            Ok(records) => {
+                let news = watched.news(listed(&records, args));
+                print(&news, &records, args, (screen, out))?;
+            }
+            // A table that does not answer, or a file that is being written, is looked at once more.
+            Err(error) => {
+                let text = format!("{error}; looking again");
+                Screen::of_stderr().lines(&text, &mut io::stderr())?;
+            }
+        }
     }
+    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command waits for its user, and for nobody else")]
@@ -108,12 +111,20 @@ fn wait() {
     thread::sleep(WATCHED_EVERY);
 }
 
-/// Leaves the rows that are not `known`.
-fn keep_new(listed: &mut Listed, known: &[Vec<String>]) {
-    let rows = std::mem::take(&mut listed.rows).into_iter();
-    let documents = std::mem::take(&mut listed.documents);
-    let both = rows.zip(documents).filter(|(row, _)| !known.contains(row));
-    (listed.rows, listed.documents) = both.unzip();
+/// What was printed before.
+#[derive(Debug, Default)]
+struct Watched(Vec<Value>);
+
+impl Watched {
+    /// What of `listed` is new or changed. That something grew older is no change.
+    fn news(&mut self, mut listed: Listed) -> Listed {
+        let known = std::mem::replace(&mut self.0, listed.documents.clone());
+        let rows = std::mem::take(&mut listed.rows).into_iter();
+        let documents = std::mem::take(&mut listed.documents);
+        let both = rows.zip(documents).filter(|(_, document)| !known.contains(document));
+        (listed.rows, listed.documents) = both.unzip();
+        listed
+    }
 }
 
 fn print(
@@ -312,5 +323,35 @@ fn age(since: Timestamp, now: Timestamp) -> String {
         120..7_200 => format!("{}m", seconds / 60),
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_or_changed_is_shown_and_what_grew_older_is_not() {
+        let listed = |claims: &[(&str, &str, &str)]| Listed {
+            heads: vec!["NAME", "PHASE", "AGE"],
+            rows: claims
+                .iter()
+                .map(|(name, phase, age)| [name, phase, age].map(|cell| (*cell).to_owned()).into())
+                .collect(),
+            documents: claims
+                .iter()
+                .map(|(name, phase, _)| json!({"name": name, "phase": phase}))
+                .collect(),
+        };
+        let mut watched = Watched::default();
+        let mut names = |claims: &[(&str, &str, &str)]| -> Vec<String> {
+            let news = watched.news(listed(claims));
+            assert_eq!(news.rows.len(), news.documents.len());
+            news.rows.into_iter().filter_map(|row| row.into_iter().next()).collect()
+        };
+        assert_eq!(names(&[("a", "Launched", "1m"), ("b", "Launched", "1m")]), ["a", "b"]);
+        assert!(names(&[("a", "Launched", "2m"), ("b", "Launched", "2m")]).is_empty());
+        let changed = [("a", "Registered", "3m"), ("b", "Launched", "3m"), ("c", "Promised", "0s")];
+        assert_eq!(names(&changed), ["a", "c"]);
     }
 }

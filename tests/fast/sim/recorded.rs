@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Worlds that make a thousand decisions together, and more.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 50;
 
 /// How the functions of the world of `seed` decide.
 fn parameters(seed: u64) -> Vec<(&'static str, &'static str)> {

@@ -19,7 +19,7 @@ use crate::{
     },
     error::Error,
     installation::{InstallationArgs, answers, is_wanted, now},
-    live::{self, Answer, Selected, kinds},
+    live::{self, Account, Answer, Selected, kinds},
     manifests::BadInput,
     screen::Screen,
 };
@@ -108,8 +108,10 @@ fn look(ends: &Ends, place: &InstallationArgs, now: Timestamp) -> Answer<(Presen
         (text(profile, "/InstanceProfileName").to_owned(), roles.collect())
     });
     let leases = seen.leases?;
+    let functions = seen.functions?;
     let present = Present {
-        functions: seen.functions?,
+        tables: tables(account, &functions)?,
+        functions,
         pools: seen.pools?,
         classes: seen.classes?,
         claims: seen.claims?,
@@ -118,6 +120,16 @@ fn look(ends: &Ends, place: &InstallationArgs, now: Timestamp) -> Answer<(Presen
         profiles: profiles.collect(),
     };
     Ok((present, !steps::karpenters(&leases, now).is_empty()))
+}
+
+/// The tables that the stacks of `functions` made. What was given to a stack (`ExistingTableName`) is not a
+/// resource of it, and stays: others may use it, or somebody keeps it.
+fn tables(account: &Account, functions: &[Value]) -> Answer<Vec<String>> {
+    let mut tables = Vec::new();
+    for stack in functions.iter().filter_map(acts::stack) {
+        tables.extend(account.made_by_stack(stack, "AWS::DynamoDB::Table")?);
+    }
+    Ok(tables)
 }
 
 #[cfg(test)]

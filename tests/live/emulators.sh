@@ -134,12 +134,16 @@ use_kubectl() {
   export PATH="$directory:$PATH"
 }
 
-fill_python() {
-  echo "installing the Python tools of the live tests (a few minutes, once) …"
-  python3 -m venv "$1" &&
-    "$1/bin/pip" install --quiet --disable-pip-version-check \
-      --requirement "$LIVE_DIRECTORY/requirements.txt"
+# install_python REQUIREMENTS DIRECTORY
+install_python() {
+  echo "installing the Python tools of ${1##*/} (a few minutes, once) …"
+  python3 -m venv "$2" &&
+    "$2/bin/pip" install --quiet --disable-pip-version-check --requirement "$1"
 }
+
+fill_python() { install_python "$LIVE_DIRECTORY/requirements.txt" "$1"; }
+
+fill_checkov() { install_python "$LIVE_DIRECTORY/checkov.txt" "$1"; }
 
 # Puts sam, cargo-lambda, ministack and a Python with boto3 first in PATH.
 use_python() {
@@ -147,6 +151,14 @@ use_python() {
   key="$( (python3 --version; cat "$LIVE_DIRECTORY/requirements.txt") | key_of -)"
   directory="$(install_once "python-$key" fill_python)" || return 1
   export PATH="$directory/bin:$PATH"
+}
+
+# Sets CHECKOV. Its requirements are others than aws-sam-cli's, so it has an environment of its own.
+use_checkov() {
+  local key directory
+  key="$( (python3 --version; cat "$LIVE_DIRECTORY/checkov.txt") | key_of -)"
+  directory="$(install_once "checkov-$key" fill_checkov)" || return 1
+  CHECKOV="$directory/bin/checkov"
 }
 
 fill_dynamodb_local() {

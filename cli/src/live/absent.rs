@@ -76,6 +76,10 @@ impl Account {
         match *self {}
     }
 
+    pub(crate) fn made_by_stack(&self, _: &str, _: &str) -> Answer<Vec<String>> {
+        match *self {}
+    }
+
     pub(crate) fn table(&self, _: &str) -> Answer<Option<TableState>> {
         match *self {}
     }

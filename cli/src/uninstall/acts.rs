@@ -26,6 +26,8 @@ pub(super) enum Nodes {
 pub(super) struct Present {
     /// The functions that are for the cluster.
     pub(super) functions: Vec<Value>,
+    /// Names of the tables that their stacks made; one that was given to a stack is none of them.
+    pub(super) tables: Vec<String>,
     /// NodePools.
     pub(super) pools: Vec<Value>,
     /// EC2NodeClasses.
@@ -119,7 +121,7 @@ impl fmt::Display for Act {
 }
 
 /// The stack that a function is of: SAM names them `STACK-ProvisionFunction-…`.
-fn stack(function: &Value) -> Option<&str> {
+pub(super) fn stack(function: &Value) -> Option<&str> {
     let (stack, _) = text(function, "/FunctionName").split_once("-ProvisionFunction-")?;
     Some(stack)
 }
@@ -131,8 +133,7 @@ pub(super) fn acts(
     definitions_go: bool,
     minutes: u32,
 ) -> Result<Vec<Act>, String> {
-    let Present { functions, pools, classes, claims, nodes: machines, templates, profiles } =
-        present;
+    let Present { functions, tables, pools, classes, claims, nodes: machines, .. } = present;
     let mut acts = Vec::new();
     match nodes {
         Nodes::End if functions.is_empty() && !(claims.is_empty() && machines.is_empty()) => {
@@ -173,10 +174,10 @@ pub(super) fn acts(
         }
         Nodes::Karpenters => {}
     }
-    acts.extend(stacks(functions));
+    acts.extend(stacks(functions, tables));
     // Nodes that stay need their profile, and Karpenter may use either.
     if nodes == Nodes::End {
-        acts.extend(left_in_the_account(templates, profiles));
+        acts.extend(left_in_the_account(&present.templates, &present.profiles));
     }
     acts.push(Act::DeleteManifests(Manifests::Rbac));
     acts.push(Act::DeleteLease);
@@ -185,18 +186,15 @@ pub(super) fn acts(
 }
 
 /// Stacks of functions go, and then their tables, which outlive them.
-fn stacks(functions: &[Value]) -> Vec<Act> {
+fn stacks(functions: &[Value], tables: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     for stack in functions.iter().filter_map(stack) {
         acts.push(Act::DeleteStack(stack.to_owned()));
         acts.push(Act::WaitForStack(stack.to_owned()));
     }
-    let tables = functions.iter().filter(|function| stack(function).is_some());
-    for table in
-        tables.map(|function| text(function, "/Environment/Variables/JOURNEYMAN_TABLE_NAME"))
-    {
-        acts.push(Act::UnprotectTable(table.to_owned()));
-        acts.push(Act::DeleteTable(table.to_owned()));
+    for table in tables {
+        acts.push(Act::UnprotectTable(table.clone()));
+        acts.push(Act::DeleteTable(table.clone()));
     }
     acts
 }

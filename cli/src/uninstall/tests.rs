@@ -7,9 +7,7 @@ use super::*;
 fn function(kind: &str) -> Value {
     json!({
         "FunctionName": format!("jm-{kind}Function-A1"),
-        "Environment": {"Variables": {
-            "JOURNEYMAN_CLUSTER_NAME": "demo", "JOURNEYMAN_TABLE_NAME": "jm-Table-B2",
-        }},
+        "Environment": {"Variables": {"JOURNEYMAN_CLUSTER_NAME": "demo"}},
     })
 }
 
@@ -21,6 +19,7 @@ fn named(name: &str) -> Vec<Value> {
 fn present() -> Present {
     Present {
         functions: vec![function("Provision"), function("Launch")],
+        tables: vec!["jm-Table-B2".to_owned()],
         pools: named("general"),
         classes: named("default"),
         claims: named("general-1"),

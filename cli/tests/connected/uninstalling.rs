@@ -20,6 +20,8 @@ struct Account {
     is_stuck: AtomicBool,
     stack_looks: AtomicUsize,
     is_open: AtomicBool,
+    /// Whether the stack was given its table.
+    is_given: AtomicBool,
 }
 
 impl Account {
@@ -37,6 +39,13 @@ impl Account {
                  <Arn>arn:x</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate><Roles><member><Path>/</Path>\
                  <RoleName>nodes</RoleName><RoleId>B</RoleId><Arn>arn:y</Arn>\
                  <CreateDate>2026-01-01T00:00:00Z</CreateDate></member></Roles></member>"
+            )
+        };
+        let made = |kind: &str, id: &str| {
+            format!(
+                "<member><LogicalResourceId>L</LogicalResourceId><PhysicalResourceId>{id}</PhysicalResourceId>\
+                 <ResourceType>{kind}</ResourceType><ResourceStatus>CREATE_COMPLETE</ResourceStatus>\
+                 <LastUpdatedTimestamp>2026-01-01T00:00:00Z</LastUpdatedTimestamp></member>"
             )
         };
         match call.operation {
@@ -70,6 +79,12 @@ impl Account {
                 ),
                 _ => Some(call.refused("ValidationError", "Stack with id jm does not exist")),
             },
+            "ListStackResources" => {
+                let is_given = self.is_given.load(Ordering::Relaxed);
+                let table = if is_given { String::new() } else { made("AWS::DynamoDB::Table", "T") };
+                let resources = made("AWS::SQS::Queue", "Q") + &table;
+                query(&format!("<StackResourceSummaries>{resources}</StackResourceSummaries>"))
+            }
             "DescribeTable" => {
                 let is_protected = !self.is_open.load(Ordering::Relaxed);
                 let table = json!({"TableName": "T", "TableStatus": "ACTIVE",
@@ -137,6 +152,8 @@ fn it_is_shown_asked_for_and_done() {
     place.run("uninstall demo --yes").is(2, &["list leases.coordination.k8s.io: Forbidden"]);
     let shown = ["  kubectl delete nodepools.karpenter.sh --all", "Nothing was done."];
     place.run_answering("uninstall demo", "no").is(1, &shown);
+    let table = "aws dynamodb delete-table --table-name T";
+    place.run_answering("uninstall demo", "no").is(1, &[table]);
     place.run("uninstall demo").is(2, &["say --yes"]);
     assert_eq!(server.writes(), Vec::<String>::new());
     account.is_stuck.store(true, Ordering::Relaxed);
@@ -161,6 +178,18 @@ fn it_is_shown_asked_for_and_done() {
         assert_eq!(server.objects(collection), Vec::<Value>::new(), "{collection}");
     }
     assert_eq!(server.objects(crate::api_server::DEFINITIONS), Vec::<Value>::new());
+}
+
+#[test]
+fn a_table_that_was_given_to_a_stack_stays() {
+    let (server, account) = (cluster(), Arc::new(Account::default()));
+    account.is_given.store(true, Ordering::Relaxed);
+    let aws = account.start();
+    let place = Place::new("uninstall-given", &[]).of(&server).of_account(&aws);
+    place.run("uninstall demo --yes").is(0, &["delete-stack --stack-name jm", "Done."]);
+    let log = aws.log();
+    let is_about_tables = |call: &&String| call.ends_with("Table");
+    assert_eq!(log.iter().find(is_about_tables), None, "{log:?}");
 }
 
 #[test]

@@ -27,6 +27,17 @@ impl Account {
         Ok(state.filter(|state| state.status != "DELETE_COMPLETE"))
     }
 
+    /// Names of what the stack made of a kind such as `AWS::DynamoDB::Table`.
+    pub(crate) fn made_by_stack(&self, stack: &str, kind: &str) -> Answer<Vec<String>> {
+        let client = aws_sdk_cloudformation::Client::new(&self.config);
+        let pages = client.list_stack_resources().stack_name(stack).into_paginator();
+        let answer = self.runtime.block_on(pages.items().send().collect::<Result<Vec<_>, _>>());
+        let resources = present("cloudformation:ListStackResources", stack, answer)?;
+        let of_kind = resources.unwrap_or_default().into_iter();
+        let of_kind = of_kind.filter(|resource| resource.resource_type() == Some(kind));
+        Ok(of_kind.filter_map(|resource| resource.physical_resource_id).collect())
+    }
+
     /// How far the table is; none: it is gone.
     pub(crate) fn table(&self, table: &str) -> Answer<Option<TableState>> {
         let client = aws_sdk_dynamodb::Client::new(&self.config);

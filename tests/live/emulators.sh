@@ -161,6 +161,19 @@ use_checkov() {
   CHECKOV="$directory/bin/checkov"
 }
 
+fill_awscli() { install_python "$LIVE_DIRECTORY/awscli.txt" "$1"; }
+
+# Puts an `aws` into PATH where there is none, behind everything else.
+use_aws() {
+  local key directory
+  if aws --version >/dev/null 2>&1; then
+    return 0
+  fi
+  key="$( (python3 --version; cat "$LIVE_DIRECTORY/awscli.txt") | key_of -)"
+  directory="$(install_once "awscli-$key" fill_awscli)" || return 1
+  export PATH="$PATH:$directory/bin"
+}
+
 fill_dynamodb_local() {
   echo "fetching DynamoDB Local (once) …"
   cp "$LIVE_DIRECTORY/dynamodb-local.xml" "$1/pom.xml" &&
@@ -182,7 +195,8 @@ start_dynamodb_local() {
   export DYNAMODB_LOCAL_URL="http://127.0.0.1:$port"
 }
 
-# Starts the emulated account, empty, and points AWS_ENDPOINT_URL at it.
+# start_ministack [NAME=VALUE…]: starts the emulated account, empty, and points AWS_ENDPOINT_URL at it. What is
+# given is in its environment, and so in that of every function.
 start_ministack() {
   local port
   port="$(free_port)"
@@ -194,23 +208,24 @@ start_ministack() {
     PATH="$PATH" HOME="$LIVE_WORK/ministack-home" TMPDIR="$LIVE_WORK" LANG=C.UTF-8 \
     PYTHONDONTWRITEBYTECODE=1 MINISTACK_ACCOUNT_ID=123456789012 \
     BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1 GATEWAY_PORT="$port" IOT_MTLS_ENABLED=0 \
-    AWS_ENDPOINT_URL="http://127.0.0.1:$port" AWS_EC2_METADATA_DISABLED=true \
+    AWS_ENDPOINT_URL="http://127.0.0.1:$port" AWS_EC2_METADATA_DISABLED=true "$@" \
     python "$LIVE_DIRECTORY/launch_ministack.py"
   wait_until_ready ministack \
     curl --silent --fail --max-time 2 "http://127.0.0.1:$port/_ministack/health" || return 1
   export AWS_ENDPOINT_URL="http://127.0.0.1:$port"
 }
 
-# Starts the simulated account as a server, with no instance in it, and sets SERVER_ENVIRONMENT: with
-# it, the services that it plays are asked there, and tables and queues still at AWS_ENDPOINT_URL.
+# start_server OPTION…: starts the simulated account as a server, with no instance in it, and sets SERVER_URL and
+# SERVER_ENVIRONMENT: with it, the services that it plays are asked there, and tables and queues still at
+# AWS_ENDPOINT_URL.
 start_server() {
-  local url service
+  local service
   cargo build --quiet --package aws-server || return 1
-  start_process aws-server cargo run --quiet --package aws-server -- --cluster demo --speed 10
+  start_process aws-server cargo run --quiet --package aws-server -- "$@"
   wait_until_ready aws-server grep --quiet '^READY ' "$LIVE_WORK/aws-server.log" || return 1
-  url="$(sed -n 's/^READY //p' "$LIVE_WORK/aws-server.log")"
+  SERVER_URL="$(sed -n 's/^READY //p' "$LIVE_WORK/aws-server.log")"
   SERVER_ENVIRONMENT=(AWS_REGION=us-west-2 AWS_DEFAULT_REGION=us-west-2)
   for service in EC2 EKS IAM PRICING SSM; do
-    SERVER_ENVIRONMENT+=("AWS_ENDPOINT_URL_$service=$url")
+    SERVER_ENVIRONMENT+=("AWS_ENDPOINT_URL_$service=$SERVER_URL")
   done
 }

@@ -1,16 +1,20 @@
-"""Starts the AWS emulator ministack with two changes that only tests may want.
+"""Starts the AWS emulator ministack with what it lacks and tests need.
 
 Deliberately no configuration here: addresses and ports come from the environment that emulators.sh
 sets.
 """
 
+import json
+import os
 import socketserver
+from pathlib import Path
 
 # Its Lambda Runtime API answers in several small writes; Nagle's algorithm makes each wait some 45
 # ms for the last one.
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
-from ministack.services import eventbridge  # The line above must come first.
+from ministack.services import eks, eventbridge  # The line above must come first.
+from ministack.services.cloudformation import provisioners
 
 put_events = eventbridge._put_events
 
@@ -25,6 +29,50 @@ def put_events_of_aws(data, allow_aws_source=False):
 
 eventbridge._put_events = put_events_of_aws
 
-from ministack.app import main  # It must see the changed function.
+create_cluster = eks._create_cluster
+
+
+def create_cluster_that_runs(body, creator_arn=None):
+    """A cluster whose API server is the one that a file describes, where there is such a file: the emulator would run
+    one in a container. Tokens are judged by the emulator, as EKS does, if that server asks it."""
+    answer = create_cluster(body, creator_arn)
+    described = os.environ.get("LIVE_CLUSTER")
+    cluster = eks._clusters.get(body.get("name", ""))
+    if described and cluster:
+        running = json.loads(Path(described).read_text(encoding="utf-8"))
+        cluster["endpoint"] = running["endpoint"]
+        cluster["certificateAuthority"]["data"] = running["certificateAuthority"]
+        cluster["_auth_token"] = running["authToken"]
+        cluster["resourcesVpcConfig"]["clusterSecurityGroupId"] = running["securityGroup"]
+    return answer
+
+
+eks._create_cluster = create_cluster_that_runs
+
+
+def create_access_entry(logical_id, props, stack_name):
+    cluster, principal = props["ClusterName"], props["PrincipalArn"]
+    body = {
+        "principalArn": principal,
+        "type": props.get("Type", "STANDARD"),
+        "kubernetesGroups": props.get("KubernetesGroups", []),
+    }
+    status, _, answer = eks._create_access_entry(cluster, body)
+    if status >= 400:
+        raise ValueError(f"AWS::EKS::AccessEntry create failed: {answer!r}")
+    arn = json.loads(answer)["accessEntry"]["accessEntryArn"]
+    return f"{principal}|{cluster}", {"AccessEntryArn": arn}
+
+
+def delete_access_entry(physical_id, props):
+    eks._delete_access_entry(props["ClusterName"], props["PrincipalArn"])
+
+
+provisioners._RESOURCE_HANDLERS["AWS::EKS::AccessEntry"] = {
+    "create": create_access_entry,
+    "delete": delete_access_entry,
+}
+
+from ministack.app import main  # It must see the changed functions.
 
 main()

@@ -23,6 +23,9 @@ struct Arguments {
     /// Virtual seconds that pass in one real second
     #[arg(long, default_value_t = 1)]
     speed: i32,
+    /// Whether virtual time starts at the real one, and not on the day of the simulator's stories
+    #[arg(long)]
+    present: bool,
     /// What chance draws from
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -40,9 +43,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<std::convert::Infallible, Box<dyn std::error::Error>> {
-    let Arguments { port, cluster, speed, seed } = arguments;
-    let settings =
+    let Arguments { port, cluster, speed, present: is_present, seed } = arguments;
+    let mut settings =
         WorldSettings { cluster, seed, has_schedules: false, ..WorldSettings::default() };
+    if is_present {
+        settings.start = today();
+    }
     let start = settings.start;
     let sim = Sim::new(settings, Arc::new(instance_catalog::builtin()?));
     let opened_at = present();
@@ -60,6 +66,11 @@ async fn run(arguments: Arguments) -> Result<std::convert::Infallible, Box<dyn s
 #[expect(clippy::disallowed_methods, reason = "virtual time follows the real one")]
 fn present() -> Instant {
     Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "whoever asks for it compares with the real time")]
+fn today() -> jiff::Timestamp {
+    jiff::Timestamp::now()
 }
 
 #[expect(clippy::print_stdout, reason = "whoever starts it waits for this line")]

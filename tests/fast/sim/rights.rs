@@ -7,6 +7,8 @@
     reason = "what a JSON value lacks is null; places come from the list itself"
 )]
 
+#[path = "rights/guards.rs"]
+mod guards;
 #[path = "rights/policy.rs"]
 mod policy;
 #[path = "rights/requests.rs"]
@@ -22,13 +24,44 @@ use model::Function;
 use simulator::Authorization;
 
 use policy::{Request, Statement, allows};
-use requests::{foreign, of_calls, of_lambda};
-use roles::{Stack, roles, template};
+use requests::{SOURCE_FUNCTION, foreign, of_calls, of_lambda, of_network};
+use roles::{Resolver, Stack, roles, template};
 
 const CLUSTER: &str = "simulated";
-const STACKS: [Stack; 2] = [
-    Stack { partition: "aws", region: requests::REGION, cluster: CLUSTER },
-    Stack { partition: "aws-cn", region: "cn-north-1", cluster: CLUSTER },
+const USUAL: Stack = Stack {
+    partition: "aws",
+    region: requests::REGION,
+    cluster: CLUSTER,
+    parameters: &[],
+    node_roles: &["KarpenterNodeRole-simulated"],
+    table: "Table",
+};
+/// Each condition of the template that a policy depends on holds in one of them, and in another it does not.
+const STACKS: [Stack; 7] = [
+    USUAL,
+    Stack { partition: "aws-cn", region: "cn-north-1", ..USUAL },
+    Stack {
+        parameters: &[("SubnetIds", "subnet-1,subnet-2"), ("SecurityGroupIds", "sg-1")],
+        ..USUAL
+    },
+    Stack { parameters: &[("CreateNodeRole", "true")], node_roles: &["NodeRole"], ..USUAL },
+    Stack {
+        parameters: &[("CreateNodeRole", "true"), ("CreateWindowsNodeRole", "true")],
+        node_roles: &["NodeRole", "WindowsNodeRole"],
+        ..USUAL
+    },
+    Stack {
+        parameters: &[
+            (
+                "NodeRoleArns",
+                "arn:aws:iam::123456789012:role/one,arn:aws:iam::123456789012:role/two",
+            ),
+            ("PermissionsBoundaryArn", "arn:aws:iam::123456789012:policy/boundary"),
+        ],
+        node_roles: &["one", "two"],
+        ..USUAL
+    },
+    Stack { parameters: &[("ExistingTableName", "kept")], table: "kept", ..USUAL },
 ];
 
 /// What was asked in stories.
@@ -53,12 +86,23 @@ fn cases(asked: &Asked) -> Vec<Case> {
     let mut cases = Vec::new();
     for stack in STACKS {
         for (function, statements) in roles(&template, stack) {
-            let mut requests = of_calls(asked, function, CLUSTER);
+            let of_code = of_calls(asked, function, CLUSTER);
+            let mut requests: BTreeSet<Request> =
+                of_code.iter().flat_map(|request| request.of_node_roles(stack)).collect();
             requests.extend(of_lambda(&template, function));
-            let refused: BTreeSet<Request> =
+            let is_in_vpc = Resolver { template: &template, stack }.is_true("IsInVpc");
+            requests.extend(of_network().into_iter().filter(|_| is_in_vpc));
+            let mut refused: BTreeSet<Request> =
                 requests.iter().flat_map(|request| foreign(function, request)).collect();
+            refused.extend(of_code.difference(&requests).cloned());
+            let is_called = |request: &Request| of_code.iter().any(|r| r.action == request.action);
+            let of_network = of_network().into_iter().filter(|request| !is_called(request));
+            refused.extend(of_network.flat_map(|request| {
+                let by_code = request.with(SOURCE_FUNCTION, &[function.as_str()]);
+                [Some(by_code), (!is_in_vpc).then_some(request)].into_iter().flatten()
+            }));
             let here = |requests: &BTreeSet<Request>| {
-                requests.iter().map(|request| request.in_partition(stack)).collect()
+                requests.iter().map(|request| request.in_stack(stack)).collect()
             };
             let (allowed, refused) = (here(&requests), here(&refused));
             cases.push(Case { function, stack, statements, allowed, refused });
@@ -115,12 +159,12 @@ fn faults(asked: &Asked) -> Vec<String> {
     let mut faults = BTreeSet::new();
     let cases = cases(asked);
     for Case { function, stack, statements, allowed, refused } in &cases {
-        let partition = stack.partition;
+        let of = format!("{} {:?} {function}", stack.partition, stack.parameters);
         for request in allowed.iter().filter(|request| !allows(statements, request)) {
-            faults.insert(format!("{partition} {function} may not {request:?}"));
+            faults.insert(format!("{of} may not {request:?}"));
         }
         for request in refused.iter().filter(|request| allows(statements, request)) {
-            faults.insert(format!("{partition} {function} may {request:?}"));
+            faults.insert(format!("{of} may {request:?}"));
         }
     }
     if faults.is_empty() {
@@ -131,19 +175,17 @@ fn faults(asked: &Asked) -> Vec<String> {
 
 /// Parts of policies that could be missing and nobody would notice.
 fn parts_in_vain(cases: &[Case]) -> BTreeSet<String> {
-    let mut noticed: BTreeMap<(Function, usize), (String, bool)> = BTreeMap::new();
+    let mut noticed: BTreeMap<(Function, String), bool> = BTreeMap::new();
     for Case { function, statements, allowed, refused, .. } in cases {
-        for (number, (what, statements)) in crippled(statements).into_iter().enumerate() {
-            let (_, is_noticed) = noticed.entry((*function, number)).or_insert((what, false));
+        for (what, statements) in crippled(statements) {
+            let is_noticed = noticed.entry((*function, what)).or_insert(false);
             *is_noticed = *is_noticed
                 || allowed.iter().any(|request| !allows(&statements, request))
                 || refused.iter().any(|request| allows(&statements, request));
         }
     }
-    let in_vain = noticed.into_iter().filter(|(_, (_, is_noticed))| !is_noticed);
-    in_vain
-        .map(|((function, _), (what, _))| format!("{function}: nobody would miss {what}"))
-        .collect()
+    let in_vain = noticed.into_iter().filter(|(_, is_noticed)| !is_noticed);
+    in_vain.map(|((function, what), _)| format!("{function}: nobody would miss {what}")).collect()
 }
 
 #[test]

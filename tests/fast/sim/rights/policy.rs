@@ -42,7 +42,7 @@ pub(crate) struct Names {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) sid: String,
-    effect: Effect,
+    pub(crate) effect: Effect,
     pub(crate) actions: Names,
     pub(crate) resources: Names,
     pub(crate) conditions: Vec<Condition>,
@@ -111,7 +111,7 @@ impl Statement {
     }
 
     /// Whether it is about `request`.
-    fn applies(&self, request: &Request) -> Result<bool, String> {
+    pub(crate) fn applies(&self, request: &Request) -> Result<bool, String> {
         let action = request.action.to_ascii_lowercase();
         let is_action = |pattern: &String| is_like(&pattern.to_ascii_lowercase(), &action);
         if self.actions.list.iter().any(is_action) == self.actions.is_inverted {

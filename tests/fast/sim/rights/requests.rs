@@ -15,14 +15,18 @@ use super::{
 
 /// Where the stories play, as the simulator writes ARNs.
 pub(crate) const REGION: &str = "us-west-2";
+/// Which function's code asks; what Lambda itself does in a role's name has no such key.
+///
+/// <https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html>
+pub(crate) const SOURCE_FUNCTION: &str = "lambda:SourceFunctionArn";
 
-fn request(action: &str, resource: String, keys: &[(&str, &str)]) -> Request {
+pub(crate) fn request(action: &str, resource: String, keys: &[(&str, &str)]) -> Request {
     let keys =
         keys.iter().map(|(key, value)| (key.to_ascii_lowercase(), [(*value).to_owned()].into()));
     Request { action: action.to_owned(), resource, context: keys.collect() }
 }
 
-fn queue(name: &str) -> String {
+pub(crate) fn queue(name: &str) -> String {
     format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{name}")
 }
 
@@ -76,6 +80,25 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
         requests.insert(request("sqs:SendMessage", queue(&name), &[]));
     }
     requests
+        .into_iter()
+        .map(|request| request.with(SOURCE_FUNCTION, &[function.as_str()]))
+        .collect()
+}
+
+/// What Lambda does with a function's role to have it in a VPC.
+///
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html#configuration-vpc-permissions>
+pub(crate) fn of_network() -> BTreeSet<Request> {
+    let actions = [
+        "AssignPrivateIpAddresses",
+        "CreateNetworkInterface",
+        "DeleteNetworkInterface",
+        "DescribeNetworkInterfaces",
+        "DescribeSubnets",
+        "UnassignPrivateIpAddresses",
+    ];
+    let keys = [("aws:RequestedRegion", REGION)];
+    actions.map(|action| request(&format!("ec2:{action}"), "*".to_owned(), &keys)).into()
 }
 
 /// What Lambda asks in the name of `function`, to feed it and to keep what it says.
@@ -108,10 +131,23 @@ pub(crate) fn of_lambda(template: &Value, function: Function) -> BTreeSet<Reques
 }
 
 impl Request {
-    /// The same in another partition of AWS.
-    pub(crate) fn in_partition(&self, stack: Stack) -> Self {
+    /// The same for each role that nodes of the stack have, where it passes one on.
+    pub(crate) fn of_node_roles(&self, stack: Stack) -> Vec<Self> {
+        if self.action != "iam:PassRole" || !self.resource.contains(":role/KarpenterNodeRole-") {
+            return vec![self.clone()];
+        }
+        let (account, _) = self.resource.split_once(":role/").expect("a role");
+        let roles = stack.node_roles.iter();
+        roles
+            .map(|role| Self { resource: format!("{account}:role/{role}"), ..self.clone() })
+            .collect()
+    }
+
+    /// The same where the stack is, and about its table.
+    pub(crate) fn in_stack(&self, stack: Stack) -> Self {
         let place = |text: &str| {
             let text = text.replace("arn:aws:", &format!("arn:{}:", stack.partition));
+            let text = text.replace(":table/Table", &format!(":table/{}", stack.table));
             text.replace(REGION, stack.region)
         };
         let service = |value: &String| match (value.as_str(), stack.partition) {
@@ -128,7 +164,7 @@ impl Request {
         }
     }
 
-    fn with(&self, key: &str, values: &[&str]) -> Self {
+    pub(crate) fn with(&self, key: &str, values: &[&str]) -> Self {
         let mut context: Context = self.context.clone();
         let values: BTreeSet<String> = values.iter().map(|value| (*value).to_owned()).collect();
         context.insert(key.to_ascii_lowercase(), values);

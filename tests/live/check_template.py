@@ -1,4 +1,4 @@
-"""What checkov says of template.yaml, with the answers in .checkov.yaml beside it.
+"""The links, the dashboard and the alarms of template.yaml, and what checkov says of it, with the answers in .checkov.yaml.
 
 A policy that checkov cannot read it leaves out without a word, and says that nothing failed. So it is counted, too, that it
 looked at every function and at the policies of every function's role.
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 
+import template_links
 from checks import FUNCTIONS, REPOSITORY, Checks
 
 # Write access without constraints, which is looked for in policies.
@@ -16,6 +17,7 @@ OF_POLICIES, OF_FUNCTIONS = "CKV_AWS_111", "CKV_AWS_45"
 
 
 def run(checks):
+    template_links.check(checks)
     # What it would download are the texts of its guidelines.
     command = [sys.argv[1], "--file", "template.yaml", "--compact", "--skip-download", "--output", "json"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -150,11 +150,15 @@ class ClusterStub:
             label, differs, value = clause.partition("!=")
             if differs:
                 items = [i for i in items if i["metadata"].get("labels", {}).get(label) != value]
+        query = parse_qs(url.query)
+        start, limit = (int(query.get(name, ["0"])[0]) for name in ("continue", "limit"))
+        end = start + limit if limit else len(items)
+        more = {"continue": str(end)} if end < len(items) else {}
         return {
             "kind": "List",
             "apiVersion": "v1",
-            "metadata": {"resourceVersion": "1"},
-            "items": items,
+            "metadata": {"resourceVersion": "1", **more},
+            "items": items[start:end],
         }
 
     @staticmethod

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import threading
@@ -22,6 +23,8 @@ done
 trap - EXIT
 """
 QUESTION = b"[y/N] "
+# A build of everything is the longest.
+PATIENCE_SECONDS = 3 * 3600
 
 
 def commands(page, heading):
@@ -76,8 +79,8 @@ class Reader:
         file.write_text(block, encoding="utf-8")
         print("".join(f"$ {line}\n" for line in block.splitlines()), end="", flush=True)
         os.write(self.orders, f"{file}\n".encode())
-        ending = os.read(self.endings, 16)
-        return ending.strip() == b"0"
+        ready, _, _ = select.select([self.endings], [], [], PATIENCE_SECONDS)
+        return bool(ready) and os.read(self.endings, 16).strip() == b"0"
 
     def type_and_watch(self, command, until, seconds):
         """Types a command that goes on until it is interrupted, and interrupts it when `until` holds."""

@@ -146,14 +146,14 @@ class Way:
         return found.get("Item")
 
     def items(self, prefix):
-        found = self.dynamodb.query(
+        pages = self.dynamodb.get_paginator("query").paginate(
             TableName=self.table,
             ConsistentRead=True,
             KeyConditionExpression="#c = :c AND begins_with(#i, :i)",
             ExpressionAttributeNames={"#c": "cluster", "#i": "item"},
             ExpressionAttributeValues={":c": {"S": CLUSTER}, ":i": {"S": prefix}},
         )
-        return found["Items"]
+        return [item for page in pages for item in page["Items"]]
 
     def claims(self):
         """Those that have an item of their own."""

@@ -145,11 +145,10 @@ fn of_table(resolver: Resolver<'_>, cases: &[Case]) -> Option<Guarded> {
     let stack = resolver.stack;
     let (name, properties) = resolver.resources("AWS::DynamoDB::Table").pop()?;
     let guards = Guard::all(&resolver.resolve(&properties["ResourcePolicy"]["PolicyDocument"]));
-    let table = request("", String::new(), &[]).in_stack(stack);
     let arn = format!("arn:aws:dynamodb:{}:123456789012:table/Table", super::requests::REGION);
     let asks =
         |action: &str| request(&format!("dynamodb:{action}"), arn.clone(), &[]).in_stack(stack);
-    let arn_here = Request { resource: arn.clone(), ..table }.in_stack(stack).resource;
+    let arn_here = asks("GetItem").resource;
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
     for (caller, request) in of_functions(cases, stack, &arn_here) {
@@ -190,7 +189,7 @@ fn rules_to(resolver: Resolver<'_>, queue: &str) -> BTreeSet<String> {
 
 fn of_queues(resolver: Resolver<'_>, cases: &[Case]) -> Vec<Guarded> {
     let stack = resolver.stack;
-    let mut found = Vec::new();
+    let mut seen = Vec::new();
     for (policy, properties) in resolver.resources("AWS::SQS::QueuePolicy") {
         let guards = Guard::all(&resolver.resolve(&properties["PolicyDocument"]));
         for name in properties["Queues"].as_array().expect("queues") {
@@ -224,7 +223,7 @@ fn of_queues(resolver: Resolver<'_>, cases: &[Case]) -> Vec<Guarded> {
             // What it holds has nodes given up: not even an administrator writes there.
             let list = if name == "InterruptionQueue" { &mut refused } else { &mut allowed };
             list.push((ours, send));
-            found.push(Guarded {
+            seen.push(Guarded {
                 name: format!("{policy} {name}"),
                 guards: guards.clone(),
                 allowed,
@@ -232,7 +231,7 @@ fn of_queues(resolver: Resolver<'_>, cases: &[Case]) -> Vec<Guarded> {
             });
         }
     }
-    found
+    seen
 }
 
 fn of_roles(resolver: Resolver<'_>) -> Vec<Guarded> {
@@ -259,10 +258,10 @@ fn of_roles(resolver: Resolver<'_>) -> Vec<Guarded> {
 fn guarded(template: &Value, cases: &[Case]) -> Vec<Guarded> {
     let of_stack = |stack: Stack| {
         let resolver = Resolver { template, stack };
-        let mut found = of_roles(resolver);
-        found.extend(of_table(resolver, cases));
-        found.extend(of_queues(resolver, cases));
-        found
+        let mut seen = of_roles(resolver);
+        seen.extend(of_table(resolver, cases));
+        seen.extend(of_queues(resolver, cases));
+        seen
     };
     STACKS.into_iter().flat_map(of_stack).collect()
 }
@@ -368,14 +367,14 @@ fn roles_of_nodes_have_what_nodes_need() {
 }
 
 /// The conditions that decide about `value`.
-fn conditions(value: &Value, found: &mut BTreeSet<String>) {
+fn conditions(value: &Value, seen: &mut BTreeSet<String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| conditions(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| conditions(item, seen)),
         Value::Object(fields) => {
-            found.extend(
+            seen.extend(
                 fields.get("Fn::If").and_then(|parts| parts[0].as_str()).map(ToOwned::to_owned),
             );
-            fields.values().for_each(|field| conditions(field, found));
+            fields.values().for_each(|field| conditions(field, seen));
         }
         _ => {}
     }
@@ -384,12 +383,12 @@ fn conditions(value: &Value, found: &mut BTreeSet<String>) {
 #[test]
 fn each_condition_that_policies_depend_on_holds_in_one_stack_and_not_in_another() {
     let template = template();
-    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for resource in template["Resources"].as_object().expect("resources").values() {
         let properties = &resource["Properties"];
         match resource["Type"].as_str().expect("a type") {
-            "AWS::IAM::Role" | "AWS::SQS::QueuePolicy" => conditions(properties, &mut found),
-            "AWS::DynamoDB::Table" => conditions(&properties["ResourcePolicy"], &mut found),
+            "AWS::IAM::Role" | "AWS::SQS::QueuePolicy" => conditions(properties, &mut seen),
+            "AWS::DynamoDB::Table" => conditions(&properties["ResourcePolicy"], &mut seen),
             kind => {
                 let has_policy = ["Policy", "Policies", "PolicyDocument", "KeyPolicy"];
                 let is_judged = has_policy.iter().all(|name| properties[*name].is_null());
@@ -397,10 +396,10 @@ fn each_condition_that_policies_depend_on_holds_in_one_stack_and_not_in_another(
                 continue;
             }
         }
-        found.extend(resource["Condition"].as_str().map(ToOwned::to_owned));
+        seen.extend(resource["Condition"].as_str().map(ToOwned::to_owned));
     }
     let holds = |name: &str, stack: Stack| Resolver { template: &template, stack }.is_true(name);
-    for name in found {
+    for name in seen {
         let in_stacks: BTreeSet<bool> =
             STACKS.into_iter().map(|stack| holds(&name, stack)).collect();
         assert_eq!(in_stacks.len(), 2, "{name} is always the same in the stacks that are judged");

@@ -177,7 +177,7 @@ class Visit:
     def pods(self):
         *blocks, last = commands(INSTALL, "8. Pods")[0].strip().splitlines()
         self.checks.check("pods are asked for", self.reader.type("\n".join(blocks) + "\n"))
-        held, shown = self.reader.type_and_watch(last, lambda: self.running(PODS), 240)
+        held, shown = self.reader.type_and_watch(last, lambda: self.running(PODS), 480)
         self.checks.check(f"{PODS} pods run, on nodes of Journeyman", held, self.story())
         self.checks.check("the printed command shows the NodeClaims as they come", "default-" in shown, shown)
         ready = wait_for(lambda: self.claims_that_are("Ready"), 60)

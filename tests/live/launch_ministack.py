@@ -13,7 +13,7 @@ from pathlib import Path
 # ms for the last one.
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
-from ministack.services import eks, eventbridge  # The line above must come first.
+from ministack.services import eks, eventbridge, iam  # The line above must come first.
 from ministack.services.cloudformation import provisioners
 
 put_events = eventbridge._put_events
@@ -72,6 +72,21 @@ provisioners._RESOURCE_HANDLERS["AWS::EKS::AccessEntry"] = {
     "create": create_access_entry,
     "delete": delete_access_entry,
 }
+
+create_service_linked_role = iam._create_service_linked_role
+SPOT, SPOT_ON_AWS = "AWSServiceRoleForSpot", "AWSServiceRoleForEC2Spot"
+
+
+def create_service_linked_role_of_aws(parameters):
+    """EC2's role for spot instances is not called as the name of its service would have it."""
+    status, headers, body = create_service_linked_role(parameters)
+    if role := iam._roles.pop(SPOT, None):
+        role.update(RoleName=SPOT_ON_AWS, Arn=role["Arn"].replace(SPOT, SPOT_ON_AWS))
+        iam._roles[SPOT_ON_AWS] = role
+    return status, headers, body.replace(SPOT.encode(), SPOT_ON_AWS.encode())
+
+
+iam._IAM_HANDLERS["CreateServiceLinkedRole"] = create_service_linked_role_of_aws
 
 from ministack.app import main  # It must see the changed functions.
 

@@ -1,5 +1,6 @@
 """A reader of a page of docs/: who types its commands as they are printed, in one shell, and answers what is asked."""
 
+import fcntl
 import os
 import pty
 import re
@@ -49,6 +50,8 @@ class Reader:
         self.terminal = terminal
         control, self.orders = os.pipe()
         self.endings, ended = os.pipe()
+        # Out of the way of the numbers that the shell knows them by.
+        control, ended = (self.moved(given) for given in (control, ended))
         self.shell = subprocess.Popen(
             ["bash", "--noprofile", "--norc", "-c", f"exec 9<&{control} 8>&{ended}\n{SHELL}"],
             cwd=REPOSITORY,
@@ -63,6 +66,12 @@ class Reader:
             os.close(given)
         self.ears = threading.Thread(target=self.listen, daemon=True)
         self.ears.start()
+
+    @staticmethod
+    def moved(given):
+        number = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, 50)
+        os.close(given)
+        return number
 
     def listen(self):
         while chunk := os.read(self.shell.stdout.fileno(), 65536):
@@ -80,7 +89,11 @@ class Reader:
         print("".join(f"$ {line}\n" for line in block.splitlines()), end="", flush=True)
         os.write(self.orders, f"{file}\n".encode())
         ready, _, _ = select.select([self.endings], [], [], PATIENCE_SECONDS)
-        return bool(ready) and os.read(self.endings, 16).strip() == b"0"
+        is_well = bool(ready) and os.read(self.endings, 16).strip() == b"0"
+        if not is_well:
+            # What it said last says why.
+            self.ears.join(3)
+        return is_well
 
     def type_and_watch(self, command, until, seconds):
         """Types a command that goes on until it is interrupted, and interrupts it when `until` holds."""

@@ -32,7 +32,7 @@ KEPT = {
     "role AWSServiceRoleForEC2Spot": "EC2's own role, once for an account",
 }
 STAND_INS = """What stands in for what the page's reader has:
-* the account: ministack, with IAM's policies enforced; EC2, SSM, prices and instance profiles are the simulated account's
+* the account: ministack, with IAM's policies enforced, over loopback, which counts as TLS; EC2, SSM, prices and instance profiles are the simulated account's
 * tags of its subnets and security groups: kept beside it; the simulated account owns one for whatever is selected
 * the cluster: a real API server, scheduler and controllers on loopback, which asks ministack's EKS who somebody is
 * the entry of whoever made the cluster: EKS has an authorizer of its own for AmazonEKSClusterAdminPolicy; here its group is

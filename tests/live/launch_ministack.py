@@ -13,6 +13,7 @@ from pathlib import Path
 # ms for the last one.
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
+from ministack.core import iam_evaluator
 from ministack.services import eks, eventbridge, iam  # The line above must come first.
 from ministack.services.cloudformation import provisioners
 
@@ -72,6 +73,16 @@ provisioners._RESOURCE_HANDLERS["AWS::EKS::AccessEntry"] = {
     "create": create_access_entry,
     "delete": delete_access_entry,
 }
+
+condition_key = iam_evaluator._resolve_condition_key
+
+
+def condition_key_over_tls(key, context):
+    """Loopback counts as TLS: policies that deny what comes without it are in force here, too."""
+    return "true" if key.lower() == "aws:securetransport" else condition_key(key, context)
+
+
+iam_evaluator._resolve_condition_key = condition_key_over_tls
 
 create_service_linked_role = iam._create_service_linked_role
 SPOT, SPOT_ON_AWS = "AWSServiceRoleForSpot", "AWSServiceRoleForEC2Spot"

@@ -13,7 +13,7 @@ from pathlib import Path
 # ms for the last one.
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
-from ministack.core import iam_evaluator
+from ministack.core import iam_actions, iam_evaluator
 from ministack.services import eks, eventbridge, iam  # The line above must come first.
 from ministack.services.cloudformation import provisioners
 
@@ -73,6 +73,17 @@ provisioners._RESOURCE_HANDLERS["AWS::EKS::AccessEntry"] = {
     "create": create_access_entry,
     "delete": delete_access_entry,
 }
+
+action_of = iam_actions.extract_iam_action
+
+
+def action_of_aws(service, *request):
+    """SQS's batches need the right to the single action: IAM knows no other."""
+    action = action_of(service, *request)
+    return action.removesuffix("Batch") if service == "sqs" and action else action
+
+
+iam_actions.extract_iam_action = action_of_aws
 
 condition_key = iam_evaluator._resolve_condition_key
 

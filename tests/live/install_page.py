@@ -73,7 +73,10 @@ def make_cluster():
     Path(os.environ["LIVE_CLUSTER"]).write_text(json.dumps(described), encoding="utf-8")
     role = boto3.client("iam").create_role(RoleName="cluster", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
     eks = boto3.client("eks")
-    eks.create_cluster(name=CLUSTER, version="1.35", roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
+    network, access = {"subnetIds": subnets}, {"authenticationMode": "API"}
+    eks.create_cluster(
+        name=CLUSTER, version="1.35", roleArn=role, resourcesVpcConfig=network, accessConfig=access
+    )
     wait_for(lambda: eks.describe_cluster(name=CLUSTER)["cluster"]["status"] == "ACTIVE", 30)
     return eks
 

@@ -81,6 +81,7 @@ fn every_setting_is_a_parameter_and_a_variable_of_every_function() {
 fn every_variable_of_the_stack_is_read() {
     let template = read("template.yaml");
     let reader = read("shared/bootstrap/src/environment.rs");
+    let doctor = read("cli/src/doctor/steps/account.rs");
     let settings: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.variable).collect();
     let (_, variables) = template.split_once("\n      Variables:\n").expect("variables");
     let (variables, _) = variables.split_once("\nResources:\n").expect("resources");
@@ -88,6 +89,9 @@ fn every_variable_of_the_stack_is_read() {
     for name in names {
         let is_read = reader.contains(&format!("&str = \"{name}\";")) || settings.contains(name);
         assert!(is_read, "no function reads {name}");
+        // What it does not know it takes for a sign of a newer release.
+        let is_known = doctor.contains(&format!("    \"{name}\",\n")) || settings.contains(name);
+        assert!(is_known, "`journeyman doctor` does not know {name}");
     }
     for setting in &SETTINGS {
         assert!(!reader.contains(&format!("&str = \"{}\";", setting.variable)), "read twice");

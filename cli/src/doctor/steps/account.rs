@@ -17,12 +17,13 @@ const READ_CURE: &str =
     "Look with credentials that may (AWS_PROFILE), in the cluster's region (--region).";
 const DEPLOY: &str = "sam deploy, as docs/install.md says.";
 /// Variables of the functions that are no settings of theirs.
-const OTHER_VARIABLES: [&str; 11] = [
+const OTHER_VARIABLES: [&str; 12] = [
     "JOURNEYMAN_CLUSTER_NAME",
     "JOURNEYMAN_CLUSTER_ENDPOINT",
     "JOURNEYMAN_CLUSTER_CA_BUNDLE",
     "JOURNEYMAN_FORMER_RECORDS",
     "JOURNEYMAN_LOG_LEVEL",
+    "JOURNEYMAN_OTLP_ENDPOINT",
     "JOURNEYMAN_TABLE_NAME",
     "JOURNEYMAN_PROVISION_QUEUE_URL",
     "JOURNEYMAN_DISRUPT_QUEUE_URL",

@@ -179,11 +179,7 @@ impl Left {
                 DecisionKind::Disruption if decision.price_before.is_none() => {
                     return lacks("the price before");
                 }
-                // What is told where a command is looked at once more, and gives up nodes without replacements or
-                // none, does not have the budgets of the look that found it.
-                DecisionKind::Disruption
-                    if decision.price_after.is_some() && decision.bounds.is_empty() =>
-                {
+                DecisionKind::Disruption if decision.bounds.is_empty() => {
                     return lacks("budgets");
                 }
                 DecisionKind::Refusal | DecisionKind::NonDisruption

@@ -88,6 +88,15 @@ impl PreparedCluster<'_> {
         };
         self.state.facts.node_pools.iter().map(bound).collect()
     }
+
+    /// What the budgets of the NodePools of its candidates leave for `command`.
+    pub(super) fn bounds_of(&self, command: &Command) -> Vec<Bound> {
+        let of_candidates = claims(self.state.facts, command);
+        let pools: BTreeSet<&NodePoolName> = of_candidates.map(|claim| &claim.node_pool).collect();
+        let mut bounds = self.bounds(command.method.reason());
+        bounds.retain(|bound| pools.contains(&bound.node_pool));
+        bounds
+    }
 }
 
 fn count(number: u64) -> usize {
@@ -130,6 +139,7 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
     if !options.is_watched {
         prepared.spare_for_pending();
     }
+    let bounds = prepared.bounds_of(command);
     let (mut plan, left, mut rejected) = match prepared.still(command) {
         Ok(valid) => {
             let rejected = lines(&valid.dropped, command.method);
@@ -147,7 +157,8 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
     if let [decision] = plan.decisions.as_mut_slice() {
         decision.rejected = rejected;
     } else if !command.candidates.is_empty() {
-        plan.decisions = vec![Decision { rejected, ..told_of(facts, command.method, &left) }];
+        let told = told_of(facts, command.method, &left);
+        plan.decisions = vec![Decision { rejected, bounds, ..told }];
     }
     plan
 }

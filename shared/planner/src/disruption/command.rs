@@ -95,11 +95,7 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
 impl PreparedCluster<'_> {
     /// What [`begun`] says, on facts that are ready.
     pub fn begun(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
-        let mut bounds = self.bounds(command.method.reason());
-        let claims = &self.state.facts.ledger.claims;
-        let candidates = command.candidates.iter().filter_map(|name| claims.get(name));
-        let pools: BTreeSet<&NodePoolName> = candidates.map(|claim| &claim.node_pool).collect();
-        bounds.retain(|bound| pools.contains(&bound.node_pool));
+        let bounds = self.bounds_of(command);
         let mut plan = self.set_out((id, command))?;
         for decision in &mut plan.decisions {
             decision.bounds.clone_from(&bounds);

@@ -191,15 +191,19 @@ impl Layout<'_> {
         for row in rows {
             let start = self.padded(row.iter().map(String::as_str));
             writeln!(out, "  {}", start.trim_end())?;
-            self.screen.text(6, row.last().map(String::as_str).unwrap_or_default(), out)?;
+            match row.last().map(String::as_str) {
+                None | Some("") => {}
+                Some(last) => self.screen.text(6, last, out)?,
+            }
         }
         Ok(())
     }
 
-    /// Every cell on a line of its own.
+    /// Every cell that says something on a line of its own.
     fn cards(&self, rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
         for row in rows {
-            for (place, (head, cell)) in self.heads.iter().zip(row).enumerate() {
+            let cells = self.heads.iter().zip(row).enumerate();
+            for (place, (head, cell)) in cells.filter(|(_, (_, cell))| !cell.is_empty()) {
                 let indent = if place == 0 { 2 } else { 4 };
                 self.screen.text(indent, &format!("{}: {cell}", head.to_lowercase()), out)?;
             }
@@ -268,6 +272,18 @@ mod tests {
         for columns in 12..90 {
             let longest = table(Some(columns)).lines().map(|line| line.chars().count()).max();
             assert!(longest <= Some(columns), "{columns}:\n{}", table(Some(columns)));
+        }
+    }
+
+    #[test]
+    fn a_cell_that_is_empty_takes_no_line() {
+        let rows = [vec!["general-1".to_owned(), String::new(), String::new()]];
+        for columns in [None, Some(24), Some(12)] {
+            let mut out = Vec::new();
+            let screen = Screen { columns, is_colored: false };
+            screen.table(&["NODECLAIM", "NODE", "MESSAGE"], &rows, &mut out).unwrap();
+            let said = String::from_utf8(out).unwrap();
+            assert!(!said.contains("message:") && !said.contains("\n\n"), "{columns:?}:\n{said}");
         }
     }
 

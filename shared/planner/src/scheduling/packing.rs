@@ -26,3 +26,5 @@ mod master;
 pub(crate) mod prove;
 pub(crate) mod relax;
 mod simplex;
+#[cfg(test)]
+mod testing;

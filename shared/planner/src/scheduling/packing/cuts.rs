@@ -183,3 +183,6 @@ fn parts(market: &Market, resource: usize) -> Vec<i64> {
     let every = parts.len().div_ceil(PARTS_MAX).max(1);
     parts.into_iter().rev().step_by(every).chain([1]).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,3 +92,6 @@ pub(super) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
     }
     nodes
 }
+
+#[cfg(test)]
+mod tests;

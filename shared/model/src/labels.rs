@@ -116,6 +116,9 @@ pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
 pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
 /// Annotation of our own on a NodePool: how pods are packed onto its nodes, `karpenter` or `cheapest`.
 pub const PACKING: &str = "journeyman/packing";
+/// Annotation of our own on a NodePool: how much of what its pods request a new node with several pods may
+/// hold, such as `20%`.
+pub const MAX_NODE_SHARE: &str = "journeyman/max-node-share";
 /// Annotation of our own on a NodePool: how many dollars its nodes may cost in an hour together, such as `12.5`.
 pub const MAX_DOLLARS_PER_HOUR: &str = "journeyman/max-dollars-per-hour";
 /// Tag: the EKS cluster that owns an instance.

@@ -148,11 +148,23 @@ impl Limits {
     }
 }
 
+/// Reads a share of a pool, such as `20%`: a whole number of per cent from 1 to 100.
+pub fn parse_share(text: &str) -> Option<u32> {
+    let digits = text.strip_suffix('%').filter(|digits| !digits.starts_with('+'))?;
+    digits.parse().ok().filter(|share| (1..=100).contains(share))
+}
+
 impl NodePool {
     /// How pods are packed onto its nodes, where it says so itself. What nobody can read counts as not said:
     /// whoever reads the object reports it.
     pub fn packing(&self) -> Option<Packing> {
         Packing::parse(self.annotations.get(labels::PACKING)?)
+    }
+
+    /// How much of what its pods request a new node with several pods may hold, in per cent, where it says so. What
+    /// nobody can read counts as not said: whoever reads the object reports it.
+    pub fn max_node_share(&self) -> Option<u32> {
+        parse_share(self.annotations.get(labels::MAX_NODE_SHARE)?)
     }
 
     /// What its nodes may cost together, where it says so. What nobody can read allows nothing: whoever reads

@@ -24,6 +24,7 @@ mod pods;
 mod ports;
 mod reservations;
 mod room;
+mod shares;
 mod static_pools;
 mod topology;
 mod violation;
@@ -90,6 +91,7 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     limits::check(&world, plan, &mut violations);
     let promised: Vec<_> = plan.promises.iter().map(|promise| &promise.claim).collect();
     dollars::check(&world, &promised, &mut violations);
+    shares::check(&world, plan, &mut violations);
     static_pools::check(&world, plan, &mut violations);
     changes::check(&world, plan, &mut violations);
     violations

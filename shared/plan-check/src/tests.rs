@@ -7,6 +7,7 @@ mod nodes;
 mod places;
 mod promises;
 mod repair;
+mod shares;
 mod static_pools;
 mod topology;
 

@@ -301,6 +301,21 @@ pub enum Violation {
         most: HourlyPrice,
     },
 
+    /// A new node with several pods that hold more of their pool than one may.
+    #[error(
+        "claim {claim} would hold more than {share} of the {resource} that pods of NodePool {node_pool} request"
+    )]
+    NodeShare {
+        /// The claim.
+        claim: NodeClaimName,
+        /// Its pool.
+        node_pool: NodePoolName,
+        /// CPU or memory.
+        resource: String,
+        /// As the pool says it.
+        share: String,
+    },
+
     /// A changed claim that the ledger does not hold.
     #[error("claim {0} is changed although it is not known")]
     ChangeUnknown(NodeClaimName),

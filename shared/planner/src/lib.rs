@@ -80,5 +80,6 @@ pub use scheduling::{
         fleets::{Fleets, fleet_price, fleets, lower_bound},
         provision, provision_with,
     },
+    share::{AboveShare, above_share},
     static_pool::{Launches, launches, scaled_down},
 };

@@ -58,6 +58,7 @@ pub(crate) mod demand;
 pub(crate) mod supply;
 
 pub(crate) mod dollars;
+pub(crate) mod share;
 pub(crate) mod state;
 
 pub(crate) mod problem;

@@ -78,6 +78,7 @@ fn is_own(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     key == labels::DO_NOT_DISRUPT
         || key == labels::PACKING
+        || key == labels::MAX_NODE_SHARE
         || key == labels::MAX_DOLLARS_PER_HOUR
         || [KARPENTER_GROUP, AWS_GROUP].iter().any(|text| domain.ends_with(text))
 }

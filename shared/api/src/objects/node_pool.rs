@@ -8,7 +8,7 @@ use model::{
     HourlyPrice, NodeClassName, NodePoolName, ResourceName,
     condition::NotReady,
     duration, labels,
-    node_pool::{Limits, NodeClaimTemplate, NodePool},
+    node_pool::{Limits, NodeClaimTemplate, NodePool, parse_share},
     policies::Packing,
     quantity::Quantity,
     resources,
@@ -44,6 +44,13 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
         object.complain_unusable(format!(
             "annotation {} must be `karpenter` or `cheapest`",
             labels::PACKING
+        ));
+    }
+    let share = metadata.annotations.get(labels::MAX_NODE_SHARE);
+    if share.is_some_and(|text| parse_share(text).is_none()) {
+        object.complain_unusable(format!(
+            "annotation {} must be a whole number of per cent from 1% to 100%",
+            labels::MAX_NODE_SHARE
         ));
     }
     let cap = metadata.annotations.get(labels::MAX_DOLLARS_PER_HOUR);

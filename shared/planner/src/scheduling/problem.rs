@@ -57,6 +57,7 @@ use crate::{
             domains::Keys,
             sets::Sets,
         },
+        share::Caps,
         state::State,
         supply::{self, Load, Supply, Surroundings, hosts::Hosts},
         topology::groups::{Groups, Purpose},
@@ -102,6 +103,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) standing: Standings,
     /// How all pools are packed, if that is said of all of them.
     pub(crate) packing: Option<Packing>,
+    /// How much one new node of each pool may hold.
+    pub(crate) shares: Caps,
     /// What everybody starts from.
     pub(crate) start: State,
     /// Shapes of which the start says where there is no room.
@@ -175,6 +178,7 @@ impl<'a> Problem<'a> {
             counts: BTreeMap::new(),
             standing: BTreeMap::new(),
             packing: None,
+            shares: Caps::default(),
             start: State::default(),
             full: BitSet::default(),
         }

@@ -13,10 +13,14 @@ use crate::{
         launchable::known::KnownTypes,
         output,
         problem::Problem,
+        share::{self, Caps},
         solver::{self, Failure, Options, Solution},
     },
     world::World,
 };
+
+/// How often a plan is made anew where new nodes hold more than their share of what came of it.
+const SHARED_TIMES_MAX: usize = 4;
 
 /// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
 /// claims that were promised, onto new claims, or nowhere for reasons that are given.
@@ -113,7 +117,28 @@ impl<'a> PreparedFacts<'a> {
         })
     }
 
+    /// A solution in which no new node holds more of its pool than it may.
     fn solve_from(&mut self, pods: &[PodId], options: Options) -> Solution {
+        self.0.shares = Caps::default();
+        if !share::is_asked(&self.0) {
+            return self.solve_capped(pods, options);
+        }
+        let start = self.0.start.clone();
+        let uncapped = solver::solve(&mut self.0, start, pods, options);
+        self.0.shares = share::caps(&self.0, Some(&uncapped));
+        for _ in 0..SHARED_TIMES_MAX {
+            let solution = self.solve_capped(pods, options);
+            if share::keeps(&self.0, &solution) {
+                return solution;
+            }
+            let other = share::caps(&self.0, Some(&solution));
+            self.0.shares = std::mem::take(&mut self.0.shares).tightened(&other);
+        }
+        self.0.shares = std::mem::take(&mut self.0.shares).of_none();
+        self.solve_capped(pods, options)
+    }
+
+    fn solve_capped(&mut self, pods: &[PodId], options: Options) -> Solution {
         let start = self.0.start.clone();
         let first = solver::solve(&mut self.0, start, pods, options);
         let first = cheapest::of(&mut self.0, first, pods, options);

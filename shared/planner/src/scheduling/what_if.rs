@@ -35,7 +35,7 @@ use crate::{
         launchable::known::KnownTypes,
         output::{self, Draft, explain},
         problem::Problem,
-        replace,
+        replace, share,
         solver::{self, Failure, Options, Solution, Ties},
         state::State,
     },
@@ -97,7 +97,9 @@ impl<'a> World<'a> {
     /// Makes `facts` ready, whose instance types may be `known`.
     #[must_use]
     pub(crate) fn of(facts: &'a Facts, known: &KnownTypes, counts_leaving: bool) -> Self {
-        Self { problem: Problem::of(facts, true, known), counts_leaving }
+        let mut problem = Problem::of(facts, true, known);
+        problem.shares = share::caps(&problem, None);
+        Self { problem, counts_leaving }
     }
 
     /// A claim for each of `wanted`; or why one of them cannot be promised.

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use model::{HourlyPrice, Plan, PodKey, facts::Facts, policies::Packing};
+use model::{
+    HourlyPrice, NodeClassName, Plan, PodKey, facts::Facts, labels::MAX_NODE_SHARE,
+    policies::Packing,
+};
 use plan_check::violations;
 use planner::{fleet_price, lower_bound, provision};
 use proptest::prelude::*;
@@ -22,6 +25,16 @@ fn as_karpenter(facts: &Facts) -> Facts {
     let mut other = facts.clone();
     other.policies.packing = Packing::Karpenter;
     other
+}
+
+/// `facts` where nodes cost so many nano-dollars an hour beside their instances, by their class and each.
+fn charged(mut facts: Facts, of_class: u64, of_node: u64) -> Facts {
+    let classes: Vec<NodeClassName> =
+        facts.classes.iter().flatten().map(|(n, _)| n.clone()).collect();
+    facts.node_charges =
+        classes.into_iter().map(|class| (class, HourlyPrice::from_nanos(of_class))).collect();
+    facts.policies.node_charge = HourlyPrice::from_nanos(of_node);
+    facts
 }
 
 fn unplaced(plan: &Plan) -> BTreeSet<PodKey> {
@@ -53,6 +66,39 @@ proptest! {
         prop_assert!(least <= price, "{price} and not {least}\n{}", worlds::shown(&facts, &plan));
     }
 
+    /// What nodes cost beside their instances is in prices and in the bound.
+    #[test]
+    fn charges_are_in_the_price_and_in_the_bound(
+        sketch in worlds(),
+        of_class in 0_u64..300_000_000,
+        of_node in 0_u64..300_000_000,
+    ) {
+        let facts = charged(packed(&sketch), of_class, of_node);
+        let (plan, other) = (provision(&facts), provision(&as_karpenter(&facts)));
+        let broken: Vec<String> = violations(&facts, &plan).iter().map(ToString::to_string).collect();
+        prop_assert!(broken.is_empty(), "{}", broken.join("\n"));
+        let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
+        let least = lower_bound(&facts, false);
+        prop_assert!(price <= most, "{price} and not {most}");
+        prop_assert!(least <= price, "{price} and not {least}");
+        // They decide nothing where pods are packed as Karpenter packs.
+        let free = charged(facts.clone(), 0, 0);
+        prop_assert_eq!(other.promises, provision(&as_karpenter(&free)).promises);
+    }
+
+    #[test]
+    fn no_new_node_holds_more_than_its_share(sketch in worlds(), share in 1_u32..=100, is_cheapest: bool) {
+        let mut facts = world(&sketch);
+        facts.policies.packing = if is_cheapest { Packing::Cheapest } else { Packing::Karpenter };
+        for pool in &mut facts.node_pools {
+            pool.annotations.insert(MAX_NODE_SHARE.to_owned(), format!("{share}%"));
+        }
+        let plan = provision(&facts);
+        let broken: Vec<String> = violations(&facts, &plan).iter().map(ToString::to_string).collect();
+        prop_assert!(broken.is_empty(), "{}\n{}", broken.join("\n"), worlds::shown(&facts, &plan));
+        prop_assert_eq!(&plan, &provision(&facts));
+    }
+
     #[test]
     fn the_same_facts_give_the_same_plan(sketch in worlds()) {
         let facts = packed(&sketch);
@@ -71,9 +117,11 @@ proptest! {
     fn the_bound_is_below_the_best_of_all_fleets(
         sizes in proptest::collection::vec((1_u64..16, 1_u64..16), 1..7),
         prices in proptest::collection::vec(20_u64..120, 4),
+        charge in 0_u64..100,
     ) {
-        let facts = small(&sizes, &prices);
-        let best = best_of_all(&sizes, &prices);
+        let facts = charged(small(&sizes, &prices), charge * 1_000_000, 0);
+        let with_charge: Vec<u64> = prices.iter().map(|price| price + charge).collect();
+        let best = best_of_all(&sizes, &with_charge);
         let least = lower_bound(&facts, false);
         prop_assert!(least <= best, "{least} and not {best}");
         // It is worth something, too.

@@ -339,7 +339,7 @@ fn offers_of(
     is_flexible: bool,
 ) -> Vec<Offer> {
     let template = &problem.templates[number];
-    let charge = problem.charge(number);
+    let (charge, caps) = (problem.charge(number), &problem.shares);
     let offer = &mut problem.offers[template.offer];
     let mut asked = Vec::new();
     for (bit, set) in demands {
@@ -364,7 +364,12 @@ fn offers_of(
     }
     let resources = problem.resources.len();
     let room = |id: TypeId| -> Box<[i64]> {
-        (0..resources).map(|at| template.rooms.left(id, at).unwrap_or_default()).collect()
+        let left = (0..resources).map(|at| template.rooms.left(id, at).unwrap_or_default());
+        let mut room: Box<[i64]> = left.collect();
+        if is_flexible {
+            caps.clip(number, &mut room);
+        }
+        room
     };
     let rooms: BTreeMap<TypeId, Box<[i64]>> =
         cheapest.keys().map(|(id, _)| (*id, room(*id))).collect();
@@ -382,7 +387,7 @@ fn offers_of(
         let Some(room) = rooms.get(id).filter(|room| room.iter().all(|amount| 0 <= *amount)) else {
             continue;
         };
-        let price: Pico = pico(*price).saturating_add(pico(charge));
+        let price: Pico = pico(price.saturating_add(charge));
         let (room, market) = (room.clone(), *market);
         offers.push(Offer {
             price,

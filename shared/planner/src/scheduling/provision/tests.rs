@@ -15,6 +15,7 @@ mod places;
 mod pods;
 mod pools;
 mod preferences;
+mod shares;
 mod spread;
 mod volumes;
 

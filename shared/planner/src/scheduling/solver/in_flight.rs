@@ -144,6 +144,9 @@ impl Run<'_, '_> {
         self.need.clear();
         self.need.extend_from_slice(&claim.requests);
         amounts::add(&mut self.need, &problem.requests[pod.requests_id]);
+        if !problem.shares.allow(claim.template, &self.need) {
+            return Answer::Full;
+        }
         let mut roomy = std::mem::take(&mut self.roomy);
         roomy.copy_from(&claim.types);
         template.keep_roomy(&mut roomy, &self.need);

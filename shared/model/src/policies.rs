@@ -73,6 +73,8 @@ pub struct Calm {
     /// What a new node must save at least of the price of those that it takes the place of, in
     /// millionths. With more than 0 it is not of the type of one of them either.
     pub saving_min_millionths: u64,
+    /// What consolidation must save at least in one hour for each pod that it moves.
+    pub saving_per_move_min: HourlyPrice,
     /// How many pods consolidation and drift may move within an hour; `None` is any number.
     pub moves_per_hour_max: Option<u64>,
 }

@@ -165,6 +165,7 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
         | O::ManyNodes(_)
         | O::NotCheaper(_)
         | O::SavesLittle(_)
+        | O::YieldsLittle { .. }
         | O::MovedLately(_)
         | O::ManyMoves(_)
         | O::MinValues

@@ -23,7 +23,7 @@ use model::{
 use codec::{Reader, Stored as _, Writer};
 
 /// What the first byte is. It is raised with every change of a list of members, or of what a member means.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// More is not unpacked: the largest cluster takes a tenth of it.
 const BYTES_MAX: u64 = 256 << 20;
 /// Bytes of one part. An item of DynamoDB has 400 KB at most, its key included.

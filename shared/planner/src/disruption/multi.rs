@@ -6,6 +6,7 @@ use model::disruption::Method;
 
 use super::{
     budgets::Remaining,
+    candidate::Candidate,
     consolidation,
     nodes::State,
     objection::Objection,
@@ -80,5 +81,22 @@ pub(crate) fn together<'a>(
     if !field.totals.approves(&chosen, saving) {
         return Err(Objection::Score);
     }
+    yields_enough(state, &chosen, saving)?;
     Ok(outcome)
+}
+
+/// Whether to give `nodes` up saves as much for the pods that it moves as the settings ask for.
+fn yields_enough(
+    state: &State<'_>,
+    nodes: &[&Candidate<'_>],
+    saving: Exact,
+) -> Result<(), Objection> {
+    let pods: usize = nodes.iter().map(|node| node.pods.len()).sum();
+    let of_one = state.facts.policies.calm.saving_per_move_min.parts();
+    let least = Exact(of_one.saturating_mul(u128::try_from(pods).unwrap_or(u128::MAX)));
+    if saving < least {
+        let (saved, least) = (saving.rounded(), least.rounded());
+        return Err(Objection::YieldsLittle { saved, pods, least });
+    }
+    Ok(())
 }

@@ -178,6 +178,16 @@ pub enum Objection {
     /// The replacement could be one of the nodes themselves.
     #[error("its replacement could be of the type of a node that goes")]
     SameType,
+    /// It saves less in one hour than is asked for the pods that it moves.
+    #[error("it would save ${saved} per hour, and moving {} must save ${least}", model::words::counted(*.pods, "pod"))]
+    YieldsLittle {
+        /// What it saves.
+        saved: HourlyPrice,
+        /// How many pods it moves.
+        pods: usize,
+        /// What that must save.
+        least: HourlyPrice,
+    },
     /// It saves too little for the pods that it moves.
     #[error("it saves too little for the pods that it moves")]
     Score,
@@ -244,7 +254,10 @@ impl Objection {
             Self::NoPlace { .. } | Self::Stuck(_) => Why::NoPlaceForPods,
             Self::ManyNodes(_) => Why::ManyNodes,
             Self::NoPromise(_) => Why::NotPromised,
-            Self::NotCheaper(_) | Self::SavesLittle(_) | Self::Score => Why::NotCheaper,
+            Self::NotCheaper(_)
+            | Self::SavesLittle(_)
+            | Self::YieldsLittle { .. }
+            | Self::Score => Why::NotCheaper,
             Self::MinValues => Why::MinValues,
             Self::SpotGate | Self::FewSpotTypes(_) => Why::SpotToSpot,
             Self::SameType => Why::SameType,

@@ -43,7 +43,7 @@ structures! {
         terminate_first_drift, terminate_first_repair, pod_deletion_cost_management, packing, node_charge,
         dollars_per_hour_max, consolidation, calm,
     }
-    Calm { workload_rest, saving_min_millionths, moves_per_hour_max }
+    Calm { workload_rest, saving_min_millionths, saving_per_move_min, moves_per_hour_max }
 }
 
 enumerations! {

@@ -164,6 +164,27 @@ fn a_new_node_saves_as_much_as_is_asked_for() {
 }
 
 #[test]
+fn moving_a_pod_saves_as_much_as_is_asked_for() {
+    let facts = |least: &str| {
+        let mut facts = cluster(&[("a", "t.large")]);
+        facts.pods = vec![app("web", "a", "cpu=500m"), app("other", "a", "cpu=100m")];
+        let saving_per_move_min = model::HourlyPrice::parse_dollars(least).unwrap();
+        facts.policies.calm = Calm { saving_per_move_min, ..Calm::default() };
+        facts
+    };
+    let usual = decided(&facts("0"), Method::SingleNode);
+    assert_ne!(usual, "nothing");
+    let (all, options) = (facts("0"), Options::default());
+    let answer = PreparedCluster::of(&all, &options).decide(Method::SingleNode);
+    let saved = answer.proposal.unwrap().saving();
+    assert_eq!(decided(&facts(&saved.divided_by(2).to_string()), Method::SingleNode), usual);
+    let more = facts(&saved.to_string());
+    assert_eq!(decided(&more, Method::SingleNode), "nothing");
+    let why = why(&more, Method::SingleNode, "a");
+    assert!(why.contains("and moving 2 pods must save $"), "{why}");
+}
+
+#[test]
 fn a_look_says_what_rests() {
     let facts = later(&roomy(resting(30)), 1);
     let looked = look(&facts, DisruptionReason::Underutilized, &Options::deployed());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join3, try_join4};
-use launch_template::{Live, images_of_types, of_status};
+use launch_template::{Live, images_of_types, of_status, volume_price};
 use model::{
     InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     facts::{ClassOffer, Facts},
@@ -53,6 +53,11 @@ impl<A: Adapters> Sources<'_, A> {
         seen.facts.class_hashes = Some(class_hashes(&settings, classes));
         let ledger = &seen.facts.ledger;
         let launched = launched_types(ledger);
+        let charge = |listed: &ListedNodeClass| {
+            let price = volume_price(&listed.class, &catalog.region).hourly?;
+            Some((listed.class.name.clone(), price))
+        };
+        seen.facts.node_charges = wanted.iter().filter_map(charge).collect();
         let (mut offers, mut images) = (BTreeMap::new(), BTreeMap::new());
         for listed in &wanted {
             let name = &listed.class.name;

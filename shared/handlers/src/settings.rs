@@ -113,6 +113,8 @@ pub enum Allowed {
     Duration(u32, u32),
     /// A decimal, 0 to 1.
     Share,
+    /// A decimal number of dollars.
+    Dollars,
     /// A decimal number of dollars, or `none`.
     DollarsOrNone,
     /// Feature gates that functions carry out, each with `=true` or `=false`, separated by commas.
@@ -141,6 +143,7 @@ impl fmt::Display for Allowed {
                 write!(f, "a duration such as `1.5s` from {least}s to {most}s")
             }
             Self::Share => f.write_str("a decimal such as `0.075` from 0 to 1"),
+            Self::Dollars => f.write_str("a decimal number of dollars such as `0.01`"),
             Self::DollarsOrNone => {
                 f.write_str("a decimal number of dollars such as `12.5`, or `none`")
             }

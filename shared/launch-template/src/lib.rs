@@ -24,6 +24,7 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod user_data;
+mod volumes;
 
 pub use capacity::Overhead;
 pub use described::catalog;
@@ -42,3 +43,4 @@ pub use readiness::{
 pub use request::{BatchRefusal, Launch, requests, requests_with};
 pub use stored::{Live, of_status, selected};
 pub use user_data::{check_user_data, dropped_settings};
+pub use volumes::{VolumePrice, volume_price};

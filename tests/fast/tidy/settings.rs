@@ -44,9 +44,11 @@ fn rules(allowed: &Allowed) -> BTreeMap<&'static str, String> {
         Allowed::Whole(least, most) => {
             [("MinValue", least.to_string()), ("MaxValue", most.to_string())].into()
         }
-        Allowed::Duration(..) | Allowed::Share | Allowed::DollarsOrNone | Allowed::Gates => {
-            BTreeMap::new()
-        }
+        Allowed::Duration(..)
+        | Allowed::Share
+        | Allowed::Dollars
+        | Allowed::DollarsOrNone
+        | Allowed::Gates => BTreeMap::new(),
     }
 }
 

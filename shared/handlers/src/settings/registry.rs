@@ -21,11 +21,13 @@ const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
 const REST_SECONDS: RangeInclusive<u32> = 0..=86_400;
 /// More pods than a cluster has.
 const MOVES: RangeInclusive<u32> = 0..=1_000_000;
+/// As AWS's calculator reckons.
+const HOURS_PER_MONTH: u64 = 730;
 /// No instance has more.
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 20] = [
+pub const SETTINGS: [Setting; 22] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -207,6 +209,19 @@ pub const SETTINGS: [Setting; 20] = [
         set: |settings, text| put(&mut settings.policies.packing, Packing::parse(text)),
     },
     Setting {
+        parameter: "NodeCharge",
+        variable: "JOURNEYMAN_NODE_CHARGE",
+        karpenter: None,
+        default: "0",
+        allowed: Allowed::Dollars,
+        meaning: "What every node counts as beside its instance and its volumes, in dollars for one hour, where \
+                  pods are packed so that what is bought costs least: with more than `0` fewer, larger nodes are \
+                  preferred. Nobody pays it, and limits of dollars do not know it.",
+        set: |settings, text| {
+            put(&mut settings.policies.node_charge, HourlyPrice::parse_dollars(text).ok())
+        },
+    },
+    Setting {
         parameter: "WorkloadRest",
         variable: "JOURNEYMAN_WORKLOAD_REST",
         karpenter: None,
@@ -231,6 +246,20 @@ pub const SETTINGS: [Setting; 20] = [
         set: |settings, text| {
             let share = Share::parse(text).filter(|share| share.is_at_most_all());
             put(&mut settings.policies.calm.saving_min_millionths, share.map(Share::millionths))
+        },
+    },
+    Setting {
+        parameter: "MoveSaving",
+        variable: "JOURNEYMAN_MOVE_SAVING",
+        karpenter: None,
+        default: "0",
+        allowed: Allowed::Dollars,
+        meaning: "What consolidation must save at least in a month of 730 hours for each pod that it moves, in \
+                  dollars; what saves less is left. With `0` it takes whatever saves anything, as Karpenter.",
+        set: |settings, text| {
+            let month = HourlyPrice::parse_dollars(text).ok();
+            let hour = month.map(|price| price.divided_by(HOURS_PER_MONTH));
+            put(&mut settings.policies.calm.saving_per_move_min, hour)
         },
     },
     Setting {

@@ -36,8 +36,10 @@ fn each_setting_changes_something() {
         ("Consolidation", "thorough"),
         ("WorkloadRest", "30m"),
         ("ReplacementSaving", "0.05"),
+        ("MoveSaving", "1.5"),
         ("MovesPerHour", "100"),
         ("Packing", "cheapest"),
+        ("NodeCharge", "0.01"),
         ("MaxDollarsPerHour", "12.5"),
         ("Metrics", "nodepool"),
         ("Record", "facts"),
@@ -72,6 +74,8 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("MovesPerHour", "-1", "a whole number from 0 to 1000000"),
         ("MaxDollarsPerHour", "$5", "a decimal number of dollars such as `12.5`, or `none`"),
         ("MaxDollarsPerHour", "-1", "a decimal number of dollars such as `12.5`, or `none`"),
+        ("NodeCharge", "-1", "a decimal number of dollars such as `0.01`"),
+        ("NodeCharge", "none", "a decimal number of dollars such as `0.01`"),
         ("RebalanceRecommendations", "replace", "`ignore` or `replace-first`"),
     ] {
         let expected = format!("{parameter}: `{value}` is not {rule}");

@@ -269,6 +269,10 @@ pub struct SimulateArgs {
     /// setting `Packing` otherwise.
     #[arg(long, value_enum)]
     pub packing: Option<PackingFlag>,
+    /// What every node counts as beside its instance and its volumes, in dollars for one hour, where pods are
+    /// packed so that what is bought costs least; the scenario's own setting `NodeCharge` otherwise.
+    #[arg(long, value_name = "DOLLARS")]
+    pub node_charge: Option<String>,
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
@@ -390,9 +394,17 @@ pub struct PlanArgs {
     /// How pods are packed onto new nodes, in NodePools that do not say it themselves.
     #[arg(long, value_enum, default_value_t, env = "JOURNEYMAN_PACKING")]
     pub packing: PackingFlag,
+    /// What every node counts as beside its instance and its volumes, in dollars for one hour, where fleets
+    /// are compared and pods are packed so that what is bought costs least.
+    #[arg(long, value_name = "DOLLARS", env = "JOURNEYMAN_NODE_CHARGE")]
+    pub node_charge: Option<String>,
     /// What all nodes of NodePools may cost together in an hour. Any price otherwise.
     #[arg(long, value_name = "DOLLARS")]
     pub max_dollars_per_hour: Option<String>,
+    /// How much of what the pods of a NodePool request a new node with several pods may hold, such as `20%`, in
+    /// NodePools that do not say it themselves. Anything otherwise.
+    #[arg(long, value_name = "PERCENT")]
+    pub max_node_share: Option<String>,
     /// Compare what Karpenter would buy with the cheapest that is found and with the least that there can be.
     #[arg(long, conflicts_with_all = ["disruption", "rounds", "html"])]
     pub compare: bool,

@@ -6,6 +6,7 @@ mod expand;
 mod facts;
 pub(crate) mod gates;
 mod html;
+mod included;
 mod input;
 mod json;
 mod live;
@@ -61,6 +62,8 @@ struct Planned {
     later: Vec<Round>,
     /// What other plans for the same pods cost; `None` where nothing is bought, or where that takes long.
     prices: Option<Prices>,
+    /// What these prices are of.
+    included: String,
     /// What people should know about the answer.
     remarks: Remarks,
 }
@@ -169,7 +172,10 @@ fn looked_at(
 ) -> Result<(Facts, Remarks), Error> {
     let offers = offers::load(args, &loaded, now)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
-    let (facts, notes) = facts::of(loaded, offers, policies, now)?;
+    let (mut facts, notes) = facts::of(loaded, offers, policies, now)?;
+    if let Some(text) = &args.max_node_share {
+        gates::share_nodes(&mut facts.node_pools, text)?;
+    }
     left_out.extend(notes);
     Ok((facts, Remarks { assumptions, left_out }))
 }
@@ -219,8 +225,10 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
+    remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
         prices: Prices::of(facts, &plan),
+        included: included::in_words(facts, &plan),
         plan,
         is_waiting,
         fixed: planner::launches(facts, &KnownTypes::default()),

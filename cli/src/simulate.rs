@@ -60,6 +60,9 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
     if let Some(packing) = args.packing {
         play.scenario.functions.policies.packing = gates::packing(packing);
     }
+    if let Some(charge) = gates::node_charge(args.node_charge.as_deref())? {
+        play.scenario.functions.policies.node_charge = charge;
+    }
     if let Some(record) = args.record {
         play.scenario.functions.record = match record {
             RecordFlag::Decisions => dispatch::Record::Decisions,

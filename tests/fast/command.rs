@@ -23,6 +23,7 @@ mod replayed;
 fn arguments() -> SimulateArgs {
     SimulateArgs {
         packing: None,
+        node_charge: None,
         manifests: Vec::new(),
         more_manifests: Vec::new(),
         more: MoreManifests::default(),

@@ -12,7 +12,7 @@ use model::{
 use planner::Fleets;
 use serde::Serialize;
 
-use super::{Error, Remarks, print_document, table};
+use super::{Error, Remarks, included, print_document, table};
 use crate::{
     args::PlanArgs,
     output::{HOURS_PER_MONTH, dollars, dollars_down},
@@ -27,6 +27,8 @@ struct Comparison<'a> {
     cheapest: Fleet,
     /// No plan can cost less.
     lower_bound_per_hour: String,
+    /// What these prices are of.
+    included: String,
     left_out: &'a [String],
     assumptions: &'a [String],
 }
@@ -58,12 +60,14 @@ pub(super) fn run(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, false);
+    let included = included::in_words(facts, &cheapest);
     let (karpenter, cheapest) = (fleet(facts, &karpenter), fleet(facts, &cheapest));
     if let Some(format) = args.output {
         let document = Comparison {
             karpenter,
             cheapest,
             lower_bound_per_hour: bound.to_string(),
+            included,
             left_out: &remarks.left_out,
             assumptions: &remarks.assumptions,
         };
@@ -78,6 +82,7 @@ pub(super) fn run(
         row.resize_with(heads.len(), nothing);
     }
     screen.table(&heads, &rows, out)?;
+    screen.text(2, &format!("Prices are for {included}."), out)?;
     table::remarks(remarks, screen, out)?;
     Ok(())
 }

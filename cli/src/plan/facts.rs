@@ -42,6 +42,7 @@ pub(super) fn of(
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
+        node_charges: offers.charges,
         daemon_sets,
         pods,
         surroundings,

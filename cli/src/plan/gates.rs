@@ -3,7 +3,8 @@
 //! Karpenter: `pkg/operator/options/options.go`.
 
 use model::{
-    HourlyPrice,
+    HourlyPrice, labels,
+    node_pool::{self, NodePool},
     policies::{self, Policies},
 };
 
@@ -24,7 +25,11 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
             MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
         },
         packing: packing(args.packing),
-        dollars_per_hour_max: args.max_dollars_per_hour.as_deref().map(dollars).transpose()?,
+        node_charge: node_charge(args.node_charge.as_deref())?.unwrap_or_default(),
+        dollars_per_hour_max: dollars(
+            "--max-dollars-per-hour",
+            args.max_dollars_per_hour.as_deref(),
+        )?,
         legacy_node_repair: args.legacy_node_repair,
         ..Policies::default()
     };
@@ -32,9 +37,27 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
     Ok(policies)
 }
 
-fn dollars(text: &str) -> Result<HourlyPrice, BadInput> {
-    let price = HourlyPrice::parse_dollars(text);
-    price.map_err(|error| BadInput::one(format!("--max-dollars-per-hour: {error}")))
+/// What `--node-charge` says.
+pub(crate) fn node_charge(text: Option<&str>) -> Result<Option<HourlyPrice>, BadInput> {
+    dollars("--node-charge", text)
+}
+
+fn dollars(option: &str, text: Option<&str>) -> Result<Option<HourlyPrice>, BadInput> {
+    let price = text.map(HourlyPrice::parse_dollars).transpose();
+    price.map_err(|error| BadInput::one(format!("{option}: {error}")))
+}
+
+/// Has each of `pools` that does not say it itself say how much of it one node may hold.
+pub(super) fn share_nodes(pools: &mut [NodePool], text: &str) -> Result<(), BadInput> {
+    if node_pool::parse_share(text).is_none() {
+        let rule = "must be a whole number of per cent from 1% to 100%";
+        return Err(BadInput::one(format!("--max-node-share: `{text}` {rule}")));
+    }
+    for pool in pools {
+        let said = pool.annotations.entry(labels::MAX_NODE_SHARE.to_owned());
+        said.or_insert_with(|| text.to_owned());
+    }
+    Ok(())
 }
 
 /// How pods are packed.

@@ -27,7 +27,7 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
             "From an hour",
             dollars(price),
             format!(
-                "{} a month, of each node's cheapest offering",
+                "{} a month, of each node's cheapest offering without its volumes",
                 dollars(price * HOURS_PER_MONTH)
             ),
         ),

@@ -70,6 +70,8 @@ struct FleetTotals {
     cheapest: String,
     /// No plan can cost less.
     lower_bound: String,
+    /// What these are of.
+    included: String,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -187,6 +189,7 @@ fn totals(planned: &Planned) -> Totals {
             karpenter: prices.karpenter.to_string(),
             cheapest: prices.cheapest.to_string(),
             lower_bound: prices.bound.to_string(),
+            included: planned.included.clone(),
         }),
         pods_on_new_nodes: promises().map(|promise| promise.claim.pods.len()).sum(),
         pods_on_existing_nodes: plan.placements.iter().map(|placed| placed.pods.len()).sum(),

@@ -7,9 +7,9 @@ use std::{
 
 use api::objects::NodeClassManifest;
 use jiff::Timestamp;
-use launch_template::NodeSettings;
+use launch_template::{NodeSettings, VolumePrice, volume_price};
 use model::{
-    NodeClassName, Problem, RegionCatalog, Zone,
+    HourlyPrice, NodeClassName, Problem, RegionCatalog, Zone,
     condition::NotReady,
     facts::ClassOffer,
     labels,
@@ -24,6 +24,8 @@ use crate::{
 /// What can be bought.
 pub(super) struct Offers {
     pub(super) classes: BTreeMap<NodeClassName, ClassOffer>,
+    /// What a node of each class costs beside its instance, where that is known.
+    pub(super) charges: BTreeMap<NodeClassName, HourlyPrice>,
     /// What was taken for granted, because no object says it.
     pub(super) assumptions: Vec<String>,
     /// What of the classes plays no part.
@@ -33,13 +35,34 @@ pub(super) struct Offers {
 /// The offers of all classes: of the file's types as they are, else of those of the region as nodes of
 /// each class would have them.
 pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
-    match &args.instance_types {
+    let (mut offers, region) = match &args.instance_types {
         Some(path) => {
             let catalog = instance_catalog::read(&manifests::text(path)?)
                 .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
-            Ok(of_file(&catalog, loaded))
+            (of_file(&catalog, loaded), catalog.region)
         }
-        None => of_region(args, loaded, now),
+        None => {
+            let catalog = catalog(args)?;
+            (of_region(args, loaded, &catalog, now)?, catalog.region)
+        }
+    };
+    offers.charge(loaded, &region);
+    Ok(offers)
+}
+
+impl Offers {
+    /// Prices the volumes of classes that can be launched from, as they are sold in `region`.
+    fn charge(&mut self, loaded: &Loaded, region: &str) {
+        for (read, _) in &loaded.node_classes {
+            let name = &read.class.name;
+            if !matches!(self.classes.get(name), Some(ClassOffer::Ready(_))) {
+                continue;
+            }
+            let VolumePrice { hourly, remarks } = volume_price(&read.class, region);
+            self.assumptions
+                .extend(remarks.iter().map(|remark| format!("EC2NodeClass {name}: {remark}")));
+            self.charges.extend(hourly.map(|price| (name.clone(), price)));
+        }
     }
 }
 
@@ -61,11 +84,15 @@ fn of_file(catalog: &RegionCatalog, loaded: &Loaded) -> Offers {
     for name in refused(loaded) {
         classes.entry(name).or_insert_with(types);
     }
-    Offers { classes, assumptions: Vec::new(), notes: Vec::new() }
+    Offers { classes, charges: BTreeMap::new(), assumptions: Vec::new(), notes: Vec::new() }
 }
 
-fn of_region(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
-    let catalog = catalog(args)?;
+fn of_region(
+    args: &PlanArgs,
+    loaded: &Loaded,
+    catalog: &RegionCatalog,
+    now: Timestamp,
+) -> Result<Offers, BadInput> {
     let left = match &args.capacity_reservations {
         Some(path) => Some(
             cluster_facts::reservations_left(&manifests::text(path)?)
@@ -73,8 +100,7 @@ fn of_region(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers,
         ),
         None => None,
     };
-    let mut region =
-        Region { catalog: &catalog, left, assumptions: BTreeSet::new(), notes: Vec::new() };
+    let mut region = Region { catalog, left, assumptions: BTreeSet::new(), notes: Vec::new() };
     let mut classes = BTreeMap::new();
     for (read, not_ready) in &loaded.node_classes {
         classes.insert(read.class.name.clone(), region.offer(read, not_ready.as_ref(), now)?);
@@ -85,7 +111,7 @@ fn of_region(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers,
     }
     region.note_nodes(loaded);
     let (assumptions, notes) = (region.assumptions.into_iter().collect(), region.notes);
-    Ok(Offers { classes, assumptions, notes })
+    Ok(Offers { classes, charges: BTreeMap::new(), assumptions, notes })
 }
 
 /// The built-in types and prices, or those that AWS says of another region.

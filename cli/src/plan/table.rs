@@ -40,7 +40,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
     let promises = [planned.fixed.promises.as_slice(), &plan.promises].concat();
     page.launches("would be launched", &promises, out)?;
     if let Some(prices) = &planned.prices {
-        screen.text(2, &in_words(prices), out)?;
+        screen.text(2, &in_words(prices, &planned.included), out)?;
     }
     if !planned.fixed.notes.is_empty() {
         screen.title("NodePools with replicas", out)?;
@@ -73,8 +73,9 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
     remarks(&planned.remarks, screen, out)
 }
 
-/// `$37.26 an hour; no plan can cost less than $35.90; Karpenter's would cost $53.35.`
-fn in_words(prices: &Prices) -> String {
+/// `$37.26 an hour for instances and their volumes; no plan can cost less than $35.90; Karpenter's would cost
+/// $53.35.`
+fn in_words(prices: &Prices, included: &str) -> String {
     let in_dollars = |price: HourlyPrice| dollars(price.nanos().into());
     let price = in_dollars(prices.plan);
     let least = dollars_down(prices.bound.nanos().into());
@@ -85,7 +86,7 @@ fn in_words(prices: &Prices) -> String {
     } else {
         format!("Karpenter's would cost {}", in_dollars(prices.karpenter))
     };
-    format!("{price} an hour; no plan can cost less than {least}; {other}.")
+    format!("{price} an hour for {included}; no plan can cost less than {least}; {other}.")
 }
 
 /// What an answer rests on, and what it leaves out.
@@ -120,7 +121,7 @@ impl Page<'_> {
         let total: u128 = promises.iter().map(|promise| u128::from(promise.price.nanos())).sum();
         let nodes = count(u64::try_from(promises.len()).unwrap_or(u64::MAX), "node");
         let title = format!(
-            "{nodes} {what}, from {} an hour ({} a month)",
+            "{nodes} {what}, instances from {} an hour ({} a month)",
             dollars(total),
             dollars(total * HOURS_PER_MONTH)
         );

@@ -68,7 +68,7 @@ fn people_see_what_would_be_launched_and_what_finds_no_place() {
         ("", PlanExit { unplaced: 1, problems: 0, mistakes: 0 })
     );
     for said in [
-        "2 nodes would be launched, from $0.2016 an hour ($147 a month)",
+        "2 nodes would be launched, instances from $0.2016 an hour ($147 a month)",
         "on-demand m7i.large us-west-2",
         "default/web ×2",
         "No place for 1 pod",

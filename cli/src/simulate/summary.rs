@@ -104,7 +104,10 @@ pub(crate) fn print(
         ("pods unplaced", many(unplaced.len())),
         ("launched in all", launched(summary)),
         ("given up", given_up(outcome)),
-        ("nodes now", format!("{}{types} ({price} an hour)", thousands(nodes.into()))),
+        (
+            "nodes now",
+            format!("{}{types} (instances for {price} an hour)", thousands(nodes.into())),
+        ),
     ];
     for (name, value) in rows {
         screen.text(2, &format!("{name:<16} {value}"), out)?;
@@ -156,7 +159,7 @@ impl Outcome {
                 "Spent",
                 dollars(summary.spent_nanos),
                 format!(
-                    "{} run at the end for {} an hour",
+                    "for instances; {} run at the end for {} an hour",
                     count(nodes, "node"),
                     dollars(summary.price_now.nanos().into())
                 ),

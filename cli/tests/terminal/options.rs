@@ -87,7 +87,7 @@ const CALLS: &[Call] = &[
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(
-        "simulate cluster.yaml --packing cheapest --ledger ledger.json --record facts --duration 1m",
+        "simulate cluster.yaml --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m",
         "pods unplaced",
     ),
     complains(
@@ -130,6 +130,12 @@ const CALLS: &[Call] = &[
     answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
     answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
     answers("plan cluster.yaml web.yaml --packing cheapest --compare", "no plan below"),
+    answers(
+        "plan cluster.yaml web.yaml --node-charge 0.01 --max-node-share 20%",
+        "instances, their volumes and $0.0100 for each node",
+    ),
+    complains("plan cluster.yaml --node-charge much", 2, "--node-charge"),
+    complains("plan cluster.yaml --max-node-share 0.2", 2, "--max-node-share"),
     answers("plan cluster.yaml web.yaml --max-dollars-per-hour 0.01", "$0.0100 of $0.0100 an hour"),
     complains("plan cluster.yaml --max-dollars-per-hour much", 2, "--max-dollars-per-hour"),
     complains("plan cluster.yaml --instance-types facts.json", 2, "facts.json"),

@@ -217,7 +217,7 @@ fn w1_the_json_has_totals_reasons_by_pool_and_what_was_left_out() {
     let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &workloads)];
     let folder = folder("w1", &files);
     run(&folder, "plan .").says(&[
-        "1,500 nodes would be launched, from $151 an hour ($110,376 a month)",
+        "1,500 nodes would be launched, instances from $151 an hour ($110,376 a month)",
         "CronJob nightly: its pods are left out",
     ]);
     let json = run(&folder, "plan . -o json").json();

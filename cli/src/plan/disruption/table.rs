@@ -60,7 +60,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     show_budgets(found, screen, out)
 }
 
-/// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move`
+/// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
 fn headline(outlook: &Outlook) -> String {
     let (Some(method), Some(proposal)) = (outlook.first(), outlook.proposal()) else {
         return "Nothing would be given up".to_owned();
@@ -82,7 +82,13 @@ fn worth(proposal: &Proposal) -> String {
     };
     match after.checked_sub(before).filter(|more| *more > 0) {
         Some(more) => format!("costs {} more a month, {moves}", per_month(more)),
-        None => format!("saves {} a month, {moves}", per_month(before - after)),
+        None => {
+            let each =
+                (before - after).checked_div(u64::try_from(proposal.moves.len()).unwrap_or(0));
+            let each = each.map(|each| format!(" ({} for each)", per_month(each)));
+            let saved = per_month(before - after);
+            format!("saves {saved} a month, {moves}{}", each.unwrap_or_default())
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What the volumes of a node cost: the prices of EBS by region, and what a class asks for.
 //!
-//! Prices are those of <https://aws.amazon.com/ebs/pricing/> of July 2021, in dollars for a month; those of
-//! us-east-1, eu-central-1 and ap-northeast-1 were the same in AWS's price list of 2026. What follows from
-//! them in every region where both are known is worked out: throughput of gp3 costs half of what a GiB does
-//! for each MiB/s, and IOPS of io2 beyond 32,000 cost 7 tenths and beyond 64,000 49 hundredths of the first.
-//! Requests to magnetic volumes, snapshots and the initialization of volumes are not counted.
+//! Prices are those of <https://aws.amazon.com/ebs/pricing/> of July 2021, in dollars for a month, as third parties
+//! took them down; those of gp3 in us-east-1, eu-central-1 and ap-northeast-1 and of io2 in ap-northeast-1 agree
+//! with answers of AWS's price list that were published since. What follows from them wherever both are known
+//! is worked out: throughput of gp3 costs half of what a GiB does for each MiB/s, and IOPS of io2 beyond 32,000
+//! cost 7 tenths and beyond 64,000 49 hundredths of the first. io2 costs what io1 does. Requests to
+//! magnetic volumes, snapshots and the initialization of volumes are not counted.
 
 use model::{
     Bytes, HourlyPrice,

@@ -81,7 +81,8 @@ impl Account {
             },
             "ListStackResources" => {
                 let is_given = self.is_given.load(Ordering::Relaxed);
-                let table = if is_given { String::new() } else { made("AWS::DynamoDB::Table", "T") };
+                let table =
+                    if is_given { String::new() } else { made("AWS::DynamoDB::Table", "T") };
                 let resources = made("AWS::SQS::Queue", "Q") + &table;
                 query(&format!("<StackResourceSummaries>{resources}</StackResourceSummaries>"))
             }

@@ -58,7 +58,7 @@ fn nodes_end_before_the_functions_that_drain_them() {
 fn nodes_that_stay_are_let_go_once_the_functions_are_gone() {
     let refused = commands(&present(), Nodes::Stay, false).unwrap_err();
     assert!(refused.contains("delete the stack first"), "{refused}");
-    let gone = Present { functions: Vec::new(), ..present() };
+    let gone = Present { functions: Vec::new(), tables: Vec::new(), ..present() };
     expect_test::expect![[r#"
         kubectl patch nodes ip-1 --type=merge --patch={"metadata":{"finalizers":null}}
         kubectl patch nodeclaims.karpenter.sh general-1 --type=merge --patch={"metadata":{"finalizers":null}}
@@ -81,7 +81,7 @@ fn what_karpenter_has_is_not_touched() {
 
 #[test]
 fn nodes_without_functions_are_not_left_to_hang() {
-    let gone = Present { functions: Vec::new(), ..present() };
+    let gone = Present { functions: Vec::new(), tables: Vec::new(), ..present() };
     let refused = commands(&gone, Nodes::End, false).unwrap_err();
     assert!(refused.contains("no function that could drain them"), "{refused}");
     let empty = Present::default();

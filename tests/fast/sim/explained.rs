@@ -18,6 +18,7 @@ use journeyman::{
 use model::{
     NodeClaimName, NodeName, PodKey,
     ledger::{Decision, DecisionKind, Rejected, RejectionReason, Subject},
+    recorded::Question,
 };
 use simulator::Sim;
 
@@ -72,6 +73,8 @@ pub(crate) struct Left {
     pods: BTreeSet<PodKey>,
     nodes: BTreeSet<NodeName>,
     claims: BTreeSet<NodeClaimName>,
+    /// The numbers of the facts that are kept, of all but those that carry commands on.
+    looks: BTreeSet<u64>,
 }
 
 impl Left {
@@ -83,13 +86,22 @@ impl Left {
         let (decisions, facts) = (sim.decisions(), sim.recorded_facts());
         records::write(&path, (sim.now(), &sim.ledger()), &decisions, &facts)
             .expect("the ledger is written");
+        let looks = facts.iter().filter(|(_, recorded)| recorded.question != Question::CarryOn);
         Self {
             path,
             decisions,
             pods: sim.pods().into_iter().map(|pod| pod.key).collect(),
             nodes: sim.nodes().into_iter().map(|node| node.name).collect(),
             claims: sim.claims().into_iter().map(|claim| claim.name).collect(),
+            looks: looks.map(|(number, _)| *number).collect(),
         }
+    }
+
+    /// Whether it was made by a look at pools and nodes. How a command that is begun goes on is decided by the
+    /// ledger alone.
+    fn is_of_a_look(&self, decision: &Decision) -> bool {
+        let number = decision.origin.as_ref().and_then(|origin| origin.recorded);
+        number.is_some_and(|number| self.looks.contains(&number))
     }
 
     fn records(&self) -> RecordsArgs {
@@ -179,7 +191,9 @@ impl Left {
                 DecisionKind::Disruption if decision.price_before.is_none() => {
                     return lacks("the price before");
                 }
-                DecisionKind::Disruption if decision.bounds.is_empty() => {
+                DecisionKind::Disruption
+                    if decision.bounds.is_empty() && self.is_of_a_look(decision) =>
+                {
                     return lacks("budgets");
                 }
                 DecisionKind::Refusal | DecisionKind::NonDisruption

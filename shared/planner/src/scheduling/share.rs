@@ -80,8 +80,8 @@ pub(crate) fn caps(problem: &Problem<'_>, solution: Option<&Solution>) -> Caps {
         return Caps::default();
     }
     let mut totals = match solution {
-        Some(_) => on_nodes(problem.facts, &World::of(problem.facts).leaving(problem.facts)),
-        None => on_nodes::<()>(problem.facts, &BTreeMap::new()),
+        Some(_) => on_staying_nodes(problem.facts),
+        None => on_nodes(problem.facts, |_| true),
     };
     if let Some(solution) = solution {
         add_planned(problem, solution, &mut totals);
@@ -112,16 +112,22 @@ fn part(amount: u64, share: u32) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(share) / 100).unwrap_or(u64::MAX)
 }
 
-/// What pods request that run on nodes of each pool, without those of `leaving` nodes.
-fn on_nodes<T>(facts: &Facts, leaving: &BTreeMap<&NodeName, T>) -> BTreeMap<NodePoolName, Pair> {
+/// What pods request that run on nodes of each pool, as far as these are `counted`.
+fn on_nodes(facts: &Facts, counted: impl Fn(&NodeName) -> bool) -> BTreeMap<NodePoolName, Pair> {
     let mut totals = BTreeMap::new();
     for pod in facts.pods.iter().filter(|pod| counts(pod)) {
-        let node = pod.node.as_ref().filter(|node| !leaving.contains_key(node));
+        let node = pod.node.as_ref().filter(|node| counted(node));
         if let Some(pool) = node.and_then(|node| pool_of_node(facts, node)) {
             add(totals.entry(pool).or_default(), requests(pod));
         }
     }
     totals
+}
+
+/// The same on nodes that do not go.
+fn on_staying_nodes(facts: &Facts) -> BTreeMap<NodePoolName, Pair> {
+    let leaving = World::of(facts).leaving(facts);
+    on_nodes(facts, |node| !leaving.contains_key(node))
 }
 
 fn counts(pod: &Pod) -> bool {
@@ -161,12 +167,16 @@ fn add_planned(
     for (place, pods) in &solution.placed {
         if let Some(pool) = pool_of(problem.facts, problem.target(*place)) {
             let total = totals.entry(pool).or_default();
-            pods.iter().for_each(|pod| add(total, amounts(pod)));
+            for pod in pods {
+                add(total, amounts(pod));
+            }
         }
     }
     for claim in solution.in_flight.iter() {
         let total = totals.entry(problem.templates[claim.template].name().clone()).or_default();
-        claim.pods.iter().for_each(|pod| add(total, amounts(pod)));
+        for pod in &claim.pods {
+            add(total, amounts(pod));
+        }
     }
 }
 
@@ -220,7 +230,7 @@ pub fn above_share(facts: &Facts, plan: &Plan) -> Vec<AboveShare> {
         requested.for_each(|more| add(&mut sum, *more));
         sum
     };
-    let mut totals = on_nodes(facts, &World::of(facts).leaving(facts));
+    let mut totals = on_staying_nodes(facts);
     for placement in &plan.placements {
         if let Some(pool) = pool_of(facts, &placement.target) {
             add(totals.entry(pool).or_default(), sum(&placement.pods));

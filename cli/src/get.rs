@@ -88,7 +88,10 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), E
     let records = args.records.read()?;
     let mut watched = Watched::default();
     print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
-    while args.watch {
+    if !args.watch {
+        return Ok(());
+    }
+    loop {
         out.flush()?;
         wait();
         match args.records.read() {
@@ -103,7 +106,6 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), E
             }
         }
     }
-    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command waits for its user, and for nobody else")]

@@ -35,16 +35,13 @@ pub(super) struct Offers {
 /// The offers of all classes: of the file's types as they are, else of those of the region as nodes of
 /// each class would have them.
 pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
-    let (mut offers, region) = match &args.instance_types {
-        Some(path) => {
-            let catalog = instance_catalog::read(&manifests::text(path)?)
-                .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
-            (of_file(&catalog, loaded), catalog.region)
-        }
-        None => {
-            let catalog = catalog(args)?;
-            (of_region(args, loaded, &catalog, now)?, catalog.region)
-        }
+    let (mut offers, region) = if let Some(path) = &args.instance_types {
+        let catalog = instance_catalog::read(&manifests::text(path)?)
+            .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
+        (of_file(&catalog, loaded), catalog.region)
+    } else {
+        let catalog = catalog(args)?;
+        (of_region(args, loaded, &catalog, now)?, catalog.region)
     };
     offers.charge(loaded, &region);
     Ok(offers)

@@ -80,16 +80,13 @@ fn worth(proposal: &Proposal) -> String {
         1 => "1 pod moves".to_owned(),
         number => format!("{} move", counted(number, "pod")),
     };
-    match after.checked_sub(before).filter(|more| *more > 0) {
-        Some(more) => format!("costs {} more a month, {moves}", per_month(more)),
-        None => {
-            let each =
-                (before - after).checked_div(u64::try_from(proposal.moves.len()).unwrap_or(0));
-            let each = each.map(|each| format!(" ({} for each)", per_month(each)));
-            let saved = per_month(before - after);
-            format!("saves {saved} a month, {moves}{}", each.unwrap_or_default())
-        }
+    if before < after {
+        return format!("costs {} more a month, {moves}", per_month(after - before));
     }
+    let saved = before - after;
+    let each = saved.checked_div(u64::try_from(proposal.moves.len()).unwrap_or(0));
+    let each = each.map(|each| format!(" ({} for each)", per_month(each))).unwrap_or_default();
+    format!("saves {} a month, {moves}{each}", per_month(saved))
 }
 
 fn counted(number: usize, noun: &str) -> String {

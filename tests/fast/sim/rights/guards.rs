@@ -55,8 +55,9 @@ impl Guard {
                     let names: Vec<&String> = principals.keys().collect();
                     assert_eq!(names, ["Service"], "principals that are not understood");
                     let services = &principals["Service"];
-                    let list =
-                        services.as_array().map_or(vec![services], |list| list.iter().collect());
+                    let list = services
+                        .as_array()
+                        .map_or_else(|| vec![services], |list| list.iter().collect());
                     let texts =
                         list.into_iter().map(|text| text.as_str().expect("a text").to_owned());
                     Whom::Services(texts.collect())

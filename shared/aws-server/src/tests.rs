@@ -296,6 +296,13 @@ fn a_rule_throttles_forbids_and_swallows_answers() {
     assert_eq!(ec2(&sim, &server, &fleet("a-1", 1)).0, 0, "no answer");
     assert_eq!(sim.summary().launched.values().sum::<u32>(), 1, "and yet it was done");
     contains(&ec2(&sim, &server, &fleet("a-1", 1)), 200, &["<fleetInstanceSet><item>"]);
+    // Who names an image is refused, who looks for one finds nothing.
+    let named = ec2(&sim, &server, "Action=DescribeImages\nImageId.1=ami-0a1b");
+    contains(&named, 400, &["InvalidAMIID.NotFound"]);
+    let filter = "Action=DescribeImages\nFilter.1.Name=image-id\nFilter.1.Value.1=ami-0a1b";
+    contains(&ec2(&sim, &server, filter), 200, &["<imagesSet></imagesSet>"]);
+    let other = ec2(&sim, &server, "Action=DescribeImages\nImageId.1=ami-0a1c");
+    contains(&other, 200, &["<imageId>ami-0a1c</imageId>"]);
     assert_eq!(sim.summary().launched.values().sum::<u32>(), 1);
 }
 

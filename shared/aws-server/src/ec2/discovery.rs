@@ -188,7 +188,16 @@ pub(super) async fn images(mut call: Call<'_>) -> Answer {
     let query = image_query(&mut call.parameters).map_err(refused)?;
     call.tried("DescribeImages", is_dry).await?;
     let images = match query {
-        ImageQuery::Ids(ids) => call.sim.describe_images(&ids).await?,
+        ImageQuery::Ids { ids, is_filter } => {
+            let images = call.sim.describe_images(&ids).await?;
+            // A filter finds what there is; a parameter names what has to be there.
+            let gone = ids.iter().find(|id| images.iter().all(|image| image.id != **id));
+            if let Some(gone) = gone.filter(|_| !is_filter) {
+                let message = format!("The image id '[{gone}]' does not exist");
+                return Err(refused(refusal("InvalidAMIID.NotFound", message)));
+            }
+            images
+        }
         ImageQuery::Term(term) => call.sim.search_images(term).await?,
     };
     let (found, next) = page.of(images);
@@ -198,22 +207,19 @@ pub(super) async fn images(mut call: Call<'_>) -> Answer {
 }
 
 enum ImageQuery {
-    Ids(Vec<ImageId>),
+    Ids { ids: Vec<ImageId>, is_filter: bool },
     Term(ImageTerm),
 }
 
 fn image_query(parameters: &mut Parameters) -> Result<ImageQuery, AwsError> {
     let owners = parameters.texts("Owner");
     let (tags, others) = selected_tags(Filter::take(parameters)?)?;
-    let mut ids = Vec::new();
+    let mut ids = image_ids(&parameters.texts("ImageId"))?;
+    let is_filter = ids.is_empty();
     let mut name = None;
     for filter in others {
         match (filter.name.as_str(), filter.values.as_slice()) {
-            ("image-id", values) => {
-                for value in values {
-                    ids.push(value.parse().map_err(|_| invalid("imageId", value))?);
-                }
-            }
+            ("image-id", values) if is_filter => ids.extend(image_ids(values)?),
             // Those that were taken away are not there at all.
             ("state", [state]) if state == "available" => {}
             ("name", [text]) => name = Some(text.clone()),
@@ -222,10 +228,14 @@ fn image_query(parameters: &mut Parameters) -> Result<ImageQuery, AwsError> {
     }
     one_way(!tags.is_empty() || name.is_some(), !ids.is_empty())?;
     if !ids.is_empty() {
-        return Ok(ImageQuery::Ids(ids));
+        return Ok(ImageQuery::Ids { ids, is_filter });
     }
     let owner = owners.into_iter().next();
     Ok(ImageQuery::Term(ImageTerm::Search { name, owner, tags }))
+}
+
+fn image_ids(values: &[String]) -> Result<Vec<ImageId>, AwsError> {
+    values.iter().map(|id| id.parse().map_err(|_| invalid("imageId", id))).collect()
 }
 
 fn described(image: &Image) -> Vec<Element> {

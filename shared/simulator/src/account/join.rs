@@ -262,13 +262,12 @@ impl World {
     }
 
     /// What `image` is for, if it is there.
-    pub(crate) fn join_image(&self, image: &ImageId) -> Option<JoinImage> {
-        let known = self.account.images.get(image);
-        let known = known.filter(|known| !self.account.deregistered.contains(&known.id))?;
+    pub(crate) fn join_image(&mut self, image: &ImageId) -> Option<JoinImage> {
+        let known = self.images_by_id(std::slice::from_ref(image)).pop()?;
         let architecture = known.requirements.get(labels::ARCH)?.single_value()?.to_string();
         let other = if architecture == "arm64" { "amd64" } else { "arm64" };
         let is_other = self.settings.join_failure == JoinFailure::OtherImage;
         let architecture = if is_other { other.to_owned() } else { architecture };
-        Some(JoinImage { name: known.name.clone(), architecture })
+        Some(JoinImage { name: known.name, architecture })
     }
 }

@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use model::words::{many, thousands};
-
-/// Hours of a month, as AWS reckons.
-pub const HOURS_PER_MONTH: u128 = 730;
+pub use model::{
+    HOURS_PER_MONTH,
+    words::{many, thousands},
+};
 
 /// Time since the start as `+00:12:34`.
 pub fn elapsed(start: Timestamp, at: Timestamp) -> String {

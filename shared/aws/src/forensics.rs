@@ -7,7 +7,7 @@ use aws_sdk_ec2::types::{ArchitectureValues, GroupIdentifier, IamInstanceProfile
 use aws_sdk_eks::types::{AccessConfigResponse, AuthenticationMode as Mode, Cluster};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use model::{
-    ClusterName, ImageId, InstanceId, SecurityGroupId, SubnetId,
+    ClusterName, ImageId, InstanceId, SecurityGroupId, SubnetId, instance_type_info,
     interruption::StatusProblem,
     join::{AuthenticationMode, JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
 };
@@ -164,7 +164,7 @@ impl Forensics for AwsForensics {
         };
         let Some(image) = answer.images().first() else { return Ok(None) };
         let made_for = image.architecture().map(ArchitectureValues::as_str).unwrap_or_default();
-        let architecture = if made_for == "x86_64" { "amd64" } else { made_for };
+        let architecture = instance_type_info::architecture(made_for).unwrap_or(made_for);
         let name = image.name().unwrap_or_default().to_owned();
         Ok(Some(JoinImage { name, architecture: architecture.to_owned() }))
     }

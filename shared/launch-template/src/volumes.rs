@@ -8,7 +8,7 @@
 //! magnetic volumes, snapshots and the initialization of volumes are not counted.
 
 use model::{
-    Bytes, HourlyPrice,
+    Bytes, HOURS_PER_MONTH, HourlyPrice,
     node_class::{BlockDevice, NodeClass, TemplateSource},
 };
 
@@ -74,8 +74,6 @@ const REGIONS: [Region; 21] = [
     region("us-west-2", [80_000, 100_000, 125_000, 45_000, 15_000], [5_000, 65_000]),
 ];
 
-/// Hours of a month, as AWS's calculator reckons.
-const HOURS_PER_MONTH: u128 = 730;
 /// Parts of [`HourlyPrice`] in a millionth of a dollar.
 const PARTS: u128 = 10_000_000_000;
 

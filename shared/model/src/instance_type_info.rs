@@ -113,14 +113,19 @@ pub struct InstanceTypeInfo {
     pub table: TableFacts,
 }
 
+/// What Kubernetes calls the architecture that EC2 calls `name`: `amd64` or `arm64`, and none of any other.
+pub fn architecture(name: &str) -> Option<&'static str> {
+    match name {
+        "x86_64" => Some("amd64"),
+        "arm64" => Some("arm64"),
+        _ => None,
+    }
+}
+
 impl InstanceTypeInfo {
     /// `amd64` or `arm64`, by the first of the architectures that is one of them.
     pub fn architecture(&self) -> Option<&'static str> {
-        self.processor.architectures.iter().find_map(|architecture| match architecture.as_str() {
-            "x86_64" => Some("amd64"),
-            "arm64" => Some("arm64"),
-            _ => None,
-        })
+        self.processor.architectures.iter().find_map(|name| architecture(name))
     }
 
     /// Pods with an address of the VPC's when `reserved` interfaces of the default card are taken.

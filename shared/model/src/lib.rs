@@ -64,7 +64,7 @@ pub use id::{
 pub use instance_type_info::InstanceTypeInfo;
 pub use plan::Plan;
 pub use pod::{Pod, PodKey, PodSpec};
-pub use price::HourlyPrice;
+pub use price::{HOURS_PER_MONTH, HourlyPrice};
 pub use problem::Problem;
 pub use quantity::{Bytes, Millicores, Quantity};
 pub use requirement::{Operator, Requirement};

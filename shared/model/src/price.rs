@@ -10,6 +10,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HourlyPrice(u128);
 
+/// Hours of a month, as AWS's calculator reckons.
+pub const HOURS_PER_MONTH: u128 = 730;
+
 /// Parts of a nano-dollar.
 const PARTS: u128 = 10_000_000;
 /// Parts of a dollar.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use jiff::SignedDuration;
 use launch_template::Share;
 use model::{
-    HourlyPrice, duration,
+    HOURS_PER_MONTH, HourlyPrice, duration,
     interruption::RebalanceRecommendations,
     policies::{ConsolidationSearch, MinValuesPolicy, Packing, Policies, PreferencePolicy},
 };
@@ -21,8 +21,6 @@ const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
 const REST_SECONDS: RangeInclusive<u32> = 0..=86_400;
 /// More pods than a cluster has.
 const MOVES: RangeInclusive<u32> = 0..=1_000_000;
-/// As AWS's calculator reckons.
-const HOURS_PER_MONTH: u64 = 730;
 /// No instance has more.
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
@@ -258,7 +256,7 @@ pub const SETTINGS: [Setting; 22] = [
                   dollars; what saves less is left. With `0` it takes whatever saves anything, as Karpenter.",
         set: |settings, text| {
             let month = HourlyPrice::parse_dollars(text).ok();
-            let hour = month.map(|price| price.divided_by(HOURS_PER_MONTH));
+            let hour = month.map(|price| HourlyPrice::from_parts(price.parts() / HOURS_PER_MONTH));
             put(&mut settings.policies.calm.saving_per_move_min, hour)
         },
     },

@@ -1,5 +1,7 @@
 //! What AWS charges, in nano-dollars: us-east-1, list prices of 2026, no free tier.
 
+use model::HOURS_PER_MONTH;
+
 /// One invocation of a Lambda function: $0.20 a million.
 /// <https://aws.amazon.com/lambda/pricing/>
 pub(super) const LAMBDA_REQUEST: u128 = 200;
@@ -29,4 +31,4 @@ pub(super) const METRIC_MONTH: u128 = 300_000_000;
 pub(super) const ALARM_MONTH: u128 = 100_000_000;
 
 /// Milliseconds of a month of 730 hours, which is what AWS calculates with.
-pub(super) const MONTH_MILLIS: u128 = 730 * 3_600_000;
+pub(super) const MONTH_MILLIS: u128 = HOURS_PER_MONTH * 3_600_000;

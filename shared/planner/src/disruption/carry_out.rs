@@ -139,7 +139,6 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
     if !options.is_watched {
         prepared.spare_for_pending();
     }
-    let bounds = prepared.bounds_of(command);
     let (mut plan, left, mut rejected) = match prepared.still(command) {
         Ok(valid) => {
             let rejected = lines(&valid.dropped, command.method);
@@ -157,7 +156,7 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
     if let [decision] = plan.decisions.as_mut_slice() {
         decision.rejected = rejected;
     } else if !command.candidates.is_empty() {
-        let told = told_of(facts, command.method, &left);
+        let (told, bounds) = (told_of(facts, command.method, &left), prepared.bounds_of(command));
         plan.decisions = vec![Decision { rejected, bounds, ..told }];
     }
     plan

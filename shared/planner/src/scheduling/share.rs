@@ -6,10 +6,7 @@
 //! it is made with what an earlier one came to, and again with less where that was too much. At last no two pods
 //! share a new node of the pool, so that there is always a plan that holds.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use model::{NodeName, NodePoolName, Plan, Pod, PodKey, facts::Facts, labels, plan::Target};
 
@@ -240,9 +237,8 @@ pub fn above_share(facts: &Facts, plan: &Plan) -> Vec<AboveShare> {
         let total = totals.entry(promise.claim.node_pool.clone()).or_default();
         add(total, sum(&promise.claim.pods));
     }
-    let pools: BTreeSet<&NodePoolName> = shared.keys().copied().collect();
-    let above = pools.into_iter().filter_map(|pool| {
-        let (share, total) = (*shared.get(pool)?, totals.get(pool)?);
+    let above = shared.into_iter().filter_map(|(pool, share)| {
+        let total = totals.get(pool)?;
         let promises = plan.promises.iter().filter(|promise| promise.claim.node_pool == *pool);
         let held = promises
             .map(|promise| sum(&promise.claim.pods))

@@ -15,11 +15,14 @@
 use std::{
     fs,
     io::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use rustix::pty::{self, OpenptFlags};
+
+#[path = "../common/answer.rs"]
+mod common;
 
 mod adopting;
 mod api_server;
@@ -34,18 +37,12 @@ mod uninstalling;
 
 use api_server::ApiServer;
 use aws::Aws;
+pub(crate) use common::Answer;
 
 /// A person's place: a home without anything, a kubeconfig, and whatever variables are set.
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     variables: Vec<(String, String)>,
-}
-
-/// What a command answered.
-pub(crate) struct Answer {
-    pub(crate) out: String,
-    pub(crate) complaints: String,
-    pub(crate) code: Option<i32>,
 }
 
 impl Answer {
@@ -59,10 +56,6 @@ impl Answer {
             assert!(is_said, "no `{text}` in\n{out}\n{complaints}");
         }
         self
-    }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}", self.complaints))
     }
 }
 
@@ -84,14 +77,7 @@ pub(crate) const ME: &str = "{token: mine}";
 impl Place {
     /// A folder of its own for the test called `name`, with `files`.
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("connected").join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).expect("an old folder goes");
-        }
-        fs::create_dir_all(&folder).expect("a folder for the test");
-        for (file, text) in files {
-            fs::write(folder.join(file), text).expect("a file of the test");
-        }
+        let folder = common::folder("connected", name, files);
         let path = std::env::var("PATH").expect("a path");
         let home = folder.display().to_string();
         let mut variables = vec![("PATH".to_owned(), path), ("HOME".to_owned(), home)];
@@ -132,7 +118,7 @@ impl Place {
     /// Runs `journeyman` with `words`, which are parted by spaces; nobody can be asked.
     pub(crate) fn run(&self, words: &str) -> Answer {
         let mut command = self.command(words);
-        answer(command.stdin(Stdio::null()))
+        Answer::of(command.stdin(Stdio::null()))
     }
 
     /// The same where somebody at a terminal answers with `line`.
@@ -146,12 +132,6 @@ impl Place {
         let mut person = fs::File::from(master);
         writeln!(person, "{line}").expect("it is typed");
         let mut command = self.command(words);
-        answer(command.stdin(line_of))
+        Answer::of(command.stdin(line_of))
     }
-}
-
-fn answer(command: &mut Command) -> Answer {
-    let output = command.output().expect("the command runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    Answer { out: text(output.stdout), complaints: text(output.stderr), code: output.status.code() }
 }

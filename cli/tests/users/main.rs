@@ -4,12 +4,16 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail loudly")]
 
 use std::{
-    fs,
     io::Write as _,
     path::{Path, PathBuf},
     process::Command,
     thread,
 };
+
+pub(crate) use common::Answer;
+
+#[path = "../common/answer.rs"]
+mod common;
 
 mod asking;
 mod planning;
@@ -51,13 +55,6 @@ pub(crate) fn deployment(name: &str, replicas: u32) -> String {
     )
 }
 
-/// What a command answered.
-pub(crate) struct Answer {
-    pub(crate) out: String,
-    pub(crate) complaints: String,
-    pub(crate) code: Option<i32>,
-}
-
 impl Answer {
     /// Everything is said on standard output.
     #[track_caller]
@@ -85,25 +82,11 @@ impl Answer {
             assert!(!out.contains(text) && !complaints.contains(text), "`{text}` in\n{out}");
         }
     }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}", self.complaints))
-    }
 }
 
 /// A folder of its own with `files`.
 pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("users").join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).expect("an old folder goes");
-    }
-    fs::create_dir_all(&folder).expect("a folder for the test");
-    for (file, text) in files {
-        let path = folder.join(file);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder for the file");
-        fs::write(path, text).expect("a file of the test");
-    }
-    folder
+    common::folder("users", name, files)
 }
 
 /// Runs `journeyman` with `words`, which are parted by spaces, in `folder`.
@@ -131,9 +114,6 @@ fn command(folder: &Path, words: &str) -> Command {
 }
 
 fn answer(mut command: Command) -> Answer {
-    let output = command.output().expect("the command runs");
-    // The command keeps the other end of a pipe open.
-    drop(command);
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    Answer { out: text(output.stdout), complaints: text(output.stderr), code: output.status.code() }
+    // The command keeps the other end of a pipe open until it is dropped.
+    Answer::of(&mut command)
 }

@@ -35,6 +35,11 @@ use crate::manifests::BadInput;
 /// An answer, or why there is none. What cannot be read is never taken for absent.
 pub(crate) type Answer<T> = Result<T, String>;
 
+/// `text` without breaks of lines, however much there is between its words.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// That this build has the clients that `command` needs, or how to get one that has.
 pub(crate) fn needed(command: &str) -> Result<(), BadInput> {
     if cfg!(feature = "live") {

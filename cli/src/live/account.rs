@@ -7,7 +7,7 @@ mod acts;
 mod market;
 mod table;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_eks::types::{
@@ -211,21 +211,8 @@ fn entry_json(entry: &AccessEntry) -> Value {
 }
 
 /// A text of IAM, which encodes documents as URLs are.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let mut ahead = rest.clone();
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        match (byte, digit(ahead.next()), digit(ahead.next())) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.extend(u8::try_from(high * 16 + low));
-                rest = ahead;
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]

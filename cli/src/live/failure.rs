@@ -6,6 +6,8 @@ use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::SdkErro
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use ports::{PortError, Refusal};
 
+use super::one_line;
+
 /// An error with all that it stands on, in one line; what a text says already is not said again.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut said = error.to_string();
@@ -17,7 +19,7 @@ pub(super) fn chain(error: &dyn Error) -> String {
         }
         source = error.source();
     }
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&said)
 }
 
 /// What a service answered instead of doing what it was asked.
@@ -43,7 +45,7 @@ impl Refused<'_> {
     /// Why `action` on `what` failed.
     fn said(&self, action: &str, what: &str) -> String {
         let Self { code, message } = self;
-        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = one_line(message);
         let cure = match *code {
             "AccessDenied" | "AccessDeniedException" | "UnauthorizedOperation" => {
                 format!(" (needed: the right {action})")

@@ -79,7 +79,7 @@ pub(crate) mod kinds {
         plural: &'static str,
         name: &'static str,
     ) -> Kind {
-        Kind { group, version, plural, name, is_custom: true }
+        Kind { is_custom: true, ..built_in((group, version), plural, name) }
     }
 
     const CORE: (&str, &str) = ("", "v1");

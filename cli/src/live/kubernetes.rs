@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 use api::lists::{Page, PodReader};
 use api::objects::PodManifest;
 use model::{labels::MANAGER, limits::PAGES_PER_LISTING_MAX};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{Answer, Call, CallError, Connection, Kind, kinds};
+use super::{Answer, Call, CallError, Connection, Kind, kinds, one_line};
 use crate::installation::ClusterArgs;
 
 /// client-go's page size: the pods of a large cluster are hundreds of megabytes of text.
 const PAGE_SIZE: usize = 500;
+
+/// What does not stand in a query as it is (RFC 3986).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -285,21 +289,12 @@ pub(crate) fn namespace_of(object: &Value) -> Option<&str> {
     object.pointer("/metadata/namespace").and_then(Value::as_str)
 }
 
-/// What stands in a query as it is, and everything else by its bytes.
 fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _infallible = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 /// Why nothing came of `verb` on `what`, in one line; and which right is missing, if it is one.
 fn said(verb: &str, what: &str, error: &CallError) -> String {
-    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     match error {
         CallError::Refused { code: 403, message, .. } => {
             let resource = what.split(' ').next().unwrap_or(what);

@@ -16,6 +16,13 @@ pub(crate) enum Manifests {
 }
 
 impl Manifests {
+    /// Every object of an installation, definitions first.
+    pub(crate) fn all() -> Answer<Vec<Value>> {
+        let mut objects = Self::Crds.objects()?;
+        objects.extend(Self::Rbac.objects()?);
+        Ok(objects)
+    }
+
     /// The command that prints them.
     pub(crate) const fn command(self) -> &'static str {
         match self {

@@ -11,7 +11,6 @@ use std::{
 use dispatch::Settings;
 use jiff::{SignedDuration, tz::TimeZone};
 use local::{ApiServer, LocalOptions, LocalReady, LogLine};
-use serde_json::Value;
 
 use super::{LocalArgs, LocalCommand};
 use crate::{
@@ -55,7 +54,7 @@ fn start(
         api_server: api_server(args)?,
         cluster: args.cluster_name.clone(),
         catalog: Arc::new(catalog),
-        objects: objects()?,
+        objects: Manifests::all().map_err(BadInput::one)?,
         settings: Settings::default(),
         boot: duration("--boot", &args.boot)?,
         schedule: duration("--schedule", &args.schedule)?,
@@ -117,13 +116,6 @@ fn newest_control_plane(cache: &Path) -> Option<PathBuf> {
             .then(|| (complete.modified().unwrap_or(SystemTime::UNIX_EPOCH), program))
     });
     built.max().map(|(_, program)| program)
-}
-
-/// What is installed: the objects that `crds` and `rbac` print.
-fn objects() -> Result<Vec<Value>, BadInput> {
-    let mut objects = Manifests::Crds.objects().map_err(BadInput::one)?;
-    objects.extend(Manifests::Rbac.objects().map_err(BadInput::one)?);
-    Ok(objects)
 }
 
 /// Prints what somebody says. Where nobody reads it the cluster goes on.

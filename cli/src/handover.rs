@@ -19,14 +19,11 @@ use serde_json::{Value, json};
 use crate::{
     doctor::gather::Ends,
     error::Error,
-    installation::{InstallationArgs, answers, is_wanted, now, pause},
+    installation::{InstallationArgs, Look, answers, is_wanted, now, pause, waited},
     live::{self, Answer, Selected, kinds},
     manifests::BadInput,
     screen::Screen,
 };
-
-/// Between two looks while it is waited.
-const LOOKS_EVERY: Duration = Duration::from_secs(5);
 
 /// Options of `adopt` and `release`.
 #[derive(Clone, Debug, clap::Args)]
@@ -104,30 +101,18 @@ fn run_with(
     Ok(wait(look, args.wait, pause, tell)?)
 }
 
-/// Looks until it is done, for so many minutes at most; each new state is told once. Whether it is done.
+/// Looks until it is done, for so many minutes at most, and tells how far it is. Whether it is done.
 fn wait(
     mut look: impl FnMut() -> Result<String, String>,
     minutes: u32,
     pause: impl Fn(Duration),
     mut tell: impl FnMut(usize, &str) -> io::Result<()>,
 ) -> io::Result<bool> {
-    let looks = u64::from(minutes) * 60 / LOOKS_EVERY.as_secs();
-    let mut last = String::new();
-    for at in 0..=looks {
-        if at > 0 {
-            pause(LOOKS_EVERY);
-        }
-        match look() {
-            Ok(said) => {
-                tell(0, &said)?;
-                return Ok(true);
-            }
-            Err(waits) if waits != last => {
-                tell(2, &waits)?;
-                last = waits;
-            }
-            Err(_) => {}
-        }
+    // What cannot be seen may be seen the next time.
+    let look = || look().map_or_else(Look::Waits, Look::Done);
+    if let Look::Done(said) = waited(look, minutes, pause, |waits| tell(2, waits))? {
+        tell(0, &said)?;
+        return Ok(true);
     }
     let next = "It was waited for long enough. Nothing is lost meanwhile: say the command again to go on waiting, or see \
                 what holds it back with `journeyman doctor`.";

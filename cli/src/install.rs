@@ -89,8 +89,6 @@ fn run_with(
 
 /// What would become of every object, definitions first.
 fn outlooks(cluster: &Cluster) -> Answer<Vec<Outlook>> {
-    let mut objects = Manifests::Crds.objects()?;
-    objects.extend(Manifests::Rbac.objects()?);
     let outlook = |object: Value| {
         let kind = Kind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -98,5 +96,5 @@ fn outlooks(cluster: &Cluster) -> Answer<Vec<Outlook>> {
         let applied = cluster.apply(&object, true)?;
         Ok(Outlook { change: Change::of(present.as_ref(), &applied), object })
     };
-    objects.into_iter().map(outlook).collect()
+    Manifests::all()?.into_iter().map(outlook).collect()
 }

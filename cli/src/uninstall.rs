@@ -97,7 +97,6 @@ fn run_with(
 /// on a guess.
 fn look(ends: &Ends, place: &InstallationArgs, now: Timestamp) -> Answer<(Present, bool)> {
     let (cluster, account) = (ends.cluster()?, ends.account()?);
-    let seen = ends.observed(&place.cluster, now);
     let of_pools = Selected { labels: Some("karpenter.sh%2Fnodepool") };
     let nodes = cluster.selected(&kinds::NODES, of_pools)?.unwrap_or_default();
     // The path is /journeyman/REGION/CLUSTER/CLASS/.
@@ -107,14 +106,14 @@ fn look(ends: &Ends, place: &InstallationArgs, now: Timestamp) -> Answer<(Presen
         let roles = items(profile, "/Roles").iter().map(|role| text(role, "/RoleName").to_owned());
         (text(profile, "/InstanceProfileName").to_owned(), roles.collect())
     });
-    let leases = seen.leases?;
-    let functions = seen.functions?;
+    let leases = ends.leases()?;
+    let functions = ends.functions(&place.cluster)?;
     let present = Present {
         tables: tables(account, &functions)?,
         functions,
-        pools: seen.pools?,
-        classes: seen.classes?,
-        claims: seen.claims?,
+        pools: cluster.objects(&kinds::NODE_POOLS)?,
+        classes: cluster.objects(&kinds::NODE_CLASSES)?,
+        claims: ends.claims()?,
         nodes,
         templates: account.launch_templates(&place.cluster)?,
         profiles: profiles.collect(),

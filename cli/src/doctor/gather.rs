@@ -47,7 +47,7 @@ impl Ends {
     }
 
     /// The functions that say that they are for the cluster called `cluster`.
-    fn functions(&self, cluster: &str) -> Answer<Vec<Value>> {
+    pub(crate) fn functions(&self, cluster: &str) -> Answer<Vec<Value>> {
         of_cluster(self.account()?.functions()?, cluster)
     }
 

@@ -1,13 +1,18 @@
 //! Looks at an installation: at the cluster through its API server, at the account through AWS. It only reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use api::lists::node_class_list;
 use jiff::Timestamp;
-use model::Function;
-use serde_json::Value;
+use model::{
+    Function, SecurityGroupId, SubnetId,
+    join::{JoinNetwork, JoiningInstance},
+    node_class::ListedNodeClass,
+};
+use serde_json::{Value, json};
 
 use super::{
-    observed::{Observed, SPOT_ROLE, text},
+    observed::{ClassSelection, Observed, SPOT_ROLE, items, text},
     steps,
 };
 use crate::{
@@ -69,6 +74,37 @@ impl Ends {
         Ok(roles)
     }
 
+    /// How much the terms of each of `classes` select.
+    fn selected(&self, classes: &Answer<Vec<Value>>) -> Answer<Vec<ClassSelection>> {
+        let body = json!({"metadata": {}, "items": classes.as_ref().map_err(Clone::clone)?});
+        let page =
+            node_class_list(body.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        if let Some((object, rule)) = page.malformed.first() {
+            return Err(format!("{object}: {rule}"));
+        }
+        let account = self.account()?;
+        let selection = |ListedNodeClass { class, .. }: ListedNodeClass| {
+            Ok(ClassSelection {
+                class: class.name.to_string(),
+                subnets: account.subnets(&class.subnet_terms)?,
+                security_groups: account.security_groups(&class.security_group_terms)?,
+            })
+        };
+        page.items.into_iter().map(selection).collect()
+    }
+
+    /// What lies between each subnet of `functions` and the API server of `cluster`.
+    fn networks(
+        &self,
+        functions: &Answer<Vec<Value>>,
+        cluster: &str,
+    ) -> Answer<Vec<(String, JoinNetwork)>> {
+        let functions = functions.as_ref().map_err(Clone::clone)?;
+        let account = self.account()?;
+        let network = |(subnet, place)| Ok((subnet, account.network(cluster, &place)?));
+        places(functions).into_iter().map(network).collect()
+    }
+
     fn rbac(&self) -> Answer<Vec<Value>> {
         let mut objects = Vec::new();
         for kind in
@@ -93,6 +129,7 @@ impl Ends {
     pub(crate) fn observed(&self, cluster: &str, now: Timestamp) -> Observed {
         let classes = self.objects(&kinds::NODE_CLASSES);
         let account = self.account();
+        let functions = self.functions(cluster);
         let aws_auth =
             |there: &Cluster| there.object(&kinds::CONFIG_MAPS, Some("kube-system"), "aws-auth");
         Observed {
@@ -100,7 +137,9 @@ impl Ends {
             cluster: cluster.to_owned(),
             version: self.cluster().and_then(Cluster::version),
             eks: account.clone().and_then(|account| account.eks_cluster(cluster)),
-            functions: self.functions(cluster),
+            selected: self.selected(&classes),
+            networks: self.networks(&functions, cluster),
+            functions,
             entries: account.and_then(|account| account.access_entries(cluster)),
             aws_auth: self.cluster().and_then(aws_auth),
             iam_roles: self.iam_roles(&classes),
@@ -112,6 +151,29 @@ impl Ends {
             classes,
         }
     }
+}
+
+/// Where functions are, by the id of the subnet. They all have the same parameters of one stack.
+fn places(functions: &[Value]) -> BTreeMap<String, JoiningInstance> {
+    let place = |function: &Value, subnet: &str| JoiningInstance {
+        profile: None,
+        image: None,
+        vpc: Some(text(function, "/VpcConfig/VpcId").to_owned()),
+        subnet: SubnetId::new(subnet).ok(),
+        security_groups: texts(function, "/VpcConfig/SecurityGroupIds")
+            .filter_map(|id| SecurityGroupId::new(id).ok())
+            .collect(),
+        has_public_address: false,
+    };
+    let of = |function| {
+        let subnets = texts(function, "/VpcConfig/SubnetIds");
+        subnets.map(move |subnet| (subnet.to_owned(), place(function, subnet)))
+    };
+    functions.iter().flat_map(of).collect()
+}
+
+fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
+    items(value, pointer).iter().filter_map(Value::as_str)
 }
 
 /// The functions of `all` that say that they are for the cluster called `cluster`. One that is called like ours and

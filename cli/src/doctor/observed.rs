@@ -2,6 +2,7 @@
 //! none. Nothing is judged here.
 
 use jiff::Timestamp;
+use model::join::JoinNetwork;
 use serde_json::Value;
 
 use crate::live::Answer;
@@ -37,6 +38,21 @@ pub(crate) struct Observed {
     pub(crate) classes: Answer<Vec<Value>>,
     /// NodeClaims.
     pub(crate) claims: Answer<Vec<Value>>,
+    /// What EC2 has for each EC2NodeClass.
+    pub(crate) selected: Answer<Vec<ClassSelection>>,
+    /// What lies between the functions and the API server, by the id of each subnet that they are in.
+    pub(crate) networks: Answer<Vec<(String, JoinNetwork)>>,
+}
+
+/// How many of each the terms of an EC2NodeClass select.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassSelection {
+    /// Its name.
+    pub(crate) class: String,
+    /// `subnetSelectorTerms`
+    pub(crate) subnets: usize,
+    /// `securityGroupSelectorTerms`
+    pub(crate) security_groups: usize,
 }
 
 /// Name of the role that spot instances need in an account.

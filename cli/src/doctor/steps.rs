@@ -3,6 +3,7 @@
 
 mod account;
 mod cluster;
+mod network;
 mod objects;
 
 pub(crate) use account::roles_of;
@@ -64,7 +65,7 @@ pub(crate) struct Step {
 }
 
 /// All of them.
-pub(crate) const STEPS: [Step; 16] = [
+pub(crate) const STEPS: [Step; 18] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -89,6 +90,11 @@ pub(crate) const STEPS: [Step; 16] = [
     Step { id: "release", what: "The functions are of this release.", check: account::release },
     Step { id: "settings", what: "The functions' settings can be read.", check: account::settings },
     Step {
+        id: "network",
+        what: "The functions get through to the API server.",
+        check: network::functions,
+    },
+    Step {
         id: "access",
         what: "The functions' roles are admitted to the cluster.",
         check: account::access,
@@ -110,6 +116,11 @@ pub(crate) const STEPS: [Step; 16] = [
         check: cluster::karpenter,
     },
     Step { id: "heartbeat", what: "The functions are at work.", check: cluster::heartbeat },
+    Step {
+        id: "discovery",
+        what: "There are subnets and security groups as EC2NodeClasses select them.",
+        check: network::discovery,
+    },
     Step {
         id: "classes",
         what: "Every EC2NodeClass is ready: subnets, security groups and images are found.",

@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 
 use api::karpenter::crd;
 use dispatch::SETTINGS;
-use model::Function;
+use model::{
+    Function,
+    join::{JoinNetwork, WayOut},
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{doctor::steps::granted, live::Answer};
+use crate::{
+    doctor::{observed::ClassSelection, steps::granted},
+    live::Answer,
+};
 
 const ROLE: &str = "arn:aws:iam::123456789012:role";
 
@@ -91,6 +97,27 @@ pub(crate) fn whole() -> Observed {
             "status": {"conditions": conditions},
         })]),
         claims: Ok(Vec::new()),
+        selected: Ok(vec![ClassSelection {
+            class: "default".to_owned(),
+            subnets: 3,
+            security_groups: 1,
+        }]),
+        networks: Ok(vec![("subnet-1".to_owned(), network(true, &[]))]),
+    }
+}
+
+/// What lies between the API server and functions, to which nothing is closed.
+fn network(is_private: bool, ways: &[(&str, bool)]) -> JoinNetwork {
+    let way = |(target, is_black_hole): &(&str, bool)| WayOut {
+        target: (*target).to_owned(),
+        is_black_hole: *is_black_hole,
+    };
+    JoinNetwork {
+        is_private,
+        route_table: Some("rtb-1".to_owned()),
+        ways_out: ways.iter().map(way).collect(),
+        lets_out: true,
+        lets_in: is_private.then_some(true),
     }
 }
 
@@ -195,6 +222,14 @@ fn what_the_cluster_lacks_is_told() {
     check("classes", "nobody has looked at it yet", |seen| {
         list(&mut seen.classes)[0]["status"] = json!({});
     });
+    check("discovery", "EC2NodeClass default: subnetSelectorTerms selects no subnet.", |seen| {
+        seen.selected.as_mut().unwrap()[0].subnets = 0
+    });
+    check(
+        "discovery",
+        "EC2NodeClass default: securityGroupSelectorTerms selects no security group.",
+        |seen| seen.selected.as_mut().unwrap()[0].security_groups = 0,
+    );
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
     check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
         list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
@@ -271,6 +306,30 @@ fn a_private_endpoint_is_told_from_a_cluster_that_does_not_answer() {
 }
 
 #[test]
+fn functions_in_a_vpc_need_a_way_to_the_api_server() {
+    let seen = |network: JoinNetwork| Observed {
+        networks: Ok(vec![("subnet-1".to_owned(), network)]),
+        ..whole()
+    };
+    let told = |network| wrong(&seen(network)).pop().map(|(step, found)| (step, found));
+    let open = network(true, &[]);
+    for (network, says) in [
+        (JoinNetwork { lets_out: false, ..open.clone() }, "lets them speak to port 443"),
+        (JoinNetwork { lets_in: Some(false), ..open }, "lets those of the functions in"),
+        (network(false, &[]), "subnet subnet-1 (route table rtb-1) has no way out"),
+        (network(false, &[("igw-1", false)]), "has no way out for what has no public address"),
+        (network(false, &[("nat-1", true)]), "has no way out"),
+    ] {
+        let (step, found) = told(network).unwrap();
+        assert_eq!(step, "network");
+        assert!(found.contains(says), "{found}");
+    }
+    assert_eq!(told(network(false, &[("nat-1", true), ("tgw-1", false)])), None);
+    let outside = Observed { networks: Ok(Vec::new()), ..whole() };
+    assert_eq!(wrong(&outside), []);
+}
+
+#[test]
 fn an_older_cluster_admits_by_its_config_map() {
     let mut seen = whole();
     seen.eks.as_mut().unwrap().as_mut().unwrap()["accessConfig"]["authenticationMode"] =
@@ -323,7 +382,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    expect_test::expect![[r"
+    expect_test::expect![[r#"
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
@@ -334,6 +393,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  All functions are deployed. (9 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
+        ok  The functions get through to the API server. (from 1 subnet)
         ok  The functions' roles are admitted to the cluster. (each role in its group)
         ok  The roles of nodes are there, and EC2 may take them. (nodes)
         ok  Nodes with these roles may join the cluster. (each role admitted)
@@ -349,12 +409,14 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             kubectl: forbidden
             → Look with a kubeconfig whose user may read all objects of the cluster
               (--kubeconfig, --context).
+        ok  There are subnets and security groups as EC2NodeClasses select them.
+            (default: 3 subnets, 1 security group)
         ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
             (1 ready)
         ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        16 steps: 1 not in order, 2 could not be seen
-    "]]
+        18 steps: 1 not in order, 2 could not be seen
+    "#]]
     .assert_eq(&text);
 }

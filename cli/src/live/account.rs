@@ -5,6 +5,7 @@
 
 mod acts;
 mod market;
+mod network;
 mod table;
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
@@ -60,6 +61,11 @@ impl Account {
             )),
             None => Err("no credentials for AWS".to_owned()),
         }
+    }
+
+    /// The account as the functions' own adapters ask it.
+    fn adapters(&self) -> Answer<aws::Account> {
+        aws::Account::new(self.config.clone()).map_err(|error| error.to_string())
     }
 
     /// Such as `us-west-2`.
@@ -198,6 +204,8 @@ fn function_json(function: &FunctionConfiguration) -> Value {
         },
         "VpcConfig": {
             "SubnetIds": subnets,
+            "SecurityGroupIds": network.map(|network| network.security_group_ids()),
+            "VpcId": network.and_then(|network| network.vpc_id()),
         },
     })
 }

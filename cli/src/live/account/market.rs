@@ -1,6 +1,5 @@
 //! What is sold in the account's region.
 
-use aws::InvalidAccount;
 use instance_catalog::price_list;
 use jiff::Timestamp;
 use ports::Market as _;
@@ -11,9 +10,7 @@ use crate::live::{Answer, Sold, failure::of_port};
 impl Account {
     /// What is sold in the region at `now`.
     pub(crate) fn sold(&self, now: Timestamp) -> Answer<Sold> {
-        let account = aws::Account::new(self.config.clone());
-        let account = account.map_err(|error: InvalidAccount| error.to_string())?;
-        let market = account.market();
+        let market = self.adapters()?.market();
         self.runtime.block_on(async {
             Ok(Sold {
                 region: self.region.clone(),

@@ -292,7 +292,7 @@ fn costs(records: &Records, args: &GetArgs) -> Listed {
             *price += u128::from(instance.price.nanos());
         }
     }
-    // Pools have names in lower case: the total comes last.
+    // The total comes last.
     let total = sums.remove(&(TOTAL.to_owned(), None)).unwrap_or_default();
     let sums: Vec<_> = sums.into_iter().chain([((TOTAL.to_owned(), None), total)]).collect();
     let capacity = |kind: &Option<CapacityType>| kind.map_or("", CapacityType::as_str).to_owned();
@@ -303,8 +303,9 @@ fn costs(records: &Records, args: &GetArgs) -> Listed {
     let rows = sums.iter().map(row).collect();
     let documents = sums.iter().map(|((pool, kind), (nodes, price))| {
         json!({
-            "nodePool": pool,
-            "capacityType": capacity(kind),
+            // Of the sum there is neither: a NodePool may have its name.
+            "nodePool": kind.map(|_| pool),
+            "capacityType": kind.map(CapacityType::as_str),
             "nodes": nodes,
             "pricePerHour": exact_dollars(*price),
             "pricePerMonth": exact_dollars(*price * HOURS_PER_MONTH),

@@ -245,3 +245,29 @@ fn w1_numbers_of_thousands_are_parted_for_people_and_as_they_are_in_json() {
     let json = run(&folder, "plan all.yaml -o json").json();
     assert_eq!(json["totals"]["nodes"], 1_200);
 }
+
+#[test]
+fn what_a_ledger_has_is_listed_for_people_and_for_programs() {
+    let folder = folder("get", &[]);
+    run(&folder, "simulate --duration 10m --ledger ledger");
+    let get = |words: &str| run(&folder, &format!("get {words} --ledger ledger"));
+    let claims = get("nodeclaims -o json").json();
+    let claims = claims["items"].as_array().expect("claims");
+    let names: Vec<&str> = claims.iter().filter_map(|claim| claim["name"].as_str()).collect();
+    assert!(!names.is_empty());
+    for form in ["table", "wide", "yaml"] {
+        get(&format!("nodeclaims -o {form}")).says(&names);
+    }
+    let costs = get("costs -o json").json();
+    let costs = costs["items"].as_array().expect("sums");
+    let nodes = |is_total: bool| -> u64 {
+        let rows = costs.iter().filter(|row| row["nodePool"].is_null() == is_total);
+        rows.filter_map(|row| row["nodes"].as_u64()).sum()
+    };
+    assert_eq!((nodes(false), nodes(true)), (names.len() as u64, names.len() as u64));
+    get("costs").says(&["general", "total"]);
+    let decisions = get("decisions -o json").json();
+    let first = decisions["items"][0]["id"].as_str().expect("an id");
+    get("decisions -o wide").says(&[first]);
+    get("commands -o yaml").says(&["items: []"]);
+}

@@ -10,6 +10,8 @@ LIVE_CACHE="${JOURNEYMAN_CACHE:-$HOME/.cache/journeyman}"
 LIVE_WORK="$(mktemp -d "${TMPDIR:-/tmp}/journeyman-live.XXXXXX")"
 LIVE_PROCESS_GROUPS=()
 export LIVE_WORK
+# shellcheck source=tests/live/selection.sh
+. "$LIVE_DIRECTORY/selection.sh"
 
 # Nothing here may reach a real account, whatever the caller's environment says.
 unset AWS_PROFILE AWS_SESSION_TOKEN AWS_ROLE_ARN AWS_WEB_IDENTITY_TOKEN_FILE "${!AWS_ENDPOINT_URL@}"

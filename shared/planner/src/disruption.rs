@@ -37,6 +37,7 @@ mod nodes;
 mod noted;
 mod objection;
 mod outlook;
+mod packed;
 mod price;
 mod proposal;
 mod repair;

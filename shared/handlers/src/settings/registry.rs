@@ -184,7 +184,8 @@ pub const SETTINGS: [Setting; 22] = [
         meaning: "How far consolidation looks. `thorough` asks every node by itself and grows many sets of \
                   nodes, a part in each look and the rest in the next ones, and takes what saves most: \
                   never less than Karpenter's own choice, within the same budgets and after the same 15 \
-                  seconds.",
+                  seconds. It also puts several new nodes in the place of others where these, packed so \
+                  that they cost least, are cheaper together.",
         set: |settings, text| {
             let consolidation = match text {
                 "karpenter" => Some(ConsolidationSearch::Karpenter),

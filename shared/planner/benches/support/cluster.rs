@@ -64,13 +64,26 @@ pub(crate) fn cluster(size: usize, kind: Kind, types: &[Arc<InstanceType>]) -> F
             Kind::Packed => "m6i.2xlarge",
         };
         let instance_type = types.iter().find(|candidate| candidate.name.as_str() == name).unwrap();
-        let claim = claim(index, instance_type);
-        let node = node(index, &claim, instance_type);
         facts.pods.extend((0..PODS_PER_NODE).map(|place| pod(index, place, kind)));
-        facts.nodes.insert(node.name.clone(), node);
-        facts.ledger.claims.insert(claim.name.clone(), claim);
+        let zone = Zone::new(ZONES[index % ZONES.len()]).unwrap();
+        add_node(&mut facts, index, instance_type, &zone);
     }
     facts
+}
+
+/// Adds an on-demand node of that number to the cluster; its name.
+pub(crate) fn add_node(
+    facts: &mut Facts,
+    index: usize,
+    instance_type: &InstanceType,
+    zone: &Zone,
+) -> NodeName {
+    let claim = claim(index, instance_type, zone);
+    let node = node(index, &claim, instance_type);
+    let name = node.name.clone();
+    facts.nodes.insert(node.name.clone(), node);
+    facts.ledger.claims.insert(claim.name.clone(), claim);
+    name
 }
 
 fn requirements(kind: Kind) -> Requirements {
@@ -93,12 +106,11 @@ fn node_name(index: usize) -> NodeName {
     format!("node-{index:04}").parse().unwrap()
 }
 
-fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
-    let zone = Zone::new(ZONES[index % ZONES.len()]).unwrap();
+fn claim(index: usize, instance_type: &InstanceType, zone: &Zone) -> NodeClaim {
     let offering = instance_type
         .offerings
         .iter()
-        .find(|offered| offered.zone == zone && offered.capacity_type == CapacityType::OnDemand);
+        .find(|offered| offered.zone == *zone && offered.capacity_type == CapacityType::OnDemand);
     let offering = offering.unwrap();
     let name = format!("general-node-{index:04}");
     let mut node_labels: BTreeMap<String, String> = instance_type
@@ -141,7 +153,7 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
         instance: Some(LaunchedInstance {
             id: format!("i-{index:017x}").parse().unwrap(),
             instance_type: instance_type.name.clone(),
-            zone,
+            zone: zone.clone(),
             capacity_type: CapacityType::OnDemand,
             price: offering.price,
             image: None,
@@ -221,17 +233,24 @@ fn pod(node: usize, place: usize, kind: Kind) -> Pod {
         spec.annotations = labels(&[(cost.0, &cost.1)]);
     }
     Pod {
-        phase: PodPhase::Running,
-        started_at: Some(ago(2)),
-        created_at: ago(2),
-        unschedulable_at: None,
-        node: Some(node_name(node)),
-        is_ready: true,
         owner: Some(Arc::new(Owner {
             api_version: "apps/v1".to_owned(),
             kind: "ReplicaSet".to_owned(),
             name: app,
         })),
-        ..pending(&format!("pod-{number}"), Arc::new(spec))
+        ..running(pending(&format!("pod-{number}"), Arc::new(spec)), node_name(node))
+    }
+}
+
+/// The pod once it has run for two hours.
+pub(crate) fn running(pod: Pod, node: NodeName) -> Pod {
+    Pod {
+        phase: PodPhase::Running,
+        started_at: Some(ago(2)),
+        created_at: ago(2),
+        unschedulable_at: None,
+        node: Some(node),
+        is_ready: true,
+        ..pod
     }
 }

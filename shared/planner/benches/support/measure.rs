@@ -96,7 +96,7 @@ impl Times {
 }
 
 /// How long this thread ran on a processor; zero where the system does not tell.
-fn on_processor() -> Duration {
+pub(crate) fn on_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
     Duration::from_nanos(nanos.unwrap_or_default())

@@ -40,6 +40,7 @@ use super::{
     carry_out::{given_up, name},
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
+    validation::{is_as_expected, may_be_packed},
 };
 use crate::{
     index::id::CandidateId,
@@ -151,7 +152,12 @@ impl PreparedCluster<'_> {
             Method::Repair => Mode::Repair,
             _ => Mode::Consolidation(self.state.now),
         };
-        let outcome = self.simulator.without(&self.field.get(&ids), mode)?;
+        let nodes = self.field.get(&ids);
+        let mut outcome = self.simulator.without(&nodes, mode)?;
+        let is_usual = is_as_expected(&outcome, &command.replacements).is_ok();
+        if !is_usual && may_be_packed(&self.state, command) {
+            outcome = self.simulator.packed(&nodes, self.state.now)?;
+        }
         if let Some(stuck) = outcome.stuck {
             return Err(Objection::Stuck(Box::new(stuck)));
         }

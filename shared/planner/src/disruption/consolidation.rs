@@ -90,12 +90,12 @@ fn keep_saving(
     reaches_minimums(new)
 }
 
-fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
+pub(super) fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
     let requirement = requirements.get(labels::CAPACITY_TYPE);
     requirement.is_none_or(|asked| asked.has(capacity_type.as_str()))
 }
 
-fn only_spot(requirements: &mut Requirements) {
+pub(super) fn only_spot(requirements: &mut Requirements) {
     let spot = [CapacityType::Spot.as_str()];
     if let Ok(spot) = Requirement::new(labels::CAPACITY_TYPE, Operator::In, spot) {
         requirements.add(spot);
@@ -114,7 +114,7 @@ fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Objection> {
     reaches_minimums(new)
 }
 
-fn reaches_minimums(new: &NewNode) -> Result<(), Objection> {
+pub(super) fn reaches_minimums(new: &NewNode) -> Result<(), Objection> {
     let types = new.types.iter().map(|instance_type| &**instance_type);
     let is_reached = new.requirements.min_values(types).violated.is_empty();
     if is_reached { Ok(()) } else { Err(Objection::MinValues) }

@@ -20,6 +20,8 @@ use super::{
 };
 use crate::testing::cluster::*;
 
+mod wider;
+
 /// A node: its type, whether it is spot, and its pods.
 type NodeSketch = (usize, bool, Vec<PodSketch>);
 /// A pod: its size, and what it says.
@@ -151,10 +153,10 @@ fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
         after.nodes.remove(&disrupted.node);
         after.ledger.claims.remove(&disrupted.claim);
     }
-    let name = format!("new-{step}");
-    for new in &command.command.replacements {
+    let name = |place: usize| format!("new-{step}-{place}");
+    for (place, new) in command.command.replacements.iter().enumerate() {
         let (cheapest, _) = new.cheapest.as_ref().unwrap();
-        add(&mut after, &name, cheapest.instance_type.as_str(), cheapest.capacity_type);
+        add(&mut after, &name(place), cheapest.instance_type.as_str(), cheapest.capacity_type);
     }
     let to: BTreeMap<_, NodeName> = command
         .moves
@@ -163,7 +165,7 @@ fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
             let to = match &pod_move.to {
                 Destination::Existing(Target::Node(node)) => node.clone(),
                 Destination::Existing(Target::Claim(_)) => panic!("nothing is promised here"),
-                Destination::Replacement(_) => name.parse().unwrap(),
+                Destination::Replacement(place) => name(*place).parse().unwrap(),
             };
             (&pod_move.pod, to)
         })
@@ -307,64 +309,5 @@ proptest! {
                 Err(Voided::Scheduling(_)) => {}
             }
         }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
-
-    #[test]
-    fn a_thorough_search_saves_no_less_and_may_be_stopped_and_taken_up(
-        sketch in sketches(), work in 1..60_u64,
-    ) {
-        let facts = world(&sketch);
-        let options = Options::default();
-        let whole = thorough(&facts, &options, u64::MAX, None);
-        prop_assert!(whole.left.is_none());
-        let answers = outlook(&facts, &options).answers;
-        let saving = |method| answers[&method].proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
-        let best = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
-        prop_assert!(saving(Method::MultiNode).max(saving(Method::SingleNode)) <= best);
-        if let Some(command) = &whole.proposal {
-            check_respect(&facts, command);
-            check_moves(&facts, command);
-        }
-        let mut part = thorough(&facts, &options, work, None);
-        for _ in 0..10_000 {
-            let Some(cursor) = part.left.take() else { break };
-            part = thorough(&facts, &options, work, Some(&cursor));
-        }
-        prop_assert_eq!(part.proposal, whole.proposal);
-    }
-
-    #[test]
-    fn looks_that_go_on_save_no_less_than_karpenter_and_reach_everything(
-        sketch in sketches(), work in 2..60_u64,
-    ) {
-        let mut facts = world(&sketch);
-        let usual = Options { work, ..Options::default() };
-        let whole = thorough(&facts, &usual, u64::MAX, None);
-        let saving = |proposed: &super::Found| {
-            let decision = proposed.decision.as_ref().unwrap();
-            let before = decision.price_before.map_or(0, HourlyPrice::nanos);
-            before.saturating_sub(decision.price_after.map_or(0, HourlyPrice::nanos))
-        };
-        let most = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
-        // Of its work, a look gives each of Karpenter's methods a quarter.
-        let quarter = Options { work: work / 4, ..usual.clone() };
-        let compatible = look(&facts, DisruptionReason::Underutilized, &quarter);
-        facts.policies.consolidation = ConsolidationSearch::Thorough;
-        let (mut options, mut best) = (usual, 0);
-        for _ in 0..10_000 {
-            let looked = look(&facts, DisruptionReason::Underutilized, &options);
-            prop_assert!(saving(&compatible) <= saving(&looked), "{looked:?}");
-            best = best.max(saving(&looked));
-            options.from = looked.left;
-            if options.from.is_none() {
-                break;
-            }
-        }
-        prop_assert!(options.from.is_none());
-        prop_assert_eq!(best, most);
     }
 }

@@ -10,6 +10,7 @@ use super::{
     consolidation,
     nodes::State,
     objection::Objection,
+    packed,
     price::Exact,
     search::{Draft, Field, Notes, within_budgets},
     simulation::{Outcome, Simulator},
@@ -78,11 +79,41 @@ pub(crate) fn together<'a>(
     }
     let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
     let saving = before.minus(consolidation::price_after(&outcome));
-    if !field.totals.approves(&chosen, saving) {
+    is_worth_it(state, field, &chosen, saving)?;
+    Ok(outcome)
+}
+
+/// The same, if new nodes are packed so that they cost least; and what that saves.
+pub(crate) fn together_packed<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    field: &Field<'a>,
+    nodes: &[CandidateId],
+) -> Result<(Outcome, Exact), Objection> {
+    let chosen = field.get(nodes);
+    let mut outcome = packed::compute(state, simulator, &chosen)?;
+    if chosen.len() > 1 {
+        consolidation::without_same_types(state, &chosen, &mut outcome)?;
+    }
+    let saving = packed::saving(state, &chosen, &outcome);
+    if saving == Exact::default() {
+        let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+        return Err(Objection::NotCheaper(before.rounded()));
+    }
+    is_worth_it(state, field, &chosen, saving)?;
+    Ok((outcome, saving))
+}
+
+fn is_worth_it(
+    state: &State<'_>,
+    field: &Field<'_>,
+    nodes: &[&Candidate<'_>],
+    saving: Exact,
+) -> Result<(), Objection> {
+    if !field.totals.approves(nodes, saving) {
         return Err(Objection::Score);
     }
-    yields_enough(state, &chosen, saving)?;
-    Ok(outcome)
+    yields_enough(state, nodes, saving)
 }
 
 /// Whether to give `nodes` up saves as much for the pods that it moves as the settings ask for.

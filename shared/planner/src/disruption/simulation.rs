@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    InstanceType, NodeName, NodePoolName, PodKey, Requirements, facts::Facts, node_pool::NodePool,
-    plan::Target,
+    HourlyPrice, InstanceType, NodeName, NodePoolName, PodKey, Requirements, facts::Facts,
+    node_pool::NodePool, plan::Target,
 };
 
 use super::{Options, candidate::Candidate, objection::Objection};
@@ -105,7 +105,30 @@ impl<'a> Simulator<'a> {
         nodes: &[&Candidate<'a>],
         mode: Mode,
     ) -> Result<Outcome, Objection> {
-        self.tried(nodes, mode, None)
+        self.tried(nodes, mode, Trial::default())
+    }
+
+    /// What would be without `nodes` to save, if new nodes are packed so that they cost least.
+    pub(crate) fn packed(
+        &mut self,
+        nodes: &[&Candidate<'a>],
+        now: Timestamp,
+    ) -> Result<Outcome, Objection> {
+        let trial = Trial { is_packed: true, ..Trial::default() };
+        self.tried(nodes, Mode::Consolidation(now), trial)
+    }
+
+    /// What the pods of each of `nodes` are worth for one hour: at the least for what new nodes for all of them cost.
+    pub(crate) fn values(&mut self, nodes: &[&Candidate<'a>]) -> Vec<HourlyPrice> {
+        let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();
+        let (values, pods) = self.world().values(&names);
+        self.count(pods);
+        values
+    }
+
+    /// Every trial costs something, whether it moves pods or not.
+    fn count(&mut self, pods: usize) {
+        self.work = self.work.saturating_add(u64::try_from(pods).unwrap_or(u64::MAX) + 1);
     }
 
     /// What would be if `node` gave its instance of a reservation back before anything is launched;
@@ -116,14 +139,15 @@ impl<'a> Simulator<'a> {
         mode: Mode,
     ) -> Option<Result<Outcome, Objection>> {
         let held = node.reservation()?;
-        Some(self.tried(&[node], mode, Some(held)))
+        let trial = Trial { given_back: Some(held), ..Trial::default() };
+        Some(self.tried(&[node], mode, trial))
     }
 
     fn tried(
         &mut self,
         nodes: &[&Candidate<'a>],
         mode: Mode,
-        given_back: Option<&str>,
+        trial: Trial<'_>,
     ) -> Result<Outcome, Objection> {
         if !self.facts.node_pools.iter().any(|pool| is_ready(self.facts, pool)) {
             return Err(Objection::NoReadyNodePool);
@@ -134,12 +158,11 @@ impl<'a> Simulator<'a> {
             Mode::Consolidation(at) => Some(at),
         };
         let go_anyway = mode == Mode::Repair;
-        let trial = Trial { without: &names, settles_at, go_anyway, given_back };
+        let trial = Trial { without: &names, settles_at, go_anyway, ..trial };
         let outcome = self.world().without(&trial);
         self.examined += 1;
         self.seen.extend(names.into_iter().cloned());
-        // Every trial costs something, whether it moves pods or not.
-        self.work = self.work.saturating_add(u64::try_from(outcome.pods).unwrap_or(u64::MAX) + 1);
+        self.count(outcome.pods);
         let new = |new: what_if::NewNode| NewNode {
             pool: new.node_pool,
             types: new.instance_types,

@@ -5,10 +5,16 @@
 //! half as many when they do not, each one that goes for no gain left out. What Karpenter would
 //! choose is among what is compared, so the answer never saves less.
 //!
+//! Last, it is asked what packing the pods anew would save (`packed`): of the nodes that cost more than their pods
+//! are worth, each alone, and sets of them, while the whole fleet costs more than the cheapest one that is found
+//! for its pods. Several nodes may come in the place of others then.
+//!
 //! The search does a bounded amount of work and says where to go on ([`Cursor`]); going on gives the
 //! same answer as not having stopped. A function that looks each minute goes on where it stopped, whatever
 //! happened meanwhile: names that are gone are passed over, and what Karpenter would choose is asked anew in
 //! each look, so that no look saves less.
+
+mod packed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +30,7 @@ use super::{
     candidate::Candidate,
     consolidation,
     decide::PreparedCluster,
-    multi::{multi_node, together},
+    multi::{multi_node, together, together_packed},
     price::Exact,
     proposal::Proposal,
     search::{Draft, Notes},
@@ -38,6 +44,10 @@ const STEP: usize = 8;
 /// Orders in which sets are grown: best savings first, fewest pods to move first, and both again
 /// from what Karpenter chose.
 const ORDERS: usize = 4;
+/// The stages in which pods are packed anew: nodes alone, sets of them, and the end.
+const PACKED: usize = 2 + ORDERS;
+const PACKED_SETS: usize = PACKED + 1;
+const END: usize = PACKED_SETS + 1;
 
 /// What the search found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,25 +142,29 @@ struct Search<'l, 'a> {
     eligible: Vec<CandidateId>,
     best: Vec<CandidateId>,
     saving: Exact,
+    /// Whether the best saves that much only if new nodes are packed so that they cost least.
+    is_packed: bool,
+    /// Nodes that cost more than their pods are worth, worst first; once somebody asked.
+    dear: Option<Vec<CandidateId>>,
     /// Why single nodes stay, as far as they were asked.
     notes: Notes,
 }
 
 impl<'l, 'a> Search<'l, 'a> {
     fn of(look: &'l mut PreparedCluster<'a>, eligible: Vec<CandidateId>) -> Self {
-        let (best, saving) = (Vec::new(), Exact::default());
-        Self { look, eligible, best, saving, notes: Notes::new() }
+        let (best, saving, notes) = (Vec::new(), Exact::default(), Notes::new());
+        Self { look, eligible, best, saving, is_packed: false, dear: None, notes }
     }
 
     fn run(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
         let mut cursor = from.cloned().unwrap_or_default();
-        self.remember(&cursor.best.clone());
+        self.remember(&cursor.best.clone(), cursor.stage);
         // Taking up the best again is not counted, so that every run gets on.
         let until = self.look.simulator.work.saturating_add(work);
-        while cursor.stage < 2 + ORDERS {
+        while cursor.stage < END {
             self.step(&mut cursor);
             cursor.best = self.look.names(&self.best);
-            if until <= self.look.simulator.work && cursor.stage < 2 + ORDERS {
+            if until <= self.look.simulator.work && cursor.stage < END {
                 return self.answer(&cursor, false);
             }
         }
@@ -174,7 +188,8 @@ impl<'l, 'a> Search<'l, 'a> {
                     None => begin(cursor, 2),
                 }
             }
-            stage => self.grow(cursor, stage - 2),
+            PACKED => self.pack_one(cursor),
+            _ => self.grow(cursor),
         }
     }
 
@@ -217,8 +232,15 @@ impl<'l, 'a> Search<'l, 'a> {
         if self.saving < saving {
             self.saving = saving;
             self.best = nodes.to_vec();
+            self.is_packed = false;
         }
         Some(saving)
+    }
+
+    /// The same at a `stage`: in the last ones also with new nodes that are packed so that they cost least.
+    fn consider_at(&mut self, stage: usize, nodes: &[CandidateId]) -> Option<Exact> {
+        let usual = self.consider(nodes);
+        if stage < PACKED { usual } else { usual.max(self.consider_packed(nodes)) }
     }
 
     fn note(&mut self, nodes: &[CandidateId], why: Objection) {
@@ -233,8 +255,8 @@ impl<'l, 'a> Search<'l, 'a> {
     }
 
     /// One step of growing a set.
-    fn grow(&mut self, cursor: &mut Cursor, order: usize) {
-        let order = self.order(order);
+    fn grow(&mut self, cursor: &mut Cursor) {
+        let order = self.order(cursor.stage);
         let mut set = self.named(&cursor.set);
         let known: BTreeSet<CandidateId> = set.iter().copied().collect();
         let next: Vec<CandidateId> = order.iter().copied().skip(cursor.next).collect();
@@ -244,10 +266,10 @@ impl<'l, 'a> Search<'l, 'a> {
             return;
         }
         let more: Vec<CandidateId> = next.iter().copied().take(cursor.step).collect();
-        let before = if set.is_empty() { Exact::default() } else { self.worth(&set) };
+        let is_begun = !set.is_empty();
+        let before = if is_begun { self.worth(cursor.stage, &set) } else { Exact::default() };
         set.extend(more.iter().filter(|at| !known.contains(at)));
-        let gains =
-            set.len() > known.len() && self.consider(&set).is_some_and(|saving| before < saving);
+        let gains = set.len() > known.len() && self.consider_at(cursor.stage, &set) > Some(before);
         if gains {
             cursor.set = self.look.names(&set);
             cursor.next += more.len();
@@ -261,13 +283,19 @@ impl<'l, 'a> Search<'l, 'a> {
     }
 
     /// What the set saves, without asking again when it is the best.
-    fn worth(&mut self, set: &[CandidateId]) -> Exact {
-        if set == self.best { self.saving } else { self.consider(set).unwrap_or_default() }
+    fn worth(&mut self, stage: usize, set: &[CandidateId]) -> Exact {
+        if set == self.best {
+            return self.saving;
+        }
+        self.consider_at(stage, set).unwrap_or_default()
     }
 
-    fn order(&self, order: usize) -> Vec<CandidateId> {
+    fn order(&mut self, stage: usize) -> Vec<CandidateId> {
+        if stage == PACKED_SETS {
+            return self.dear();
+        }
         let mut sorted = self.look.field.by_savings(&self.eligible);
-        if order % 2 == 1 {
+        if stage % 2 == 1 {
             let cost = |at: &CandidateId| self.look.field.candidates[*at].cost;
             sorted.sort_by_key(cost);
         }
@@ -283,16 +311,16 @@ impl<'l, 'a> Search<'l, 'a> {
     }
 
     /// Takes up the best of an earlier search, if it still holds.
-    fn remember(&mut self, names: &[NodeName]) {
+    fn remember(&mut self, names: &[NodeName], stage: usize) {
         let ids = self.named(names);
         if !names.is_empty() && ids.len() == names.len() {
-            self.consider(&ids);
+            self.consider_at(stage, &ids);
         }
     }
 
     fn saving_of(&mut self, names: &[NodeName]) -> HourlyPrice {
         let ids = self.named(names);
-        if ids.is_empty() { HourlyPrice::default() } else { self.worth(&ids).rounded() }
+        if ids.is_empty() { HourlyPrice::default() } else { self.worth(0, &ids).rounded() }
     }
 
     fn answer(&mut self, cursor: &Cursor, is_complete: bool) -> Thorough {
@@ -308,7 +336,12 @@ impl<'l, 'a> Search<'l, 'a> {
         let nodes = self.best.clone();
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
-        let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
+        let outcome = if self.is_packed {
+            together_packed(state, simulator, field, &nodes).map(|(outcome, _)| outcome)
+        } else {
+            together(state, simulator, field, &nodes)
+        };
+        let Ok(outcome) = outcome else { return answer };
         let proposal =
             self.look.proposal(method, Draft { outcome, ..Draft::of(nodes) }, &Notes::new());
         match self.look.later(&proposal) {
@@ -327,6 +360,7 @@ fn price(nodes: &[&Candidate<'_>]) -> Exact {
 }
 
 fn begin(cursor: &mut Cursor, stage: usize) {
-    let seed = if stage < 2 + ORDERS / 2 { Vec::new() } else { cursor.compatible.clone() };
+    let is_seeded = (2 + ORDERS / 2..PACKED).contains(&stage);
+    let seed = if is_seeded { cursor.compatible.clone() } else { Vec::new() };
     *cursor = Cursor { stage, next: 0, step: STEP, set: seed, ..cursor.clone() };
 }

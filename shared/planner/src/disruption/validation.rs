@@ -10,6 +10,7 @@ use std::{
 use model::{
     InstanceTypeName, NodeClaimName, NodeName,
     disruption::{Command, Method, Replacement},
+    policies::ConsolidationSearch,
 };
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     nodes::{State, StateNode},
     objection::Objection,
     search::Field,
-    simulation::{Mode, NewNode, Simulator},
+    simulation::{Mode, NewNode, Outcome, Simulator},
 };
 use crate::index::id::CandidateId;
 
@@ -150,19 +151,42 @@ fn fits_as_it_did<'a>(
         Method::Repair => Mode::Repair,
         _ => Mode::Consolidation(state.now),
     };
-    let outcome = simulator.without(&field.get(left), mode).map_err(Voided::Scheduling)?;
-    if let Some(stuck) = outcome.stuck {
-        return Err(Voided::Scheduling(stuck));
+    let nodes = field.get(left);
+    let outcome = simulator.without(&nodes, mode).map_err(Voided::Scheduling)?;
+    let usual = is_as_expected(&outcome, &command.replacements);
+    if !may_be_packed(state, command) {
+        // Karpenter promises one replacement at most.
+        let expected = command.replacements.len();
+        let several = Err(Objection::OtherCount { in_flight: expected, expected });
+        let usual = if 1 < expected { usual.and(several) } else { usual };
+        return usual.map_err(Voided::Scheduling);
     }
-    match (outcome.in_flight.as_slice(), command.replacements.as_slice()) {
-        ([], []) => Ok(()),
-        ([new], [expected]) if has_all_types(new, expected) => Ok(()),
-        ([_], [_]) => Err(Voided::Scheduling(Objection::FewerInstanceTypes)),
-        (in_flight, expected) => {
-            let (in_flight, expected) = (in_flight.len(), expected.len());
-            Err(Voided::Scheduling(Objection::OtherCount { in_flight, expected }))
-        }
+    if usual.is_ok() {
+        return Ok(());
     }
+    let packed = simulator.packed(&nodes, state.now).map_err(Voided::Scheduling)?;
+    is_as_expected(&packed, &command.replacements).map_err(Voided::Scheduling)
+}
+
+/// Whether the new nodes of `command` may be several, packed so that they cost least.
+pub(super) fn may_be_packed(state: &State<'_>, command: &Command) -> bool {
+    state.facts.policies.consolidation == ConsolidationSearch::Thorough
+        && matches!(command.method, Method::MultiNode | Method::SingleNode)
+        && !command.replacements.is_empty()
+}
+
+/// Why the pods need other nodes than `expected`, if so.
+pub(super) fn is_as_expected(outcome: &Outcome, expected: &[Replacement]) -> Result<(), Objection> {
+    if let Some(stuck) = &outcome.stuck {
+        return Err(stuck.clone());
+    }
+    let (in_flight, count) = (outcome.in_flight.len(), expected.len());
+    if in_flight != count {
+        return Err(Objection::OtherCount { in_flight, expected: count });
+    }
+    let mut both = outcome.in_flight.iter().zip(expected);
+    let is_kept = both.all(|(new, expected)| has_all_types(new, expected));
+    if is_kept { Ok(()) } else { Err(Objection::FewerInstanceTypes) }
 }
 
 fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {

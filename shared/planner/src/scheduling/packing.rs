@@ -20,7 +20,7 @@ pub(crate) mod columns;
 pub(crate) mod cuts;
 pub(crate) mod dive;
 pub(crate) mod greedy;
-mod knapsack;
+pub(crate) mod knapsack;
 pub(crate) mod market;
 mod master;
 pub(crate) mod prove;

@@ -2,7 +2,7 @@
 
 mod cheapest;
 pub(crate) mod fleets;
-mod packed;
+pub(crate) mod packed;
 
 use model::{Plan, facts::Facts, limits, policies::Packing};
 
@@ -143,7 +143,8 @@ impl<'a> PreparedFacts<'a> {
         let first = solver::solve(&mut self.0, start, pods, options);
         let first = cheapest::of(&mut self.0, first, pods, options);
         if packed::is_wanted(&self.0) {
-            packed::of(&mut self.0, first, pods, options)
+            let start = self.0.start.clone();
+            packed::of(&mut self.0, first, (start, pods), options).0
         } else {
             first
         }

@@ -17,15 +17,16 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `SimulateScheduling`.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    InstanceType, NodeName, NodePoolName, PodKey, Requirements,
+    HourlyPrice, InstanceType, NodeName, NodePoolName, PodKey, Requirements,
     disruption::Replacement,
     facts::Facts,
     limits,
     plan::{Promise, Target},
+    policies::Packing,
 };
 
 use crate::{
@@ -34,7 +35,9 @@ use crate::{
         demand::Why,
         launchable::known::KnownTypes,
         output::{self, Draft, explain},
+        packing::market,
         problem::Problem,
+        provision::packed,
         replace, share,
         solver::{self, Failure, Options, Solution, Ties},
         state::State,
@@ -63,6 +66,8 @@ pub(crate) struct Trial<'t> {
     /// One instance of this reservation is given back by what goes, and pods wait for reserved
     /// capacity that others hold. What would be launched is not looked at further.
     pub(crate) given_back: Option<&'t str>,
+    /// New nodes are packed so that they cost least (`provision::packed`), in every pool.
+    pub(crate) is_packed: bool,
 }
 
 /// A node that would be launched.
@@ -89,9 +94,12 @@ pub(crate) struct Outcome {
     /// a pod of the nodes that go away comes to that would have to wait for a node to start. While
     /// there is none, all pods that are not pending anyway are scheduled.
     pub(crate) stuck: Vec<(PodKey, String)>,
-    /// How often a pod was tried somewhere.
+    /// How often a pod was tried somewhere, or what took as long.
     pub(crate) pods: usize,
 }
+
+/// So many steps of packing take as long as to try one pod.
+const STEPS_PER_POD: u64 = 100;
 
 impl<'a> World<'a> {
     /// Makes `facts` ready, whose instance types may be `known`.
@@ -121,9 +129,45 @@ impl<'a> World<'a> {
             tries_max: limits::TRIES_PER_PLAN_MAX,
             ties: Ties::Cheapest,
         };
-        let solution = solver::solve(problem, state, &pods, options);
-        outcome(problem, &solution, trial, pods.len())
+        let mut tried = pods.len();
+        let solution = if trial.is_packed {
+            let first = solver::solve(problem, state.clone(), &pods, options);
+            let usual = problem.packing.replace(Packing::Cheapest);
+            let (solution, steps) = packed::of(problem, first, (state, &pods), options);
+            problem.packing = usual;
+            tried = tried.saturating_mul(2).saturating_add(in_pods(steps));
+            solution
+        } else {
+            solver::solve(problem, state, &pods, options)
+        };
+        outcome(problem, &solution, trial, tried)
     }
+
+    /// What the pods of each of `nodes` are worth for one hour, if all of them are given new nodes, packed so that
+    /// they cost least; and what finding that out took, in pods.
+    pub(crate) fn values(&mut self, nodes: &[&NodeName]) -> (Vec<HourlyPrice>, usize) {
+        let problem = &mut self.problem;
+        let class = |problem: &Problem<'_>, pod: PodId| problem.demand.pods[pod].class;
+        let trial = Trial { without: nodes, ..Trial::default() };
+        let start = without(problem, &trial, self.counts_leaving);
+        let mut classes = BTreeMap::new();
+        for pod in nodes.iter().flat_map(|node| problem.demand.moved(node, false)) {
+            *classes.entry(class(problem, pod)).or_default() += 1;
+        }
+        let usual = problem.packing.replace(Packing::Cheapest);
+        let (values, steps) = packed::values(problem, &start, &classes);
+        problem.packing = usual;
+        let value = |pod: PodId| values.get(&class(problem, pod)).copied().unwrap_or_default();
+        let worth = |node: &&NodeName| {
+            let pods = problem.demand.moved(node, false);
+            market::price(pods.map(|pod| i128::from(value(pod))).sum())
+        };
+        (nodes.iter().map(worth).collect(), in_pods(steps))
+    }
+}
+
+fn in_pods(steps: u64) -> usize {
+    usize::try_from(steps / STEPS_PER_POD).unwrap_or(usize::MAX)
 }
 
 /// What everybody starts from when nodes have gone away.

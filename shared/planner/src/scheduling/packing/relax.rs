@@ -12,6 +12,7 @@ use crate::{
         demand::constraints,
         launchable::{offer::Types, template},
         problem::Problem,
+        state::State,
         topology::groups::Purpose,
     },
 };
@@ -127,9 +128,13 @@ fn loosest_sets(problem: &mut Problem<'_>, class: ClassId) -> Sets {
 }
 
 /// The market as pods would like it: with the preferences that can be had, in pools of the weight that
-/// each would open a node of, spread over domains as their rules ask, on spot with a choice of types.
-/// Only pools that are packed so take part.
-pub(crate) fn wished(problem: &mut Problem<'_>, classes: &BTreeMap<ClassId, u32>) -> Relaxation {
+/// each would open a node of, spread over domains as their rules ask beside who is there in `start`, on spot with a
+/// choice of types. Only pools that are packed so take part.
+pub(crate) fn wished(
+    problem: &mut Problem<'_>,
+    start: &State,
+    classes: &BTreeMap<ClassId, u32>,
+) -> Relaxation {
     let mut relaxed = Sorted::default();
     let mut spreading = Spreading::default();
     for (class, count) in classes {
@@ -138,7 +143,7 @@ pub(crate) fn wished(problem: &mut Problem<'_>, classes: &BTreeMap<ClassId, u32>
             continue;
         }
         let need = problem.requests[problem.classes[*class].requests].clone();
-        for (pin, count) in spreading.parts(problem, &wish, *count) {
+        for (pin, count) in spreading.parts((problem, start), &wish, *count) {
             let sets = match pin {
                 None => wish.sets.clone(),
                 Some(pin) => pinned(problem, &wish.sets, pin),
@@ -265,14 +270,14 @@ impl Spreading {
     /// `count` pods of `wish`, by the domain that they are kept to.
     fn parts(
         &mut self,
-        problem: &mut Problem<'_>,
+        (problem, start): (&mut Problem<'_>, &State),
         wish: &Wish,
         count: u32,
     ) -> Vec<(Option<SetId>, u32)> {
         let Some((key, group, is_spread)) = wish.domains.first().copied() else {
             return vec![(None, count)];
         };
-        let tally = &problem.start.tallies[group];
+        let tally = &start.tallies[group];
         let there: BTreeMap<DomainId, u32> =
             tally.known.iter().map(|domain| (domain, tally.count(domain))).collect();
         let mut open: Vec<(DomainId, SetId)> = Vec::new();

@@ -15,12 +15,15 @@ use crate::{
             columns::{Effort, Program},
             cuts,
             dive::{self, Node},
-            greedy, market,
+            greedy,
+            knapsack::Scaled,
+            market::{self, Pico},
             prove::prove,
             relax::{self, Relaxation},
         },
         problem::Problem,
         solver::{self, Options, Solution, guided::Guide},
+        state::State,
     },
 };
 
@@ -42,6 +45,8 @@ pub(super) const FULL: Care = Care { work: 400_000_000, fillings: 10_000_000, pr
 
 /// What the search for a plan may do, in steps of some nanoseconds.
 const WORK: u64 = 240_000_000;
+/// What finding out what pods are worth may do, in such steps.
+const WORK_OF_VALUES: u64 = 60_000_000;
 /// Fillings of nodes that are gone through for nodes that a plan had better know.
 const FILLINGS: u64 = 300_000;
 /// How often values are set right by what a proof finds.
@@ -56,25 +61,52 @@ pub(super) fn is_wanted(problem: &Problem<'_>) -> bool {
     problem.templates.ids().any(|template| problem.is_packed(template))
 }
 
-/// The cheapest of `first` and of what advice brings, among those that leave no other pod without a place.
-pub(super) fn of(
+/// The cheapest of `first` and of what advice brings, among those that leave no other pod without a place, all
+/// from the same `start`; and how many steps of some nanoseconds were taken for the advice.
+pub(crate) fn of(
     problem: &mut Problem<'_>,
     first: Solution,
-    pods: &[PodId],
+    (start, pods): (State, &[PodId]),
     options: Options,
-) -> Solution {
+) -> (Solution, u64) {
     let mut classes = BTreeMap::new();
     count_bought(problem, &first, &mut classes);
-    let relaxation = relax::wished(problem, &classes);
+    let relaxation = relax::wished(problem, &start, &classes);
     if relaxation.market.items.is_empty() {
-        return first;
+        return (first, 0);
     }
-    let Some(least) = cost(problem, &first) else { return first };
-    let guide = guide(problem, &relaxation, &advised(&relaxation));
-    let start = problem.start.clone();
+    let Some(least) = cost(problem, &first) else { return (first, 0) };
+    let (nodes, steps) = advised(&relaxation);
+    let guide = guide(problem, &relaxation, &nodes);
     let other = solver::guided(problem, start, pods, options, Some(guide));
     let is_cheaper = cost(problem, &other).is_some_and(|cost| cost < least);
-    if other.leaves_no_pod_but_of(&first) && is_cheaper { other } else { first }
+    let is_better = other.leaves_no_pod_but_of(&first) && is_cheaper;
+    (if is_better { other } else { first }, steps)
+}
+
+/// What a pod of each of `classes` is worth, in pico-dollars for one hour: the dual prices of the program that has to
+/// give all of them new nodes. So nodes that cost no more than their pods are worth are not to be improved upon. How
+/// many steps it took stands beside it.
+pub(crate) fn values(
+    problem: &mut Problem<'_>,
+    start: &State,
+    classes: &BTreeMap<ClassId, u32>,
+) -> (BTreeMap<ClassId, Pico>, u64) {
+    let relaxation = relax::wished(problem, start, classes);
+    let market = &relaxation.market;
+    let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
+    let mut program = Program::new(market, WORK_OF_VALUES);
+    greedy::begin(&mut program, &demand);
+    let values = Scaled::whole_values(&program.solve(&demand, EFFORT).values);
+    // Of a class in several domains the least counts: it is the most careful.
+    let mut least = BTreeMap::new();
+    for (of, value) in relaxation.classes.iter().zip(values) {
+        for (class, _) in of {
+            let known = least.entry(*class).or_insert(value);
+            *known = value.min(*known);
+        }
+    }
+    (least, WORK_OF_VALUES - program.work)
 }
 
 /// How many pods of each class are on nodes that `solution` buys: those of claims that can be promised.
@@ -93,8 +125,8 @@ fn count_bought(
     }
 }
 
-/// The cheapest nodes that were found for all pods of the market.
-fn advised(relaxation: &Relaxation) -> Vec<Node> {
+/// The cheapest nodes that were found for all pods of the market, and how many steps that took.
+fn advised(relaxation: &Relaxation) -> (Vec<Node>, u64) {
     let market = &relaxation.market;
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, WORK);
@@ -132,7 +164,7 @@ fn advised(relaxation: &Relaxation) -> Vec<Node> {
             best = (price, nodes);
         }
     }
-    best.1
+    (best.1, WORK - program.work)
 }
 
 /// The advice to make `nodes`.

@@ -2,78 +2,195 @@
 //!
 //! Let every pod have a value. If no node that can be bought holds pods worth more than it costs, all
 //! pods together cost at least what they are worth: each is on some node. (That is weak duality of the
-//! configuration program.) The values come from floats, and may be anything; this module finds for each
-//! offer the most that its pods can be worth, and scales all values down until none exceeds its price
-//! (Farley, "A note on bounding a class of linear programming problems", 1990).
+//! configuration program.) The values come from floats, and may be anything; this module finds how many times
+//! its price a node can be worth at most, and scales all values down by that (Farley, "A note on bounding a class
+//! of linear programming problems", 1990).
 //!
-//! The most that pods on a node can be worth is bounded by prices of resources: `Σ room · price`, plus for
-//! each pod what it is worth beyond its own resources. Where that is more than the node costs, which it is
-//! where few pods fit, all fillings are gone through that could be worth more.
+//! What pods on a node can be worth is bounded by prices of resources: `Σ room · price`, plus for each pod what it
+//! is worth beyond its own resources. Where that is more than the node costs, its fillings are divided into those
+//! with so many pods of a kind at most and those with more, and each part has prices of its own (branch and
+//! bound; Land and Doig, 1960). The part with the highest ratio of all offers is always divided next: that is
+//! the one that decides.
 
-use std::{cmp::Reverse, rc::Rc};
+#![expect(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "floats only say where to divide: prices and what they prove are whole numbers"
+)]
+
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
     knapsack::Counts,
-    market::{Market, Offer, Pico},
+    market::{Item, Market, Offer, Pico},
 };
 
 /// Bits behind the point of a price of a resource.
 pub(crate) const SHIFT: u32 = 16;
+/// A node that is worth its price, as a ratio.
+const ONE: i128 = 1_000_000_000_000;
+/// Fillings that are told.
+const FOUND_MAX: usize = 200;
 
-/// What a node of an offer can be worth at most.
-#[derive(Clone, Debug, Default)]
+/// What nodes can be worth at most.
+#[derive(Debug)]
 pub(crate) struct Worth {
-    /// In pico-dollars.
-    pub(crate) most: i128,
-    /// A filling that is worth more than the node costs.
-    pub(crate) excess: Option<Counts>,
+    /// In millionths of millionths of their prices; not less than one.
+    pub(crate) ratio: i128,
+    /// Fillings that are worth more than their node costs.
+    pub(crate) excess: Vec<(usize, Counts)>,
 }
 
-/// Pods that may go onto a node, in the order in which fillings are gone through.
+/// What filling a node with parts of pods suggests. Whatever it is, what is proved by it holds.
+#[derive(Debug)]
+pub(crate) struct Guess {
+    /// Prices of resources, with [`SHIFT`] bits behind the point.
+    pub(crate) prices: Vec<i64>,
+    /// How many of each, parts of pods among them,
+    pub(crate) parts: Vec<f64>,
+    /// and how many whole pods of each.
+    pub(crate) counts: Vec<u32>,
+}
+
+/// Fills room with items, of each so many at most.
+pub(crate) type Guessing<'g> = dyn Fn(&[i64], &[(usize, u32)]) -> Guess + 'g;
+
+/// Pods that may go onto a node.
 struct Choice<'m> {
     item: usize,
     need: &'m [i64],
+    /// With [`SHIFT`] bits behind the point.
     value: i128,
-    most: i64,
+    most: u32,
 }
 
-/// Prices of resources (with [`SHIFT`] bits behind the point), and what all choices from one on are worth
-/// beyond their resources.
-struct Beyond {
-    prices: Rc<[i64]>,
-    spare: i128,
+/// A part of the fillings of an offer, ordered by what they are worth.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Branch {
+    /// What they are worth at most, as a ratio.
+    ratio: i128,
+    offer: usize,
+    /// What is there in all of them: its value,
+    value: i128,
+    /// by choice how many,
+    counts: Vec<u32>,
+    /// and the room that it leaves.
+    room: Vec<i64>,
+    /// How many more of each choice.
+    more: Vec<u32>,
+    /// Where it is divided: at so many more of a choice.
+    at: Option<(usize, u32)>,
 }
 
-struct Search<'q> {
-    choices: &'q [Choice<'q>],
-    /// From each choice on.
-    beyond: Vec<Vec<Beyond>>,
-    enough: i128,
-    best: i128,
-    filling: Vec<u32>,
-    best_filling: Option<Counts>,
-    steps: u64,
-}
-
-/// A node of an offer and pods with values, of which is asked what the node can be worth.
-pub(crate) struct Question<'m> {
+/// An offer and pods with values, of which is asked what a node can be worth.
+struct Question<'m> {
     offer: &'m Offer,
     choices: Vec<Choice<'m>>,
 }
 
-impl<'m> Question<'m> {
-    /// Of what can be worth something on a node of `offer` by `values`; larger pods come first, so that few
-    /// fillings are left when it comes to small ones, which fill what is left.
-    pub(crate) fn of(market: &'m Market, offer: &'m Offer, values: &[Pico]) -> Self {
-        let mut choices: Vec<Choice<'_>> = Vec::new();
-        for (at, (item, value)) in market.items.iter().zip(values).enumerate() {
-            if 0 < *value && 0 < item.count && offer.takes(item) {
-                let most =
-                    fitting(&offer.room, &item.need).min(i64::from(item.count.min(item.most)));
-                let value = i128::from(*value) << SHIFT;
-                choices.push(Choice { item: at, need: &item.need, value, most });
+struct Search<'g> {
+    guess: &'g Guessing<'g>,
+    open: BinaryHeap<Branch>,
+    /// What the best filling so far is worth, as a ratio.
+    best: i128,
+    found: Vec<(usize, Counts)>,
+}
+
+/// How many times its price any node of `market` can be worth, where each pod is worth as `values` say. Divides
+/// fillings so many times at most, and has `guess` look for prices.
+pub(crate) fn search(
+    market: &Market,
+    values: &[Pico],
+    mut divisions: u64,
+    guess: &Guessing<'_>,
+) -> Worth {
+    let questions: Vec<Question<'_>> =
+        market.offers.iter().map(|offer| Question::of(market, offer, values)).collect();
+    let mut search = Search { guess, open: BinaryHeap::new(), best: ONE, found: Vec::new() };
+    for (offer, question) in questions.iter().enumerate() {
+        search.look(question, question.all(offer));
+    }
+    let mut ratio = None;
+    while let Some(branch) = search.open.pop() {
+        if branch.ratio <= search.best {
+            break;
+        }
+        let at = branch.at.filter(|_| 0 < divisions);
+        let (Some(question), Some(at)) = (questions.get(branch.offer), at) else {
+            ratio = Some(branch.ratio);
+            break;
+        };
+        divisions -= 1;
+        for part in question.divide(branch, at).into_iter().flatten() {
+            search.look(question, part);
+        }
+    }
+    Worth { ratio: ratio.unwrap_or(search.best), excess: search.found }
+}
+
+impl Search<'_> {
+    /// Finds out what a branch can be worth, and keeps it if that is more than the best.
+    fn look(&mut self, question: &Question<'_>, mut branch: Branch) {
+        let choices = &question.choices;
+        for (more, choice) in branch.more.iter_mut().zip(choices) {
+            *more = whole(fitting(&branch.room, choice.need)).min(*more);
+        }
+        let asked: Vec<(usize, u32)> =
+            choices.iter().zip(&branch.more).map(|(choice, more)| (choice.item, *more)).collect();
+        let Guess { prices, parts, counts } = (self.guess)(&branch.room, &asked);
+        let more = choices.iter().zip(&counts);
+        let more: i128 = more.map(|(choice, count)| choice.value * i128::from(*count)).sum();
+        let ratio = question.ratio(branch.value.saturating_add(more));
+        if ONE < ratio && self.found.len() < FOUND_MAX {
+            let all = branch.counts.iter().zip(&counts).map(|(there, more)| there + more);
+            let all = choices.iter().zip(all).filter(|(_, count)| 0 < *count);
+            let all = all.map(|(choice, count)| (choice.item, count)).collect();
+            self.found.push((branch.offer, all));
+        }
+        self.best = self.best.max(ratio);
+        let spare = choices.iter().zip(&branch.more).map(|(choice, more)| {
+            let surplus = (choice.value - cost(choice.need, &prices)).max(0);
+            surplus.saturating_mul(i128::from(*more))
+        });
+        let most = spare.fold(cost(&branch.room, &prices), i128::saturating_add);
+        let most = most.saturating_add(branch.value);
+        branch.ratio = question.ratio(most);
+        if branch.ratio <= self.best {
+            return;
+        }
+        // A pod that is worth less than its resources takes so much from what fillings are worth at most.
+        let slack = most - question.price().saturating_mul(self.best) / ONE;
+        for (more, choice) in branch.more.iter_mut().zip(choices) {
+            let loss = cost(choice.need, &prices) - choice.value;
+            if 0 < loss {
+                *more = u32::try_from(slack / loss).unwrap_or(u32::MAX).min(*more);
             }
         }
+        // The largest of what is divided.
+        let divided = |part: &f64| DIVIDED < (part - part.round()).abs();
+        let at = parts.iter().position(divided);
+        branch.at = at.and_then(|at| Some((at, parts.get(at)?.floor() as u32)));
+        self.open.push(branch);
+    }
+}
+
+/// Parts of a pod that are not for want of precision.
+const DIVIDED: f64 = 1e-6;
+
+impl<'m> Question<'m> {
+    /// Of what can be worth something on a node of `offer` by `values`; larger pods come first.
+    fn of(market: &'m Market, offer: &'m Offer, values: &[Pico]) -> Self {
+        let valued = market.items.iter().zip(values).enumerate();
+        let asked =
+            valued.filter(|(_, (item, value))| 0 < **value && 0 < item.count && offer.takes(item));
+        let choice = |(at, (item, value)): (usize, (&'m Item, &Pico))| Choice {
+            item: at,
+            need: &item.need,
+            value: i128::from(*value) << SHIFT,
+            most: item.count.min(item.most),
+        };
+        let mut choices: Vec<Choice<'_>> = asked.map(choice).collect();
         let size = |choice: &Choice<'_>| {
             let parts = offer.room.iter().zip(choice.need).filter(|(_, need)| 0 < **need);
             parts.map(|(room, need)| i128::from(*need) * 1_000_000 / i128::from(*room).max(1)).max()
@@ -82,60 +199,65 @@ impl<'m> Question<'m> {
         Self { offer, choices }
     }
 
-    /// The items that are asked about, in order.
-    pub(crate) fn items(&self) -> impl Iterator<Item = usize> {
-        self.choices.iter().map(|choice| choice.item)
+    fn price(&self) -> i128 {
+        i128::from(self.offer.price.max(1)) << SHIFT
     }
 
-    /// More than this no filling is worth, by prices of resources alone.
-    pub(crate) fn most(&self, prices: &[i64]) -> i128 {
-        rounded_up(self.spare(prices, 0).saturating_add(cost(&self.offer.room, prices)))
+    fn ratio(&self, worth: i128) -> i128 {
+        ratio(worth, self.price())
     }
 
-    fn spare(&self, prices: &[i64], from: usize) -> i128 {
-        let spare = self.choices.iter().skip(from).map(|choice| {
-            let surplus = (choice.value - cost(choice.need, prices)).max(0);
-            surplus.saturating_mul(i128::from(choice.most))
-        });
-        spare.fold(0, i128::saturating_add)
+    /// All fillings of the `offer`.
+    fn all(&self, offer: usize) -> Branch {
+        Branch {
+            ratio: 0,
+            offer,
+            value: 0,
+            counts: vec![0; self.choices.len()],
+            room: self.offer.room.to_vec(),
+            more: self.choices.iter().map(|choice| choice.most).collect(),
+            at: None,
+        }
     }
 
-    /// Goes through all fillings that could be worth more than `enough`, with the prices of resources that
-    /// are good from each choice on; `None` if that takes more than `steps`.
-    pub(crate) fn search(
-        &self,
-        enough: i128,
-        prices: &[Vec<Rc<[i64]>>],
-        steps: &mut u64,
-    ) -> Option<Worth> {
-        let beyond = prices.iter().enumerate().map(|(at, prices)| {
-            let of = |prices: &Rc<[i64]>| Beyond {
-                spare: self.spare(prices, at),
-                prices: Rc::clone(prices),
+    /// The fillings of `branch` with no more than `count` of the choice `at`, and those with more.
+    fn divide(&self, mut branch: Branch, (at, count): (usize, u32)) -> [Option<Branch>; 2] {
+        let more = branch.more.get(at).copied().unwrap_or_default();
+        let above = self.choices.get(at).filter(|_| count < more).map(|choice| {
+            let least = i64::from(count) + 1;
+            let room = branch.room.iter().zip(choice.need).map(|(room, need)| room - need * least);
+            let mut above = Branch {
+                value: branch.value + choice.value * i128::from(least),
+                room: room.collect(),
+                counts: branch.counts.clone(),
+                more: branch.more.clone(),
+                ..branch
             };
-            prices.iter().map(of).collect()
+            above.counts.get_mut(at).into_iter().for_each(|there| *there += count + 1);
+            above.more.get_mut(at).into_iter().for_each(|more| *more -= count + 1);
+            above
         });
-        let beyond = beyond.collect();
-        let scaled = enough << SHIFT;
-        let mut search = Search {
-            beyond,
-            enough: scaled,
-            best: scaled,
-            filling: vec![0; self.choices.len()],
-            best_filling: None,
-            steps: *steps,
-            choices: &self.choices,
-        };
-        search.go(0, &self.offer.room, 0);
-        let is_complete = 0 < search.steps;
-        *steps = search.steps;
-        let most = if search.best == scaled { enough } else { rounded_up(search.best) };
-        is_complete.then_some(Worth { most, excess: search.best_filling })
+        branch.more.get_mut(at).into_iter().for_each(|more| *more = count.min(*more));
+        [above, Some(branch)]
     }
+}
+
+/// What is `worth` as much is of a `price` with so much, rounded up.
+fn ratio(worth: i128, price: i128) -> i128 {
+    worth.checked_mul(ONE).map_or(i128::MAX, |worth| (worth / price).saturating_add(1))
+}
+
+/// The same of a node of `offer`, with [`SHIFT`] bits behind the point; not less than one.
+pub(super) fn ratio_of(offer: &Offer, worth: i128) -> i128 {
+    ratio(worth, i128::from(offer.price.max(1)) << SHIFT).max(ONE)
 }
 
 pub(super) fn rounded_up(worth: i128) -> i128 {
     (worth >> SHIFT).saturating_add(1)
+}
+
+fn whole(count: i64) -> u32 {
+    u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
 /// How many pods with `need` go into `room`.
@@ -154,54 +276,13 @@ pub(super) fn cost_of(amounts: impl Iterator<Item = i64>, prices: &[i64]) -> i12
     amounts.zip(prices).map(|(amount, price)| i128::from(amount) * i128::from(*price)).sum()
 }
 
-impl Search<'_> {
-    /// Goes through what can be added to pods worth `value` from the choice `at` on, in `room`.
-    fn go(&mut self, at: usize, room: &[i64], value: i128) {
-        if self.best < value {
-            self.best = value;
-            let chosen = self.choices.iter().zip(&self.filling).filter(|(_, count)| 0 < **count);
-            self.best_filling = Some(chosen.map(|(choice, count)| (choice.item, *count)).collect());
-        }
-        self.steps = self.steps.saturating_sub(1);
-        let limit = self.best.max(self.enough);
-        let is_less = |beyond: &Beyond| {
-            value.saturating_add(cost(room, &beyond.prices)).saturating_add(beyond.spare) <= limit
-        };
-        if self.steps == 0 || self.beyond.get(at).is_none_or(|beyond| beyond.iter().any(is_less)) {
-            return;
-        }
-        let Some(choice) = self.choices.get(at) else { return };
-        let most = fitting(room, choice.need).min(choice.most);
-        let (need, worth) = (choice.need, choice.value);
-        if most == 0 {
-            self.go(at + 1, room, value);
-            return;
-        }
-        for count in (0..=most).rev() {
-            let rest: Vec<i64> =
-                room.iter().zip(need).map(|(room, need)| room - need * count).collect();
-            let chosen = u32::try_from(count).unwrap_or(u32::MAX);
-            self.filling.get_mut(at).into_iter().for_each(|entry| *entry = chosen);
-            self.go(at + 1, &rest, value.saturating_add(worth.saturating_mul(i128::from(count))));
-            if self.steps == 0 {
-                break;
-            }
-        }
-        self.filling.get_mut(at).into_iter().for_each(|entry| *entry = 0);
-    }
-}
-
 /// What all pods of `market` are worth, less what goes `for_nothing`, when values are scaled so that no node
-/// is worth more than it costs: `worths` are those of its offers.
-pub(crate) fn bound(market: &Market, values: &[Pico], worths: &[Worth], for_nothing: i128) -> i128 {
+/// is worth more than it costs, where now it is as many times as `ratio` says.
+pub(crate) fn bound(market: &Market, values: &[Pico], ratio: i128, for_nothing: i128) -> i128 {
     let valued = market.items.iter().zip(values);
     let sum: i128 = valued.map(|(item, value)| i128::from(item.count) * i128::from(*value)).sum();
     let sum = sum.saturating_sub(for_nothing).max(0);
-    let scaled = market.offers.iter().zip(worths).map(|(offer, worth)| {
-        let price = i128::from(offer.price);
-        if worth.most <= price { sum } else { sum.saturating_mul(price) / worth.most }
-    });
-    scaled.min().unwrap_or_default()
+    sum.saturating_mul(ONE) / ratio.max(ONE)
 }
 
 /// The most that pods in `room` are worth by `values`, by prices of resources.
@@ -221,3 +302,6 @@ pub(crate) fn free_of_charge(
     }
     rounded_up(spare.saturating_add(cost(room, prices)))
 }
+
+#[cfg(test)]
+mod tests;

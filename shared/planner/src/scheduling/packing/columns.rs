@@ -153,14 +153,17 @@ impl<'m> Program<'m> {
         self.work = self.work.saturating_sub(u64::try_from(steps).unwrap_or(u64::MAX));
     }
 
-    /// About how many steps it takes to fill a node with some of so many items.
-    pub(crate) fn steps_of_fill(&self, items: usize) -> usize {
-        3 * items * (self.scaled.resources + 8)
-    }
-
     /// A column that is known, whoever found it.
     pub(crate) fn know(&mut self, offer: usize, counts: Counts) {
         self.columns.push(Column { offer, counts, price: self.scaled.prices[offer] });
+    }
+
+    /// Whether any of `nodes` is worth more than it costs by `values`.
+    pub(crate) fn is_new(&self, nodes: &[(usize, Counts)], values: &[f64]) -> bool {
+        nodes.iter().any(|(offer, counts)| {
+            let worth = counts.iter().map(|(item, count)| values[*item] * f64::from(*count));
+            self.scaled.prices[*offer] * (1.0 + 1e-4) < worth.sum()
+        })
     }
 
     /// Nodes that are worth more than so many times what they cost. Values swing while columns are few: they are
@@ -189,7 +192,7 @@ impl<'m> Program<'m> {
         for offer in 0..self.market.offers.len() {
             let price = self.scaled.prices[offer].max(1e-12);
             let filled = self.scaled.fill(self.market, offer, (tried, demand));
-            steps += self.steps_of_fill(demand.len());
+            steps += filled.steps;
             most = most.max(filled.value / price);
             let worth: f64 = filled
                 .counts

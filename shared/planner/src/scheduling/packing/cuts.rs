@@ -18,7 +18,7 @@
 )]
 
 use super::{
-    certify::{self, SHIFT, Worth},
+    certify::{self, SHIFT},
     market::{Item, Market, Offer, Pico},
     master::{Column, Master},
 };
@@ -129,16 +129,14 @@ fn certified(market: &Market, shares: &[Share], prices: &[i64]) -> Priced {
     let value =
         |at: usize| Pico::try_from(cost(&|share| share.needs[at]) >> SHIFT).unwrap_or(Pico::MAX);
     let values: Vec<Pico> = (0..market.items.len()).map(value).collect();
-    let of_offer = |at: usize| {
-        let most = certify::rounded_up(cost(&|share| share.rooms[at]));
-        Worth { most, excess: None }
-    };
-    let worths: Vec<Worth> = (0..market.offers.len()).map(of_offer).collect();
+    let of_offer =
+        |(at, offer): (usize, &Offer)| certify::ratio_of(offer, cost(&|share| share.rooms[at]));
+    let ratio = market.offers.iter().enumerate().map(of_offer).max().unwrap_or_default();
     let for_nothing = match cost(&|share| share.free) {
         0 => 0,
         cost => certify::rounded_up(cost),
     };
-    let bound = certify::bound(market, &values, &worths, for_nothing);
+    let bound = certify::bound(market, &values, ratio, for_nothing);
     Priced { values: values.into_iter().map(|value| value as f64 / 1e12).collect(), bound }
 }
 

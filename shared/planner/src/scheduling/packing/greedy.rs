@@ -86,8 +86,8 @@ pub(super) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
         } else {
             let filled = program.scaled.fill(program.market, offer, (&values, &left));
             let ratio = filled.value / program.scaled.prices[offer].max(1e-12);
+            program.spend(filled.steps);
             known[offer] = Known { ratio, counts: filled.counts, taken };
-            program.spend(program.steps_of_fill(demand.len()));
         }
     }
     nodes

@@ -9,8 +9,6 @@
     reason = "a search by approximate numbers: what it finds is checked in whole numbers"
 )]
 
-use std::rc::Rc;
-
 use super::{
     market::Market,
     simplex::{self, Choice, Parts},
@@ -25,8 +23,8 @@ pub(crate) struct Scaled {
     pub(crate) resources: usize,
     /// Item after item.
     needs: Vec<f64>,
-    /// By offer.
-    rooms: Vec<Vec<f64>>,
+    /// By resource: the most that any offer has.
+    largest: Vec<f64>,
     /// In dollars.
     pub(crate) prices: Vec<f64>,
     /// By offer: the items that it takes.
@@ -38,27 +36,37 @@ pub(crate) struct Scaled {
 pub(crate) struct Filled {
     pub(crate) counts: Counts,
     pub(crate) value: f64,
-    /// What a unit of each resource is worth there.
-    pub(crate) prices: Vec<f64>,
+    /// About how many steps it took to find.
+    pub(crate) steps: usize,
 }
+
+/// How room can be filled with some items.
+#[derive(Debug, Default)]
+pub(crate) struct Filling {
+    /// With parts of pods: how many of each, and what a unit of each resource is worth then.
+    pub(crate) parts: Vec<f64>,
+    pub(crate) prices: Vec<f64>,
+    /// With whole pods: how many of each.
+    pub(crate) counts: Vec<u32>,
+}
+
+/// Swaps of pods after which a filling is taken as it is.
+const SWAPS_MAX: usize = 20;
 
 impl Scaled {
     pub(crate) fn of(market: &Market) -> Self {
         let resources = market.items.first().map_or(0, |item| item.need.len());
-        let scale: Vec<f64> = (0..resources).map(|at| largest(market, at)).collect();
-        let scaled = |amounts: &[i64]| -> Vec<f64> {
-            amounts.iter().zip(&scale).map(|(amount, scale)| *amount as f64 / scale).collect()
-        };
+        let largest: Vec<f64> = (0..resources).map(|at| largest(market, at)).collect();
         let takes = market.offers.iter().map(|offer| {
             let items = market.items.iter().enumerate();
             items.filter(|(_, item)| offer.takes(item)).map(|(at, _)| at).collect()
         });
         Self {
             resources,
-            needs: market.items.iter().flat_map(|item| scaled(&item.need)).collect(),
-            rooms: market.offers.iter().map(|offer| scaled(&offer.room)).collect(),
+            needs: market.items.iter().flat_map(|item| scaled(&item.need, &largest)).collect(),
             prices: market.offers.iter().map(|offer| offer.price as f64 / 1e12).collect(),
             takes: takes.collect(),
+            largest,
         }
     }
 
@@ -73,82 +81,71 @@ impl Scaled {
         offer: usize,
         (values, left): (&[f64], &[u32]),
     ) -> Filled {
-        let room = &self.rooms[offer];
         let asked = self.takes[offer].iter().copied();
-        let asked: Vec<usize> =
-            asked.filter(|item| 0 < left[*item] && 0.0 < values[*item]).collect();
-        let choices = self.choices(market, &asked, (values, left));
-        let Parts { amounts, prices } = simplex::fill(room, &choices);
-        // Whole pods first, then what still fits, what is worth most for its resources first.
-        let mut counts = vec![0; asked.len()];
-        let mut rest: Vec<i64> = market.offers[offer].room.to_vec();
-        let mut take = |counts: &mut Vec<u32>, at: usize, wanted: u32| {
-            let need = &market.items[asked[at]].need;
-            let fits = rest.iter().zip(need).filter(|(_, need)| 0 < **need);
-            let fits = fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX);
-            let count = u32::try_from(fits).unwrap_or(u32::MAX).min(wanted);
-            for (room, need) in rest.iter_mut().zip(need) {
-                *room -= need * i64::from(count);
+        let asked = asked.filter(|item| 0 < left[*item] && 0.0 < values[*item]);
+        let most = |item: usize| left[item].min(market.items[item].most);
+        let asked: Vec<(usize, u32)> = asked.map(|item| (item, most(item))).collect();
+        let mut whole = Whole::new(market, values, &asked, &market.offers[offer].room);
+        let (parts, mut steps) = self.parts(&whole);
+        whole.take_whole(&parts.amounts);
+        // What is left is filled anew with what still fits, as long as anything does.
+        while whole.has_choice() {
+            let (parts, more) = self.parts(&whole);
+            steps += more;
+            if !whole.take_whole(&parts.amounts) {
+                whole.take_most(&parts.amounts);
             }
-            counts[at] += count;
-        };
-        for (at, amount) in amounts.iter().enumerate() {
-            take(&mut counts, at, (amount + 1e-7).floor().min(f64::from(u32::MAX)) as u32);
         }
-        let mut order: Vec<usize> = (0..asked.len()).collect();
-        let density = |at: usize| {
-            let need = choices[at].need;
-            let weight = weighed(need, &prices) + 1e-3 * need.iter().sum::<f64>();
-            choices[at].value / weight.max(1e-15)
-        };
-        order.sort_by(|a, b| density(*b).total_cmp(&density(*a)).then(a.cmp(b)));
-        for at in order {
-            let wanted = most_of(market, asked[at], left).saturating_sub(counts[at]);
-            take(&mut counts, at, wanted);
-        }
-        let counted = asked.iter().zip(&counts).filter(|(_, count)| 0 < **count);
-        let counts: Counts = counted.map(|(item, count)| (*item, *count)).collect();
+        steps += whole.swap();
+        let counted = asked.iter().zip(&whole.counts).filter(|(_, count)| 0 < **count);
+        let counts: Counts = counted.map(|((item, _), count)| (*item, *count)).collect();
         let value = counts.iter().map(|(item, count)| values[*item] * f64::from(*count)).sum();
-        Filled { counts, value, prices }
+        Filled { counts, value, steps }
     }
 
-    /// `items` as what a node is filled with, by `values`, of which so many are `left`.
-    fn choices(
+    /// Fills `room` with parts of the items that are `asked` for, so many of each at most, and quickly with whole
+    /// pods.
+    pub(crate) fn fill_room(
         &self,
         market: &Market,
-        items: &[usize],
-        (values, left): (&[f64], &[u32]),
-    ) -> Vec<Choice<'_>> {
-        let choice = |item: &usize| Choice {
-            need: self.need(*item),
-            value: values[*item],
-            most: f64::from(most_of(market, *item, left)),
+        room: &[i64],
+        (asked, values): (&[(usize, u32)], &[f64]),
+    ) -> Filling {
+        let mut whole = Whole::new(market, values, asked, room);
+        let (Parts { amounts, prices }, _) = self.parts(&whole);
+        whole.take_whole(&amounts);
+        let density =
+            |at: usize| values[asked[at].0] / weighed(self.need(asked[at].0), &prices).max(1e-15);
+        let mut order: Vec<(f64, usize)> =
+            (0..asked.len()).filter(|at| 0 < whole.more(*at)).map(|at| (density(at), at)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (_, at) in order {
+            whole.take(at, whole.more(at));
+        }
+        Filling { parts: amounts, prices, counts: whole.counts }
+    }
+
+    /// What is left in `whole`, filled with parts of what still fits; and about how many steps that took.
+    fn parts(&self, whole: &Whole<'_>) -> (Parts, usize) {
+        let places: Vec<usize> = (0..whole.asked.len()).filter(|at| 0 < whole.more(*at)).collect();
+        let choice = |at: &usize| Choice {
+            need: self.need(whole.asked[*at].0),
+            value: whole.value(*at),
+            most: f64::from(whole.more(*at)),
         };
-        items.iter().map(choice).collect()
+        let choices: Vec<Choice<'_>> = places.iter().map(choice).collect();
+        let room = scaled(&whole.room, &self.largest);
+        let Parts { amounts, prices } = simplex::fill(&room, &choices);
+        let mut all = vec![0.0; whole.asked.len()];
+        for (at, amount) in places.iter().zip(amounts) {
+            all[*at] = amount;
+        }
+        (Parts { amounts: all, prices }, self.steps_of_parts(places.len()))
     }
 
-    /// Prices of resources that are good for filling `room` with `items`, in whole
-    /// numbers.
-    pub(crate) fn good_prices(
-        &self,
-        market: &Market,
-        (room, items): (&[f64], &[usize]),
-        with: (&[f64], &[u32]),
-        shift: u32,
-    ) -> Rc<[i64]> {
-        let choices = self.choices(market, items, with);
-        Self::whole_prices(market, &simplex::fill(room, &choices).prices, shift).into()
-    }
-
-    /// So much of each resource of a node of `offer`.
-    pub(crate) fn part_of(&self, offer: usize, parts: &[f64]) -> Vec<f64> {
-        self.rooms[offer].iter().zip(parts).map(|(room, part)| room * part).collect()
-    }
-
-    /// `room` in the numbers of the program.
-    pub(crate) fn scaled(market: &Market, room: &[i64]) -> Vec<f64> {
-        let places = room.iter().enumerate();
-        places.map(|(at, amount)| *amount as f64 / largest(market, at)).collect()
+    /// About how many steps it takes to fill room with parts of so many items.
+    pub(crate) fn steps_of_parts(&self, items: usize) -> usize {
+        3 * items * (self.resources + 8)
     }
 
     /// `values` in whole pico-dollars.
@@ -156,20 +153,131 @@ impl Scaled {
         values.iter().map(|value| (value * 1e12).clamp(0.0, 4e18) as i64).collect()
     }
 
-    /// Prices of resources for [`Filled::prices`] in pico-dollars for one unit of each, times 2^`shift`.
-    pub(crate) fn whole_prices(market: &Market, prices: &[f64], shift: u32) -> Vec<i64> {
+    /// Prices of resources for [`Filling::prices`] in pico-dollars for one unit of each, times 2^`shift`.
+    pub(crate) fn whole_prices(&self, prices: &[f64], shift: u32) -> Vec<i64> {
         let factor = 1e12 * f64::from(shift).exp2();
-        prices
-            .iter()
-            .enumerate()
-            .map(|(at, price)| (price * factor / largest(market, at)).clamp(0.0, 9e18) as i64)
-            .collect()
+        let each = prices.iter().zip(&self.largest);
+        each.map(|(price, largest)| (price * factor / largest).clamp(0.0, 9e18) as i64).collect()
     }
 }
 
-/// How many pods of an item one node may have, where so many are `left`.
-fn most_of(market: &Market, item: usize, left: &[u32]) -> u32 {
-    left[item].min(market.items[item].most)
+/// Room that is filled with whole pods.
+#[derive(Debug)]
+struct Whole<'w> {
+    market: &'w Market,
+    values: &'w [f64],
+    /// Items, so many pods of each at most.
+    asked: &'w [(usize, u32)],
+    /// How many of each there are,
+    counts: Vec<u32>,
+    /// and what they leave.
+    room: Vec<i64>,
+}
+
+impl<'w> Whole<'w> {
+    fn new(market: &'w Market, values: &'w [f64], asked: &'w [(usize, u32)], room: &[i64]) -> Self {
+        Self { market, values, asked, counts: vec![0; asked.len()], room: room.to_vec() }
+    }
+
+    fn need(&self, at: usize) -> &'w [i64] {
+        &self.market.items[self.asked[at].0].need
+    }
+
+    fn value(&self, at: usize) -> f64 {
+        self.values[self.asked[at].0]
+    }
+
+    /// How many more of one go into `room`.
+    fn more_in(&self, at: usize, room: &[i64]) -> u32 {
+        let asked = self.asked[at].1 - self.counts[at];
+        if asked == 0 { 0 } else { fitting(room, self.need(at)).min(asked) }
+    }
+
+    /// How many more of one there can be.
+    fn more(&self, at: usize) -> u32 {
+        self.more_in(at, &self.room)
+    }
+
+    fn has_choice(&self) -> bool {
+        (0..self.asked.len()).any(|at| 0 < self.more(at))
+    }
+
+    fn take(&mut self, at: usize, count: u32) {
+        let need = self.need(at);
+        self.room.iter_mut().zip(need).for_each(|(room, need)| *room -= need * i64::from(count));
+        self.counts[at] += count;
+    }
+
+    /// Takes what is whole in `parts`; whether anything is.
+    fn take_whole(&mut self, parts: &[f64]) -> bool {
+        let mut is_any = false;
+        for (at, part) in parts.iter().enumerate().filter(|(_, part)| 0.0 < **part) {
+            let wanted = (part + 1e-7).floor().min(f64::from(u32::MAX)) as u32;
+            let count = self.more(at).min(wanted);
+            self.take(at, count);
+            is_any |= 0 < count;
+        }
+        is_any
+    }
+
+    /// Takes one of what is most of a pod in `parts`, or else of what is worth most.
+    fn take_most(&mut self, parts: &[f64]) {
+        let open = (0..self.asked.len()).filter(|at| 0 < self.more(*at));
+        let best = open.max_by(|a, b| {
+            let by_part = parts[*a].total_cmp(&parts[*b]);
+            by_part.then(self.value(*a).total_cmp(&self.value(*b))).then(b.cmp(a))
+        });
+        if let Some(at) = best {
+            self.take(at, 1);
+        }
+    }
+
+    /// Swaps one pod for those of another item, and fills what that leaves, as long as that is worth more; about
+    /// how many steps that takes.
+    fn swap(&mut self) -> usize {
+        let mut steps = 0;
+        let mut room = self.room.clone();
+        for _ in 0..SWAPS_MAX {
+            let mut best: (f64, Option<(usize, usize, u32)>) = (0.0, None);
+            for out in (0..self.asked.len()).filter(|at| 0 < self.counts[*at]) {
+                steps += self.asked.len() * (room.len() + 2);
+                let rooms = room.iter_mut().zip(&self.room).zip(self.need(out));
+                rooms.for_each(|((sum, room), need)| *sum = room + need);
+                for at in (0..self.asked.len()).filter(|at| *at != out) {
+                    let count = self.more_in(at, &room);
+                    let gain = self.value(at) * f64::from(count) - self.value(out);
+                    if best.0 + 1e-9 * self.value(out) < gain {
+                        best = (gain, Some((out, at, count)));
+                    }
+                }
+            }
+            let Some((out, at, count)) = best.1 else { break };
+            self.counts[out] -= 1;
+            let rooms = self.room.iter_mut().zip(&self.market.items[self.asked[out].0].need);
+            rooms.for_each(|(room, need)| *room += need);
+            self.take(at, count);
+            let worth = |at: usize, whole: &Self| whole.value(at) * f64::from(whole.more(at));
+            while let Some(at) = (0..self.asked.len())
+                .filter(|at| 0 < self.more(*at))
+                .max_by(|a, b| worth(*a, self).total_cmp(&worth(*b, self)).then(b.cmp(a)))
+            {
+                self.take(at, self.more(at));
+            }
+        }
+        steps
+    }
+}
+
+/// How many pods with `need` go into `room`.
+fn fitting(room: &[i64], need: &[i64]) -> u32 {
+    let fits = room.iter().zip(need).filter(|(_, need)| 0 < **need);
+    let fits = fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX);
+    u32::try_from(fits.max(0)).unwrap_or(u32::MAX)
+}
+
+/// `amounts` as parts of the `largest`.
+fn scaled(amounts: &[i64], largest: &[f64]) -> Vec<f64> {
+    amounts.iter().zip(largest).map(|(amount, largest)| *amount as f64 / largest).collect()
 }
 
 /// The most of a resource that any offer has.
@@ -181,3 +289,6 @@ fn largest(market: &Market, at: usize) -> f64 {
 fn weighed(amounts: &[f64], weights: &[f64]) -> f64 {
     amounts.iter().zip(weights).map(|(amount, weight)| amount * weight).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,17 @@
 //! Values of pods that come from the program → a bound that is proved, and nodes that the program does not
 //! know yet.
 
-use std::rc::Rc;
+#![expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "values may be anything: what they prove is reckoned in whole numbers"
+)]
 
 use super::{
-    certify::{self, Question, SHIFT, Worth},
-    columns::Program,
+    certify::{self, Guess, SHIFT},
+    columns::{Effort, Program},
+    cuts::Priced,
     knapsack::{Counts, Scaled},
-    market::Pico,
 };
 
 /// What was proved.
@@ -19,107 +23,89 @@ pub(crate) struct Proof {
     pub(crate) bargains: Vec<(usize, Counts)>,
 }
 
-/// Parts of the CPU and the memory of a node for which prices of resources are looked for: what pods that
-/// come first may leave.
-const PARTS: [(f64, f64); 7] =
-    [(1.0, 1.0), (1.0, 0.5), (0.5, 1.0), (0.5, 0.5), (1.0, 0.2), (0.2, 1.0), (0.2, 0.2)];
-/// By how many thousandths more than its price a node may be worth, where that is proved with so little work.
-const TOLERANCES: [i128; 6] = [0, 2, 5, 10, 20, 40];
-/// The part of all fillings that are left which one offer may take.
-const SHARE: u64 = 40;
-/// Prices of resources are looked for anew so often while pods are gone through.
-const PRICES_MAX: usize = 24;
-
-/// Proves what `values` are good for; `free` is room that is there already and costs nothing. Goes through
-/// as many `fillings` at most.
-pub(crate) fn prove(
-    program: &Program<'_>,
-    values: &[f64],
-    demand: &[u32],
-    free: &[i64],
-    fillings: &mut u64,
-) -> Proof {
-    let market = program.market;
-    let whole = Scaled::whole_values(values);
-    let mut proof = Proof::default();
-    let mut worths = Vec::with_capacity(market.offers.len());
-    for at in 0..market.offers.len() {
-        let worth = worth(program, at, (values, &whole, demand), fillings);
-        if let Some(counts) = &worth.excess {
-            proof.bargains.push((at, counts.clone()));
-        }
-        worths.push(worth);
-    }
-    let numbers: Vec<usize> = (0..market.items.len()).collect();
-    let room = Scaled::scaled(market, free);
-    let prices = program.scaled.good_prices(market, (&room, &numbers), (values, demand), SHIFT);
-    let for_nothing = certify::free_of_charge(market, free, &whole, &prices);
-    proof.bound = certify::bound(market, &whole, &worths, for_nothing);
-    proof
+/// How much is done to prove more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Proofs {
+    /// How often values are set right by what a proof finds.
+    pub(crate) count: usize,
+    /// Fillings of nodes are divided so many times for each of them, divided by how many items there are: each
+    /// division looks at all of them.
+    pub(crate) looks: u64,
 }
 
-/// What a node of the offer `at` can be worth.
-fn worth(
-    program: &Program<'_>,
-    at: usize,
-    (values, whole, demand): (&[f64], &[Pico], &[u32]),
-    fillings: &mut u64,
-) -> Worth {
-    let market = program.market;
-    let Some(offer) = market.offers.get(at) else { return Worth::default() };
-    let price = i128::from(offer.price);
-    let filled = program.scaled.fill(market, at, (values, demand));
-    let root: Rc<[i64]> = Scaled::whole_prices(market, &filled.prices, SHIFT).into();
-    let question = Question::of(market, offer, whole);
-    let most = question.most(&root);
-    if most <= price {
-        return Worth { most, excess: None };
-    }
-    let prices = prices(program, at, &question, (values, demand), &root);
-    for tolerance in TOLERANCES {
-        let enough = price.saturating_add(price * tolerance / 1_000);
-        if most <= enough {
+/// How well the program is solved before each proof.
+const EFFORT: Effort = Effort { rounds: 3, ratio: 1.000_5 };
+/// A proof is idle that makes the bound better by less than this part of it.
+const IDLE: i128 = 2_000;
+/// So many of them may follow each other.
+const IDLE_MAX: usize = 7;
+
+/// Proves more than what is `priced` on, by values of the program; in pico-dollars.
+///
+/// Values swing from one solution to the next: they are taken half way to those that proved most so far (Wentges,
+/// "Weighted Dantzig–Wolfe decomposition for linear mixed-integer programming", 1997), and as they are once
+/// that finds no node which the program does not know.
+pub(crate) fn improve(
+    program: &mut Program<'_>,
+    (demand, free): (&[u32], &[i64]),
+    priced: Priced,
+    proofs: Proofs,
+) -> i128 {
+    let mut best = priced.bound;
+    let mut center = scaled_to(priced.values, demand, best);
+    let (mut is_known, mut idle) = (false, 0);
+    let divisions = proofs.looks / (demand.len() as u64).max(1);
+    for _ in 0..proofs.count {
+        let values = program.solve(demand, EFFORT).values;
+        let halves = values.iter().zip(&center).map(|(own, center)| 0.5 * (own + center));
+        let tried = if is_known { values.clone() } else { halves.collect() };
+        let Proof { bound, bargains } = prove(program, &tried, free, divisions);
+        is_known = !is_known && !program.is_new(&bargains, &values);
+        idle = if bound < best + best / IDLE { idle + 1 } else { 0 };
+        if best < bound {
+            best = bound;
+            center = scaled_to(tried, demand, best);
+        }
+        if program.work == 0 || IDLE_MAX < idle {
             break;
         }
-        let mut steps = *fillings / SHARE;
-        let before = steps;
-        let worth = question.search(enough, &prices, &mut steps);
-        *fillings = fillings.saturating_sub(before - steps);
-        if let Some(worth) = worth {
-            return worth;
+        for (offer, counts) in bargains {
+            program.know(offer, counts);
         }
     }
-    Worth { most, excess: None }
+    best
 }
 
-/// Prices of resources that are good from each choice of the `question` on.
-fn prices(
-    program: &Program<'_>,
-    at: usize,
-    question: &Question<'_>,
-    with: (&[f64], &[u32]),
-    root: &Rc<[i64]>,
-) -> Vec<Vec<Rc<[i64]>>> {
-    let (market, scaled) = (program.market, &program.scaled);
-    let items: Vec<usize> = question.items().collect();
-    let every = items.len().div_ceil(PRICES_MAX).max(1);
-    let mut prices: Vec<Vec<Rc<[i64]>>> = vec![vec![Rc::clone(root)]];
-    for from in 1..=items.len() {
-        let known = prices.last().filter(|_| from != 1 && !from.is_multiple_of(every)).cloned();
-        prices.push(known.unwrap_or_else(|| {
-            let rest = items.get(from..).unwrap_or_default();
-            let of_part = |(cpu, memory): (f64, f64)| {
-                let mut parts = vec![1.0; root.len()];
-                // Resources are in the order of their names: CPU, disk, memory come before others.
-                parts.iter_mut().zip([cpu, 1.0, memory]).for_each(|(part, of)| *part = of);
-                let room = scaled.part_of(at, &parts);
-                scaled.good_prices(market, (&room, rest), with, SHIFT)
-            };
-            let mut good: Vec<Rc<[i64]>> = PARTS.into_iter().map(of_part).collect();
-            good.sort();
-            good.dedup();
-            good
-        }));
+/// `values` by which all pods are worth what is proved.
+fn scaled_to(mut values: Vec<f64>, demand: &[u32], bound: i128) -> Vec<f64> {
+    let sum: f64 = values.iter().zip(demand).map(|(value, count)| value * f64::from(*count)).sum();
+    let factor = bound as f64 / 1e12 / sum.max(1e-12);
+    for value in &mut values {
+        *value *= factor;
     }
-    prices
+    values
 }
+
+/// Proves what `values` are good for; `free` is room that is there already and costs nothing. Divides the
+/// fillings of nodes `divisions` times at most.
+pub(crate) fn prove(program: &Program<'_>, values: &[f64], free: &[i64], divisions: u64) -> Proof {
+    let (market, scaled) = (program.market, &program.scaled);
+    let whole = Scaled::whole_values(values);
+    let guess = |room: &[i64], asked: &[(usize, u32)]| {
+        let filling = scaled.fill_room(market, room, (asked, values));
+        Guess {
+            prices: scaled.whole_prices(&filling.prices, SHIFT),
+            parts: filling.parts,
+            counts: filling.counts,
+        }
+    };
+    let worth = certify::search(market, &whole, divisions, &guess);
+    let all: Vec<(usize, u32)> =
+        market.items.iter().map(|item| item.count.min(item.most)).enumerate().collect();
+    let for_nothing = certify::free_of_charge(market, free, &whole, &guess(free, &all).prices);
+    let bound = certify::bound(market, &whole, worth.ratio, for_nothing);
+    Proof { bound, bargains: worth.excess }
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use crate::{
             greedy,
             knapsack::Scaled,
             market::{self, Pico},
-            prove::prove,
+            prove::{self, Proofs},
             relax::{self, Relaxation},
         },
         problem::Problem,
@@ -32,29 +32,27 @@ use crate::{
 pub(super) struct Care {
     /// In steps of some nanoseconds.
     work: u64,
-    /// Fillings of nodes that are gone through.
-    fillings: u64,
-    /// How often values are set right by what a proof finds.
-    proofs: usize,
+    proofs: Proofs,
 }
 
 /// For a line that nobody asked for.
-pub(super) const QUICK: Care = Care { work: 30_000_000, fillings: 400_000, proofs: 4 };
+pub(super) const QUICK: Care =
+    Care { work: 30_000_000, proofs: Proofs { count: 4, looks: 20_000 } };
 /// As near as it gets.
-pub(super) const FULL: Care = Care { work: 400_000_000, fillings: 10_000_000, proofs: 24 };
+pub(super) const FULL: Care =
+    Care { work: 1_000_000_000, proofs: Proofs { count: 40, looks: 800_000 } };
 
 /// What the search for a plan may do, in steps of some nanoseconds.
 const WORK: u64 = 240_000_000;
 /// What finding out what pods are worth may do, in such steps.
 const WORK_OF_VALUES: u64 = 60_000_000;
-/// Fillings of nodes that are gone through for nodes that a plan had better know.
-const FILLINGS: u64 = 300_000;
+/// How often fillings of nodes are divided for nodes that a plan had better know.
+const DIVISIONS: u64 = 300;
 /// How often values are set right by what a proof finds.
 const PROOFS: usize = 2;
 
-/// How well the program is solved for a plan, and for a bound.
+/// How well the program is solved for a plan.
 const EFFORT: Effort = Effort { rounds: 40, ratio: 1.001 };
-const EFFORT_OF_BOUND: Effort = Effort { rounds: 200, ratio: 1.000_2 };
 
 /// Whether any pool is packed so that it costs least.
 pub(super) fn is_wanted(problem: &Problem<'_>) -> bool {
@@ -138,12 +136,12 @@ fn advised(relaxation: &Relaxation) -> (Vec<Node>, u64) {
     program.work -= kept;
     let mut first = program.solve(&demand, EFFORT);
     program.work += kept;
-    let (nothing, mut fillings) = (vec![0; relaxation.resources()], FILLINGS);
+    let nothing = vec![0; relaxation.resources()];
     for _ in 0..PROOFS {
         if program.work < WORK / 3 {
             break;
         }
-        let proof = prove(&program, &first.values, &demand, &nothing, &mut fillings);
+        let proof = prove::prove(&program, &first.values, &nothing, DIVISIONS);
         if proof.bargains.is_empty() {
             break;
         }
@@ -224,18 +222,9 @@ pub(super) fn bound(problem: &mut Problem<'_>, solution: &Solution, care: Care) 
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, care.work);
     // What shares of resources prove needs no search; where many pods share a node, it is nearly as good.
-    let (mut best, mut fillings) = (cuts::priced(market, &free).bound, care.fillings);
+    let priced = cuts::priced(market, &free);
     greedy::begin(&mut program, &demand);
-    for _ in 0..care.proofs {
-        let relaxed = program.solve(&demand, EFFORT_OF_BOUND);
-        let proof = prove(&program, &relaxed.values, &demand, &free, &mut fillings);
-        best = best.max(proof.bound);
-        if proof.bargains.is_empty() || program.work == 0 {
-            break;
-        }
-        proof.bargains.into_iter().for_each(|(offer, counts)| program.know(offer, counts));
-    }
-    market::price(best)
+    market::price(prove::improve(&mut program, (&demand, &free), priced, care.proofs))
 }
 
 /// The room that pods of `classes` may find without paying: on what is there, and in reservations.

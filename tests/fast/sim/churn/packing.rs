@@ -38,9 +38,10 @@ fn packing_cheapest_breaks_no_rule_and_spends_less() {
         if usual.spent_nanos <= cheapest.spent_nanos {
             return Err(format!("{usual}, and cheapest {cheapest}"));
         }
-        // Karpenter's few large nodes hardly ever change.
-        if usual.evictions * 5 < cheapest.evictions {
-            return Err(format!("five times as many evictions: {usual}, and cheapest {cheapest}"));
+        // Karpenter's few large nodes hardly ever change, and where nodes are full to the last, kube-scheduler does not
+        // always find the place that consolidation found for a pod.
+        if usual.evictions * 10 < cheapest.evictions {
+            return Err(format!("ten times as many evictions: {usual}, and cheapest {cheapest}"));
         }
         Ok(())
     });

@@ -223,12 +223,14 @@ fn what_the_cluster_lacks_is_told() {
         list(&mut seen.classes)[0]["status"] = json!({});
     });
     check("discovery", "EC2NodeClass default: subnetSelectorTerms selects no subnet.", |seen| {
-        seen.selected.as_mut().unwrap()[0].subnets = 0
+        seen.selected.as_mut().unwrap()[0].subnets = 0;
     });
     check(
         "discovery",
         "EC2NodeClass default: securityGroupSelectorTerms selects no security group.",
-        |seen| seen.selected.as_mut().unwrap()[0].security_groups = 0,
+        |seen| {
+            seen.selected.as_mut().unwrap()[0].security_groups = 0;
+        },
     );
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
     check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
@@ -311,7 +313,7 @@ fn functions_in_a_vpc_need_a_way_to_the_api_server() {
         networks: Ok(vec![("subnet-1".to_owned(), network)]),
         ..whole()
     };
-    let told = |network| wrong(&seen(network)).pop().map(|(step, found)| (step, found));
+    let told = |network| wrong(&seen(network)).pop();
     let open = network(true, &[]);
     for (network, says) in [
         (JoinNetwork { lets_out: false, ..open.clone() }, "lets them speak to port 443"),
@@ -382,7 +384,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
@@ -417,6 +419,6 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
         18 steps: 1 not in order, 2 could not be seen
-    "#]]
+    "]]
     .assert_eq(&text);
 }

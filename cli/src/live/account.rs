@@ -14,7 +14,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout
 use aws_sdk_eks::types::{
     AccessEntry, AuthenticationMode, Cluster, ClusterStatus, VpcConfigResponse,
 };
-use aws_sdk_lambda::types::FunctionConfiguration;
+use aws_sdk_lambda::types::{FunctionConfiguration, VpcConfigResponse as FunctionNetwork};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -194,7 +194,7 @@ fn function_json(function: &FunctionConfiguration) -> Value {
         environment.and_then(|environment| environment.variables()).into_iter().flatten().collect();
     let error = environment.and_then(|environment| environment.error());
     let network = function.vpc_config();
-    let subnets = network.map(|network| network.subnet_ids().to_vec()).unwrap_or_default();
+    let subnets = network.map(FunctionNetwork::subnet_ids).unwrap_or_default();
     json!({
         "FunctionName": function.function_name(),
         "Role": function.role(),
@@ -204,8 +204,8 @@ fn function_json(function: &FunctionConfiguration) -> Value {
         },
         "VpcConfig": {
             "SubnetIds": subnets,
-            "SecurityGroupIds": network.map(|network| network.security_group_ids()),
-            "VpcId": network.and_then(|network| network.vpc_id()),
+            "SecurityGroupIds": network.map(FunctionNetwork::security_group_ids),
+            "VpcId": network.and_then(FunctionNetwork::vpc_id),
         },
     })
 }

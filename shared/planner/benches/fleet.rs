@@ -11,6 +11,7 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a program for developers: it prints, and ends where something is wrong"
 )]
 
@@ -26,7 +27,7 @@ mod measure;
 #[expect(dead_code, reason = "other benchmarks pack otherwise")]
 mod workloads;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cluster::{add_node, cluster, running};
 use measure::on_processor;
@@ -108,7 +109,7 @@ fn bound(facts: &Facts) -> HourlyPrice {
     empty.nodes.clear();
     empty.ledger.claims.clear();
     for pod in &mut empty.pods {
-        *pod = build::pending(pod.key.name.as_str(), pod.spec.clone());
+        *pod = build::pending(pod.key.name.as_str(), Arc::clone(&pod.spec));
     }
     planner::lower_bound(&empty, false)
 }

@@ -20,15 +20,15 @@ impl Account {
     /// How many subnets `terms` select.
     pub(crate) fn subnets(&self, terms: &[SubnetTerm]) -> Answer<usize> {
         let discovery = self.discovery()?;
-        let found = self.runtime.block_on(discovery.subnets(terms));
-        found.map(|subnets| subnets.len()).map_err(|error| of_port("ec2", &error))
+        let subnets = self.runtime.block_on(discovery.subnets(terms));
+        subnets.map(|subnets| subnets.len()).map_err(|error| of_port("ec2", &error))
     }
 
     /// How many security groups `terms` select.
     pub(crate) fn security_groups(&self, terms: &[SecurityGroupTerm]) -> Answer<usize> {
         let discovery = self.discovery()?;
-        let found = self.runtime.block_on(discovery.security_groups(terms));
-        found.map(|groups| groups.len()).map_err(|error| of_port("ec2", &error))
+        let groups = self.runtime.block_on(discovery.security_groups(terms));
+        groups.map(|groups| groups.len()).map_err(|error| of_port("ec2", &error))
     }
 
     /// What lies between `place` and the API server of the cluster called `cluster`.

@@ -85,8 +85,8 @@ async fn network(
 async fn image(port: &impl Forensics, id: &InstanceId) -> Result<(), Failure> {
     let instance = port.instance(id).await?;
     let image = instance.image.ok_or_else(|| Failure("it has no image".to_owned()))?;
-    let found = port.image(&image).await?.ok_or_else(|| Failure("it is not there".to_owned()))?;
-    same("its architecture", &found.architecture.as_str(), &"amd64")
+    let known = port.image(&image).await?.ok_or_else(|| Failure("it is not there".to_owned()))?;
+    same("its architecture", &known.architecture.as_str(), &"amd64")
 }
 
 async fn nobody(port: &impl Forensics) -> Result<(), Failure> {

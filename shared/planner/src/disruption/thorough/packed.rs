@@ -3,7 +3,7 @@
 //! What a pod is worth are the dual prices of the program that gives all pods new nodes (`scheduling::packing`):
 //! nodes that cost no more than their pods are worth have no part in any step that saves.
 
-use model::disruption::Cursor;
+use model::{HourlyPrice, disruption::Cursor};
 
 use super::{PACKED_SETS, Search, begin};
 use crate::{
@@ -85,7 +85,7 @@ impl Search<'_, '_> {
         }
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let nodes = field.get(&self.eligible);
-        let values = simulator.values(&nodes).into_iter().map(|value| value.parts());
+        let values = simulator.values(&nodes).into_iter().map(HourlyPrice::parts);
         let priced = self.eligible.iter().zip(&nodes).zip(values);
         let priced = priced.map(|((at, node), value)| (*at, whole_price(state, node).0, value));
         let mut dear: Vec<(CandidateId, u128, u128)> =

@@ -143,10 +143,10 @@ impl Search<'_> {
         let more: i128 = more.map(|(choice, count)| choice.value * i128::from(*count)).sum();
         let ratio = question.ratio(branch.value.saturating_add(more));
         if ONE < ratio && self.found.len() < FOUND_MAX {
-            let all = branch.counts.iter().zip(&counts).map(|(there, more)| there + more);
-            let all = choices.iter().zip(all).filter(|(_, count)| 0 < *count);
-            let all = all.map(|(choice, count)| (choice.item, count)).collect();
-            self.found.push((branch.offer, all));
+            let counts = branch.counts.iter().zip(&counts).map(|(there, more)| there + more);
+            let filling = choices.iter().zip(counts).filter(|(_, count)| 0 < *count);
+            let filling = filling.map(|(choice, count)| (choice.item, count)).collect();
+            self.found.push((branch.offer, filling));
         }
         self.best = self.best.max(ratio);
         let spare = choices.iter().zip(&branch.more).map(|(choice, more)| {

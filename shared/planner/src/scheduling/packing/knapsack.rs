@@ -136,11 +136,11 @@ impl Scaled {
         let choices: Vec<Choice<'_>> = places.iter().map(choice).collect();
         let room = scaled(&whole.room, &self.largest);
         let Parts { amounts, prices } = simplex::fill(&room, &choices);
-        let mut all = vec![0.0; whole.asked.len()];
+        let mut by_place = vec![0.0; whole.asked.len()];
         for (at, amount) in places.iter().zip(amounts) {
-            all[*at] = amount;
+            by_place[*at] = amount;
         }
-        (Parts { amounts: all, prices }, self.steps_of_parts(places.len()))
+        (Parts { amounts: by_place, prices }, self.steps_of_parts(places.len()))
     }
 
     /// About how many steps it takes to fill room with parts of so many items.

@@ -100,9 +100,9 @@ pub(crate) fn prove(program: &Program<'_>, values: &[f64], free: &[i64], divisio
         }
     };
     let worth = certify::search(market, &whole, divisions, &guess);
-    let all: Vec<(usize, u32)> =
+    let items: Vec<(usize, u32)> =
         market.items.iter().map(|item| item.count.min(item.most)).enumerate().collect();
-    let for_nothing = certify::free_of_charge(market, free, &whole, &guess(free, &all).prices);
+    let for_nothing = certify::free_of_charge(market, free, &whole, &guess(free, &items).prices);
     let bound = certify::bound(market, &whole, worth.ratio, for_nothing);
     Proof { bound, bargains: worth.excess }
 }

@@ -23,7 +23,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
     knapsack::Counts,
-    market::{Item, Market, Offer, Pico},
+    market::{Item, Market, Offer, Pico, fitting},
 };
 
 /// Bits behind the point of a price of a resource.
@@ -134,7 +134,7 @@ impl Search<'_> {
     fn look(&mut self, question: &Question<'_>, mut branch: Branch) {
         let choices = &question.choices;
         for (more, choice) in branch.more.iter_mut().zip(choices) {
-            *more = whole(fitting(&branch.room, choice.need)).min(*more);
+            *more = fitting(&branch.room, choice.need).min(*more);
         }
         let asked: Vec<(usize, u32)> =
             choices.iter().zip(&branch.more).map(|(choice, more)| (choice.item, *more)).collect();
@@ -256,16 +256,6 @@ pub(super) fn rounded_up(worth: i128) -> i128 {
     (worth >> SHIFT).saturating_add(1)
 }
 
-fn whole(count: i64) -> u32 {
-    u32::try_from(count.max(0)).unwrap_or(u32::MAX)
-}
-
-/// How many pods with `need` go into `room`.
-fn fitting(room: &[i64], need: &[i64]) -> i64 {
-    let fits = room.iter().zip(need).filter(|(_, need)| 0 < **need);
-    fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX)
-}
-
 /// What `amounts` cost.
 fn cost(amounts: &[i64], prices: &[i64]) -> i128 {
     cost_of(amounts.iter().copied(), prices)
@@ -294,7 +284,7 @@ pub(crate) fn free_of_charge(
 ) -> i128 {
     let spare = market.items.iter().zip(values).map(|(item, value)| {
         let surplus = ((i128::from(*value) << SHIFT) - cost(&item.need, prices)).max(0);
-        surplus.saturating_mul(i128::from(item.count).min(i128::from(fitting(room, &item.need))))
+        surplus.saturating_mul(i128::from(item.count.min(fitting(room, &item.need))))
     });
     let spare = spare.fold(0, i128::saturating_add);
     if room.iter().all(|amount| *amount <= 0) {

@@ -10,7 +10,7 @@
 )]
 
 use super::{
-    market::Market,
+    market::{Market, fitting},
     simplex::{self, Choice, Parts},
 };
 
@@ -266,13 +266,6 @@ impl<'w> Whole<'w> {
         }
         steps
     }
-}
-
-/// How many pods with `need` go into `room`.
-fn fitting(room: &[i64], need: &[i64]) -> u32 {
-    let fits = room.iter().zip(need).filter(|(_, need)| 0 < **need);
-    let fits = fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX);
-    u32::try_from(fits.max(0)).unwrap_or(u32::MAX)
 }
 
 /// `amounts` as parts of the `largest`.

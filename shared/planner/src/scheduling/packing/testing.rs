@@ -26,6 +26,17 @@ pub(crate) fn market(items: &[(&[i64], u32)], offers: &[(i64, &[i64])]) -> Marke
     Market { items: items.iter().map(item).collect(), offers: offers.iter().map(offer).collect() }
 }
 
+/// The same from numbers with two resources: pods with how many, and dollars with room.
+pub(crate) fn market_of(pods: &[(i64, i64, u32)], sold: &[(i64, i64, i64)]) -> Market {
+    let needs: Vec<[i64; 2]> = pods.iter().map(|(cpu, memory, _)| [*cpu, *memory]).collect();
+    let counted = needs.iter().zip(pods);
+    let items: Vec<(&[i64], u32)> = counted.map(|(need, pod)| (&need[..], pod.2)).collect();
+    let rooms: Vec<[i64; 2]> = sold.iter().map(|(_, cpu, memory)| [*cpu, *memory]).collect();
+    let priced = rooms.iter().zip(sold);
+    let offers: Vec<(i64, &[i64])> = priced.map(|(room, offer)| (offer.0, &room[..])).collect();
+    market(&items, &offers)
+}
+
 /// What the cheapest fleet for all pods of a small `market` costs; `None` if there is none.
 pub(crate) fn best_of_all(market: &Market) -> Option<i128> {
     let mut pods = Vec::new();

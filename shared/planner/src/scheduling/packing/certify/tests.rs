@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::scheduling::packing::testing::{DOLLAR, market};
+use crate::scheduling::packing::testing::{DOLLAR, market, market_of};
 
 /// Knows nothing: one price for a unit of each resource as long as there is a choice, and all but half a pod of
 /// everything.
@@ -24,7 +24,7 @@ fn searched(market: &Market, values: &[Pico], prices: &[i64], divisions: u64) ->
 /// The most that a filling of `room` with pods from `items` on is worth.
 fn most(market: &Market, values: &[Pico], room: &[i64], from: usize) -> i128 {
     let Some(item) = market.items.get(from) else { return 0 };
-    let fits = fitting(room, &item.need).min(i64::from(item.count));
+    let fits = i64::from(fitting(room, &item.need).min(item.count));
     let worth = |count: i64| {
         let rest: Vec<i64> =
             room.iter().zip(&item.need).map(|(room, need)| room - need * count).collect();
@@ -75,13 +75,9 @@ proptest! {
         prices in (0_i64..8, 0_i64..8),
         divisions in 0_u64..200,
     ) {
-        let needs: Vec<[i64; 2]> = pods.iter().map(|(cpu, memory, ..)| [*cpu, *memory]).collect();
-        let items: Vec<(&[i64], u32)> =
-            needs.iter().zip(&pods).map(|(need, (_, _, count, _))| (&need[..], *count)).collect();
-        let rooms: Vec<[i64; 2]> = offers.iter().map(|(_, cpu, memory)| [*cpu, *memory]).collect();
-        let sold: Vec<(i64, &[i64])> =
-            rooms.iter().zip(&offers).map(|(room, (dollars, ..))| (*dollars, &room[..])).collect();
-        let market = market(&items, &sold);
+        let counted: Vec<(i64, i64, u32)> =
+            pods.iter().map(|(cpu, memory, count, _)| (*cpu, *memory, *count)).collect();
+        let market = market_of(&counted, &offers);
         let values: Vec<Pico> = pods.iter().map(|(.., value)| value * DOLLAR / 10).collect();
         let prices = [prices.0 * DOLLAR / 10, prices.1 * DOLLAR / 10];
         let ratio = searched(&market, &values, &prices, divisions).ratio;

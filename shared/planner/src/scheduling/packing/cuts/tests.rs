@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::scheduling::packing::testing::{DOLLAR, best_of_all, market};
+use crate::scheduling::packing::testing::{DOLLAR, best_of_all, market, market_of};
 
 /// The bound in thousandths of a dollar, to the nearest: prices of shares are rounded.
 fn bound(market: &Market, free: &[i64]) -> i128 {
@@ -97,11 +97,7 @@ proptest! {
         needs in proptest::collection::vec((1_i64..40, 1_i64..40, 1_u32..3), 1..4),
         offers in proptest::collection::vec((1_i64..20, 10_i64..60, 10_i64..60), 1..4),
     ) {
-        let needs: Vec<([i64; 2], u32)> = needs.iter().map(|(a, b, n)| ([*a, *b], *n)).collect();
-        let rooms: Vec<(i64, [i64; 2])> = offers.iter().map(|(p, a, b)| (*p, [*a, *b])).collect();
-        let items: Vec<(&[i64], u32)> = needs.iter().map(|(need, n)| (need.as_slice(), *n)).collect();
-        let sold: Vec<(i64, &[i64])> = rooms.iter().map(|(p, room)| (*p, room.as_slice())).collect();
-        let market = market(&items, &sold);
+        let market = market_of(&needs, &offers);
         if let Some(best) = best_of_all(&market) {
             let proved = priced(&market, &[0, 0]).bound;
             prop_assert!(proved <= best, "{proved} and not {best}");

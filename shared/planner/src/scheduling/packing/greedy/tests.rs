@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::scheduling::packing::{
     market::Market,
-    testing::{DOLLAR, best_of_all, market},
+    testing::{DOLLAR, best_of_all, market, market_of},
 };
 
 const WORK: u64 = 10_000_000;
@@ -88,11 +88,7 @@ proptest! {
         needs in proptest::collection::vec((1_i64..30, 1_i64..30, 1_u32..3), 1..4),
         offers in proptest::collection::vec((1_i64..20, 30_i64..60, 30_i64..60), 1..4),
     ) {
-        let needs: Vec<([i64; 2], u32)> = needs.iter().map(|(a, b, n)| ([*a, *b], *n)).collect();
-        let rooms: Vec<(i64, [i64; 2])> = offers.iter().map(|(p, a, b)| (*p, [*a, *b])).collect();
-        let items: Vec<(&[i64], u32)> = needs.iter().map(|(need, n)| (need.as_slice(), *n)).collect();
-        let sold: Vec<(i64, &[i64])> = rooms.iter().map(|(p, room)| (*p, room.as_slice())).collect();
-        let market = market(&items, &sold);
+        let market = market_of(&needs, &offers);
         let asked = demand(&market);
         let mut program = Program::new(&market, WORK);
         let proving = program.proving_values().to_vec();

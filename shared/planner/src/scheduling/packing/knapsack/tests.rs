@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::scheduling::packing::testing::market;
+use crate::scheduling::packing::testing::{market, market_of};
 
 fn filled(market: &Market, values: &[f64]) -> Filled {
     let left: Vec<u32> = market.items.iter().map(|item| item.count).collect();
@@ -50,10 +50,9 @@ proptest! {
         pods in prop::collection::vec((1_i64..8, 0_i64..8, 1_u32..5, 1_u32..40), 1..8),
         room in (8_i64..30, 8_i64..30),
     ) {
-        let needs: Vec<[i64; 2]> = pods.iter().map(|(cpu, memory, ..)| [*cpu, *memory]).collect();
-        let items: Vec<(&[i64], u32)> =
-            needs.iter().zip(&pods).map(|(need, (_, _, count, _))| (&need[..], *count)).collect();
-        let market = market(&items, &[(1, &[room.0, room.1])]);
+        let counted: Vec<(i64, i64, u32)> =
+            pods.iter().map(|(cpu, memory, count, _)| (*cpu, *memory, *count)).collect();
+        let market = market_of(&counted, &[(1, room.0, room.1)]);
         let values: Vec<f64> = pods.iter().map(|(.., value)| f64::from(*value)).collect();
         let filled = filled(&market, &values);
         let mut rest = market.offers[0].room.to_vec();

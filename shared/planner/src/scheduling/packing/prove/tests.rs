@@ -6,7 +6,7 @@ use super::*;
 use crate::scheduling::packing::{
     cuts,
     market::Market,
-    testing::{DOLLAR, best_of_all, market},
+    testing::{DOLLAR, best_of_all, market, market_of},
 };
 
 fn improved(market: &Market, free: &[i64], proofs: Proofs) -> i128 {
@@ -49,13 +49,7 @@ proptest! {
         offers in prop::collection::vec((1_i64..6, 8_i64..20, 8_i64..20), 1..4),
         looks in 0_u64..200,
     ) {
-        let needs: Vec<[i64; 2]> = pods.iter().map(|(cpu, memory, _)| [*cpu, *memory]).collect();
-        let items: Vec<(&[i64], u32)> =
-            needs.iter().zip(&pods).map(|(need, (_, _, count))| (&need[..], *count)).collect();
-        let rooms: Vec<[i64; 2]> = offers.iter().map(|(_, cpu, memory)| [*cpu, *memory]).collect();
-        let sold: Vec<(i64, &[i64])> =
-            rooms.iter().zip(&offers).map(|(room, (dollars, ..))| (*dollars, &room[..])).collect();
-        let market = market(&items, &sold);
+        let market = market_of(&pods, &offers);
         if let Some(least) = best_of_all(&market) {
             let bound = improved(&market, &[0, 0], Proofs { count: 6, looks });
             prop_assert!(bound <= least, "{bound} {least}");

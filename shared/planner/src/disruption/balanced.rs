@@ -77,7 +77,7 @@ impl<'a> Totals<'a> {
         for node in nodes {
             by_pool.entry(&node.pool.name).or_default().push(node);
         }
-        let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+        let before = price::of_all(nodes);
         let several = by_pool.len() > 1;
         by_pool.into_iter().all(|(pool, candidates)| {
             let is_balanced = candidates
@@ -86,7 +86,7 @@ impl<'a> Totals<'a> {
             if !is_balanced {
                 return true;
             }
-            let price = candidates.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+            let price = price::of_all(&candidates);
             let share = if several { shared(saving, price, before) } else { saving };
             let disruption =
                 candidates.iter().fold(0_u64, |sum, node| sum.saturating_add(node.cost));

@@ -40,7 +40,7 @@ use super::{
     carry_out::{given_up, name},
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
-    validation::{is_as_expected, may_be_packed},
+    validation::as_promised,
 };
 use crate::{
     index::id::CandidateId,
@@ -153,11 +153,7 @@ impl PreparedCluster<'_> {
             _ => Mode::Consolidation(self.state.now),
         };
         let nodes = self.field.get(&ids);
-        let mut outcome = self.simulator.without(&nodes, mode)?;
-        let is_usual = is_as_expected(&outcome, &command.replacements).is_ok();
-        if !is_usual && may_be_packed(&self.state, command) {
-            outcome = self.simulator.packed(&nodes, self.state.now)?;
-        }
+        let outcome = as_promised(&self.state, &mut self.simulator, (command, mode), &nodes)?;
         if let Some(stuck) = outcome.stuck {
             return Err(Objection::Stuck(Box::new(stuck)));
         }

@@ -28,23 +28,16 @@ pub(crate) fn compute<'a>(
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
 ) -> Result<Outcome, Objection> {
-    let pods = nodes.iter().map(|node| node.pods.len()).sum();
-    if let Some(objection) = state.history.too_many(pods) {
-        return Err(objection);
-    }
-    let mut outcome = simulator.without(nodes, Mode::Consolidation(state.now))?;
-    if let Some(reason) = &outcome.stuck {
-        return Err(Objection::Stuck(Box::new(reason.clone())));
-    }
+    let trial = || simulator.without(nodes, Mode::Consolidation(state.now));
+    let mut outcome = places_for_all(state, nodes, trial)?;
     let [new] = outcome.in_flight.as_mut_slice() else {
         return match outcome.in_flight.len() {
             0 => Ok(outcome),
             count => Err(Objection::ManyNodes(count)),
         };
     };
-    let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
-    let all_spot = nodes.iter().all(|node| node.capacity_type == Some(CapacityType::Spot));
-    if all_spot && allows(&new.requirements, CapacityType::Spot) {
+    let before = price::of_all(nodes);
+    if are_all_spot(nodes) && allows(&new.requirements, CapacityType::Spot) {
         spot_to_spot(state, new, before, nodes.len())?;
         keep_saving(state, new, (before, nodes))?;
         return Ok(outcome);
@@ -58,6 +51,28 @@ pub(crate) fn compute<'a>(
     }
     keep_saving(state, new, (before, nodes))?;
     Ok(outcome)
+}
+
+/// What the `trial` without `nodes` comes to, if each of their pods has a place then, and no more are moved than may
+/// be.
+pub(super) fn places_for_all(
+    state: &State<'_>,
+    nodes: &[&Candidate<'_>],
+    trial: impl FnOnce() -> Result<Outcome, Objection>,
+) -> Result<Outcome, Objection> {
+    let pods = nodes.iter().map(|node| node.pods.len()).sum();
+    if let Some(objection) = state.history.too_many(pods) {
+        return Err(objection);
+    }
+    let outcome = trial()?;
+    match &outcome.stuck {
+        Some(reason) => Err(Objection::Stuck(Box::new(reason.clone()))),
+        None => Ok(outcome),
+    }
+}
+
+pub(super) fn are_all_spot(nodes: &[&Candidate<'_>]) -> bool {
+    nodes.iter().all(|node| node.capacity_type == Some(CapacityType::Spot))
 }
 
 /// Keeps the types that save as much as the settings ask for, and none of which there is a node among

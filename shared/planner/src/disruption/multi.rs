@@ -11,7 +11,7 @@ use super::{
     nodes::State,
     objection::Objection,
     packed,
-    price::Exact,
+    price::{self, Exact},
     search::{Draft, Field, Notes, within_budgets},
     simulation::{Outcome, Simulator},
 };
@@ -77,7 +77,7 @@ pub(crate) fn together<'a>(
     if chosen.len() > 1 {
         consolidation::without_same_types(state, &chosen, &mut outcome)?;
     }
-    let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+    let before = price::of_all(&chosen);
     let saving = before.minus(consolidation::price_after(&outcome));
     is_worth_it(state, field, &chosen, saving)?;
     Ok(outcome)
@@ -97,7 +97,7 @@ pub(crate) fn together_packed<'a>(
     }
     let saving = packed::saving(state, &chosen, &outcome);
     if saving == Exact::default() {
-        let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+        let before = price::of_all(&chosen);
         return Err(Objection::NotCheaper(before.rounded()));
     }
     is_worth_it(state, field, &chosen, saving)?;

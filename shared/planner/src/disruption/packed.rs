@@ -12,7 +12,9 @@ use model::{
 
 use super::{
     candidate::Candidate,
-    consolidation::{self, SPOT_TYPES_MIN, allows, only_spot, reaches_minimums},
+    consolidation::{
+        self, SPOT_TYPES_MIN, allows, are_all_spot, only_spot, places_for_all, reaches_minimums,
+    },
     nodes::State,
     objection::Objection,
     price::{self, Exact},
@@ -33,14 +35,7 @@ pub(crate) fn compute<'a>(
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
 ) -> Result<Outcome, Objection> {
-    let pods = nodes.iter().map(|node| node.pods.len()).sum();
-    if let Some(objection) = state.history.too_many(pods) {
-        return Err(objection);
-    }
-    let mut outcome = simulator.packed(nodes, state.now)?;
-    if let Some(reason) = &outcome.stuck {
-        return Err(Objection::Stuck(Box::new(reason.clone())));
-    }
+    let mut outcome = places_for_all(state, nodes, || simulator.packed(nodes, state.now))?;
     let moved: BTreeSet<&PodKey> =
         nodes.iter().flat_map(|node| &node.pods).map(|pod| &pod.key).collect();
     // What only waiting pods need is not for this to launch.
@@ -62,13 +57,13 @@ fn keep_cheaper(
     new: &mut [NewNode],
     nodes: &[&Candidate<'_>],
 ) -> Result<(), Objection> {
-    let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+    let before = price::of_all(nodes);
     let least = state.facts.policies.calm.saving_min_millionths;
     let dear = || match least {
         0 => Objection::NotCheaper(before.rounded()),
         _ => Objection::SavesLittle(before.rounded()),
     };
-    let all_spot = nodes.iter().all(|node| node.capacity_type == Some(CapacityType::Spot));
+    let all_spot = are_all_spot(nodes);
     let mut prices = Vec::with_capacity(new.len());
     for new in &mut *new {
         if allows(&new.requirements, CapacityType::Spot) {
@@ -80,7 +75,7 @@ fn keep_cheaper(
         }
         prices.push(cheapest(new).ok_or_else(dear)?);
     }
-    let after = prices.iter().fold(Exact::default(), |sum, price| sum.plus(*price));
+    let after = prices.iter().copied().fold(Exact::default(), Exact::plus);
     let most = before.less(least);
     if most <= after {
         return Err(dear());
@@ -115,7 +110,7 @@ fn cheapest(new: &NewNode) -> Option<Exact> {
 /// What `outcome` saves in one hour of what `nodes` cost. Where there are more nodes afterwards, their volumes and
 /// what else each counts as are set against it.
 pub(crate) fn saving(state: &State<'_>, nodes: &[&Candidate<'_>], outcome: &Outcome) -> Exact {
-    let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+    let before = price::of_all(nodes);
     let saving = before.minus(consolidation::price_after(outcome));
     let charged = charges(state, nodes.iter().map(|node| &node.pool.name));
     let charges = charges(state, outcome.in_flight.iter().map(|new| &new.pool));

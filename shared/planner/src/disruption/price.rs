@@ -4,7 +4,10 @@
 
 use model::{CapacityType, HourlyPrice, InstanceType, Offering, Requirements, labels};
 
-use super::nodes::{State, StateNode};
+use super::{
+    candidate::Candidate,
+    nodes::{State, StateNode},
+};
 
 /// Ten-millionths of a nano-dollar for one hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,11 @@ impl Exact {
 /// The price of an offering.
 pub(crate) fn exact(offering: &Offering) -> Exact {
     Exact(offering.price.parts())
+}
+
+/// What `nodes` cost together.
+pub(crate) fn of_all(nodes: &[&Candidate<'_>]) -> Exact {
+    nodes.iter().map(|node| node.price).fold(Exact::default(), Exact::plus)
 }
 
 /// The price of the offering that a node came from, whether it is there to be bought now or not. 0

@@ -27,11 +27,10 @@ use model::{
 use super::{
     Answer, Objection, Options,
     budgets::Remaining,
-    candidate::Candidate,
     consolidation,
     decide::PreparedCluster,
     multi::{multi_node, together, together_packed},
-    price::Exact,
+    price::{self, Exact},
     proposal::Proposal,
     search::{Draft, Notes},
     single::single_node,
@@ -227,7 +226,7 @@ impl<'l, 'a> Search<'l, 'a> {
             }
         };
         let after = consolidation::price_after(&outcome);
-        let before = price(&field.get(nodes));
+        let before = price::of_all(&field.get(nodes));
         let saving = before.minus(after);
         if self.saving < saving {
             self.saving = saving;
@@ -353,10 +352,6 @@ impl<'l, 'a> Search<'l, 'a> {
         }
         answer
     }
-}
-
-fn price(nodes: &[&Candidate<'_>]) -> Exact {
-    nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price))
 }
 
 fn begin(cursor: &mut Cursor, stage: usize) {

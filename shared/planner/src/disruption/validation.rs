@@ -151,32 +151,42 @@ fn fits_as_it_did<'a>(
         Method::Repair => Mode::Repair,
         _ => Mode::Consolidation(state.now),
     };
-    let nodes = field.get(left);
-    let outcome = simulator.without(&nodes, mode).map_err(Voided::Scheduling)?;
-    let usual = is_as_expected(&outcome, &command.replacements);
-    if !may_be_packed(state, command) {
-        // Karpenter promises one replacement at most.
-        let expected = command.replacements.len();
-        let several = Err(Objection::OtherCount { in_flight: expected, expected });
-        let usual = if 1 < expected { usual.and(several) } else { usual };
-        return usual.map_err(Voided::Scheduling);
+    let outcome = as_promised(state, simulator, (command, mode), &field.get(left));
+    let outcome = outcome.map_err(Voided::Scheduling)?;
+    is_as_expected(&outcome, &command.replacements).map_err(Voided::Scheduling)?;
+    // Karpenter promises one replacement at most.
+    let expected = command.replacements.len();
+    if 1 < expected && !may_be_packed(state, command) {
+        return Err(Voided::Scheduling(Objection::OtherCount { in_flight: expected, expected }));
     }
-    if usual.is_ok() {
-        return Ok(());
+    Ok(())
+}
+
+/// What would be without `nodes`, the candidates of `command`: packed so that new nodes cost least, where only that
+/// leads to the nodes that the command launches.
+pub(super) fn as_promised<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    (command, mode): (&Command, Mode),
+    nodes: &[&Candidate<'a>],
+) -> Result<Outcome, Objection> {
+    let usual = simulator.without(nodes, mode)?;
+    let is_usual = is_as_expected(&usual, &command.replacements).is_ok();
+    if is_usual || !may_be_packed(state, command) {
+        return Ok(usual);
     }
-    let packed = simulator.packed(&nodes, state.now).map_err(Voided::Scheduling)?;
-    is_as_expected(&packed, &command.replacements).map_err(Voided::Scheduling)
+    simulator.packed(nodes, state.now)
 }
 
 /// Whether the new nodes of `command` may be several, packed so that they cost least.
-pub(super) fn may_be_packed(state: &State<'_>, command: &Command) -> bool {
+fn may_be_packed(state: &State<'_>, command: &Command) -> bool {
     state.facts.policies.consolidation == ConsolidationSearch::Thorough
         && matches!(command.method, Method::MultiNode | Method::SingleNode)
         && !command.replacements.is_empty()
 }
 
 /// Why the pods need other nodes than `expected`, if so.
-pub(super) fn is_as_expected(outcome: &Outcome, expected: &[Replacement]) -> Result<(), Objection> {
+fn is_as_expected(outcome: &Outcome, expected: &[Replacement]) -> Result<(), Objection> {
     if let Some(stuck) = &outcome.stuck {
         return Err(stuck.clone());
     }

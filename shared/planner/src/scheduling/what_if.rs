@@ -132,9 +132,9 @@ impl<'a> World<'a> {
         let mut tried = pods.len();
         let solution = if trial.is_packed {
             let first = solver::solve(problem, state.clone(), &pods, options);
-            let usual = problem.packing.replace(Packing::Cheapest);
-            let (solution, steps) = packed::of(problem, first, (state, &pods), options);
-            problem.packing = usual;
+            let (solution, steps) = at_least_cost(problem, |problem| {
+                packed::of(problem, first, (state, &pods), options)
+            });
             tried = tried.saturating_mul(2).saturating_add(in_pods(steps));
             solution
         } else {
@@ -154,9 +154,8 @@ impl<'a> World<'a> {
         for pod in nodes.iter().flat_map(|node| problem.demand.moved(node, false)) {
             *classes.entry(class(problem, pod)).or_default() += 1;
         }
-        let usual = problem.packing.replace(Packing::Cheapest);
-        let (values, steps) = packed::values(problem, &start, &classes);
-        problem.packing = usual;
+        let (values, steps) =
+            at_least_cost(problem, |problem| packed::values(problem, &start, &classes));
         let value = |pod: PodId| values.get(&class(problem, pod)).copied().unwrap_or_default();
         let worth = |node: &&NodeName| {
             let pods = problem.demand.moved(node, false);
@@ -164,6 +163,14 @@ impl<'a> World<'a> {
         };
         (nodes.iter().map(worth).collect(), in_pods(steps))
     }
+}
+
+/// What `look` finds while new nodes are packed so that they cost least, in every pool.
+fn at_least_cost<'a, T>(problem: &mut Problem<'a>, look: impl FnOnce(&mut Problem<'a>) -> T) -> T {
+    let usual = problem.packing.replace(Packing::Cheapest);
+    let seen = look(problem);
+    problem.packing = usual;
+    seen
 }
 
 fn in_pods(steps: u64) -> usize {

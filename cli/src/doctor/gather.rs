@@ -84,11 +84,8 @@ impl Ends {
         }
         let account = self.account()?;
         let selection = |ListedNodeClass { class, .. }: ListedNodeClass| {
-            Ok(ClassSelection {
-                class: class.name.to_string(),
-                subnets: account.subnets(&class.subnet_terms)?,
-                security_groups: account.security_groups(&class.security_group_terms)?,
-            })
+            let (subnets, security_groups) = account.selected(&class)?;
+            Ok(ClassSelection { class: class.name.to_string(), subnets, security_groups })
         };
         page.items.into_iter().map(selection).collect()
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::{
     join::{JoinNetwork, JoiningInstance},
-    node_class::{SecurityGroupTerm, SubnetTerm},
+    node_class::NodeClass,
 };
 use serde_json::Value;
 
@@ -112,11 +112,7 @@ impl Account {
         match *self {}
     }
 
-    pub(crate) fn subnets(&self, _: &[SubnetTerm]) -> Answer<usize> {
-        match *self {}
-    }
-
-    pub(crate) fn security_groups(&self, _: &[SecurityGroupTerm]) -> Answer<usize> {
+    pub(crate) fn selected(&self, _: &NodeClass) -> Answer<(usize, usize)> {
         match *self {}
     }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import boto3
 import yaml
 
+import build_commands
 from checks import FUNCTIONS, REPOSITORY, Checks, missing_functions, wait_for
 from machines import Machines
 from reader import Reader, commands
@@ -159,13 +160,12 @@ class Visit:
         print(f"NOT PLAYED {command}: {why}", flush=True)
 
     def build(self):
-        heading = "2. Build"
+        wrong = build_commands.differences()
+        self.checks.check("the printed builds are those that are played elsewhere, too", not wrong, wrong)
         if os.environ.get("JOURNEYMAN_INSTALL_BUILT") != "1":
-            self.type(INSTALL, heading)
+            self.type(INSTALL, "2. Build")
         else:
-            (block,) = commands(INSTALL, heading)
-            command, functions = block.strip().splitlines()
-            build, _, path = command.partition(" && ")
+            build, path, functions = build_commands.printed()
             self.leave_out(build, "JOURNEYMAN_INSTALL_BUILT=1 says that it is in target/local")
             self.leave_out(functions, "JOURNEYMAN_INSTALL_BUILT=1 says that they are in target/lambda")
             self.checks.check("the command is found", self.reader.type(f"{path}\njourneyman --version\n"))

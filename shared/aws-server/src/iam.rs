@@ -1,11 +1,13 @@
-//! IAM's instance profiles.
+//! IAM's instance profiles, and roles as far as somebody looks at them.
 //!
-//! <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html>
+//! <https://docs.aws.amazon.com/IAM/latest/APIReference/API_Operations.html>
 
 use ports::PortError;
-use simulator::{AwsError, ProfileRecord, Sim};
+use simulator::{AwsError, ProfileRecord, RoleRecord};
 
 use crate::{
+    AwsServer,
+    page::Page,
     parameters::{Parameters, refusal},
     reply::{Reply, failure_of},
     xml::{Element, document, node, text},
@@ -15,8 +17,8 @@ pub(crate) const VERSION: &str = "2010-05-08";
 const NAMESPACE: &str = "https://iam.amazonaws.com/doc/2010-05-08/";
 
 /// Answers `action`.
-pub(crate) async fn answer(action: &str, sim: &Sim, mut parameters: Parameters) -> Reply {
-    match result(action, sim, &mut parameters).await {
+pub(crate) async fn answer(server: &AwsServer, action: &str, mut parameters: Parameters) -> Reply {
+    match result(server, action, &mut parameters).await {
         Ok(result) => {
             let name = format!("{action}Response");
             let metadata =
@@ -37,17 +39,23 @@ pub(crate) async fn answer(action: &str, sim: &Sim, mut parameters: Parameters) 
 }
 
 async fn result(
+    server: &AwsServer,
     action: &str,
-    sim: &Sim,
     parameters: &mut Parameters,
 ) -> Result<Option<Element>, PortError> {
+    let sim = &server.sim;
+    if let Some(result) = of_roles(server, action, parameters).await? {
+        return Ok(result);
+    }
     if action == "ListInstanceProfiles" {
         let prefix = parameters.text("PathPrefix").unwrap_or_else(|| "/".to_owned());
+        let page = Page::of_iam(parameters, server.page_max).map_err(invalid)?;
         end(parameters)?;
-        let known = sim.list_instance_profiles().await?;
-        let members = known.iter().filter(|profile| profile.path.starts_with(&prefix));
-        let members = members.map(|profile| node("member", described(profile)));
-        let list = [node("InstanceProfiles", members), text("IsTruncated", false)];
+        let mut known = sim.list_instance_profiles().await?;
+        known.retain(|profile| profile.path.starts_with(&prefix));
+        let (known, next) = page.part(known);
+        let members = known.iter().map(|profile| node("member", described(profile)));
+        let list = listed(node("InstanceProfiles", members), next);
         return Ok(Some(node("ListInstanceProfilesResult", list)));
     }
     let name = parameters.required("InstanceProfileName").map_err(invalid)?;
@@ -89,6 +97,82 @@ async fn result(
         }
     }
     Ok(None)
+}
+
+/// What is asked of a role, and its result: none, where nothing is asked of one, or where there is no more to say than
+/// that it was done.
+async fn of_roles(
+    server: &AwsServer,
+    action: &str,
+    parameters: &mut Parameters,
+) -> Result<Option<Option<Element>>, PortError> {
+    const OPERATIONS: [&str; 4] =
+        ["AttachRolePolicy", "DetachRolePolicy", "GetRole", "ListAttachedRolePolicies"];
+    if !OPERATIONS.contains(&action) {
+        return Ok(None);
+    }
+    let sim = &server.sim;
+    let name = parameters.required("RoleName").map_err(invalid)?;
+    Ok(Some(match action {
+        "GetRole" => {
+            end(parameters)?;
+            let role = sim.get_role(&name).await?;
+            let trust = text("AssumeRolePolicyDocument", trust_policy(role.service));
+            let children = described_role(&role).into_iter().chain([trust]);
+            Some(node("GetRoleResult", [node("Role", children)]))
+        }
+        "ListAttachedRolePolicies" => {
+            let page = Page::of_iam(parameters, server.page_max).map_err(invalid)?;
+            end(parameters)?;
+            let (policies, next) = page.part(sim.list_attached_role_policies(&name).await?);
+            let members = policies.iter().map(|arn| {
+                let name = arn.rsplit('/').next().unwrap_or(arn);
+                node("member", [text("PolicyName", name), text("PolicyArn", arn)])
+            });
+            let list = listed(node("AttachedPolicies", members), next);
+            Some(node("ListAttachedRolePoliciesResult", list))
+        }
+        _ => {
+            let policy = parameters.required("PolicyArn").map_err(invalid)?;
+            end(parameters)?;
+            if action == "AttachRolePolicy" {
+                sim.attach_role_policy(&name, &policy).await?;
+            } else {
+                sim.detach_role_policy(&name, &policy).await?;
+            }
+            None
+        }
+    }))
+}
+
+/// A page of a list, and where the next one starts.
+fn listed(members: Element, next: Option<String>) -> Vec<Element> {
+    let is_truncated = text("IsTruncated", next.is_some());
+    let next = next.map(|marker| text("Marker", marker));
+    [members, is_truncated].into_iter().chain(next).collect()
+}
+
+/// Who may take a role, encoded as IAM encodes documents.
+fn trust_policy(service: &str) -> String {
+    let document = serde_json::json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Allow",
+            "Principal": { "Service": service },
+            "Action": "sts:AssumeRole",
+        }],
+    });
+    form_urlencoded::byte_serialize(document.to_string().as_bytes()).collect()
+}
+
+fn described_role(role: &RoleRecord) -> Vec<Element> {
+    vec![
+        text("Path", &role.path),
+        text("RoleName", &role.name),
+        text("RoleId", "AROAEXAMPLE"),
+        text("Arn", role.arn()),
+        text("CreateDate", role.created_at),
+    ]
 }
 
 fn end(parameters: &Parameters) -> Result<(), PortError> {

@@ -1,4 +1,4 @@
-//! The services that speak JSON: SSM's parameters, Pricing's products, EKS's clusters.
+//! The services that speak JSON: SSM's parameters, Pricing's products, ARC's zonal shifts.
 
 use model::{CapacityType, ClusterName, HourlyPrice, InstanceType, RegionCatalog};
 use ports::PortError;
@@ -44,7 +44,7 @@ fn error(status: u16, code: &str, message: &str) -> Reply {
     Reply::json(status, JSON_1_1, &json!({ "__type": code, "message": message }))
 }
 
-fn refused(refusal: AwsError) -> PortError {
+pub(crate) fn refused(refusal: AwsError) -> PortError {
     PortError::because("JSON", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
@@ -189,58 +189,6 @@ fn dollars(price: HourlyPrice) -> String {
     format!("{}.{:09}0", price.nanos() / 1_000_000_000, price.nanos() % 1_000_000_000)
 }
 
-/// EKS: `GET /clusters/NAME`.
-pub(crate) async fn cluster(name: &str, sim: &Sim) -> Reply {
-    let cluster_settings = match name.parse::<ClusterName>() {
-        Ok(name) => sim.describe_cluster(&name).await,
-        Err(error) => Err(refused(refusal("InvalidParameterException", error.to_string()))),
-    };
-    match cluster_settings {
-        Ok(settings) => {
-            let cluster = json!({
-                "name": settings.name.as_str(),
-                "arn": format!("arn:aws:eks:{}:123456789012:cluster/{}", settings.region, settings.name),
-                "status": "ACTIVE",
-                "version": settings.kubernetes_version,
-                "endpoint": settings.endpoint,
-                "certificateAuthority": { "data": settings.ca_bundle },
-                "kubernetesNetworkConfig": {
-                    "ipFamily": "ipv4",
-                    "serviceIpv4Cidr": settings.service_cidr,
-                },
-                "accessConfig": { "authenticationMode": "API" },
-                "resourcesVpcConfig": {
-                    "vpcId": simulator::VPC,
-                    "clusterSecurityGroupId": simulator::CLUSTER_GROUP,
-                    "endpointPrivateAccess": sim.has_private_endpoint(),
-                    "endpointPublicAccess": true,
-                },
-            });
-            Reply::json(200, "application/json", &json!({ "cluster": cluster }))
-        }
-        Err(problem) => refusal_of(&problem),
-    }
-}
-
-/// EKS: `GET /clusters/NAME/access-entries/ARN`, of which `path` is the beginning.
-///
-/// <https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAccessEntry.html>
-pub(crate) async fn access_entry(path: &str, arn: &str, sim: &Sim) -> Reply {
-    let role = arn.rsplit("%2F").next().unwrap_or_default();
-    let kind = match path.trim_start_matches("/clusters/").parse::<ClusterName>() {
-        Ok(name) => sim.describe_access_entry(&name, role).await,
-        Err(error) => Err(refused(refusal("InvalidParameterException", error.to_string()))),
-    };
-    match kind {
-        Ok(kind) => {
-            let arn = format!("arn:aws:iam::123456789012:role/{role}");
-            let entry = json!({ "accessEntry": { "principalArn": arn, "type": kind } });
-            Reply::json(200, "application/json", &entry)
-        }
-        Err(problem) => refusal_of(&problem),
-    }
-}
-
 /// The zonal shifts of the cluster with this ARN, as ARC tells them. Shifts that AWS starts by itself are not
 /// supported yet.
 ///
@@ -267,7 +215,7 @@ pub(crate) async fn managed_resource(arn: &str, sim: &Sim) -> Reply {
 }
 
 /// How services that are asked by paths refuse.
-fn refusal_of(problem: &PortError) -> Reply {
+pub(crate) fn refusal_of(problem: &PortError) -> Reply {
     match failure_of(problem) {
         None => Reply::HangUp,
         Some((status, code, message)) => {

@@ -11,6 +11,7 @@
 
 mod control;
 mod ec2;
+mod eks;
 mod filter;
 mod iam;
 mod json;
@@ -102,13 +103,8 @@ impl AwsServer {
             self.count("GetManagedResource");
             return json::managed_resource(arn, &self.sim).await;
         }
-        if let Some((path, arn)) = request.path.split_once("/access-entries/") {
-            self.count("DescribeAccessEntry");
-            return json::access_entry(path, arn, &self.sim).await;
-        }
-        if let Some(name) = request.path.strip_prefix("/clusters/") {
-            self.count("DescribeCluster");
-            return json::cluster(name, &self.sim).await;
+        if let Some(path) = request.path.strip_prefix("/clusters/") {
+            return eks::answer(self, path, request).await;
         }
         if request.path.trim_end_matches('/') == "/2015-03-31/functions" {
             self.count("ListFunctions");
@@ -122,7 +118,7 @@ impl AwsServer {
                 let call = ec2::Call { sim: &self.sim, parameters, page_max: self.page_max };
                 ec2::answer(&action, call).await
             }
-            Some(iam::VERSION) => iam::answer(&action, &self.sim, parameters).await,
+            Some(iam::VERSION) => iam::answer(self, &action, parameters).await,
             version => {
                 let words = format!(
                     "not supported yet: {} {} version {version:?}",

@@ -1,4 +1,4 @@
-//! Lists in pages: `MaxResults`, `NextToken`.
+//! Lists in pages: `MaxResults` and `NextToken`, or what services beside EC2 call them.
 
 use std::ops::RangeInclusive;
 
@@ -17,6 +17,8 @@ pub(crate) struct Page {
 }
 
 const TOKEN: &str = "page-from-";
+/// Items of a page of IAM or EKS.
+const USUAL: usize = 100;
 
 impl Page {
     /// Takes the page that is asked for. `sizes` are those that EC2 takes; without one, the largest
@@ -36,22 +38,57 @@ impl Page {
             );
             return Err(refusal("InvalidParameterValue", text));
         }
-        let start = match parameters.text("NextToken") {
-            None => 0,
-            Some(token) => token
-                .strip_prefix(TOKEN)
-                .and_then(|start| start.parse().ok())
-                .ok_or_else(|| invalid("nextToken", &token))?,
-        };
+        let start = start(parameters, "NextToken", "nextToken")?;
+        Ok(Self { start, size: size.min(largest).max(1) })
+    }
+
+    /// Takes the page that IAM is asked for: 100 items, where nobody says how many.
+    ///
+    /// <https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAttachedRolePolicies.html>
+    pub(crate) fn of_iam(parameters: &mut Parameters, largest: usize) -> Result<Self, AwsError> {
+        Self::named(parameters, ("MaxItems", "Marker"), 1_000, largest)
+    }
+
+    /// Takes the page that EKS is asked for: 100 items, where nobody says how many.
+    ///
+    /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
+    pub(crate) fn of_eks(parameters: &mut Parameters, largest: usize) -> Result<Self, AwsError> {
+        Self::named(parameters, ("maxResults", "nextToken"), 100, largest)
+    }
+
+    fn named(
+        parameters: &mut Parameters,
+        (size_name, token_name): (&str, &str),
+        size_max: usize,
+        largest: usize,
+    ) -> Result<Self, AwsError> {
+        let size = parameters.parsed::<usize>(size_name)?.unwrap_or(USUAL);
+        if !(1..=size_max).contains(&size) {
+            return Err(invalid(size_name, &size.to_string()));
+        }
+        let start = start(parameters, token_name, token_name)?;
         Ok(Self { start, size: size.min(largest).max(1) })
     }
 
     /// The part of `items`, and the token of the next part if there is one.
-    pub(crate) fn of<T>(self, items: Vec<T>) -> (Vec<T>, Option<Element>) {
+    pub(crate) fn part<T>(self, items: Vec<T>) -> (Vec<T>, Option<String>) {
         let end = self.start.saturating_add(self.size);
-        let next = (end < items.len()).then(|| text("nextToken", format_args!("{TOKEN}{end}")));
+        let next = (end < items.len()).then(|| format!("{TOKEN}{end}"));
         (items.into_iter().skip(self.start).take(self.size).collect(), next)
     }
+
+    /// The same, with the token as EC2 writes it.
+    pub(crate) fn of<T>(self, items: Vec<T>) -> (Vec<T>, Option<Element>) {
+        let (part, next) = self.part(items);
+        (part, next.map(|next| text("nextToken", next)))
+    }
+}
+
+/// Takes the token of a page: where it starts.
+fn start(parameters: &mut Parameters, name: &str, called: &str) -> Result<usize, AwsError> {
+    let Some(token) = parameters.text(name) else { return Ok(0) };
+    let start = token.strip_prefix(TOKEN).and_then(|start| start.parse().ok());
+    start.ok_or_else(|| invalid(called, &token))
 }
 
 #[cfg(test)]

@@ -49,7 +49,9 @@ fn status_of(code: &str) -> u16 {
     match code {
         "DryRunOperation" => 412,
         "NoSuchEntity" | "ResourceNotFoundException" => 404,
-        "DeleteConflict" | "EntityAlreadyExists" | "LimitExceeded" => 409,
+        "DeleteConflict" | "EntityAlreadyExists" | "LimitExceeded" | "ResourceInUseException" => {
+            409
+        }
         _ => 400,
     }
 }

@@ -5,6 +5,7 @@
 
 mod market;
 mod reservation;
+mod roles;
 
 use std::sync::{Arc, OnceLock};
 

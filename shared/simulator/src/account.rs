@@ -2,6 +2,7 @@
 
 mod discovery;
 mod fleet;
+mod identity;
 mod image;
 mod join;
 mod market;
@@ -29,6 +30,7 @@ use model::{
 };
 
 pub(crate) use fleet::Launches;
+pub use identity::{AccessEntryRecord, NewEntry, RoleRecord};
 pub use join::{CLUSTER_GROUP, JoinFailure, ROUTE_TABLE, VPC};
 pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
@@ -98,6 +100,7 @@ pub(crate) struct Account {
     templates_made: u64,
     templates_deleted: BTreeSet<LaunchTemplateName>,
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
+    identities: identity::Identities,
     reservations: BTreeMap<ReservationId, ReservationRecord>,
     /// Those that somebody asked for.
     images: BTreeMap<ImageId, Image>,

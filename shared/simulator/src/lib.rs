@@ -33,9 +33,10 @@ mod world;
 mod tests;
 
 pub use account::{
-    AwsError, CLUSTER_GROUP, CapacityReservationState, DescribedInstance, DescribedReservation,
-    JoinFailure, NewTemplate, ProfileRecord, ROUTE_TABLE, ReservationPreference, ReservationRecord,
-    SpotPrice, StateChange, TemplateRecord, VPC, is_like,
+    AccessEntryRecord, AwsError, CLUSTER_GROUP, CapacityReservationState, DescribedInstance,
+    DescribedReservation, JoinFailure, NewEntry, NewTemplate, ProfileRecord, ROUTE_TABLE,
+    ReservationPreference, ReservationRecord, RoleRecord, SpotPrice, StateChange, TemplateRecord,
+    VPC, is_like,
 };
 pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};

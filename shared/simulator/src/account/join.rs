@@ -9,7 +9,10 @@ use model::{
     launch::InstanceState,
 };
 
-use super::{AwsError, InstanceRecord};
+use super::{
+    AwsError, InstanceRecord,
+    identity::{LINUX_NODES, STANDARD},
+};
 use crate::world::World;
 
 /// What keeps machines from joining that never do.
@@ -148,8 +151,13 @@ impl JoinFailure {
         }
     }
 
-    fn lacks_entry(&self) -> bool {
-        matches!(self, Self::NoAccessEntry | Self::Several)
+    /// The type of the access entry that the roles of nodes get; none: they get none.
+    pub(super) const fn entry_of_nodes(&self) -> Option<&'static str> {
+        match self {
+            Self::NoAccessEntry | Self::Several => None,
+            Self::WrongRole | Self::EntryOfPeople => Some(STANDARD),
+            _ => Some(LINUX_NODES),
+        }
     }
 
     /// Whether the API server has an address in the VPC.
@@ -227,7 +235,7 @@ impl World {
             return Ok(NodeAccess::NoRole);
         };
         self.described_cluster(cluster)?;
-        Ok(match self.access_entry(&role) {
+        Ok(match self.entry_of_role(&role) {
             Some(kind) => NodeAccess::Entry { role, kind: kind.to_owned() },
             None => NodeAccess::NoEntry { role, mode: AuthenticationMode::AccessEntries },
         })
@@ -236,16 +244,6 @@ impl World {
     /// The instance profile that `record` was launched with.
     pub(crate) fn profile_of(&self, record: &InstanceRecord) -> Option<String> {
         self.account.templates.get(&record.template)?.instance_profile.clone()
-    }
-
-    /// The type of the access entry of `role`: all roles that instances can have got one, unless they lack it.
-    pub(crate) fn access_entry(&self, role: &str) -> Option<&'static str> {
-        let failure = &self.settings.join_failure;
-        let mut profiles = self.account.profiles.values();
-        let is_known = profiles.any(|known| known.role.as_deref() == Some(role));
-        let is_of_people = matches!(failure, JoinFailure::WrongRole | JoinFailure::EntryOfPeople);
-        let kind = if is_of_people { "STANDARD" } else { "EC2_LINUX" };
-        (is_known && !failure.lacks_entry()).then_some(kind)
     }
 
     /// What lies between any instance and the API server.

@@ -101,24 +101,6 @@ impl Sim {
         self.step((NAME, Read), instance, |w| w.console(instance).map_err(|e| e.of(NAME))).await
     }
 
-    /// DescribeAccessEntry of EKS: the type of that of the role called `role`.
-    pub async fn describe_access_entry(
-        &self,
-        name: &ClusterName,
-        role: &str,
-    ) -> Result<&'static str, PortError> {
-        const NAME: &str = "DescribeAccessEntry";
-        self.step((NAME, Read), name, |world| {
-            world.described_cluster(name).map_err(|refusal| refusal.of(NAME))?;
-            world.access_entry(role).ok_or_else(|| {
-                let text = "The specified principalArn could not be found. You can view your available \
-                            access entries with 'list-access-entries'.";
-                AwsError::new("ResourceNotFoundException", text).of(NAME)
-            })
-        })
-        .await
-    }
-
     /// DescribeRouteTables: the ways out of the one VPC.
     pub async fn describe_route_tables(&self) -> Result<Vec<WayOut>, PortError> {
         let ways = |world: &mut World| Ok(world.join_network().ways_out);

@@ -78,7 +78,7 @@ impl World {
         profile_record.ok_or_else(|| no_profile(name))
     }
 
-    /// IAM owns whatever role is named.
+    /// Gives the profile the role, which is there like everything else that is asked for.
     pub(crate) fn add_role(&mut self, name: &str, role: &str) -> Result<(), AwsError> {
         let visible_at = later(self.now, self.settings.profile_visible_after);
         let Some(profile) = self.account.profiles.get_mut(name) else {
@@ -90,7 +90,7 @@ impl World {
         }
         profile.role = Some(role.to_owned());
         profile.visible_at = visible_at;
-        self.account.assumptions.insert(format!("IAM role {role}"));
+        self.own_role(role);
         Ok(())
     }
 

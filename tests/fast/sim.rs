@@ -64,6 +64,8 @@ mod sabotage;
 mod settings;
 #[path = "sim/sizes.rs"]
 mod sizes;
+#[path = "sim/sold.rs"]
+mod sold;
 #[path = "sim/spot.rs"]
 mod spot;
 #[path = "sim/standalone.rs"]

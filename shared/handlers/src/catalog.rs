@@ -1,15 +1,16 @@
 //! What is sold in the region, asked for and put on the catalog store for those who decide.
 //!
 //! Prices that cannot be had are those of the last time, or the ones that come with the program: a
-//! region without a price list (GovCloud) or a network without a way to it must launch all the same.
+//! region without a price list (GovCloud) or a network without a way to it must launch all the same. So is the
+//! description of a type that is sold and cannot be read.
 //!
 //! Karpenter: `pkg/providers/pricing` and `pkg/providers/instancetype` of the AWS provider.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, InstanceTypeInfo, InstanceTypeName, RegionCatalog,
+    HourlyPrice, InstanceTypeInfo, InstanceTypeName, RegionCatalog, Zone,
     instance_type_info::{RegionMarket as Prices, StoredRegionCatalog},
 };
 use ports::{Adapters, CatalogStore as _, Fault, Invocation, Market as _, PortError};
@@ -67,6 +68,7 @@ pub async fn catalog<A: Adapters>(
         },
         spot: or_none("spot prices", market.spot(at.now).await),
     };
+    let descriptions = with_former(descriptions, &asked.offered, before.as_ref());
     let known = before.map(|before| Prices::of(&before.catalog));
     let market = priced(asked, known, || Prices::of(builtin).on_demand);
     let descriptions = with_facts(descriptions, builtin);
@@ -110,6 +112,24 @@ fn priced(
     Prices { region, zones, offered, on_demand, spot }
 }
 
+/// `descriptions`, and those of `before` of types that are `offered` and not among them. A market leaves out what it
+/// cannot read, which is no sign that nobody sells the type any more: its nodes would drift.
+fn with_former(
+    mut descriptions: Vec<InstanceTypeInfo>,
+    offered: &BTreeMap<InstanceTypeName, BTreeSet<Zone>>,
+    before: Option<&StoredRegionCatalog>,
+) -> Vec<InstanceTypeInfo> {
+    let Some(before) = before else { return descriptions };
+    let described: BTreeSet<InstanceTypeName> =
+        descriptions.iter().map(|info| info.name.clone()).collect();
+    let missing = offered.keys().filter(|name| !described.contains(*name));
+    for former in missing.filter_map(|name| before.catalog.descriptions.get(name)) {
+        tracing::warn!(instance_type = %former.name, "sold and not described: the last description is kept");
+        descriptions.push(InstanceTypeInfo::clone(former));
+    }
+    descriptions
+}
+
 /// `descriptions` with what no call answers, where `builtin` knows it.
 fn with_facts(
     descriptions: Vec<InstanceTypeInfo>,
@@ -124,10 +144,6 @@ fn with_facts(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use model::Zone;
-
     use super::*;
 
     fn id<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {

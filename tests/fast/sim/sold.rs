@@ -1,0 +1,67 @@
+//! What is known of what is sold, where EC2 does not tell all of it.
+
+use std::sync::Arc;
+
+use handlers::{CatalogPorts, Settings};
+use jiff::SignedDuration;
+use model::{InstanceTypeName, RegionCatalog, instance_type_info::StoredRegionCatalog};
+use ports::{CatalogStore as _, Invocation};
+use simulator::{Sim, WorldSettings};
+
+use crate::world::catalog;
+
+/// A market that leaves the description of `name` out, as it does with one that it cannot read.
+fn without(name: &InstanceTypeName) -> RegionCatalog {
+    let mut sold = RegionCatalog::clone(&catalog());
+    assert!(sold.descriptions.remove(name).is_some());
+    sold
+}
+
+/// The catalog that is stored after `market` was looked at, where the account had stored `before`.
+fn looked_at(market: RegionCatalog, before: Option<&RegionCatalog>) -> RegionCatalog {
+    let sim = Sim::new(WorldSettings::default().without_limits(), Arc::new(market));
+    let now = sim.now();
+    let past = |before: &RegionCatalog| StoredRegionCatalog {
+        catalog: before.clone(),
+        found_at: now.checked_sub(SignedDuration::from_hours(2)).expect("a time"),
+    };
+    let look = async {
+        if let Some(before) = before {
+            sim.put(&past(before)).await.expect("it is stored");
+        }
+        let settings = &Settings::default();
+        let ports = CatalogPorts::<Sim> { market: &sim, catalog_store: &sim, settings };
+        let at = Invocation {
+            id: "look".to_owned(),
+            cluster: WorldSettings::default().cluster,
+            now,
+            deadline: now.checked_add(SignedDuration::from_mins(1)).expect("a time"),
+        };
+        handlers::catalog(&ports, "us-west-2", &catalog(), &at).await.expect("it looks");
+        sim.stored().await.expect("an answer").expect("it stored something").catalog
+    };
+    sim.block_on(look).expect("it ends")
+}
+
+#[test]
+fn a_type_that_is_sold_and_not_described_is_as_it_was_described_last() {
+    let name: InstanceTypeName = "m7g.large".parse().expect("a name");
+    let whole = looked_at(RegionCatalog::clone(&catalog()), None);
+    let partial = looked_at(without(&name), Some(&whole));
+    assert_eq!(partial.descriptions.get(&name), whole.descriptions.get(&name));
+    let sold = |catalog: &RegionCatalog| {
+        catalog.instance_types.iter().find(|known| known.name == name).cloned()
+    };
+    assert!(sold(&whole).is_some_and(|sold| !sold.offerings.is_empty()));
+    assert_eq!(sold(&partial), sold(&whole), "its nodes do not drift");
+    assert_eq!(looked_at(without(&name), None).descriptions.get(&name), None);
+}
+
+#[test]
+fn a_type_that_nobody_sells_any_more_is_forgotten() {
+    let name: InstanceTypeName = "m7g.large".parse().expect("a name");
+    let whole = looked_at(RegionCatalog::clone(&catalog()), None);
+    let mut market = without(&name);
+    market.instance_types.retain(|sold| sold.name != name);
+    assert_eq!(looked_at(market, Some(&whole)).descriptions.get(&name), None);
+}

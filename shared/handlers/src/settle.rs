@@ -259,8 +259,16 @@ impl Observed {
         }
         let Err(error) = answer else { return true };
         tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
-        // What is refused to one is refused to the next.
-        self.tags_left.set(0);
+        let left = match error.fault {
+            // It is gone, or not visible yet: that says nothing of the next one.
+            Fault::NotFound | Fault::Conflict => return false,
+            // A right that the role lacks is lacking for the next one, too, and what one instance has of tags is not:
+            // it costs the others half of what is left.
+            Fault::Permanent => self.tags_left.get() / 2,
+            // EC2 answers nobody now.
+            Fault::Transient | Fault::Unknown => 0,
+        };
+        self.tags_left.set(left);
         false
     }
 

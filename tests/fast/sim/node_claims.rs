@@ -1,6 +1,10 @@
 //! NodeClaim objects show what the ledger says, and deleting one gives its node up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use jiff::SignedDuration;
 use model::{
@@ -235,6 +239,55 @@ fn an_instance_that_is_not_known_keeps_no_other_from_its_tags() {
     let [(name, _)] = untagged[..] else { panic!("{tagged:?}") };
     let claim = sim.claims().into_iter().find(|claim| claim.name == *name).expect("a claim");
     assert_eq!(claim.phase, ClaimPhase::Initialized, "nor does it keep itself from service");
+}
+
+/// When instances were tagged that waited for it, since the first was refused with `fault` in that pass, which it is
+/// for ever. Until then EC2 throttles all.
+fn tagged_after(seed: u64, fault: Fault) -> Vec<SignedDuration> {
+    let sim = sim(WorldSettings::with_seed(seed));
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let noted = Rc::clone(&asked);
+    let mut refused: Option<String> = None;
+    sim.add_rule(Box::new(move |call, _| {
+        if call.operation != "Fleet.tag" {
+            return Injection::Pass;
+        }
+        if call.now < minute(12) {
+            return Injection::FailBefore(Fault::Transient);
+        }
+        noted.borrow_mut().push((call.now, call.subject.to_owned()));
+        let is_it = *refused.get_or_insert_with(|| call.subject.to_owned()) == call.subject;
+        if is_it { Injection::FailBefore(fault) } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
+    let waiting: BTreeSet<String> = sim
+        .claims()
+        .iter()
+        .filter_map(|claim| Some(claim.instance.as_ref()?.id.to_string()))
+        .collect();
+    assert!(waiting.len() > 2, "{waiting:?}");
+    runner.run_until(minute(14)).expect("nothing unsafe happens");
+    let asked = asked.borrow();
+    let (began_at, refused) = asked.first().expect("it is tried again").clone();
+    let first = |instance: &String| asked.iter().find(|(_, asked)| asked == instance);
+    let others = waiting.iter().filter(|instance| **instance != refused);
+    let after = others.map(|instance| {
+        let (at, _) = first(instance).expect("it is tagged some time");
+        at.duration_since(began_at)
+    });
+    after.collect()
+}
+
+#[test]
+fn an_instance_that_is_refused_for_itself_ends_no_pass() {
+    for fault in [Fault::NotFound, Fault::Permanent] {
+        for seed in 0..6 {
+            let after = tagged_after(seed, fault);
+            let is_same_pass = |after: &SignedDuration| *after < SignedDuration::from_secs(1);
+            assert!(after.iter().all(is_same_pass), "{fault:?} of seed {seed}: {after:?}");
+        }
+    }
 }
 
 #[test]

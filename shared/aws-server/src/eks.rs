@@ -104,16 +104,15 @@ async fn created(sim: &Sim, cluster: &ClusterName, body: &[u8]) -> Result<Value,
     let (mut principal, mut kind, mut groups) = (None, None, BTreeSet::new());
     for (name, value) in &body {
         match (name.as_str(), value) {
-            (_, Value::Null) => {}
             ("principalArn", Value::String(text)) => principal = Some(text.as_str()),
             ("type", Value::String(text)) => kind = Some(text.as_str()),
             ("kubernetesGroups", Value::Array(list)) => {
                 let group = |group: &Value| group.as_str().map(ToOwned::to_owned);
-                let all: Option<BTreeSet<String>> = list.iter().map(group).collect();
-                groups = all.ok_or_else(|| invalid("kubernetesGroups are no texts"))?;
+                let texts: Option<BTreeSet<String>> = list.iter().map(group).collect();
+                groups = texts.ok_or_else(|| invalid("kubernetesGroups are no texts"))?;
             }
             // A request that is sent again is refused, as it is without a token.
-            ("clientRequestToken", Value::String(_)) => {}
+            (_, Value::Null) | ("clientRequestToken", Value::String(_)) => {}
             _ => return Err(invalid(format!("not supported yet: {name} is {value}"))),
         }
     }

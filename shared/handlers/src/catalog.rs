@@ -1,8 +1,8 @@
 //! What is sold in the region, asked for and put on the catalog store for those who decide.
 //!
 //! Prices that cannot be had are those of the last time, or the ones that come with the program: a
-//! region without a price list (GovCloud) or a network without a way to it must launch all the same. So is the
-//! description of a type that is sold and cannot be read.
+//! region without a price list (GovCloud) or a network without a way to it must launch all the same.
+//! A type that is sold and whose description cannot be read keeps its last one.
 //!
 //! Karpenter: `pkg/providers/pricing` and `pkg/providers/instancetype` of the AWS provider.
 

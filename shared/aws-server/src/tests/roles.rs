@@ -111,16 +111,16 @@ fn instance_profiles_come_in_pages() {
 #[test]
 fn an_access_entry_is_listed_deleted_and_made_again() {
     let (sim, server) = with_role();
-    let one = format!("{ENTRIES}/{}", ARN.replace(':', "%3A").replace('/', "%2F"));
+    let node_entry = format!("{ENTRIES}/{}", ARN.replace(':', "%3A").replace('/', "%2F"));
     let ask = |method: &str, target: &str, body: &str| eks(&sim, &server, method, target, body);
     contains(&ask("GET", ENTRIES, ""), 200, &[ARN, "\"nextToken\":null"]);
-    contains(&ask("GET", &one, ""), 200, &["\"type\":\"EC2_LINUX\"", "system:nodes", ARN]);
+    contains(&ask("GET", &node_entry, ""), 200, &["\"type\":\"EC2_LINUX\"", "system:nodes", ARN]);
     let made = format!("{{\"principalArn\": \"{ARN}\", \"type\": \"EC2_LINUX\"}}");
     contains(&ask("POST", ENTRIES, &made), 409, &["ResourceInUseException", "already in use"]);
-    contains(&ask("DELETE", &one, ""), 200, &["{}"]);
+    contains(&ask("DELETE", &node_entry, ""), 200, &["{}"]);
     contains(&ask("GET", ENTRIES, ""), 200, &["\"accessEntries\":[]"]);
     for method in ["GET", "DELETE"] {
-        let refused = ask(method, &one, "");
+        let refused = ask(method, &node_entry, "");
         contains(&refused, 404, &["ResourceNotFoundException", "list-access-entries"]);
     }
     // A profile that gets the role again does not bring back what somebody took away.
@@ -130,7 +130,7 @@ fn an_access_entry_is_listed_deleted_and_made_again() {
     contains(&iam(&sim, &server, add), 200, &[]);
     contains(&ask("GET", ENTRIES, ""), 200, &["\"accessEntries\":[]"]);
     contains(&ask("POST", ENTRIES, &made), 200, &["\"type\":\"EC2_LINUX\"", "system:nodes"]);
-    contains(&ask("GET", &one, ""), 200, &["\"type\":\"EC2_LINUX\""]);
+    contains(&ask("GET", &node_entry, ""), 200, &["\"type\":\"EC2_LINUX\""]);
 }
 
 #[test]

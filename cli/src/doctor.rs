@@ -52,7 +52,7 @@ pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bo
 }
 
 pub(crate) fn judged(seen: &Observed) -> Vec<(&'static steps::Step, Verdict)> {
-    STEPS.iter().map(|step| (step, (step.check)(seen))).collect()
+    STEPS.iter().map(|step| (step, step.judged(seen))).collect()
 }
 
 /// A verdict for programs.

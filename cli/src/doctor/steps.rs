@@ -12,6 +12,7 @@ pub(crate) use cluster::granted;
 pub(crate) use cluster::{are_at_work, karpenters};
 
 use super::observed::Observed;
+use crate::live::Answer;
 
 /// What a step came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,13 +36,23 @@ pub(crate) struct Finding {
     pub(crate) cure: String,
 }
 
+/// What a step came to; an error is what keeps anybody from knowing.
+type Judged = Result<Verdict, Finding>;
+
+/// What was seen; where it was not, why, and the `cure` of that.
+fn told<'a, T>(answer: &'a Answer<T>, cure: &str) -> Result<&'a T, Finding> {
+    answer.as_ref().map_err(|why| Finding::of(why.as_str(), cure))
+}
+
+impl Finding {
+    fn of(found: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { found: vec![found.into()], cure: cure.into() }
+    }
+}
+
 impl Verdict {
     fn wrong(found: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self::Wrong(Finding { found: vec![found.into()], cure: cure.into() })
-    }
-
-    fn unknown(why: &str, cure: impl Into<String>) -> Self {
-        Self::Unknown(Finding { found: vec![why.to_owned()], cure: cure.into() })
+        Self::Wrong(Finding::of(found, cure))
     }
 
     /// Done, unless something was `found`.
@@ -61,7 +72,14 @@ pub(crate) struct Step {
     pub(crate) id: &'static str,
     /// What is to be so, as a sentence.
     pub(crate) what: &'static str,
-    pub(crate) check: fn(&Observed) -> Verdict,
+    check: fn(&Observed) -> Judged,
+}
+
+impl Step {
+    /// What it came to.
+    pub(crate) fn judged(&self, seen: &Observed) -> Verdict {
+        (self.check)(seen).unwrap_or_else(Verdict::Unknown)
+    }
 }
 
 /// All of them.

@@ -354,11 +354,16 @@ fn what_a_former_installation_left_is_told() {
     seen.claims = Ok(vec![claim]);
     assert_eq!(wrong(&seen), []);
     seen.functions = Ok(Vec::new());
-    let wrong = wrong(&seen);
-    assert!(
-        wrong.iter().any(|(step, found)| *step == "records" && found.contains("is gone")),
-        "{wrong:?}"
-    );
+    let records = |seen: &Observed| {
+        let verdict = wrong(seen).into_iter().find(|(step, _)| *step == "records");
+        verdict.map(|(_, words)| words)
+    };
+    assert_eq!(records(&seen), None, "somebody is at work, wherever it runs");
+    let gone = Observed { leases: Ok(Vec::new()), ..seen.clone() };
+    let words = records(&gone).unwrap_or_default();
+    assert!(words.contains("is gone"), "{words}");
+    let unseen = Observed { leases: Err("forbidden".to_owned()), ..seen };
+    assert_eq!(records(&unseen).as_deref(), Some("?? forbidden"));
 }
 
 #[test]

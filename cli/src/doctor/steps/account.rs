@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{
     super::observed::{Observed, SPOT_ROLE, items, last_part, text},
-    Finding, Verdict,
+    Finding, Judged, Verdict,
     cluster::{granted, wants_spot},
+    told,
 };
 
 const READ_CURE: &str =
@@ -32,20 +33,16 @@ const OTHER_VARIABLES: [&str; 12] = [
     "JOURNEYMAN_DRAIN_QUEUE_URL",
 ];
 
-pub(super) fn eks(seen: &Observed) -> Verdict {
-    let cluster = match &seen.eks {
-        Ok(Some(cluster)) => cluster,
-        Ok(None) => {
-            return Verdict::wrong(
-                format!("EKS has no cluster {} in this account and region.", seen.cluster),
-                "Name the cluster as EKS does, and its region by --region.",
-            );
-        }
-        Err(why) => return Verdict::unknown(why, READ_CURE),
+pub(super) fn eks(seen: &Observed) -> Judged {
+    let Some(cluster) = told(&seen.eks, READ_CURE)? else {
+        return Ok(Verdict::wrong(
+            format!("EKS has no cluster {} in this account and region.", seen.cluster),
+            "Name the cluster as EKS does, and its region by --region.",
+        ));
     };
     let status = text(cluster, "/status");
     if status != "ACTIVE" {
-        return Verdict::wrong(format!("The cluster is {status}."), "Wait until it is ACTIVE.");
+        return Ok(Verdict::wrong(format!("The cluster is {status}."), "Wait until it is ACTIVE."));
     }
     let is_public = cluster.pointer("/resourcesVpcConfig/endpointPublicAccess");
     let is_private = is_public == Some(&Value::Bool(false));
@@ -53,13 +50,13 @@ pub(super) fn eks(seen: &Observed) -> Verdict {
     let outside =
         functions.iter().filter(|function| items(function, "/VpcConfig/SubnetIds").is_empty());
     if is_private && (functions.is_empty() || outside.count() > 0) {
-        return Verdict::wrong(
+        return Ok(Verdict::wrong(
             "The cluster's endpoint is private, and the functions are outside of its VPC: they cannot reach it.",
             "Give the stack SubnetIds and SecurityGroupIds from where the endpoint can be reached.",
-        );
+        ));
     }
     let version = text(cluster, "/version");
-    Verdict::Done(format!("Kubernetes {version}, {}", mode(cluster)))
+    Ok(Verdict::Done(format!("Kubernetes {version}, {}", mode(cluster))))
 }
 
 /// How the cluster knows who somebody of IAM is.
@@ -88,11 +85,8 @@ fn known(functions: &[Value]) -> BTreeMap<Function, Vec<&Value>> {
     by_kind
 }
 
-pub(super) fn functions(seen: &Observed) -> Verdict {
-    let functions = match &seen.functions {
-        Ok(functions) => functions,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn functions(seen: &Observed) -> Judged {
+    let functions = told(&seen.functions, READ_CURE)?;
     let mut differences = Vec::new();
     for (kind, deployed) in known(functions) {
         match deployed.as_slice() {
@@ -108,16 +102,13 @@ pub(super) fn functions(seen: &Observed) -> Verdict {
     }
     let done = format!("{} functions", Function::ALL.len());
     let cure = format!("One stack for a cluster: {DEPLOY}");
-    Verdict::of(differences, done, cure)
+    Ok(Verdict::of(differences, done, cure))
 }
 
-pub(super) fn release(seen: &Observed) -> Verdict {
-    let functions = match &seen.functions {
-        Ok(functions) => functions,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn release(seen: &Observed) -> Judged {
+    let functions = told(&seen.functions, READ_CURE)?;
     if functions.is_empty() {
-        return Verdict::NotNeeded("no function is deployed".to_owned());
+        return Ok(Verdict::NotNeeded("no function is deployed".to_owned()));
     }
     let settings: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.variable).collect();
     let mut differences = Vec::new();
@@ -149,16 +140,13 @@ pub(super) fn release(seen: &Observed) -> Verdict {
         }
     }
     let cure = format!("Build both of one commit, and deploy: {DEPLOY}");
-    Verdict::of(differences, "all of this release", cure)
+    Ok(Verdict::of(differences, "all of this release", cure))
 }
 
-pub(super) fn settings(seen: &Observed) -> Verdict {
-    let functions = match &seen.functions {
-        Ok(functions) => functions,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn settings(seen: &Observed) -> Judged {
+    let functions = told(&seen.functions, READ_CURE)?;
     let Some(first) = functions.first() else {
-        return Verdict::NotNeeded("no function is deployed".to_owned());
+        return Ok(Verdict::NotNeeded("no function is deployed".to_owned()));
     };
     let mut differences = BTreeSet::new();
     for function in functions {
@@ -182,7 +170,7 @@ pub(super) fn settings(seen: &Observed) -> Verdict {
         changed => format!("{}; the others as by default", changed.join(", ")),
     };
     let cure = "Correct the parameter of the stack (docs/settings.md), and deploy.";
-    Verdict::of(differences.into_iter().collect(), done, cure)
+    Ok(Verdict::of(differences.into_iter().collect(), done, cure))
 }
 
 /// Who of IAM is whom in the cluster, by ARN of the role: the groups, and the type of the access entry.
@@ -234,18 +222,12 @@ fn admitted(seen: &Observed) -> Result<Admitted<'_>, String> {
     Ok(admitted)
 }
 
-pub(super) fn access(seen: &Observed) -> Verdict {
-    let functions = match &seen.functions {
-        Ok(functions) if functions.is_empty() => {
-            return Verdict::NotNeeded("no function is deployed".to_owned());
-        }
-        Ok(functions) => functions,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
-    let admitted = match admitted(seen) {
-        Ok(admitted) => admitted,
-        Err(why) => return Verdict::unknown(&why, READ_CURE),
-    };
+pub(super) fn access(seen: &Observed) -> Judged {
+    let functions = told(&seen.functions, READ_CURE)?;
+    if functions.is_empty() {
+        return Ok(Verdict::NotNeeded("no function is deployed".to_owned()));
+    }
+    let admitted = admitted(seen).map_err(|why| Finding::of(why, READ_CURE))?;
     // Those whose group has rights in the cluster.
     let bound: BTreeSet<String> = granted()
         .into_values()
@@ -271,7 +253,7 @@ pub(super) fn access(seen: &Observed) -> Verdict {
     }
     let cure = "Deploy with CreateAccessEntries=true. Where the cluster only has aws-auth: write each role and its \
                 group into it (docs/install.md).";
-    Verdict::of(differences, "each role in its group", cure)
+    Ok(Verdict::of(differences, "each role in its group", cure))
 }
 
 /// The roles that EC2NodeClasses name.
@@ -281,14 +263,12 @@ pub(crate) fn roles_of(classes: &[Value]) -> BTreeSet<&str> {
     roles.map(last_part).collect()
 }
 
-pub(super) fn node_roles(seen: &Observed) -> Verdict {
-    let (classes, roles) = match (&seen.classes, &seen.iam_roles) {
-        (Ok(classes), Ok(roles)) => (classes, roles),
-        (Err(why), _) | (_, Err(why)) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn node_roles(seen: &Observed) -> Judged {
+    let classes = told(&seen.classes, READ_CURE)?;
+    let roles = told(&seen.iam_roles, READ_CURE)?;
     let wanted = roles_of(classes);
     if wanted.is_empty() {
-        return Verdict::NotNeeded("no EC2NodeClass names a role".to_owned());
+        return Ok(Verdict::NotNeeded("no EC2NodeClass names a role".to_owned()));
     }
     let mut differences = Vec::new();
     for role in &wanted {
@@ -333,22 +313,17 @@ pub(super) fn node_roles(seen: &Observed) -> Verdict {
     let done = wanted.into_iter().collect::<Vec<_>>().join(", ");
     let cure = "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/POLICY; a role of \
                 its own is made as docs/install.md says.";
-    Verdict::of(differences, done, cure)
+    Ok(Verdict::of(differences, done, cure))
 }
 
-pub(super) fn node_access(seen: &Observed) -> Verdict {
-    let (classes, roles) = match (&seen.classes, &seen.iam_roles) {
-        (Ok(classes), Ok(roles)) => (classes, roles),
-        (Err(why), _) | (_, Err(why)) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn node_access(seen: &Observed) -> Judged {
+    let classes = told(&seen.classes, READ_CURE)?;
+    let roles = told(&seen.iam_roles, READ_CURE)?;
     let wanted = roles_of(classes);
     if wanted.is_empty() {
-        return Verdict::NotNeeded("no EC2NodeClass names a role".to_owned());
+        return Ok(Verdict::NotNeeded("no EC2NodeClass names a role".to_owned()));
     }
-    let admitted = match admitted(seen) {
-        Ok(admitted) => admitted,
-        Err(why) => return Verdict::unknown(&why, READ_CURE),
-    };
+    let admitted = admitted(seen).map_err(|why| Finding::of(why, READ_CURE))?;
     let mut differences = Vec::new();
     for (role, answer) in roles.iter().filter(|(role, _)| wanted.contains(role.as_str())) {
         let Some(arn) = answer.as_ref().map(|answer| text(answer, "/Role/Arn")) else { continue };
@@ -367,25 +342,23 @@ pub(super) fn node_access(seen: &Observed) -> Verdict {
          Windows); where the cluster only has aws-auth, the group system:nodes there.",
         seen.cluster
     );
-    Verdict::of(differences, "each role admitted", cure)
+    Ok(Verdict::of(differences, "each role admitted", cure))
 }
 
-pub(super) fn spot(seen: &Observed) -> Verdict {
-    let (pools, roles) = match (&seen.pools, &seen.iam_roles) {
-        (Ok(pools), Ok(roles)) => (pools, roles),
-        (Err(why), _) | (_, Err(why)) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn spot(seen: &Observed) -> Judged {
+    let pools = told(&seen.pools, READ_CURE)?;
+    let roles = told(&seen.iam_roles, READ_CURE)?;
     if !wants_spot(pools) {
-        return Verdict::NotNeeded("no NodePool asks for spot instances".to_owned());
+        return Ok(Verdict::NotNeeded("no NodePool asks for spot instances".to_owned()));
     }
     let is_there = roles.iter().any(|(role, answer)| role == SPOT_ROLE && answer.is_some());
     if is_there {
-        return Verdict::Done(SPOT_ROLE.to_owned());
+        return Ok(Verdict::Done(SPOT_ROLE.to_owned()));
     }
-    Verdict::Wrong(Finding {
+    Ok(Verdict::Wrong(Finding {
         found: vec![format!(
             "The account has no role {SPOT_ROLE}: EC2 refuses its first spot instance."
         )],
         cure: "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com".to_owned(),
-    })
+    }))
 }

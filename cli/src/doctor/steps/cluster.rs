@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::{
     super::observed::{Observed, items, name, text},
-    Finding, Verdict,
+    Finding, Judged, Verdict, told,
 };
 use crate::live::Manifests;
 
 const READ_CURE: &str = "Look with a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
 
-pub(super) fn api_server(seen: &Observed) -> Verdict {
+#[expect(clippy::unnecessary_wraps, reason = "all steps are checked by functions of one type")]
+pub(super) fn api_server(seen: &Observed) -> Judged {
     let private = seen.eks.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| {
         cluster.pointer("/resourcesVpcConfig/endpointPublicAccess") == Some(&Value::Bool(false))
     });
-    match &seen.version {
+    Ok(match &seen.version {
         Ok(version) => Verdict::Done(format!("Kubernetes {}", text(version, "/gitVersion"))),
         Err(why) if private => Verdict::wrong(
             format!("The cluster's endpoint is private, and it cannot be reached from here: {why}"),
@@ -33,7 +34,7 @@ pub(super) fn api_server(seen: &Observed) -> Verdict {
                 seen.cluster
             ),
         ),
-    }
+    })
 }
 
 /// Of what is wanted: what is missing, and what differs.
@@ -71,11 +72,8 @@ fn says(wanted: &Value, there: &Value) -> bool {
     }
 }
 
-pub(super) fn definitions(seen: &Observed) -> Verdict {
-    let there = match &seen.definitions {
-        Ok(there) => there,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn definitions(seen: &Observed) -> Judged {
+    let there = told(&seen.definitions, READ_CURE)?;
     let objects = Manifests::Crds.objects().unwrap_or_default();
     let wanted = objects.into_iter().map(|definition| {
         (("CustomResourceDefinition".to_owned(), name(&definition).to_owned()), definition)
@@ -86,7 +84,7 @@ pub(super) fn definitions(seen: &Observed) -> Verdict {
     let wanted: BTreeMap<_, _> = wanted.collect();
     let done = format!("{} kinds", wanted.len());
     let differences = compared(&wanted, there, spec);
-    Verdict::of(differences, done, "journeyman install")
+    Ok(Verdict::of(differences, done, "journeyman install"))
 }
 
 /// The objects of deploy/rbac.yaml, by kind and name.
@@ -98,11 +96,8 @@ pub(crate) fn granted() -> BTreeMap<(String, String), Value> {
     keyed.collect()
 }
 
-pub(super) fn rbac(seen: &Observed) -> Verdict {
-    let there = match &seen.rbac {
-        Ok(there) => there,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn rbac(seen: &Observed) -> Judged {
+    let there = told(&seen.rbac, READ_CURE)?;
     let same = |wanted: &Value, there: &Value| {
         let parts = ["rules", "roleRef", "subjects"].into_iter();
         let mut parts = parts.filter_map(|part| Some((wanted.get(part)?, there.get(part))));
@@ -110,7 +105,7 @@ pub(super) fn rbac(seen: &Observed) -> Verdict {
     };
     let wanted = granted();
     let done = format!("{} roles and bindings", wanted.len());
-    Verdict::of(compared(&wanted, there, same), done, "journeyman install")
+    Ok(Verdict::of(compared(&wanted, there, same), done, "journeyman install"))
 }
 
 /// When a lease was renewed, and for how long that holds.
@@ -133,12 +128,9 @@ pub(crate) fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
     held.map(|lease| text(lease, "/metadata/namespace")).collect()
 }
 
-pub(super) fn karpenter(seen: &Observed) -> Verdict {
-    let leases = match &seen.leases {
-        Ok(leases) => leases,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
-    match karpenters(leases, seen.now).as_slice() {
+pub(super) fn karpenter(seen: &Observed) -> Judged {
+    let leases = told(&seen.leases, READ_CURE)?;
+    Ok(match karpenters(leases, seen.now).as_slice() {
         [] => Verdict::Done("nobody holds its lease".to_owned()),
         [namespace, ..] => Verdict::wrong(
             format!(
@@ -149,7 +141,7 @@ pub(super) fn karpenter(seen: &Observed) -> Verdict {
                  its lease ends, its nodes are adopted (docs/operations.md)."
             ),
         ),
-    }
+    })
 }
 
 /// The lease that the functions renew.
@@ -169,14 +161,11 @@ pub(crate) fn are_at_work(leases: &[Value], now: Timestamp) -> bool {
     beat.is_some_and(|(at, _)| is_recent(at, now))
 }
 
-pub(super) fn heartbeat(seen: &Observed) -> Verdict {
-    let leases = match &seen.leases {
-        Ok(leases) => leases,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn heartbeat(seen: &Observed) -> Judged {
+    let leases = told(&seen.leases, READ_CURE)?;
     let cure = "Look into the log of `sweep`: it holds the lease journeyman of kube-system, each minute. The log \
                 groups are /journeyman/STACK/FUNCTION.";
-    match ledger_lease(leases).map(renewed) {
+    Ok(match ledger_lease(leases).map(renewed) {
         None => Verdict::wrong("No function was ever at work in this cluster.", cure),
         Some(None) => Verdict::Unknown(Finding {
             found: vec!["The lease journeyman of kube-system says no time.".to_owned()],
@@ -186,7 +175,7 @@ pub(super) fn heartbeat(seen: &Observed) -> Verdict {
             Verdict::Done(format!("last seen at {at}"))
         }
         Some(Some((at, _))) => Verdict::wrong(format!("No function was at work since {at}."), cure),
-    }
+    })
 }
 
 /// Whether some NodePool lets its nodes be spot instances.

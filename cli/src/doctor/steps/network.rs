@@ -4,27 +4,24 @@ use model::{join::JoinNetwork, words::counted};
 
 use super::{
     super::observed::{ClassSelection, Observed},
-    Verdict,
+    Judged, Verdict, told,
 };
 
 const READ_CURE: &str =
     "Look with credentials that may describe subnets, security groups and route tables.";
 
 /// Whether the functions get as far as the API server.
-pub(super) fn functions(seen: &Observed) -> Verdict {
-    let networks = match &seen.networks {
-        Ok(networks) => networks,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn functions(seen: &Observed) -> Judged {
+    let networks = told(&seen.networks, READ_CURE)?;
     if networks.is_empty() {
-        return Verdict::NotNeeded("no function is in a VPC".to_owned());
+        return Ok(Verdict::NotNeeded("no function is in a VPC".to_owned()));
     }
     let troubles = networks.iter().filter_map(|(subnet, network)| trouble(subnet, network));
     let done = format!("from {}", counted(networks.len(), "subnet"));
     let cure = "Let the functions' security groups (SecurityGroupIds of the stack) speak to port 443, let that of \
                 the cluster be spoken to by them, and give their subnets (SubnetIds) a NAT gateway where the API \
                 server has no address in the VPC (docs/install.md).";
-    Verdict::of(troubles.collect(), done, cure)
+    Ok(Verdict::of(troubles.collect(), done, cure))
 }
 
 /// What keeps a function in `subnet` from the API server.
@@ -54,13 +51,10 @@ fn trouble(subnet: &str, network: &JoinNetwork) -> Option<String> {
 }
 
 /// Whether there is what EC2NodeClasses select.
-pub(super) fn discovery(seen: &Observed) -> Verdict {
-    let selected = match &seen.selected {
-        Ok(selected) => selected,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn discovery(seen: &Observed) -> Judged {
+    let selected = told(&seen.selected, READ_CURE)?;
     if selected.is_empty() {
-        return Verdict::NotNeeded("there is no EC2NodeClass".to_owned());
+        return Ok(Verdict::NotNeeded("there is no EC2NodeClass".to_owned()));
     }
     let missing = selected.iter().flat_map(|ClassSelection { class, subnets, security_groups }| {
         let none = |count: usize, what: &str, field: &str| {
@@ -83,5 +77,5 @@ pub(super) fn discovery(seen: &Observed) -> Verdict {
          karpenter.sh/discovery={} (docs/install.md), or name them by id.",
         seen.cluster
     );
-    Verdict::of(missing.flatten().collect(), done, cure)
+    Ok(Verdict::of(missing.flatten().collect(), done, cure))
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::{
     super::observed::{Observed, items, name, text},
-    Verdict,
+    Judged, Verdict,
+    cluster::are_at_work,
+    told,
 };
 
 const READ_CURE: &str = "Define the kinds first; then look with a user who may list them.";
@@ -42,15 +44,12 @@ fn cure(kind: &str) -> &'static str {
     }
 }
 
-pub(super) fn classes(seen: &Observed) -> Verdict {
-    let classes = match &seen.classes {
-        Ok(classes) => classes,
-        Err(why) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn classes(seen: &Observed) -> Judged {
+    let classes = told(&seen.classes, READ_CURE)?;
     if classes.is_empty() {
         let cure =
             "kubectl apply -f examples/walkthrough/default.yaml, with the names of your cluster";
-        return Verdict::wrong("There is no EC2NodeClass.", cure);
+        return Ok(Verdict::wrong("There is no EC2NodeClass.", cure));
     }
     let kinds = [
         "SubnetsReady",
@@ -79,18 +78,16 @@ pub(super) fn classes(seen: &Observed) -> Verdict {
         }
     }
     let cures: Vec<&str> = cures.into_iter().collect();
-    Verdict::of(found, format!("{} ready", classes.len()), cures.join(" "))
+    Ok(Verdict::of(found, format!("{} ready", classes.len()), cures.join(" ")))
 }
 
-pub(super) fn pools(seen: &Observed) -> Verdict {
-    let (pools, classes) = match (&seen.pools, &seen.classes) {
-        (Ok(pools), Ok(classes)) => (pools, classes),
-        (Err(why), _) | (_, Err(why)) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn pools(seen: &Observed) -> Judged {
+    let pools = told(&seen.pools, READ_CURE)?;
+    let classes = told(&seen.classes, READ_CURE)?;
     if pools.is_empty() {
         let cure =
             "kubectl apply -f examples/walkthrough/default.yaml, with the names of your cluster";
-        return Verdict::wrong("There is no NodePool: nothing is ever launched.", cure);
+        return Ok(Verdict::wrong("There is no NodePool: nothing is ever launched.", cure));
     }
     let lacking = pools.iter().filter_map(|pool| {
         let class = text(pool, "/spec/template/spec/nodeClassRef/name");
@@ -98,11 +95,11 @@ pub(super) fn pools(seen: &Observed) -> Verdict {
         (!is_there).then(|| format!("NodePool {}: there is no EC2NodeClass {class}.", name(pool)))
     });
     let done = format!("{} with their classes", pools.len());
-    Verdict::of(
+    Ok(Verdict::of(
         lacking.collect(),
         done,
         "Write the EC2NodeClass, or name another one in nodeClassRef.",
-    )
+    ))
 }
 
 /// Whether an object is ours by its label.
@@ -112,29 +109,28 @@ fn is_ours(object: &Value) -> bool {
     by == Some(labels::MANAGER)
 }
 
-pub(super) fn records(seen: &Observed) -> Verdict {
-    let (claims, functions) = match (&seen.claims, &seen.functions) {
-        (Ok(claims), Ok(functions)) => (claims, functions),
-        (Err(why), _) | (_, Err(why)) => return Verdict::unknown(why, READ_CURE),
-    };
+pub(super) fn records(seen: &Observed) -> Judged {
+    let claims = told(&seen.claims, READ_CURE)?;
+    let functions = told(&seen.functions, READ_CURE)?;
     let keeps_former = functions.iter().any(|function| {
         text(function, "/Environment/Variables/JOURNEYMAN_FORMER_RECORDS") == "true"
     });
     if keeps_former {
-        return Verdict::wrong(
+        return Ok(Verdict::wrong(
             "The functions still write claims as a former release reads them.",
             "Once no function of that release runs, update the stack with KeepFormerRelease=false.",
-        );
+        ));
     }
     let ours = claims.iter().filter(|claim| is_ours(claim)).count();
-    if functions.is_empty() && ours > 0 {
-        return Verdict::wrong(
+    // Functions that are at work, and not in Lambda, are those of `journeyman local`.
+    if functions.is_empty() && ours > 0 && !are_at_work(told(&seen.leases, READ_CURE)?, seen.now) {
+        return Ok(Verdict::wrong(
             format!(
                 "{ours} NodeClaims are those of an installation that is gone; their finalizers hold them."
             ),
             "Deploy the functions again, which adopt them, or journeyman uninstall --keep-nodes to leave the \
              nodes as they are.",
-        );
+        ));
     }
-    Verdict::Done(format!("{ours} NodeClaims of ours"))
+    Ok(Verdict::Done(format!("{ours} NodeClaims of ours")))
 }

@@ -35,6 +35,7 @@ impl Embedder {
     ) -> Vec<String> {
         let is_written = |sample: &&Sample| match dimensions {
             MetricDimensions::None => false,
+            _ if sample.metric.is_of_nodes() => false,
             // What is there again each minute is read elsewhere.
             MetricDimensions::Cluster => {
                 sample.metric.is_declared || sample.metric.kind != MetricKind::Gauge
@@ -194,6 +195,17 @@ mod tests {
             for name in names {
                 assert!(line[name.as_str().unwrap()].is_string(), "{name} of {line}");
             }
+        }
+    }
+
+    #[test]
+    fn nodes_are_not_paid_for_one_by_one() {
+        let labels = ["cpu", "node", "general", "arm64", "spot", "m7g.xlarge", "us-west-2a"];
+        let reading = Reading::Is(Micros(3_920_000));
+        let samples = [sample("karpenter_nodes_allocatable", &labels, reading)];
+        for dimensions in [MetricDimensions::Cluster, MetricDimensions::NodePool] {
+            let lines = lines(&mut Embedder::default(), &samples, dimensions);
+            assert_eq!(lines, Vec::<Value>::new());
         }
     }
 

@@ -63,16 +63,18 @@ pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: 
         let amount = of_resource(resource.as_str(), *limit);
         metrics.set(&registry::NODEPOOLS_LIMIT, &[&label(resource.as_str()), pool], amount);
     }
-    for (resource, used) in status.resources.iter() {
+    // An empty pool uses none of these, which is not the same as nobody knowing.
+    let always = ["cpu", "memory", "ephemeral-storage", "pods"].map(|resource| (resource, 0));
+    for (resource, used) in always.into_iter().chain(status.resources.iter()) {
         let amount = of_resource(resource, used);
         metrics.set(&registry::NODEPOOLS_USAGE, &[&label(resource), pool], amount);
     }
     metrics.set(&registry::NODEPOOLS_USAGE, &["nodes", pool], Micros::whole(status.nodes));
 }
 
-/// Notes what the nodes of each NodePool of `known` cost in an hour, and how many nodes there are.
+/// Notes what the nodes of each NodePool of `known` cost in an hour, how many nodes there are, and what each has.
 ///
-/// Karpenter: `pkg/state/cost/cost.go`, `pkg/controllers/state/metrics.go`.
+/// Karpenter: `pkg/state/cost/cost.go`, `pkg/controllers/state/metrics.go`, `pkg/controllers/metrics/node`.
 pub(crate) fn note_claims(metrics: &Metrics, known: &[ObservedNodePool], snapshot: &Snapshot) {
     for observed in known {
         let pool = &observed.pool.name;
@@ -83,8 +85,29 @@ pub(crate) fn note_claims(metrics: &Metrics, known: &[ObservedNodePool], snapsho
         metrics.set(&registry::NODEPOOLS_COST, &[pool.as_str()], micros);
     }
     let joined = |claim: &&NodeClaim| claim.instance.is_some() && claim.node.is_some();
-    let nodes = snapshot.claims.values().filter(joined).count();
-    metrics.set(&registry::NODE_COUNT, &[], Micros::whole(count(nodes)));
+    let nodes = snapshot.claims.values().filter(joined);
+    metrics.set(&registry::NODE_COUNT, &[], Micros::whole(count(nodes.clone().count())));
+    nodes.for_each(|claim| note_node(metrics, claim));
+}
+
+/// Notes what pods may have of the node of `claim`: of the two resources that dashboards ask for, as there may be
+/// thousands of nodes.
+fn note_node(metrics: &Metrics, claim: &NodeClaim) {
+    let (Some(node), Some(instance)) = (&claim.node, &claim.instance) else { return };
+    let arch = claim.labels.get(model::labels::ARCH).map_or("", String::as_str);
+    for resource in ["cpu", "memory"] {
+        let labels = [
+            resource,
+            node.as_str(),
+            claim.node_pool.as_str(),
+            arch,
+            instance.capacity_type.as_str(),
+            instance.instance_type.as_str(),
+            instance.zone.as_str(),
+        ];
+        let amount = of_resource(resource, claim.allocatable.get(resource));
+        metrics.set(&registry::NODES_ALLOCATABLE, &labels, amount);
+    }
 }
 
 /// An amount of a resource in its base unit: cores, bytes, pieces.

@@ -17,6 +17,13 @@ pub struct Metric {
     pub is_declared: bool,
 }
 
+impl Metric {
+    /// Whether each node has values of its own: as many as nobody pays for one by one.
+    pub fn is_of_nodes(&self) -> bool {
+        self.labels.contains(&"node_name")
+    }
+}
+
 /// What kind a metric is, as Prometheus has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
@@ -178,8 +185,14 @@ pub(super) static NODEPOOLS_COST: Metric = gauge(
 pub(super) static NODE_COUNT: Metric =
     gauge("karpenter_cluster_state_node_count", &[], "Nodes of NodePools that joined the cluster.");
 
+pub(super) static NODES_ALLOCATABLE: Metric = gauge(
+    "karpenter_nodes_allocatable",
+    &["resource_type", "node_name", "nodepool", "arch", "capacity_type", "instance_type", "zone"],
+    "What pods may have of a node together, of `cpu` in cores and of `memory` in bytes.",
+);
+
 /// All of them, by name.
-pub static METRICS: [&Metric; 18] = [
+pub static METRICS: [&Metric; 19] = [
     &LAUNCH_FAILURES,
     &NODE_COUNT,
     &MESSAGES_RECEIVED,
@@ -190,6 +203,7 @@ pub static METRICS: [&Metric; 18] = [
     &NODEPOOLS_COST,
     &NODEPOOLS_LIMIT,
     &NODEPOOLS_USAGE,
+    &NODES_ALLOCATABLE,
     &NODES_CREATED,
     &NODES_DRAINED,
     &LIFETIME,

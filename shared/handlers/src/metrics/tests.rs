@@ -80,3 +80,46 @@ fn messages_are_counted_by_karpenters_kinds() {
     count_messages(&metrics, &kinds.map(interruption));
     assert_eq!(metrics.take().len(), kinds.len());
 }
+
+/// A claim whose instance runs, and whose node is called as it is where it joined.
+fn claim(name: &str, has_joined: bool) -> NodeClaim {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let text = |text: &str| text.to_owned();
+    let (pool, class) = ("general".parse().unwrap(), "default".parse().unwrap());
+    let mut claim =
+        NodeClaim::promised(name.parse().unwrap(), pool, class, "batch".parse().unwrap(), now);
+    claim.labels.insert(text(model::labels::ARCH), text("arm64"));
+    claim.allocatable.cpu = model::Millicores(3_920);
+    claim.allocatable.memory = model::Bytes(1 << 30);
+    claim.instance = Some(model::claim::LaunchedInstance {
+        id: "i-0123456789abcdef0".parse().unwrap(),
+        instance_type: "m7g.xlarge".parse().unwrap(),
+        zone: "us-west-2a".parse().unwrap(),
+        capacity_type: model::CapacityType::Spot,
+        price: HourlyPrice::default(),
+        image: None,
+        launched_at: now,
+    });
+    claim.node = has_joined.then(|| name.parse().unwrap());
+    claim
+}
+
+#[test]
+fn each_node_says_what_pods_may_have_of_it() {
+    let claims = [claim("a", true), claim("b", false)];
+    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let metrics = Metrics::default();
+    note_claims(&metrics, &[], &Snapshot { claims, ..Snapshot::default() });
+    let taken = metrics.take();
+    let readings = taken.iter().map(|sample| {
+        assert_eq!(sample.labels.len(), sample.metric.labels.len());
+        (sample.metric.is_of_nodes(), sample.labels.join(","), sample.reading.clone())
+    });
+    let is = |resource: &str, amount| {
+        let labels = format!("{resource},a,general,arm64,spot,m7g.xlarge,us-west-2a");
+        (true, labels, Reading::Is(Micros(amount)))
+    };
+    let count = (false, String::new(), Reading::Is(Micros::whole(1)));
+    let expected = [count, is("cpu", 3_920_000), is("memory", 1_073_741_824_000_000)];
+    assert_eq!(readings.collect::<Vec<_>>(), expected);
+}

@@ -7,7 +7,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-proto> (`metrics/v1`, `trace/v1`)
 
 use handlers::{Metric, MetricKind, Reading, Sample};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;
 use serde_json::{Value, json};
 
@@ -20,6 +20,12 @@ pub(crate) const TRACES_PATH: &str = "/v1/traces";
 
 /// `AGGREGATION_TEMPORALITY_DELTA`
 const DELTA: u32 = 1;
+/// How long before the end of a call what it counted begins. Whoever adds up differences takes them in the order of
+/// their time, and drops one that begins before the first: from its beginning on, a call overlaps those of other
+/// processes, and most of what they count together would be lost.
+///
+/// `processor/deltatocumulativeprocessor/internal/delta` of `opentelemetry-collector-contrib`
+const MOMENT: SignedDuration = SignedDuration::from_millis(1);
 /// `SPAN_KIND_CONSUMER`
 const CONSUMER: u32 = 5;
 /// `STATUS_CODE_OK`
@@ -40,12 +46,15 @@ pub(crate) struct Span<'a> {
     pub(crate) has_failed: bool,
 }
 
-/// The request with `samples`, which were taken in the call `span`.
+/// The request with `samples`, which were taken in the call `span`. Those of one metric stand together, as
+/// [`handlers::Metrics::take`] brings them.
 pub(crate) fn metrics(samples: &[Sample], span: &Span<'_>) -> Value {
-    let metrics: Vec<Value> = samples.iter().map(|sample| metric(sample, span)).collect();
+    let metrics = samples.chunk_by(|one, next| one.metric.name == next.metric.name);
+    let metrics =
+        metrics.filter_map(|samples| Some(metric(samples.first()?.metric, samples, span)));
     json!({"resourceMetrics": [{
         "resource": resource(span),
-        "scopeMetrics": [{"scope": scope(), "metrics": metrics}],
+        "scopeMetrics": [{"scope": scope(), "metrics": metrics.collect::<Vec<Value>>()}],
     }]})
 }
 
@@ -72,21 +81,9 @@ pub(crate) fn traces(span: &Span<'_>) -> Value {
     }]})
 }
 
-fn metric(sample: &Sample, span: &Span<'_>) -> Value {
-    let Metric { name, kind, meaning, .. } = sample.metric;
-    let pairs = sample.metric.labels.iter().zip(&sample.labels);
-    let attributes: Vec<Value> = pairs.map(|(label, value)| attribute(label, value)).collect();
-    let mut point = json!({
-        "startTimeUnixNano": nanos(span.began_at),
-        "timeUnixNano": nanos(span.ended_at),
-        "attributes": attributes,
-    });
-    let (of_reading, bounds) = (reading(&sample.reading), bounds(*kind));
-    if let Some(point) = point.as_object_mut() {
-        point.extend(of_reading.into_iter().map(|(field, value)| (field.to_owned(), value)));
-        point.extend(bounds.map(|bounds| ("explicitBounds".to_owned(), json!(bounds))));
-    }
-    let points = json!([point]);
+fn metric(metric: &Metric, samples: &[Sample], span: &Span<'_>) -> Value {
+    let Metric { name, kind, meaning, .. } = metric;
+    let points: Vec<Value> = samples.iter().map(|sample| point(sample, span)).collect();
     let (shape, data) = match kind {
         MetricKind::Counter => (
             "sum",
@@ -98,6 +95,23 @@ fn metric(sample: &Sample, span: &Span<'_>) -> Value {
         }
     };
     json!({"name": name, "description": meaning, shape: data})
+}
+
+fn point(sample: &Sample, span: &Span<'_>) -> Value {
+    let pairs = sample.metric.labels.iter().zip(&sample.labels);
+    let attributes: Vec<Value> = pairs.map(|(label, value)| attribute(label, value)).collect();
+    let began_at = span.ended_at.saturating_sub(MOMENT).unwrap_or(span.ended_at);
+    let mut point = json!({
+        "startTimeUnixNano": nanos(began_at),
+        "timeUnixNano": nanos(span.ended_at),
+        "attributes": attributes,
+    });
+    let (of_reading, bounds) = (reading(&sample.reading), bounds(sample.metric.kind));
+    if let Some(point) = point.as_object_mut() {
+        point.extend(of_reading.into_iter().map(|(field, value)| (field.to_owned(), value)));
+        point.extend(bounds.map(|bounds| ("explicitBounds".to_owned(), json!(bounds))));
+    }
+    point
 }
 
 const fn bounds(kind: MetricKind) -> Option<&'static [u64]> {
@@ -129,6 +143,8 @@ fn resource(span: &Span<'_>) -> Value {
         attribute("service.version", env!("CARGO_PKG_VERSION")),
         attribute("faas.name", span.function),
         attribute("k8s.cluster.name", span.cluster.as_str()),
+        // What Karpenter's dashboards tell clusters apart by.
+        attribute("cluster", span.cluster.as_str()),
     ]})
 }
 
@@ -203,7 +219,7 @@ mod tests {
         assert_eq!(
             told["sum"]["dataPoints"][0],
             json!({
-                "startTimeUnixNano": "1795262400000000000", "timeUnixNano": "1795262400250000000",
+                "startTimeUnixNano": "1795262400249000000", "timeUnixNano": "1795262400250000000",
                 "attributes": [{"key": "nodepool", "value": {"stringValue": "general"}}],
                 "asInt": "2",
             })
@@ -213,6 +229,41 @@ mod tests {
             attributes.contains("k8s.cluster.name") && attributes.contains("demo"),
             "{attributes}"
         );
+    }
+
+    /// A collector adds up what comes in the order of its time, and drops what begins before the first.
+    #[test]
+    fn calls_that_overlap_tell_of_times_that_do_not() {
+        let cluster = ClusterName::new("demo").unwrap();
+        let samples = [sample("karpenter_nodes_drained_total", &["general"], Reading::Added(2))];
+        let short = span(&cluster, None);
+        let long = Span {
+            began_at: Timestamp::from_second(1_795_262_300).unwrap(),
+            ended_at: Timestamp::from_second(1_795_262_401).unwrap(),
+            ..short
+        };
+        let times = [short, long].map(|span| {
+            let request = metrics(&samples, &span);
+            let metric = &request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+            let point = &metric["sum"]["dataPoints"][0];
+            ["startTimeUnixNano", "timeUnixNano"]
+                .map(|name| point[name].as_str().unwrap().to_owned())
+        });
+        assert!(times.concat().is_sorted(), "{times:?}");
+        assert!(times.iter().all(|[start, end]| start < end), "{times:?}");
+    }
+
+    #[test]
+    fn what_is_measured_of_several_stands_in_one_metric() {
+        let cluster = ClusterName::new("demo").unwrap();
+        let name = "karpenter_nodes_drained_total";
+        let pools = ["general", "other"].map(|pool| sample(name, &[pool], Reading::Added(1)));
+        let count = sample("karpenter_cluster_state_node_count", &[], Reading::Is(Micros(0)));
+        let samples = [&[count][..], &pools].concat();
+        let request = metrics(&samples, &span(&cluster, None));
+        let told = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[1]["sum"]["dataPoints"].as_array().unwrap().len(), 2);
     }
 
     #[test]

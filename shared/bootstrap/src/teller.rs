@@ -54,3 +54,6 @@ async fn post(collector: &OtlpCollector, path: &str, body: &Value) {
         tracing::warn!(path, story, "the collector was not told");
     }
 }
+
+#[cfg(test)]
+mod tests;

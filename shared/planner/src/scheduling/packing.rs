@@ -8,7 +8,7 @@
 //! comes in.
 //!
 //! * [`dive`] rounds the program to whole nodes: [`plan`] is a list of nodes with their pods by kind.
-//!   It is advice only: the solver places each pod by its own rules (`solver::guided`).
+//!   [`settle`] takes out what could go at once. It is advice only: the solver places each pod by its own rules (`solver::guided`).
 //! * [`prove`] makes a bound of the dual prices, by [`certify`] in whole numbers: no node may be worth more
 //!   than it costs, whichever pods it holds. What the floats of the program say is never believed.
 //!
@@ -25,6 +25,7 @@ pub(crate) mod market;
 mod master;
 pub(crate) mod prove;
 pub(crate) mod relax;
+pub(crate) mod settle;
 mod simplex;
 #[cfg(test)]
 mod testing;

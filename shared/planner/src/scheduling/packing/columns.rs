@@ -76,6 +76,8 @@ struct Pricing {
 const PIVOTS_MAX: usize = 2_000;
 /// New columns that a round takes in.
 const NEW_MAX: usize = 200;
+/// So many rows whose inverse is a megabyte.
+const CACHED_ROWS: usize = 360;
 /// Columns that are kept.
 const COLUMNS_MAX: usize = 4_000;
 
@@ -146,7 +148,9 @@ impl<'m> Program<'m> {
         let entries: usize = columns.iter().map(|column| column.counts.len()).sum();
         let rows = master.values.len();
         let (steps, looks) = master.solve(columns, PIVOTS_MAX);
-        self.spend(looks * entries + steps * rows * rows / 4);
+        // A large inverse does not stay in the cache of a processor.
+        let of_entry = if CACHED_ROWS < rows { 2 } else { 4 };
+        self.spend(looks * entries + steps * rows * rows / of_entry);
     }
 
     pub(crate) fn spend(&mut self, steps: usize) {

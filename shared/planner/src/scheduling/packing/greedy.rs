@@ -10,6 +10,8 @@
     reason = "a search by approximate numbers: what it finds is checked in whole numbers"
 )]
 
+use std::{cmp::Reverse, collections::BinaryHeap};
+
 use super::{
     columns::{Effort, Program},
     dive::{Node, price},
@@ -26,11 +28,13 @@ const KEPT: u64 = 6;
 /// How well the program is solved for values.
 const EFFORT: Effort = Effort { rounds: 1, ratio: 1.001 };
 
-/// An offer as it was filled last.
-#[derive(Clone, Debug)]
+/// An offer as it was filled last, ordered by what it is worth; of equals the cheaper one is first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Known {
-    /// How many times its price it is worth: not more than that.
-    ratio: f64,
+    /// The bits of how many times its price it is worth, not more than that: bits of floats that are not negative
+    /// are ordered as these are.
+    ratio: u64,
+    offer: Reverse<usize>,
     counts: Counts,
     /// How many kinds of nodes had been taken.
     taken: usize,
@@ -59,21 +63,24 @@ pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
 }
 
 /// Whole nodes for all of `demand`, by what pods are worth by `values`.
-pub(super) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) -> Vec<Node> {
+pub(crate) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) -> Vec<Node> {
     let mut left = demand.to_vec();
     // What is worth nothing has to have a place too.
     let values: Vec<f64> = values.iter().map(|value| value.max(1e-9)).collect();
     let mut nodes = Vec::new();
-    let unknown = Known { ratio: f64::INFINITY, counts: Counts::new(), taken: usize::MAX };
-    let mut known = vec![unknown; program.market.offers.len()];
+    let unknown = |offer: usize| Known {
+        ratio: f64::INFINITY.to_bits(),
+        offer: Reverse(offer),
+        counts: Counts::new(),
+        taken: usize::MAX,
+    };
+    let mut known: BinaryHeap<Known> = (0..program.market.offers.len()).map(unknown).collect();
     let mut taken = 0;
     // Pods only become fewer, and so does what an offer is worth: the best is looked at anew, until it stays that.
-    while let Some(offer) =
-        (0..known.len()).max_by(|a, b| known[*a].ratio.total_cmp(&known[*b].ratio).then(b.cmp(a)))
-        && 0.0 < known[offer].ratio
-    {
-        if known[offer].taken == taken {
-            let counts = known[offer].counts.clone();
+    while let Some(best) = known.pop().filter(|best| 0 < best.ratio) {
+        let offer = best.offer.0;
+        if best.taken == taken {
+            let counts = best.counts.clone();
             let times = counts.iter().map(|(item, count)| left[*item] / count).min();
             for _ in 0..times.unwrap_or_default() {
                 nodes.push(Node { offer, counts: counts.clone() });
@@ -82,12 +89,14 @@ pub(super) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
                 left[*item] -= count * times.unwrap_or_default();
             }
             program.know(offer, counts);
+            known.push(best);
             taken += 1;
         } else {
             let filled = program.scaled.fill(program.market, offer, (&values, &left));
             let ratio = filled.value / program.scaled.prices[offer].max(1e-12);
             program.spend(filled.steps);
-            known[offer] = Known { ratio, counts: filled.counts, taken };
+            let ratio = ratio.max(0.0).to_bits();
+            known.push(Known { ratio, counts: filled.counts, taken, ..best });
         }
     }
     nodes

@@ -50,6 +50,10 @@ pub(crate) struct Filling {
     pub(crate) counts: Vec<u32>,
 }
 
+/// About how many steps it takes to find how many of an item go into some room: a division for each resource.
+const STEPS_OF_FITTING: usize = 12;
+/// What every filling takes beside that.
+const STEPS_OF_FILLING: usize = 400;
 /// Swaps of pods after which a filling is taken as it is.
 const SWAPS_MAX: usize = 20;
 
@@ -91,12 +95,12 @@ impl Scaled {
         // What is left is filled anew with what still fits, as long as anything does.
         while whole.has_choice() {
             let (parts, more) = self.parts(&whole);
-            steps += more;
+            steps += more + asked.len() * STEPS_OF_FITTING;
             if !whole.take_whole(&parts.amounts) {
                 whole.take_most(&parts.amounts);
             }
         }
-        steps += whole.swap();
+        steps += STEPS_OF_FILLING + whole.swap();
         let counted = asked.iter().zip(&whole.counts).filter(|(_, count)| 0 < **count);
         let counts: Counts = counted.map(|((item, _), count)| (*item, *count)).collect();
         let value = counts.iter().map(|(item, count)| values[*item] * f64::from(*count)).sum();
@@ -240,7 +244,7 @@ impl<'w> Whole<'w> {
         for _ in 0..SWAPS_MAX {
             let mut best: (f64, Option<(usize, usize, u32)>) = (0.0, None);
             for out in (0..self.asked.len()).filter(|at| 0 < self.counts[*at]) {
-                steps += self.asked.len() * (room.len() + 2);
+                steps += self.asked.len() * STEPS_OF_FITTING;
                 let rooms = room.iter_mut().zip(&self.room).zip(self.need(out));
                 rooms.for_each(|((sum, room), need)| *sum = room + need);
                 for at in (0..self.asked.len()).filter(|at| *at != out) {

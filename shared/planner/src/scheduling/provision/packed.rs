@@ -20,6 +20,7 @@ use crate::{
             market::{self, Pico},
             prove::{self, Proofs},
             relax::{self, Relaxation},
+            settle,
         },
         problem::Problem,
         solver::{self, Options, Solution, guided::Guide},
@@ -37,13 +38,15 @@ pub(super) struct Care {
 
 /// For a line that nobody asked for.
 pub(super) const QUICK: Care =
-    Care { work: 30_000_000, proofs: Proofs { count: 4, looks: 20_000 } };
+    Care { work: 50_000_000, proofs: Proofs { count: 4, looks: 20_000 } };
 /// As near as it gets.
 pub(super) const FULL: Care =
-    Care { work: 1_000_000_000, proofs: Proofs { count: 40, looks: 800_000 } };
+    Care { work: 1_800_000_000, proofs: Proofs { count: 40, looks: 800_000 } };
 
 /// What the search for a plan may do, in steps of some nanoseconds.
-const WORK: u64 = 240_000_000;
+const WORK: u64 = 270_000_000;
+/// What it may do to have nodes go that need not be, in such steps.
+const WORK_OF_SETTLING: u64 = 20_000_000;
 /// What finding out what pods are worth may do, in such steps.
 const WORK_OF_VALUES: u64 = 60_000_000;
 /// How often fillings of nodes are divided for nodes that a plan had better know.
@@ -162,7 +165,8 @@ fn advised(relaxation: &Relaxation) -> (Vec<Node>, u64) {
             best = (price, nodes);
         }
     }
-    (best.1, WORK - program.work)
+    let (nodes, settling) = settle::settle(market, &best.1, WORK_OF_SETTLING);
+    (nodes, WORK - program.work + settling)
 }
 
 /// The advice to make `nodes`.

@@ -43,10 +43,11 @@ const STEP: usize = 8;
 /// Orders in which sets are grown: best savings first, fewest pods to move first, and both again
 /// from what Karpenter chose.
 const ORDERS: usize = 4;
-/// The stages in which pods are packed anew: nodes alone, sets of them, and the end.
+/// The stages in which pods are packed anew: nodes alone, sets of them, neighbours, and the end.
 const PACKED: usize = 2 + ORDERS;
 const PACKED_SETS: usize = PACKED + 1;
-const END: usize = PACKED_SETS + 1;
+const PACKED_NEIGHBOURS: usize = PACKED_SETS + 1;
+const END: usize = PACKED_NEIGHBOURS + 1;
 
 /// What the search found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,6 +189,7 @@ impl<'l, 'a> Search<'l, 'a> {
                 }
             }
             PACKED => self.pack_one(cursor),
+            PACKED_NEIGHBOURS => self.pack_neighbours(cursor),
             _ => self.grow(cursor),
         }
     }
@@ -290,7 +292,7 @@ impl<'l, 'a> Search<'l, 'a> {
     }
 
     fn order(&mut self, stage: usize) -> Vec<CandidateId> {
-        if stage == PACKED_SETS {
+        if PACKED <= stage {
             return self.dear();
         }
         let mut sorted = self.look.field.by_savings(&self.eligible);

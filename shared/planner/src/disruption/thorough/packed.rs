@@ -18,6 +18,8 @@ use crate::{
 
 /// Pods that are packed anew at once at most: what that takes is bounded.
 const PODS_MAX: usize = 10_000;
+/// Nodes next to each other that are looked at together at most.
+const NEIGHBOURS: usize = 8;
 
 impl Search<'_, '_> {
     /// One step of looking at nodes alone.
@@ -39,6 +41,25 @@ impl Search<'_, '_> {
             }
             None => begin(cursor, PACKED_SETS),
         }
+    }
+
+    /// One step of looking at nodes that are next to each other by what they cost beside what their pods are worth, as
+    /// many as budgets allow and no more than a few. Where nothing better was found, that is the last resort.
+    pub(super) fn pack_neighbours(&mut self, cursor: &mut Cursor) {
+        let order = self.dear();
+        let mut set = Vec::new();
+        for at in order.iter().skip(cursor.next).take(NEIGHBOURS) {
+            set.push(*at);
+            if !self.is_within_budgets(&set) {
+                set.pop();
+            }
+        }
+        if !self.best.is_empty() || set.len() < 2 {
+            cursor.stage = super::END;
+            return;
+        }
+        self.consider_at(cursor.stage, &set);
+        cursor.next += set.len().div_ceil(2);
     }
 
     /// What it saves if the nodes go and new nodes are packed so that they cost least. The best is kept.

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{CapacityType, InstanceType, Operator, Requirement, Requirements, labels};
+use model::{
+    CapacityType, InstanceType, Operator, Requirement, Requirements, labels, policies::Packing,
+};
 
 use super::{
     candidate::Candidate,
@@ -32,7 +34,7 @@ pub(crate) fn compute<'a>(
     let mut outcome = places_for_all(state, nodes, trial)?;
     let [new] = outcome.in_flight.as_mut_slice() else {
         return match outcome.in_flight.len() {
-            0 => Ok(outcome),
+            0 => holds_scattered(state, simulator, nodes).map(|()| outcome),
             count => Err(Objection::ManyNodes(count)),
         };
     };
@@ -69,6 +71,25 @@ pub(super) fn places_for_all(
         Some(reason) => Err(Objection::Stuck(Box::new(reason.clone()))),
         None => Ok(outcome),
     }
+}
+
+/// Whether the pods of `nodes` find their places also where kube-scheduler places them as it likes. Nodes that are packed
+/// so that they cost least are full to the last: where the pods of one fit onto the others in one way alone,
+/// kube-scheduler finds another, and a node like it is launched again.
+fn holds_scattered<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    nodes: &[&Candidate<'a>],
+) -> Result<(), Objection> {
+    let usual = state.facts.policies.packing;
+    if nodes.iter().all(|node| node.pool.packing().unwrap_or(usual) == Packing::Karpenter) {
+        return Ok(());
+    }
+    let outcome = simulator.scattered(nodes, state.now)?;
+    if outcome.stuck.is_some() || !outcome.in_flight.is_empty() {
+        return Err(Objection::OneWayOnly);
+    }
+    Ok(())
 }
 
 pub(super) fn are_all_spot(nodes: &[&Candidate<'_>]) -> bool {

@@ -151,6 +151,11 @@ pub enum Objection {
     /// Without it the pods of the cluster cannot all run.
     #[error("without it {0}")]
     Stuck(Box<Self>),
+    /// Its pods fit onto other nodes only as kube-scheduler need not place them.
+    #[error(
+        "its pods fit onto other nodes in some ways only, and kube-scheduler may place them in another"
+    )]
+    OneWayOnly,
     /// So many new nodes would be needed, and one is the most.
     #[error("its pods would need {} new nodes", model::words::many(*.0))]
     ManyNodes(usize),
@@ -251,7 +256,7 @@ impl Objection {
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),
             Self::NoReadyNodePool => Why::NodePoolClosed,
-            Self::NoPlace { .. } | Self::Stuck(_) => Why::NoPlaceForPods,
+            Self::NoPlace { .. } | Self::Stuck(_) | Self::OneWayOnly => Why::NoPlaceForPods,
             Self::ManyNodes(_) => Why::ManyNodes,
             Self::NoPromise(_) => Why::NotPromised,
             Self::NotCheaper(_)

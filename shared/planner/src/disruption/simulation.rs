@@ -118,6 +118,16 @@ impl<'a> Simulator<'a> {
         self.tried(nodes, Mode::Consolidation(now), trial)
     }
 
+    /// What would be without `nodes` to save, if kube-scheduler places the pods as it likes.
+    pub(crate) fn scattered(
+        &mut self,
+        nodes: &[&Candidate<'a>],
+        now: Timestamp,
+    ) -> Result<Outcome, Objection> {
+        let trial = Trial { is_scattered: true, ..Trial::default() };
+        self.tried(nodes, Mode::Consolidation(now), trial)
+    }
+
     /// What the pods of each of `nodes` are worth for one hour: at the least for what new nodes for all of them cost.
     pub(crate) fn values(&mut self, nodes: &[&Candidate<'a>]) -> Vec<HourlyPrice> {
         let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();

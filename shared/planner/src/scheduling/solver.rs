@@ -56,6 +56,9 @@ pub(crate) struct Options {
     pub(crate) tries_max: usize,
     /// Which of equally good domains is taken.
     pub(crate) ties: Ties,
+    /// Whether a pod goes onto the existing capacity that has most room for it, as kube-scheduler prefers, and not
+    /// onto the first.
+    pub(crate) is_scattered: bool,
 }
 
 /// A claim of this plan.

@@ -68,6 +68,9 @@ pub(crate) struct Trial<'t> {
     pub(crate) given_back: Option<&'t str>,
     /// New nodes are packed so that they cost least (`provision::packed`), in every pool.
     pub(crate) is_packed: bool,
+    /// Small pods come first, and each goes where most room is: as kube-scheduler may place them, and not as it would
+    /// have to.
+    pub(crate) is_scattered: bool,
 }
 
 /// A node that would be launched.
@@ -118,7 +121,10 @@ impl<'a> World<'a> {
     /// What would be, if what `trial` supposes came true.
     pub(crate) fn without(&mut self, trial: &Trial<'_>) -> Outcome {
         let problem = &mut self.problem;
-        let pods = problem.demand.without(trial.without, trial.go_anyway);
+        let mut pods = problem.demand.without(trial.without, trial.go_anyway);
+        if trial.is_scattered {
+            pods.reverse();
+        }
         for pod in &pods {
             problem.know_full(problem.classes[problem.demand.pods[*pod].class].requests);
         }
@@ -128,6 +134,7 @@ impl<'a> World<'a> {
             settles_at: trial.settles_at,
             tries_max: limits::TRIES_PER_PLAN_MAX,
             ties: Ties::Cheapest,
+            is_scattered: trial.is_scattered,
         };
         let mut tried = pods.len();
         let solution = if trial.is_packed {

@@ -9,6 +9,7 @@ use model::{
     facts::Facts,
     labels,
     node_pool::{BudgetNodes, ConsolidationPolicy},
+    policies::Packing,
 };
 
 use super::super::{Options, outlook};
@@ -43,6 +44,38 @@ fn empty_nodes_go_together_within_budgets() {
     assert_eq!(going(&idle(1)), 1);
     let held = budgeted(idle(2), BudgetNodes::Count(1));
     assert_eq!(why(&held, Emptiness, "n1"), "the disruption budgets of its NodePool are spent");
+}
+
+/// The pods of `a` fit onto `b` and `c` if the larger one goes to `b`; so much is used there.
+fn tight(used: &str) -> Facts {
+    let mut facts = cluster(&[("a", "t.small"), ("b", "t.small"), ("c", "t.small")]);
+    let stays = |pod: Pod| annotated(pod, labels::DO_NOT_DISRUPT, "true");
+    facts.pods = vec![
+        app("large", "a", "cpu=1200m memory=64Mi"),
+        app("small", "a", "cpu=400m memory=64Mi"),
+        stays(app("of-b", "b", &format!("cpu={used} memory=64Mi"))),
+        stays(app("of-c", "c", "cpu=1400m memory=64Mi")),
+    ];
+    facts
+}
+
+#[test]
+fn nodes_that_are_packed_go_only_where_pods_fit_as_kube_scheduler_may_place_them() {
+    // That is Karpenter's rule, and kube-scheduler puts the smaller pod onto `b`.
+    check(&tight("500m"), SingleNode, "a");
+    let mut packed = tight("500m");
+    packed.policies.packing = Packing::Cheapest;
+    check(&packed, SingleNode, "nothing");
+    assert_eq!(
+        why(&packed, SingleNode, "a"),
+        "its pods fit onto other nodes in some ways only, and kube-scheduler may place them in another"
+    );
+    let mut roomy = tight("100m");
+    roomy.policies.packing = Packing::Cheapest;
+    check(&roomy, SingleNode, "a");
+    // The annotation of its own NodePool counts more.
+    packed.node_pools[0].annotations.insert(labels::PACKING.to_owned(), "karpenter".to_owned());
+    check(&packed, SingleNode, "a");
 }
 
 /// Ten pools of three empty nodes each.

@@ -26,7 +26,7 @@ use crate::{
 type Places = BitSet<kind::Place>;
 
 impl Run<'_, '_> {
-    /// Puts the pod onto the first existing capacity that takes it.
+    /// Puts the pod onto the first existing capacity that takes it, or onto the one that has most room for it.
     pub(super) fn onto_existing(&mut self, pod: &Pod) -> bool {
         if self.problem.supply.existing.is_empty() {
             return false;
@@ -34,21 +34,47 @@ impl Run<'_, '_> {
         let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
         let mut from = PlaceId::default();
-        let mut first = None;
+        let mut best: Option<(i64, PlaceId)> = None;
         while let Some(place) = candidates.first_from(from) {
             from = place.next();
             if !amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place)) {
                 Rc::make_mut(&mut self.state.full[pod.requests_id]).insert(place);
             } else if self.takes_volumes(pod, place) {
-                first = Some(place);
-                break;
+                let share = if self.options.is_scattered { self.share_left(pod, place) } else { 0 };
+                if best.is_none_or(|(most, _)| most < share) {
+                    best = Some((share, place));
+                }
+                if !self.options.is_scattered {
+                    break;
+                }
             }
         }
         self.places = candidates;
-        if let Some(place) = first {
+        if let Some((_, place)) = best {
             self.put_onto_existing(pod, place);
         }
-        first.is_some()
+        best.is_some()
+    }
+
+    /// How much of CPU and memory is left with the pod there: both shares, in thousandths, added up.
+    ///
+    /// kube-scheduler: `pkg/scheduler/framework/plugins/noderesources/least_allocated.go`, whose weights are one each
+    /// unless somebody sets others.
+    fn share_left(&self, pod: &Pod, place: PlaceId) -> i64 {
+        let problem = &*self.problem;
+        let Some((_, whole)) = &problem.supply.existing[place].counts else { return 0 };
+        let need = &problem.requests[pod.requests_id];
+        let rooms = self.state.room(place).iter().zip(need.iter());
+        let shares = problem.resources.names().iter().zip(rooms).map(|(name, (room, need))| {
+            let whole = match name.as_str() {
+                "cpu" => whole.cpu.0,
+                "memory" => whole.memory.0,
+                _ => return 0,
+            };
+            let whole = i64::try_from(whole).unwrap_or(i64::MAX).max(1);
+            room.saturating_sub(*need).saturating_mul(1_000) / whole
+        });
+        shares.sum()
     }
 
     /// Puts the pod onto one existing capacity, if that takes it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use dispatch::Settings;
 use model::RegionCatalog;
 
-use super::{Size, churn_among, kept, size};
+use super::{Figures, Size, catalog, churn_among, kept, size};
 use crate::{settings::settings, storm::play_seeds};
 
 /// Types of general use of all sizes, burstable ones among them, as a NodePool without requirements allows them.
@@ -23,25 +23,40 @@ fn wide_catalog() -> Arc<RegionCatalog> {
     Arc::clone(catalog)
 }
 
-/// The same events with either packing, among instance types of all sizes, consolidated as Karpenter does.
-/// `docs/cheapest.md` has the figures of 48 hours, which `JOURNEYMAN_HOURS=48` plays.
+/// The same events with either packing: what each came to. A claim counts against limits as the largest type that it
+/// may become, so the limit of the pool is wide.
+fn both(catalog: fn() -> Arc<RegionCatalog>, seed: u64) -> Result<[Figures; 2], String> {
+    let size = Size { limit: 1_000, ..size() };
+    let usual = churn_among(catalog(), seed, size, Settings::default())?;
+    let cheapest = churn_among(catalog(), seed, size, settings(&[("Packing", "cheapest")]))?;
+    println!("seed {seed}: karpenter {usual}");
+    println!("seed {seed}: cheapest {cheapest}");
+    // Karpenter's few large nodes hardly ever change.
+    if usual.evictions * 3 < cheapest.evictions {
+        return Err(format!("three times as many evictions: {usual}, and cheapest {cheapest}"));
+    }
+    Ok([usual, cheapest])
+}
+
+/// Consolidated as Karpenter does. `docs/cheapest.md` has the figures of 48 hours, which `JOURNEYMAN_HOURS=48` plays.
 #[test]
 fn packing_cheapest_breaks_no_rule_and_spends_less() {
-    // A claim counts against limits as the largest type that it may become.
-    let size = Size { limit: 1_000, ..size() };
     play_seeds(2, |seed| {
-        let usual = churn_among(wide_catalog(), seed, size, Settings::default())?;
-        let packed = settings(&[("Packing", "cheapest")]);
-        let cheapest = churn_among(wide_catalog(), seed, size, packed)?;
-        println!("seed {seed}: karpenter {usual}");
-        println!("seed {seed}: cheapest {cheapest}");
+        let [usual, cheapest] = both(wide_catalog, seed)?;
         if usual.spent_nanos <= cheapest.spent_nanos {
             return Err(format!("{usual}, and cheapest {cheapest}"));
         }
-        // Karpenter's few large nodes hardly ever change, and where nodes are full to the last, kube-scheduler does not
-        // always find the place that consolidation found for a pod.
-        if usual.evictions * 10 < cheapest.evictions {
-            return Err(format!("ten times as many evictions: {usual}, and cheapest {cheapest}"));
+        Ok(())
+    });
+}
+
+/// Where nothing is to be saved, among eight types with four CPUs at most, it costs hardly more.
+#[test]
+fn packing_cheapest_among_small_types_costs_hardly_more() {
+    play_seeds(2, |seed| {
+        let [usual, cheapest] = both(catalog, seed)?;
+        if usual.spent_nanos * 115 < cheapest.spent_nanos * 100 {
+            return Err(format!("{usual}, and cheapest {cheapest}"));
         }
         Ok(())
     });

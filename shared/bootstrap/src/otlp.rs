@@ -49,7 +49,7 @@ pub(crate) struct Span<'a> {
 /// The request with `samples`, which were taken in the call `span`. Those of one metric stand together, as
 /// [`handlers::Metrics::take`] brings them.
 pub(crate) fn metrics(samples: &[Sample], span: &Span<'_>) -> Value {
-    let metrics = samples.chunk_by(|one, next| one.metric.name == next.metric.name);
+    let metrics = samples.chunk_by(|before, after| before.metric.name == after.metric.name);
     let metrics =
         metrics.filter_map(|samples| Some(metric(samples.first()?.metric, samples, span)));
     json!({"resourceMetrics": [{
@@ -274,7 +274,7 @@ mod tests {
         let metric = metric.filter(|metric| metric.name.ends_with("termination_duration_seconds"));
         for metric in metric {
             for seconds in [1, 3, 5_000] {
-                gathered.observe(metric, &["general"], jiff::SignedDuration::from_secs(seconds));
+                gathered.observe(metric, &["general"], SignedDuration::from_secs(seconds));
             }
         }
         let request = metrics(&gathered.take(), &span(&cluster, None));

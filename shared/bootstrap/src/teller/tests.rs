@@ -152,7 +152,7 @@ async fn a_collector_is_told_of_metrics_and_of_the_call() {
     let span = span(&cluster, &CALLS[0], Timestamp::UNIX_EPOCH);
     teller.tell(&samples(1), &span).await;
     let mut told = server.join().unwrap();
-    told.sort_by(|one, other| one.0.cmp(&other.0));
+    told.sort_by(|a, b| a.0.cmp(&b.0));
     let [(metrics_path, metrics), (traces_path, traces)] = told;
     assert_eq!([metrics_path.as_str(), traces_path.as_str()], ["/v1/metrics", "/v1/traces"]);
     assert_eq!(metrics, otlp::metrics(&samples(1), &span));

@@ -76,7 +76,7 @@ pub(super) fn places_for_all(
 /// Whether the pods of `nodes` find their places also where kube-scheduler places them as it likes. Nodes that are packed
 /// so that they cost least are full to the last: where the pods of one fit onto the others in one way alone,
 /// kube-scheduler finds another, and a node like it is launched again.
-fn holds_scattered<'a>(
+pub(super) fn holds_scattered<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],

@@ -13,7 +13,8 @@ use model::{
 use super::{
     candidate::Candidate,
     consolidation::{
-        self, SPOT_TYPES_MIN, allows, are_all_spot, only_spot, places_for_all, reaches_minimums,
+        self, SPOT_TYPES_MIN, allows, are_all_spot, holds_scattered, only_spot, places_for_all,
+        reaches_minimums,
     },
     nodes::State,
     objection::Objection,
@@ -44,7 +45,9 @@ pub(crate) fn compute<'a>(
     if REPLACEMENTS_MAX < count || outcome.in_flight.iter().any(is_for_others) {
         return Err(Objection::ManyNodes(count));
     }
-    if 0 < count {
+    if count == 0 {
+        holds_scattered(state, simulator, nodes)?;
+    } else {
         keep_cheaper(state, &mut outcome.in_flight, nodes)?;
     }
     Ok(outcome)

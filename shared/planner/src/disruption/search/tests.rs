@@ -12,7 +12,7 @@ use model::{
     policies::Packing,
 };
 
-use super::super::{Options, outlook};
+use super::super::{Options, outlook, thorough};
 use crate::testing::cluster::*;
 use Method::{Drift, Emptiness, MultiNode, SingleNode, StaticDrift};
 
@@ -70,6 +70,7 @@ fn nodes_that_are_packed_go_only_where_pods_fit_as_kube_scheduler_may_place_them
         why(&packed, SingleNode, "a"),
         "its pods fit onto other nodes in some ways only, and kube-scheduler may place them in another"
     );
+    assert_eq!(thorough(&packed, &Options::default(), u64::MAX, None).proposal, None);
     let mut roomy = tight("100m");
     roomy.policies.packing = Packing::Cheapest;
     check(&roomy, SingleNode, "a");

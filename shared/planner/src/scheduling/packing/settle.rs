@@ -199,13 +199,13 @@ impl Fleet<'_> {
         }
         let offers = self.market.offers.iter().enumerate();
         let mut affordable = offers.take_while(|(_, offer)| offer.price < most);
-        let found = affordable.find(|(_, offer)| {
+        let cheapest = affordable.find(|(_, offer)| {
             fitting(&offer.room, &need) != 0 && asked.iter().all(|(item, _)| offer.takes(item))
         });
-        let looked = found.as_ref().map_or(self.market.offers.len(), |(at, _)| *at);
+        let looked = cheapest.as_ref().map_or(self.market.offers.len(), |(at, _)| *at);
         let looked = looked.saturating_mul(need.len());
         self.work = self.work.saturating_sub(u64::try_from(looked).unwrap_or(u64::MAX));
-        found.map(|(at, _)| at)
+        cheapest.map(|(at, _)| at)
     }
 
     fn put(&mut self, to: usize, item: usize, count: u32) {

@@ -72,12 +72,8 @@ struct Pricing {
     proved: f64,
 }
 
-/// Pivots after which columns are looked for again.
-const PIVOTS_MAX: usize = 2_000;
 /// New columns that a round takes in.
 const NEW_MAX: usize = 200;
-/// So many rows whose inverse is a megabyte.
-const CACHED_ROWS: usize = 360;
 /// Columns that are kept.
 const COLUMNS_MAX: usize = 4_000;
 
@@ -106,6 +102,9 @@ impl<'m> Program<'m> {
         for _ in 0..effort.rounds {
             self.pivot(&mut session);
             session.tell(&mut search.values);
+            if self.work == 0 {
+                break;
+            }
             let new = self.look(&mut search, demand, effort.ratio);
             if new.is_empty() || self.work == 0 {
                 break;
@@ -145,12 +144,7 @@ impl<'m> Program<'m> {
 
     fn pivot(&mut self, session: &mut Session) {
         let Session { master, columns, .. } = session;
-        let entries: usize = columns.iter().map(|column| column.counts.len()).sum();
-        let rows = master.values.len();
-        let (steps, looks) = master.solve(columns, PIVOTS_MAX);
-        // A large inverse does not stay in the cache of a processor.
-        let of_entry = if CACHED_ROWS < rows { 2 } else { 4 };
-        self.spend(looks * entries + steps * rows * rows / of_entry);
+        self.work -= master.solve(columns, self.work).min(self.work);
     }
 
     pub(crate) fn spend(&mut self, steps: usize) {

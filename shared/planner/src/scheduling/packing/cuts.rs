@@ -27,8 +27,6 @@ use super::{
 const PARTS_MAX: usize = 48;
 /// Sizes of pods that have resources of their own.
 const SIZES_MAX: usize = 16;
-/// Pivots of the small program.
-const PIVOTS_MAX: usize = 2_000;
 /// The most of a share in the small program.
 const UNITS: f64 = 1e7;
 
@@ -115,7 +113,7 @@ pub(crate) fn priced(market: &Market, free: &[i64]) -> Priced {
         columns.push(Column { offer: at, counts, price: offer.price as f64 / 1e12 });
     }
     let mut master = Master::new(&demands, &columns);
-    master.solve(&columns, PIVOTS_MAX);
+    master.solve(&columns, u64::MAX);
     let factor = 1e12 * f64::from(SHIFT).exp2();
     let prices = master.values.iter().zip(&scales);
     let prices: Vec<i64> =

@@ -35,9 +35,8 @@ struct Known {
     /// are ordered as these are.
     ratio: u64,
     offer: Reverse<usize>,
+    /// None if it was not filled yet.
     counts: Counts,
-    /// How many kinds of nodes had been taken.
-    taken: usize,
 }
 
 /// Whole nodes for all of `demand`, by better values each time; the program knows all of them afterwards.
@@ -72,31 +71,29 @@ pub(crate) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
         ratio: f64::INFINITY.to_bits(),
         offer: Reverse(offer),
         counts: Counts::new(),
-        taken: usize::MAX,
     };
     let mut known: BinaryHeap<Known> = (0..program.market.offers.len()).map(unknown).collect();
-    let mut taken = 0;
-    // Pods only become fewer, and so does what an offer is worth: the best is looked at anew, until it stays that.
+    // Pods only become fewer, and so does what an offer is worth: as long as there are as many as it was filled with, it
+    // stays what it is; and of what is not, the best is filled anew, until it stays the best.
     while let Some(best) = known.pop().filter(|best| 0 < best.ratio) {
         let offer = best.offer.0;
-        if best.taken == taken {
+        let times = best.counts.iter().map(|(item, count)| left[*item] / count).min();
+        if let Some(times) = times.filter(|times| 0 < *times) {
             let counts = best.counts.clone();
-            let times = counts.iter().map(|(item, count)| left[*item] / count).min();
-            for _ in 0..times.unwrap_or_default() {
+            for _ in 0..times {
                 nodes.push(Node { offer, counts: counts.clone() });
             }
             for (item, count) in &counts {
-                left[*item] -= count * times.unwrap_or_default();
+                left[*item] -= count * times;
             }
             program.know(offer, counts);
             known.push(best);
-            taken += 1;
         } else {
             let filled = program.scaled.fill(program.market, offer, (&values, &left));
             let ratio = filled.value / program.scaled.prices[offer].max(1e-12);
             program.spend(filled.steps);
             let ratio = ratio.max(0.0).to_bits();
-            known.push(Known { ratio, counts: filled.counts, taken, ..best });
+            known.push(Known { ratio, counts: filled.counts, ..best });
         }
     }
     nodes

@@ -90,17 +90,19 @@ impl Scaled {
         let most = |item: usize| left[item].min(market.items[item].most);
         let asked: Vec<(usize, u32)> = asked.map(|item| (item, most(item))).collect();
         let mut whole = Whole::new(market, values, &asked, &market.offers[offer].room);
+        let looking = asked.len() * STEPS_OF_FITTING;
         let (parts, mut steps) = self.parts(&whole);
         whole.take_whole(&parts.amounts);
+        steps += STEPS_OF_FILLING + looking;
         // What is left is filled anew with what still fits, as long as anything does.
         while whole.has_choice() {
             let (parts, more) = self.parts(&whole);
-            steps += more + asked.len() * STEPS_OF_FITTING;
+            steps += more + 2 * looking;
             if !whole.take_whole(&parts.amounts) {
                 whole.take_most(&parts.amounts);
             }
         }
-        steps += STEPS_OF_FILLING + whole.swap();
+        steps += whole.swap();
         let counted = asked.iter().zip(&whole.counts).filter(|(_, count)| 0 < **count);
         let counts: Counts = counted.map(|((item, _), count)| (*item, *count)).collect();
         let value = counts.iter().map(|(item, count)| values[*item] * f64::from(*count)).sum();
@@ -260,12 +262,15 @@ impl<'w> Whole<'w> {
             let rooms = self.room.iter_mut().zip(&self.market.items[self.asked[out].0].need);
             rooms.for_each(|(room, need)| *room += need);
             self.take(at, count);
-            let worth = |at: usize, whole: &Self| whole.value(at) * f64::from(whole.more(at));
-            while let Some(at) = (0..self.asked.len())
-                .filter(|at| 0 < self.more(*at))
-                .max_by(|a, b| worth(*a, self).total_cmp(&worth(*b, self)).then(b.cmp(a)))
-            {
-                self.take(at, self.more(at));
+            loop {
+                steps += self.asked.len() * STEPS_OF_FITTING;
+                let more = (0..self.asked.len()).map(|at| (self.more(at), at));
+                let worth = more
+                    .filter(|(more, _)| 0 < *more)
+                    .map(|(more, at)| (self.value(at) * f64::from(more), more, at));
+                let best = worth.max_by(|a, b| a.0.total_cmp(&b.0).then(b.2.cmp(&a.2)));
+                let Some((_, more, at)) = best else { break };
+                self.take(at, more);
             }
         }
         steps

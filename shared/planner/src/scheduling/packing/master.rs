@@ -42,8 +42,14 @@ pub(crate) struct Master {
     /// What a pod of each row is worth.
     pub(crate) values: Vec<f64>,
     direction: Vec<f64>,
+    /// About how many steps of some nanoseconds were taken.
+    taken: u64,
 }
 
+/// Rows whose inverse is a megabyte: a larger one does not stay in the cache of a processor.
+const CACHED_ROWS: usize = 360;
+/// Pivots after which columns are looked for again.
+const PIVOTS_MAX: usize = 2_000;
 /// Columns that are looked at together.
 const CANDIDATES: usize = 32;
 /// What counts as nothing.
@@ -60,6 +66,7 @@ impl Master {
             amounts: vec![0.0; rows],
             values: vec![0.0; rows],
             direction: vec![0.0; rows],
+            taken: 0,
         };
         for (row, column) in columns.iter().take(rows).enumerate() {
             let entry = column.counts.iter().find(|(item, _)| *item == row);
@@ -78,16 +85,18 @@ impl Master {
         counts.iter().map(|(item, count)| self.values[*item] * f64::from(*count)).sum()
     }
 
-    /// Takes columns in as long as one is worth more than it costs, about `steps_max` times at most; how often,
-    /// and how often all columns were looked at.
-    pub(crate) fn solve(&mut self, columns: &[Column], steps_max: usize) -> (usize, usize) {
-        let (mut steps, mut looks) = (0, 0);
+    /// Takes columns in as long as one is worth more than it costs, and as long as that takes no more than about
+    /// `work` steps of some nanoseconds; how many it took.
+    pub(crate) fn solve(&mut self, columns: &[Column], work: u64) -> u64 {
+        let entries: u64 = columns.iter().map(|column| steps(column.counts.len())).sum();
+        let mut pivots = 0;
+        self.taken = 0;
         let mut good: Vec<(f64, usize)> = Vec::new();
         // What does not move for want of precision.
         let mut stuck: Vec<usize> = Vec::new();
-        while steps < steps_max {
+        while pivots < PIVOTS_MAX && self.taken < work {
             good.clear();
-            looks += 1;
+            self.taken += entries;
             for (at, column) in columns.iter().enumerate() {
                 let ratio = self.ratio(column);
                 if 1.0 + SMALL < ratio && !stuck.contains(&at) {
@@ -98,25 +107,25 @@ impl Master {
             good.truncate(CANDIDATES);
             if good.is_empty() {
                 match (0..self.rows).find(|row| self.values[*row] < -SMALL) {
-                    Some(row) if self.enter_surplus(row) => steps += 1,
+                    Some(row) if self.enter_surplus(row) => pivots += 1,
                     _ => break,
                 }
             }
-            let before = steps;
+            let before = pivots;
             // The best of the few, again and again, before all are looked at anew.
             while let Some((_, at)) = self.best(columns, &good) {
                 if self.enter(at, &columns[at]) {
-                    steps += 1;
+                    pivots += 1;
                 } else {
                     stuck.push(at);
                     good.retain(|(_, other)| *other != at);
                 }
-                if before + 2 * CANDIDATES < steps {
+                if before + 2 * CANDIDATES < pivots || work <= self.taken {
                     break;
                 }
             }
         }
-        (steps, looks)
+        self.taken
     }
 
     fn ratio(&self, column: &Column) -> f64 {
@@ -140,6 +149,7 @@ impl Master {
 
     fn enter(&mut self, column: usize, Column { counts, price, .. }: &Column) -> bool {
         let rows = self.rows;
+        self.taken += steps(rows * (counts.len() + 4));
         let reduced = price - self.worth(counts);
         for at in 0..rows {
             let row = &self.inverse[at * rows..(at + 1) * rows];
@@ -180,11 +190,13 @@ impl Master {
         }
         let others = before.chunks_exact_mut(rows).chain(after.chunks_exact_mut(rows));
         let places = (0..rows).filter(|at| *at != leaving);
+        let of_entry = if CACHED_ROWS < rows { 2 } else { 4 };
         for (row, at) in others.zip(places) {
             let factor = self.direction[at];
             if factor.abs() <= 1e-14 {
                 continue;
             }
+            self.taken += steps(rows / of_entry);
             for (entry, own) in row.iter_mut().zip(own.iter()) {
                 *entry -= factor * own;
             }
@@ -202,4 +214,8 @@ impl Master {
             Basic::Column(_) | Basic::Surplus => None,
         })
     }
+}
+
+fn steps(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }

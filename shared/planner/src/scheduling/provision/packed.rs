@@ -44,7 +44,7 @@ pub(super) const FULL: Care =
     Care { work: 1_800_000_000, proofs: Proofs { count: 40, looks: 800_000 } };
 
 /// What the search for a plan may do, in steps of some nanoseconds.
-const WORK: u64 = 270_000_000;
+const WORK: u64 = 230_000_000;
 /// What it may do to have nodes go that need not be, in such steps.
 const WORK_OF_SETTLING: u64 = 20_000_000;
 /// What finding out what pods are worth may do, in such steps.

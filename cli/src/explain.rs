@@ -121,7 +121,7 @@ pub fn show(
             explained.state.iter().try_for_each(|line| screen.text(0, line, out))?;
             for decision in explained.decisions.iter().take(args.limit) {
                 writeln!(out)?;
-                told(decision, (args.kind, &name), is_wide, (screen, out))?;
+                told(decision, &explained, is_wide, (screen, out))?;
             }
             remarks(records, &explained, args.limit, (screen, out))?;
         }
@@ -155,7 +155,7 @@ fn remarks(
 /// One decision, as far as it concerns what is explained.
 fn told(
     decision: &Decision,
-    (kind, name): (ExplainedKind, &str),
+    explained: &Explained<'_>,
     is_wide: bool,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), Error> {
@@ -169,7 +169,7 @@ fn told(
         lines.push(format!("decided {count} times, last at {last}"));
     }
     let concerned: Vec<&Subject> =
-        decision.subjects.iter().filter(|subject| found::is_it(subject, kind, name)).collect();
+        decision.subjects.iter().filter(|subject| explained.is_about(subject)).collect();
     let shown = if concerned.is_empty() { decision.subjects.iter().collect() } else { concerned };
     let most = if is_wide { usize::MAX } else { SUBJECTS_SHOWN };
     lines.extend(shown.iter().take(most).map(|subject| in_words(subject, is_wide)));
@@ -181,9 +181,9 @@ fn told(
         lines.push(format!("price: {before} an hour before, {after} after"));
     }
     let about = |rejected: &&model::ledger::Rejected| {
-        rejected.what.as_ref().is_none_or(|what| found::names(what, name))
+        rejected.what.as_ref().is_none_or(|what| explained.is_named(what))
     };
-    let is_of_it = kind != ExplainedKind::NodePool && decision.rejected.iter().any(|r| about(&r));
+    let is_of_it = decision.rejected.iter().any(|rejected| about(&rejected));
     for rejected in &decision.rejected {
         if !is_of_it || about(&rejected) {
             lines.push(format!("not chosen: {rejected} ({})", rejected.reason.as_str()));

@@ -12,6 +12,10 @@ use crate::{output::dollars, records::Records};
 
 /// What is known of something.
 pub(crate) struct Explained<'r> {
+    kind: ExplainedKind,
+    name: String,
+    /// The claims and nodes that are meant by its name.
+    names: (BTreeSet<NodeClaimName>, BTreeSet<NodeName>),
     /// How it is now, in sentences.
     pub(crate) state: Vec<String>,
     /// Its claims that are not gone.
@@ -23,6 +27,26 @@ pub(crate) struct Explained<'r> {
 impl Explained<'_> {
     pub(crate) fn is_unknown(&self) -> bool {
         self.claims.is_empty() && self.decisions.is_empty()
+    }
+
+    /// Whether `subject` is what is explained. A NodePool's are all of them.
+    pub(super) fn is_about(&self, subject: &Subject) -> bool {
+        match self.kind {
+            ExplainedKind::NodePool => true,
+            ExplainedKind::Pod => is_it(subject, self.kind, &self.name),
+            ExplainedKind::Node | ExplainedKind::NodeClaim => {
+                is_any(subject, &self.names.0, &self.names.1)
+            }
+        }
+    }
+
+    /// Whether `what`, which may list several with commas, names what is explained, by any of its names.
+    pub(super) fn is_named(&self, what: &str) -> bool {
+        let (claims, nodes) = &self.names;
+        self.kind == ExplainedKind::NodePool
+            || names(what, &self.name)
+            || claims.iter().any(|claim| names(what, claim.as_str()))
+            || nodes.iter().any(|node| names(what, node.as_str()))
     }
 }
 
@@ -65,7 +89,14 @@ pub(crate) fn explained<'r>(
             vec![format!("{nodes}, {} an hour", dollars(price))]
         }
     };
-    Explained { state, claims: alive, decisions }
+    Explained {
+        kind,
+        name: name.to_owned(),
+        names: (claims, nodes),
+        state,
+        claims: alive,
+        decisions,
+    }
 }
 
 /// The claims and nodes that are meant. A claim that is gone is known by what was decided about it.

@@ -118,6 +118,12 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         for node in &nodes {
             let answer = explain(&ledger, (ExplainedKind::Node, node), RecordsFormat::Table);
             let answer = answer.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            // A launch knows no node yet: what is told of it is told of the node's claim, and of no other.
+            let launches = answer.split("\n\n").filter(|told| told.contains("Z  Launch\n"));
+            let told = launches.flat_map(str::lines).map(str::trim_start);
+            let claims = told.filter_map(|line| line.strip_prefix("NodeClaim ")?.split(' ').next());
+            let named: BTreeSet<&str> = claims.collect();
+            assert_eq!(named.len(), 1, "seed {seed}: {node}: {answer}");
             assert!(answer.contains("Launch"), "seed {seed}: {node}: {answer}");
         }
         let answer = explain(&ledger, (ExplainedKind::Node, "nobody"), RecordsFormat::Table);

@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf};
 
-use api::convert::{ConversionSettings, to_v1};
+use api::{convert::ConversionSettings, files::older::to_v1};
 
 use crate::{
     args::MoreManifests,

@@ -1,7 +1,6 @@
 //! Text as documents: values with their lines, the objects that stand in them, and what is wrong.
 //!
-//! What an object means is not known here; `objects` reads it. Objects of Karpenter's older versions
-//! become those of v1 here, so that nobody else knows them.
+//! What an object means is not known here; `objects` reads it.
 
 use std::fmt;
 
@@ -14,7 +13,6 @@ use self::tree::{Tree, Value};
 
 pub(crate) mod field;
 pub(crate) mod json_tree;
-pub(crate) mod older;
 pub(crate) mod placeholder;
 pub(crate) mod tree;
 pub mod yaml;

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use model::{Problem, condition::NotReady, problem::Weight};
 
 use crate::{
+    convert::{self, ConversionSettings, Converted, FoundIn},
     document::{
         Diagnostic, Found, ObjectReference, documents,
         field::{Complaint, Complaints, Field, Unknown},
         found_in,
-        older::{self, Converted, FoundIn},
         tree::Tree,
     },
     lists::Page,
@@ -21,6 +21,7 @@ use crate::{
 
 pub mod duplicates;
 mod json_list;
+pub mod older;
 pub mod stored;
 
 pub use json_list::ListReader;
@@ -91,10 +92,10 @@ impl Manifest {
 
     fn add(&mut self, documents: &[Tree], file: &str) {
         let founds = found_in(documents, file);
-        if older::is_needed(&founds) {
-            let settings = older::ConversionSettings::default();
+        if convert::is_needed(&founds) {
+            let settings = ConversionSettings::default();
             let founds = [FoundIn { file, founds }];
-            let converted = older::convert(founds, &settings, &mut self.problems);
+            let converted = convert::convert(founds, &settings, &mut self.problems);
             for converted in &converted {
                 self.add_converted(converted);
             }

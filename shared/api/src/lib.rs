@@ -1,9 +1,9 @@
 //! Karpenter's and Kubernetes' objects as text, and what they mean.
 //!
 //! ```text
-//! text ──► document ──► objects ──► lists    what an API server sends
-//!                          ▲    └──► files ──► convert
-//!                      karpenter    what people write and save
+//! text ──► document ──► objects ──► lists ────► files    what people write and save
+//!                        ▲    └──► convert ─────┘
+//!                    karpenter     objects of older versions
 //! ```
 //!
 //! Text becomes `model` values here and nowhere else, and the other way round: `model` has no

@@ -2,18 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jiff::Timestamp;
 use model::{
-    Namespace, NodeClaim, NodeName, ObjectName, PodKey, PodSpec, PodUid, Problem,
+    Namespace, NodeClaim, NodeName, PodKey, PodSpec,
     api_version::{AWS_GROUP, AWS_V1, KARPENTER_GROUP, KARPENTER_V1, KARPENTER_V1ALPHA1},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::{ClassStatus, NodeClass},
     node_pool::NodePool,
     overlay::NodeOverlay,
-    pod::Owner,
-    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
+    storage::{Volume, VolumeClaim, VolumeClaimKey},
 };
 
 use crate::document::field::{Complaints, Field};
@@ -29,7 +26,7 @@ mod cures;
 mod disruption;
 mod kubelet;
 mod label_selector;
-mod launch_template;
+pub(crate) mod launch_template;
 pub(crate) mod metadata;
 mod network;
 pub(crate) mod node;
@@ -47,7 +44,10 @@ pub(crate) mod workload;
 
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
+pub use volume::StorageClassManifest;
+pub use workload::{Workload, WorkloadKind};
 
 /// Something that a manifest describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,90 +93,6 @@ pub enum Object {
         /// Its name.
         name: String,
     },
-}
-
-/// An EC2NodeClass, with what a controller found for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeClassManifest {
-    /// The class.
-    pub class: NodeClass,
-    /// Its status; empty if it has none. What is wrong with it stands against those only who need it.
-    pub status: Result<ClassStatus, Box<Problem>>,
-}
-
-/// What makes the pods of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkloadKind {
-    /// `apps/v1` Deployment.
-    Deployment,
-    /// `apps/v1` StatefulSet.
-    StatefulSet,
-    /// `batch/v1` Job.
-    Job,
-    /// `apps/v1` ReplicaSet.
-    ReplicaSet,
-}
-
-impl WorkloadKind {
-    /// Its name in `kind`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::Job => "Job",
-            Self::ReplicaSet => "ReplicaSet",
-        }
-    }
-
-    /// Its `apiVersion`.
-    pub const fn api_version(self) -> &'static str {
-        match self {
-            Self::Deployment | Self::StatefulSet | Self::ReplicaSet => "apps/v1",
-            Self::Job => "batch/v1",
-        }
-    }
-}
-
-/// A Deployment, StatefulSet, Job or ReplicaSet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workload {
-    /// Which of them.
-    pub kind: WorkloadKind,
-    /// Namespace and name.
-    pub key: PodKey,
-    /// `metadata.uid`, or namespace and name.
-    pub uid: PodUid,
-    /// How many pods; of a Job how many at a time that are still to come.
-    pub replicas: u32,
-    /// What controls it: a ReplicaSet often has a Deployment.
-    pub owner: Option<Owner>,
-    /// What each pod is like.
-    pub spec: Arc<PodSpec>,
-    /// Volumes of each pod that are claims.
-    pub volumes: Vec<PodVolume>,
-    /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
-    pub claim_templates: Vec<(ObjectName, Option<String>)>,
-    /// Of a StatefulSet: the number of its first pod.
-    pub first_ordinal: u32,
-    /// Whether its pods wait for something before they are scheduled.
-    pub is_gated: bool,
-    /// Whether it is being deleted: it makes no more pods.
-    pub is_deleting: bool,
-    /// `metadata.creationTimestamp`, if it is there.
-    pub created_at: Option<Timestamp>,
-}
-
-/// A StorageClass, with what decides whether claims that name none get it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StorageClassManifest {
-    /// Its name.
-    pub name: String,
-    /// What decides about nodes.
-    pub class: StorageClass,
-    /// Whether it is a default class. Of several the newest is taken.
-    pub is_default: bool,
-    /// `metadata.creationTimestamp`, if it is there.
-    pub created_at: Option<Timestamp>,
 }
 
 /// What was read: `None` of the object is a kind that decides nothing.

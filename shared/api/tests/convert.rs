@@ -4,8 +4,8 @@
 use std::{fs, path::Path};
 
 use api::{
-    convert::{ConversionSettings, to_v1},
-    files,
+    convert::ConversionSettings,
+    files::{self, older::to_v1},
     objects::Object,
 };
 

@@ -95,7 +95,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "older versions",
             parse: |text| {
-                let _text = black_box(convert::to_v1(
+                let _text = black_box(api::files::older::to_v1(
                     &[("x", text)],
                     &convert::ConversionSettings::default(),
                 ));

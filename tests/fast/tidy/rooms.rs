@@ -14,9 +14,9 @@ const CRATES: &[(&str, &[Room])] = &[(
         ("document", &[]),
         ("karpenter", &[]),
         ("objects", &["document", "karpenter"]),
+        ("convert", &["document", "objects"]),
         ("lists", &["document", "karpenter", "objects"]),
-        ("files", &["document", "karpenter", "lists", "objects"]),
-        ("convert", &["document", "files"]),
+        ("files", &["convert", "document", "karpenter", "lists", "objects"]),
     ],
 )];
 

@@ -16,7 +16,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Manifest, read_object};
 use crate::{
-    document::{Diagnostic, Found, ObjectReference, documents, found_in, older, tree::Tree},
+    convert::{self, ConversionSettings, FoundIn},
+    document::{Diagnostic, Found, ObjectReference, documents, found_in, tree::Tree},
     karpenter::{Ec2NodeClass, NodeClaim, NodePool, hash},
 };
 
@@ -65,10 +66,10 @@ pub fn read(text: &str, file: &str) -> Stored {
     let mut stored = Stored::default();
     let documents = documents(text, file, &mut stored.problems);
     let founds = found_in(&documents, file);
-    if older::is_needed(&founds) {
-        let settings = older::ConversionSettings::default();
-        let founds = [older::FoundIn { file, founds }];
-        let converted = older::convert(founds, &settings, &mut stored.problems);
+    if convert::is_needed(&founds) {
+        let settings = ConversionSettings::default();
+        let founds = [FoundIn { file, founds }];
+        let converted = convert::convert(founds, &settings, &mut stored.problems);
         let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
         stored.take_all(found_in(&trees, file), file);
     } else {

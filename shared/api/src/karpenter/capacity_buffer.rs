@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, Kind, Quantity,
-    common::rules,
-    crd::{Column, Names, Scope},
+    common::{Condition, Quantity, rules},
+    kind::{Column, Kind, Names, Scope},
 };
 
 /// How much room is kept free, in pods of one kind.

@@ -2,13 +2,15 @@
 
 use std::{borrow::Cow, fmt};
 
-use model::ConditionKind;
+use model::{ConditionKind, Operator, TaintEffect};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, Visitor},
 };
 use serde_json::{Value, json};
+
+use super::word::Word;
 
 /// `prefix/name` or `name`, of labels and taints.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
@@ -89,7 +91,7 @@ impl JsonSchema for Quantity {
 }
 
 /// A constraint on one label of the nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Requirement {
     /// The label.
@@ -100,7 +102,7 @@ pub(crate) struct Requirement {
     )]
     pub(crate) key: String,
     /// How the label's value relates to `values`.
-    pub(crate) operator: Operator,
+    pub(crate) operator: Word<Operator>,
     /// Values of the label. Gt, Lt, Gte and Lte take one whole number; Exists and DoesNotExist
     /// take none.
     // Karpenter's CRD has the items' length and pattern on the list itself, where they do nothing:
@@ -147,32 +149,8 @@ pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -
     )
 }
 
-/// How the value of a label relates to given values.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub(crate) enum Operator {
-    /// It is one of them.
-    #[default]
-    In,
-    /// It is none of them, or the label is absent.
-    NotIn,
-    /// The label is there.
-    Exists,
-    /// The label is absent.
-    DoesNotExist,
-    /// It is a greater number.
-    Gt,
-    /// It is a smaller number.
-    Lt,
-    /// It is that number or a greater one.
-    Gte,
-    /// It is that number or a smaller one.
-    Lte,
-}
-
 /// What pods must tolerate to run on a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Taint {
     /// What the taint is about.
@@ -183,34 +161,11 @@ pub(crate) struct Taint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) value: Option<String>,
     /// What happens to pods that do not tolerate it.
-    pub(crate) effect: TaintEffect,
+    pub(crate) effect: Word<TaintEffect>,
     /// When the taint was added.
     #[schemars(extend("format" = "date-time"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) time_added: Option<String>,
-}
-
-/// What a taint does to pods that do not tolerate it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum TaintEffect {
-    /// New pods stay away.
-    #[default]
-    NoSchedule,
-    /// New pods stay away if they can.
-    PreferNoSchedule,
-    /// Running pods are evicted as well.
-    NoExecute,
-}
-
-impl TaintEffect {
-    /// Its name.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSchedule => "NoSchedule",
-            Self::PreferNoSchedule => "PreferNoSchedule",
-            Self::NoExecute => "NoExecute",
-        }
-    }
 }
 
 /// Names the object that says how nodes are launched.

@@ -9,7 +9,7 @@
 use jiff::{Timestamp, Unit};
 use model::{Condition as Found, ConditionKind, ConditionReason};
 
-use super::{Condition, ConditionStatus, OptionalReason};
+use super::common::{Condition, ConditionStatus, OptionalReason};
 
 /// Which conditions make a kind `Ready`: all of them must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,93 +7,13 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Kind, capacity_buffer::CapacityBufferSpec, node_claim::NodeClaimSpec,
-    node_class::Ec2NodeClassSpec, node_overlay::NodeOverlaySpec, node_pool::NodePoolSpec,
+    capacity_buffer::CapacityBufferSpec,
+    kind::{Kind, Scope},
+    node_claim::NodeClaimSpec,
+    node_class::Ec2NodeClassSpec,
+    node_overlay::NodeOverlaySpec,
+    node_pool::NodePoolSpec,
 };
-
-/// How a kind is called and printed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Names {
-    /// API group.
-    pub(crate) group: &'static str,
-    /// Version, the only one.
-    pub(crate) version: &'static str,
-    /// Kind.
-    pub(crate) kind: &'static str,
-    /// Name of lists, lower case.
-    pub(crate) plural: &'static str,
-    /// Names for impatient people.
-    pub(crate) short: &'static [&'static str],
-    /// `kubectl get CATEGORY` lists it with others.
-    pub(crate) category: &'static str,
-    /// Whether objects live in namespaces.
-    pub(crate) scope: Scope,
-    /// What it is, in one sentence.
-    pub(crate) about: &'static str,
-    /// Whether an object without `spec` is refused.
-    pub(crate) requires_spec: bool,
-    /// The scale subresource.
-    pub(crate) replicas: Option<Replicas>,
-    /// What `kubectl get` prints.
-    pub(crate) columns: &'static [Column],
-}
-
-/// Whether objects live in namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// They do not.
-    Cluster,
-    /// They do.
-    Namespaced,
-}
-
-/// Where `kubectl scale` finds the numbers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Replicas {
-    /// How many are wanted.
-    pub(crate) spec: &'static str,
-    /// How many there are.
-    pub(crate) status: &'static str,
-}
-
-/// A column of `kubectl get`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    name: &'static str,
-    path: &'static str,
-    format: &'static str,
-    is_wide: bool,
-}
-
-impl Column {
-    /// How old the object is.
-    pub(crate) const AGE: Self =
-        Self { name: "Age", path: ".metadata.creationTimestamp", format: "date", is_wide: false };
-
-    /// A column of text.
-    pub(crate) const fn text(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, format: "string", is_wide: false }
-    }
-
-    /// A column of whole numbers.
-    pub(crate) const fn number(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, format: "integer", is_wide: false }
-    }
-
-    /// The same, only with `-o wide`.
-    #[must_use]
-    pub(crate) const fn wide(self) -> Self {
-        Self { is_wide: true, ..self }
-    }
-
-    fn to_value(self) -> Value {
-        let mut column = json!({"name": self.name, "jsonPath": self.path, "type": self.format});
-        if let (true, Value::Object(map)) = (self.is_wide, &mut column) {
-            map.insert("priority".to_owned(), json!(1));
-        }
-        column
-    }
-}
 
 /// Every definition with its file's name, as in Karpenter's charts: `karpenter.sh_nodepools.yaml`.
 pub fn all() -> Vec<(String, Value)> {

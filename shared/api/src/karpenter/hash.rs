@@ -14,14 +14,15 @@ use std::collections::BTreeMap;
 
 use model::{
     duration,
+    node_class::ImageFamily,
     static_hash::{NodeClassHash, fnv},
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    NodeClassReference, Taint,
-    node_class::{AmiFamily, Ec2NodeClassSpec},
+    common::{NodeClassReference, Taint},
+    node_class::Ec2NodeClassSpec,
     node_class_parts::{
         BlockDevice, BlockDeviceMapping, ConnectionTracking, CpuOptions, EnclaveOptions,
         MetadataOptions, NetworkInterface, PlacementGroupSelector,
@@ -154,14 +155,11 @@ fn go_json(map: &serde_json::Map<String, Value>) -> String {
 /// `amiFamily`, else that of the alias, else `Custom`.
 fn ami_family(spec: &Ec2NodeClassSpec) -> &'static str {
     if let Some(family) = spec.ami_family {
-        return family.as_str();
+        return family.0.as_str();
     }
     let alias = spec.ami_selector_terms.iter().find_map(|term| term.alias.as_deref());
     let family = alias.and_then(|alias| alias.split('@').next());
-    let known = AmiFamily::ALL
-        .into_iter()
-        .find(|known| family.is_some_and(|family| known.as_str().to_ascii_lowercase() == family));
-    known.unwrap_or(AmiFamily::Custom).as_str()
+    family.and_then(ImageFamily::parse_alias).unwrap_or(ImageFamily::Custom).as_str()
 }
 
 fn node_class_spec(spec: &Ec2NodeClassSpec) -> Result<u64, Error> {

@@ -6,9 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Kind, NodeClassReference, OptionalReason, Quantity, Requirement, Taint,
-    common::{DURATION, DURATION_OR_NEVER, rules},
-    crd::{Column, Names, Scope},
+    common::{
+        DURATION, DURATION_OR_NEVER, NodeClassReference, OptionalReason, Quantity, Requirement,
+        Taint, rules,
+    },
+    kind::{Column, Kind, Names, Scope},
 };
 
 /// What a node was promised to be. It never changes.

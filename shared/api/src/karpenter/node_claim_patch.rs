@@ -22,11 +22,14 @@ mod going;
 
 use self::going::{rebooting, termination};
 use super::{
-    Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,
-    Requirement, Taint, TaintEffect,
+    common::{
+        Condition, ConditionStatus, NodeClassReference, OptionalReason, Quantity, Requirement,
+        Taint,
+    },
     conditions::{About, NODE_CLAIM, shown, updated},
     node_claim::{NodeClaimSpec, NodeClaimStatus, ResourceRequirements},
     node_class_patch::unless_empty,
+    word::Word,
 };
 
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
@@ -412,38 +415,20 @@ fn contains(stored: &Value, wanted: &Value) -> bool {
 
 fn requirement(own: &model::Requirement) -> Vec<Requirement> {
     let min_values = own.min_values().and_then(|count| i32::try_from(count).ok());
-    let entry = |(operator, values): (model::requirement::Operator, Vec<String>)| Requirement {
+    let entry = |(operator, values): (model::Operator, Vec<String>)| Requirement {
         key: own.key().to_string(),
-        operator: named(operator),
+        operator: Word(operator),
         values: unless_empty(values.into_iter()),
         min_values,
     };
     own.entries().into_iter().map(entry).collect()
 }
 
-fn named(operator: model::requirement::Operator) -> Operator {
-    use model::requirement::Operator as Own;
-    match operator {
-        Own::In => Operator::In,
-        Own::NotIn => Operator::NotIn,
-        Own::Exists => Operator::Exists,
-        Own::DoesNotExist => Operator::DoesNotExist,
-        Own::Gt => Operator::Gt,
-        Own::Lt => Operator::Lt,
-        Own::Gte => Operator::Gte,
-        Own::Lte => Operator::Lte,
-    }
-}
-
 fn taint(own: &model::Taint) -> Taint {
     Taint {
         key: own.key.clone(),
         value: Some(own.value.clone()).filter(|value| !value.is_empty()),
-        effect: match own.effect {
-            model::TaintEffect::NoSchedule => TaintEffect::NoSchedule,
-            model::TaintEffect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
-            model::TaintEffect::NoExecute => TaintEffect::NoExecute,
-        },
+        effect: Word(own.effect),
         time_added: None,
     }
 }

@@ -5,20 +5,21 @@
 
 use std::collections::BTreeMap;
 
+use model::node_class::ImageFamily;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Kind,
     common::rules,
-    crd::{Column, Names, Scope},
+    kind::{Column, Kind, Names, Scope},
     node_class_parts::{
         AmiSelectorTerm, BlockDeviceMapping, CapacityReservationSelectorTerm, ConnectionTracking,
         CpuOptions, EnclaveOptions, InstanceStorePolicy, MetadataOptions, NetworkInterface,
         PlacementGroupSelector, SecurityGroupSelectorTerm, SubnetSelectorTerm,
     },
     node_class_status::Ec2NodeClassStatus,
+    word::Word,
 };
 
 /// How nodes are launched on EC2.
@@ -103,7 +104,7 @@ pub(crate) struct Ec2NodeClassSpec {
     /// What user data a machine image understands. An alias says it already; `Custom` leaves user
     /// data as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ami_family: Option<AmiFamily>,
+    pub(crate) ami_family: Option<Word<ImageFamily>>,
     /// User data of one's own; merged with what joins the node to the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user_data: Option<String>,
@@ -290,53 +291,6 @@ fn spec_rules() -> Value {
 
 fn article(family: &str) -> &'static str {
     if family.starts_with('A') { "an" } else { "a" }
-}
-
-/// What user data a machine image understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum AmiFamily {
-    /// Amazon Linux 2.
-    #[serde(rename = "AL2")]
-    Al2,
-    /// Amazon Linux 2023.
-    #[serde(rename = "AL2023")]
-    Al2023,
-    /// Bottlerocket.
-    Bottlerocket,
-    /// Any: user data is left as it is.
-    Custom,
-    /// Windows Server 2019.
-    Windows2019,
-    /// Windows Server 2022.
-    Windows2022,
-    /// Windows Server 2025.
-    Windows2025,
-}
-
-impl AmiFamily {
-    /// Every one of them.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Al2,
-        Self::Al2023,
-        Self::Bottlerocket,
-        Self::Custom,
-        Self::Windows2019,
-        Self::Windows2022,
-        Self::Windows2025,
-    ];
-
-    /// Its name.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Al2 => "AL2",
-            Self::Al2023 => "AL2023",
-            Self::Bottlerocket => "Bottlerocket",
-            Self::Custom => "Custom",
-            Self::Windows2019 => "Windows2019",
-            Self::Windows2022 => "Windows2022",
-            Self::Windows2025 => "Windows2025",
-        }
-    }
 }
 
 impl Kind for Ec2NodeClassSpec {

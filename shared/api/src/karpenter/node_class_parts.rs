@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use model::node_class::MatchCriteria;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::common::rules;
+use super::{common::rules, word::Word};
 
 /// Tags that a resource must have; the value `*` is any.
 fn tags(_: &mut SchemaGenerator) -> Schema {
@@ -65,17 +66,7 @@ pub(crate) struct CapacityReservationSelectorTerm {
     pub(crate) owner_id: Option<String>,
     /// Which instances the reservation takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) instance_match_criteria: Option<InstanceMatchCriteria>,
-}
-
-/// Which instances a capacity reservation takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum InstanceMatchCriteria {
-    /// All that fit.
-    Open,
-    /// Those that name it.
-    Targeted,
+    pub(crate) instance_match_criteria: Option<Word<MatchCriteria>>,
 }
 
 /// A placement group by name or by id.

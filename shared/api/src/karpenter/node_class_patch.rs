@@ -4,18 +4,18 @@
 use jiff::{Timestamp, Unit};
 use model::{
     ConditionKind, Requirements,
-    node_class::{CapacityReservation, Image, MatchCriteria, NodeClassStatus, ObservedNodeClass},
+    node_class::{CapacityReservation, Image, NodeClassStatus, ObservedNodeClass},
 };
 
 use super::{
-    Condition,
+    common::Condition,
     conditions::{NODE_CLASS, updated},
-    node_class_parts::InstanceMatchCriteria,
     node_class_status::{
         Ami, AmiRequirement, CapacityReservation as StoredReservation, Ec2NodeClassStatus,
         ReservationState, ReservationType, SecurityGroup, Subnet,
     },
     status_patch::{StatusPatch, Stored},
+    word::Word,
 };
 
 /// The patch that makes the class `stored`, an object as the API server sends it, say what was
@@ -106,10 +106,7 @@ fn reservation(capacity_reservation: &CapacityReservation) -> StoredReservation 
         availability_zone: capacity_reservation.zone.to_string(),
         end_time: capacity_reservation.ends_at.map(shown),
         id: capacity_reservation.id.to_string(),
-        instance_match_criteria: match capacity_reservation.match_criteria {
-            MatchCriteria::Open => InstanceMatchCriteria::Open,
-            MatchCriteria::Targeted => InstanceMatchCriteria::Targeted,
-        },
+        instance_match_criteria: Word(capacity_reservation.match_criteria),
         instance_type: capacity_reservation.instance_type.to_string(),
         interruptible: Some(capacity_reservation.is_interruptible),
         owner_id: capacity_reservation.owner.clone(),
@@ -130,6 +127,8 @@ fn reservation(capacity_reservation: &CapacityReservation) -> StoredReservation 
 mod tests {
     use model::ConditionReason;
     use serde_json::{Value, json};
+
+    use model::node_class::MatchCriteria;
 
     use super::*;
     use crate::lists::observed_node_class_list;

@@ -1,9 +1,10 @@
 //! EC2NodeClass, `karpenter.k8s.aws/v1`: its `status`.
 
+use model::node_class::MatchCriteria;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, node_class_parts::InstanceMatchCriteria};
+use super::{common::Condition, word::Word};
 
 /// What the terms of an EC2NodeClass select.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +94,7 @@ pub(crate) struct CapacityReservation {
     #[schemars(regex(pattern = "^cr-[0-9a-z]+$"))]
     pub(crate) id: String,
     /// Which instances it takes.
-    pub(crate) instance_match_criteria: InstanceMatchCriteria,
+    pub(crate) instance_match_criteria: Word<MatchCriteria>,
     /// The instance type that it is for.
     pub(crate) instance_type: String,
     /// Whether its owner may take it back.

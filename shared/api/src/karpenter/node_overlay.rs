@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Condition, Kind, Quantity, Requirement,
-    common::{AWS_DOMAIN_MESSAGE, aws_domain_rule, rules},
-    crd::{Column, Names, Scope},
+    common::{AWS_DOMAIN_MESSAGE, Condition, Quantity, Requirement, aws_domain_rule, rules},
+    kind::{Column, Kind, Names, Scope},
 };
 
 /// What is to be believed about instance types instead of what AWS says.

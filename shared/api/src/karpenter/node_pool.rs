@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use model::{Resources, resources};
+use model::{Resources, disruption::DisruptionReason, node_pool::ConsolidationPolicy, resources};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, Kind, NodeClassReference, Quantity, Requirement, Taint,
     common::{
-        AWS_DOMAIN_MESSAGE, DURATION, DURATION_OR_NEVER, LABEL_VALUE, add_rules, aws_domain_rule,
-        rules,
+        AWS_DOMAIN_MESSAGE, Condition, DURATION, DURATION_OR_NEVER, LABEL_VALUE,
+        NodeClassReference, Quantity, Requirement, Taint, add_rules, aws_domain_rule, rules,
     },
-    crd::{Column, Names, Replicas, Scope},
+    kind::{Column, Kind, Names, Replicas, Scope},
+    word::Word,
 };
 
 /// What nodes a NodePool may have, and when it gives them up.
@@ -154,23 +154,12 @@ pub(crate) struct Disruption {
     /// cheaper, or of the latter those where it is worth the pods that move.
     #[schemars(extend("default" = "WhenEmptyOrUnderutilized"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) consolidation_policy: Option<ConsolidationPolicy>,
+    pub(crate) consolidation_policy: Option<Word<ConsolidationPolicy>>,
     /// How many nodes may be given up at once. The strictest that is active counts. Absent: 10 % of
     /// the pool's nodes.
     #[schemars(schema_with = "budgets")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) budgets: Option<Vec<Budget>>,
-}
-
-/// Which nodes may be consolidated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum ConsolidationPolicy {
-    /// Those without pods of their own.
-    WhenEmpty,
-    /// Also those whose pods fit elsewhere or on something cheaper.
-    WhenEmptyOrUnderutilized,
-    /// The same, where the saving is worth the pods that move.
-    Balanced,
 }
 
 fn budgets(generator: &mut SchemaGenerator) -> Schema {
@@ -197,7 +186,7 @@ pub(crate) struct Budget {
     /// For which reasons the budget counts. Absent: for all.
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reasons: Option<Vec<DisruptionReason>>,
+    pub(crate) reasons: Option<Vec<Word<DisruptionReason>>>,
     /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC.
     /// Absent: it always is.
     #[schemars(regex(
@@ -213,19 +202,6 @@ pub(crate) struct Budget {
 
 fn ten_percent() -> String {
     "10%".to_owned()
-}
-
-/// Why a node is given up while it still works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum DisruptionReason {
-    /// Its pods fit elsewhere or on something cheaper.
-    Underutilized,
-    /// It has no pods of its own.
-    Empty,
-    /// It is not what the pool asks for any more.
-    Drifted,
-    /// It is not well, and is repaired.
-    Unhealthy,
 }
 
 /// What a NodePool has.

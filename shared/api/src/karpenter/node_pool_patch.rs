@@ -7,7 +7,7 @@ use model::{
 };
 
 use super::{
-    Condition,
+    common::Condition,
     conditions::{NODE_POOL, updated},
     node_pool::{NodePoolStatus, resources_of},
     status_patch::{StatusPatch, Stored},

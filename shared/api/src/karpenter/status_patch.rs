@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Condition, conditions::About};
+use super::{common::Condition, conditions::About};
 
 /// What there is to send.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,8 @@ use model::{
     topology::{PodAffinity, Weighted},
 };
 
-use super::{
-    requirement::{self, OPERATORS},
-    topology,
-};
-use crate::document::field::Field;
+use super::{requirement, topology};
+use crate::{document::field::Field, karpenter::word::Words};
 
 /// Affinity as it was read.
 #[derive(Default)]
@@ -98,7 +95,7 @@ pub(crate) fn term(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Term
 fn expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
-    let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
+    let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     fields.done();
     let (key, operator, values) = (key?, operator?, values?);

@@ -7,7 +7,7 @@ use model::{
     eviction::{CountOrPercent, PodDisruptionBudget},
 };
 
-use super::{label_selector, metadata::Metadata, pod};
+use super::{label_selector, metadata::Metadata};
 use crate::document::{field::Field, tree::Value};
 
 /// The label that every namespace has from its API server.
@@ -37,7 +37,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
     }
     let allowed = status.as_mut().and_then(|status| status.get("disruptionsAllowed"));
     Some(PodDisruptionBudget {
-        key: pod::key_of(object, &metadata?)?,
+        key: metadata?.key(object)?,
         selector: selector?,
         min_available: min_available?,
         max_unavailable: max_unavailable?,

@@ -10,7 +10,11 @@ use model::{
     buffer::{BufferTarget, CapacityBuffer},
 };
 
-use super::{Workload, WorkloadKind, container, metadata::Metadata, pod};
+use super::{
+    container,
+    metadata::Metadata,
+    workload::{Workload, WorkloadKind},
+};
 use crate::document::field::Field;
 
 /// A CapacityBuffer as written: what it refers to is not looked up yet.
@@ -144,7 +148,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
         ),
     };
     let metadata = metadata?;
-    let key = pod::key_of(object, &metadata)?;
+    let key = metadata.key(object)?;
     let uid = metadata.uid.unwrap_or_else(|| key.to_string());
     Some(BufferManifest {
         uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,

@@ -5,11 +5,13 @@
 use model::{
     InstanceTypeName, Problem, Requirement, Requirements, ReservationId, SecurityGroupId, SubnetId,
     Zone, ZoneId, labels,
-    node_class::{CapacityReservation, ClassStatus, Image, MatchCriteria, Subnet},
+    node_class::{CapacityReservation, ClassStatus, Image, Subnet},
 };
 
-use super::requirement::OPERATORS;
-use crate::document::field::{Complaints, Field, Unknown};
+use crate::{
+    document::field::{Complaints, Field, Unknown},
+    karpenter::word::Words,
+};
 
 /// Reads `status` of `object`, and the annotations beside it, which are there for those who need them:
 /// what is wrong with them is the first error, and no fault of the object.
@@ -81,7 +83,7 @@ fn image(item: &Field<'_>) -> Option<Image> {
 fn requirement(item: &Field<'_>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
-    let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
+    let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     item.accept(Requirement::new(key?, operator?, values?.iter().copied()))
 }
@@ -93,8 +95,8 @@ fn reservation(item: &Field<'_>) -> Option<CapacityReservation> {
     let zone = fields.require("availabilityZone")?.parsed(Zone::new)?;
     let owner = fields.get("ownerID").and_then(|field| field.text());
     let owner = owner.unwrap_or_default().to_owned();
-    let criteria = &[("open", MatchCriteria::Open), ("targeted", MatchCriteria::Targeted)];
-    let match_criteria = fields.get("instanceMatchCriteria").and_then(|f| f.choice(criteria));
+
+    let match_criteria = fields.get("instanceMatchCriteria").and_then(|f| f.choice(Words::WORDS));
     let kinds = &[("default", false), ("capacity-block", true)];
     let kind = fields.get("reservationType").and_then(|field| field.choice(kinds));
     let interruptible = fields.get("interruptible").and_then(|field| field.boolean());

@@ -4,28 +4,17 @@
 
 use jiff::SignedDuration;
 use model::{
-    disruption::DisruptionReason,
     duration,
     node_pool::{Budget, BudgetNodes, BudgetWindow, ConsolidationPolicy, Disruption},
 };
 
 use super::cures;
-use crate::document::field::{Field, Fields};
+use crate::{
+    document::field::{Field, Fields},
+    karpenter::word::Words,
+};
 
 const BUDGETS_MAX: usize = 50;
-
-const POLICIES: &[(&str, ConsolidationPolicy)] = &[
-    ("WhenEmpty", ConsolidationPolicy::WhenEmpty),
-    ("WhenEmptyOrUnderutilized", ConsolidationPolicy::WhenEmptyOrUnderutilized),
-    ("Balanced", ConsolidationPolicy::Balanced),
-];
-
-const REASONS: &[(&str, DisruptionReason)] = &[
-    ("Underutilized", DisruptionReason::Underutilized),
-    ("Empty", DisruptionReason::Empty),
-    ("Drifted", DisruptionReason::Drifted),
-    ("Unhealthy", DisruptionReason::Unhealthy),
-];
 
 const NAMED_SCHEDULES: [&str; 7] =
     ["@annually", "@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
@@ -56,7 +45,7 @@ fn read_policy(field: &Field<'_>) -> Option<ConsolidationPolicy> {
         );
         return None;
     }
-    field.choice(POLICIES)
+    field.choice(Words::WORDS)
 }
 
 fn read_budget(item: &Field<'_>) -> Option<Budget> {
@@ -73,7 +62,8 @@ fn read_budget(item: &Field<'_>) -> Option<Budget> {
             reason.complain("stands there twice");
         }
     }
-    let reasons: Option<Vec<_>> = reasons.iter().map(|reason| reason.choice(REASONS)).collect();
+    let reasons: Option<Vec<_>> =
+        reasons.iter().map(|reason| reason.choice(Words::WORDS)).collect();
     let window = read_window(item, &mut fields);
     fields.done();
     Some(Budget { nodes: nodes?, reasons: reasons?, window })

@@ -4,6 +4,10 @@ use model::{LaunchTemplateName, node_class::TemplateSource};
 
 use crate::document::field::Field;
 
+/// The annotation of classes whose nodes are launched from a launch template of the user's own: its
+/// name. `convert` writes it.
+pub(crate) const LAUNCH_TEMPLATE: &str = "compatibility.karpenter.k8s.aws/v1alpha1-launch-template";
+
 /// Members of `spec` that are in the launch template, if anywhere: here they would change nothing.
 /// `metadataOptions` is not among them, because the API server fills it in.
 const IN_TEMPLATE: [&str; 11] = [

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
+    Namespace, ObjectName, PodKey,
     api_version::{AWS_GROUP, KARPENTER_GROUP},
     labels,
     pod::Owner,
@@ -50,6 +51,18 @@ impl Metadata {
         };
         fields.done();
         Some(metadata)
+    }
+
+    /// Namespace (`default` unless given) and name of `object`, whose metadata this is.
+    pub(crate) fn key(&self, object: &Field<'_>) -> Option<PodKey> {
+        let namespace = self.namespace(object)?;
+        Some(PodKey { namespace, name: object.name().accept(ObjectName::new(&self.name))? })
+    }
+
+    /// `metadata.namespace` of `object`, or `default`.
+    pub(crate) fn namespace(&self, object: &Field<'_>) -> Option<Namespace> {
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        object.at("metadata").at("namespace").accept(Namespace::new(namespace))
     }
 
     /// What a pod is read for: the annotations below, and what it costs to delete the pod.

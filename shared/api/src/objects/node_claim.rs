@@ -21,9 +21,12 @@ use super::{
     conditions::Conditions,
     container,
     metadata::{Metadata, timestamp},
-    requirement::{self, OPERATORS},
+    requirement,
 };
-use crate::document::field::{Field, Fields};
+use crate::{
+    document::field::{Field, Fields},
+    karpenter::word::Words,
+};
 
 /// A claim that was read.
 pub(crate) enum Read {
@@ -188,7 +191,7 @@ fn requirements(field: &Field<'_>) -> Requirements {
 fn one(item: &Field<'_>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
-    let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
+    let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     let min_values = fields.get("minValues").and_then(|field| field.integer(0, 1_000));
     fields.done();

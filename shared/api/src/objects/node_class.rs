@@ -6,29 +6,40 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClassName,
+    NodeClassName, Problem,
     condition::NotReady,
     labels,
-    node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource},
+    node_class::{
+        ClassStatus, ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource,
+    },
     static_hash::NodeClassHash,
 };
 
 use super::{
     block_device,
     conditions::{self, Conditions},
-    cures, kubelet, launch_template,
+    cures, kubelet,
+    launch_template::{self, LAUNCH_TEMPLATE},
     metadata::Metadata,
     network, selector,
 };
 use crate::{
     document::{
         field::{Complaints, Field, Fields},
-        older::LAUNCH_TEMPLATE,
         placeholder,
         tree::Tree,
     },
     karpenter::hash,
 };
+
+/// An EC2NodeClass, with what a controller found for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClassManifest {
+    /// The class.
+    pub class: NodeClass,
+    /// Its status; empty if it has none. What is wrong with it stands against those only who need it.
+    pub status: Result<ClassStatus, Box<Problem>>,
+}
 
 /// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
 pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeClass> {

@@ -8,12 +8,11 @@ use model::{
     overlay::{NodeOverlay, PriceChange},
 };
 
-use super::{
-    container,
-    metadata::Metadata,
-    requirement::{OPERATORS, values_rule},
+use super::{container, metadata::Metadata, requirement::values_rule};
+use crate::{
+    document::field::{Complaints, Field, Fields},
+    karpenter::word::Words,
 };
-use crate::document::field::{Complaints, Field, Fields};
 
 /// Resources that an overlay may not change.
 const NOT_EXTENDED: [&str; 4] = ["cpu", "memory", "ephemeral-storage", "pods"];
@@ -54,7 +53,7 @@ fn requirement(item: &Field<'_>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key_field = fields.require("key");
     let key = key_field.as_ref().and_then(Field::text_not_empty);
-    let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
+    let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     fields.done();
     let (key, operator, values) = (key?, operator?, values?);

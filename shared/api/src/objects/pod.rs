@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    ConditionKind, Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, Problem,
-    Resources,
+    ConditionKind, NodeName, Pod, PodKey, PodSpec, PodUid, Problem, Resources,
     facts::DaemonSet,
     pod::PodPhase,
     problem::{Rule, Weight},
@@ -56,7 +55,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
     let spec = spec.and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
     fields.done();
     let (metadata, Read { spec, node, volumes, is_gated }) = (metadata?, spec?);
-    let key = key_of(object, &metadata)?;
+    let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
     let conditions = Conditions::of(object.tree());
@@ -88,7 +87,7 @@ pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
     let complaints = Complaints::new(Unknown::Ignored);
     let object = Field::root(&tree, &complaints);
     let metadata = Metadata::read(&mut object.fields()?)?;
-    let key = key_of(&object, &metadata)?;
+    let key = metadata.key(&object)?;
     let node = match tree.get("spec")? {
         Tree { value: Value::Map(_), .. } => tree.get("spec")?.get("nodeName"),
         _ => return None,
@@ -130,18 +129,6 @@ pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
     Some(PodManifest { pod, is_gated: false })
 }
 
-/// Namespace (`default` unless given) and name.
-pub(crate) fn key_of(object: &Field<'_>, metadata: &Metadata) -> Option<PodKey> {
-    let namespace = namespace_of(object, metadata)?;
-    Some(PodKey { namespace, name: object.name().accept(ObjectName::new(&metadata.name))? })
-}
-
-/// `metadata.namespace`, or `default`.
-pub(crate) fn namespace_of(object: &Field<'_>, metadata: &Metadata) -> Option<Namespace> {
-    let namespace = metadata.namespace.as_deref().unwrap_or("default");
-    object.at("metadata").at("namespace").accept(Namespace::new(namespace))
-}
-
 #[derive(Default)]
 struct Status {
     phase: PodPhase,
@@ -176,7 +163,7 @@ pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<DaemonSet> {
     let template = spec.require("template").and_then(|field| read_template(&field));
     spec.done();
     let metadata = metadata?;
-    Some(DaemonSet { key: key_of(object, &metadata)?, spec: Arc::new(template?.spec) })
+    Some(DaemonSet { key: metadata.key(object)?, spec: Arc::new(template?.spec) })
 }
 
 /// Reads a PodTemplate.
@@ -185,7 +172,7 @@ pub(crate) fn read_pod_template(object: &Field<'_>) -> Option<(PodKey, Arc<PodSp
     let metadata = Metadata::read(&mut fields);
     let template = fields.require("template").and_then(|field| read_template(&field));
     fields.done();
-    Some((key_of(object, &metadata?)?, Arc::new(template?.spec)))
+    Some((metadata?.key(object)?, Arc::new(template?.spec)))
 }
 
 /// Reads `template` of what makes pods.

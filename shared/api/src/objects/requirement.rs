@@ -5,35 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Operator, Requirement, Requirements, Taint, TaintEffect,
+    Operator, Requirement, Requirements, Taint,
     api_version::{AWS_GROUP, KARPENTER_GROUP},
     id, labels,
 };
 
-use crate::document::field::Field;
+use crate::{document::field::Field, karpenter::word::Words};
 
 /// Most requirements of a NodePool.
 const REQUIREMENTS_MAX: usize = 100;
 /// Most labels of a NodePool's template.
 const LABELS_MAX: usize = 100;
-
-/// The operators, by name.
-pub(crate) const OPERATORS: &[(&str, Operator)] = &[
-    ("In", Operator::In),
-    ("NotIn", Operator::NotIn),
-    ("Exists", Operator::Exists),
-    ("DoesNotExist", Operator::DoesNotExist),
-    ("Gt", Operator::Gt),
-    ("Lt", Operator::Lt),
-    ("Gte", Operator::Gte),
-    ("Lte", Operator::Lte),
-];
-
-const EFFECTS: &[(&str, TaintEffect)] = &[
-    ("NoSchedule", TaintEffect::NoSchedule),
-    ("PreferNoSchedule", TaintEffect::PreferNoSchedule),
-    ("NoExecute", TaintEffect::NoExecute),
-];
 
 /// Reads `requirements` of a NodePool.
 pub(crate) fn of_node_pool(field: &Field<'_>) -> Requirements {
@@ -45,7 +27,7 @@ fn one_of_node_pool(item: &Field<'_>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key_field = fields.require("key");
     let key = key_field.as_ref().and_then(|field| node_pool_key(field));
-    let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
+    let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values_field = fields.get("values");
     let values = values_field.as_ref().map_or(Some(Vec::new()), Field::texts);
     let min_values_field = fields.get("minValues");
@@ -226,7 +208,7 @@ fn taint(item: &Field<'_>) -> Option<Taint> {
         }
         Some(value.to_owned())
     });
-    let effect = fields.require("effect").and_then(|field| field.choice(EFFECTS));
+    let effect = fields.require("effect").and_then(|field| field.choice(Words::WORDS));
     fields.done();
     Some(Taint { key: key?, value: value?, effect: effect? })
 }

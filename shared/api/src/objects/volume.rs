@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use model::{
     NodeName, ObjectName, Problem, Requirement,
     storage::{PodVolume, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 
-use super::{StorageClassManifest, affinity, metadata::Metadata, pod};
+use super::{affinity, metadata::Metadata};
 use crate::document::field::{Field, Fields};
 
 /// The driver that volumes of EBS have moved to.
@@ -20,6 +21,19 @@ const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// What the same was called before.
 const DEFAULT_CLASS_BETA: &str = "storageclass.beta.kubernetes.io/is-default-class";
+
+/// A StorageClass, with what decides whether claims that name none get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageClassManifest {
+    /// Its name.
+    pub name: String,
+    /// What decides about nodes.
+    pub class: StorageClass,
+    /// Whether it is a default class. Of several the newest is taken.
+    pub is_default: bool,
+    /// `metadata.creationTimestamp`, if it is there.
+    pub created_at: Option<Timestamp>,
+}
 
 /// Volumes of a pod that are claims. Volumes of other kinds decide nothing about nodes, but for
 /// those of EBS without a claim, which live in a zone.
@@ -77,7 +91,7 @@ pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeCl
     let phase = status.as_ref().and_then(|status| status.tree().get("phase")?.as_text());
     fields.done();
     let metadata = metadata?;
-    let key = pod::key_of(object, &metadata)?;
+    let key = metadata.key(object)?;
     let claim = VolumeClaim {
         volume: volume.map(ToOwned::to_owned),
         storage_class,

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use model::PodUid;
+use jiff::Timestamp;
+use model::{ObjectName, PodKey, PodSpec, PodUid, pod::Owner, storage::PodVolume};
 
-use super::{
-    Workload, WorkloadKind,
-    metadata::Metadata,
-    pod::{self, key_of},
-    volume,
-};
+use super::{metadata::Metadata, pod, volume};
 use crate::document::field::{Field, Fields};
 
 const DEPLOYMENT: &[&str] =
@@ -35,6 +31,68 @@ const JOB: &[&str] = &[
     "podReplacementPolicy",
     "managedBy",
 ];
+
+/// What makes the pods of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkloadKind {
+    /// `apps/v1` Deployment.
+    Deployment,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+    /// `batch/v1` Job.
+    Job,
+    /// `apps/v1` ReplicaSet.
+    ReplicaSet,
+}
+
+impl WorkloadKind {
+    /// Its name in `kind`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::Job => "Job",
+            Self::ReplicaSet => "ReplicaSet",
+        }
+    }
+
+    /// Its `apiVersion`.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::Deployment | Self::StatefulSet | Self::ReplicaSet => "apps/v1",
+            Self::Job => "batch/v1",
+        }
+    }
+}
+
+/// A Deployment, StatefulSet, Job or ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Which of them.
+    pub kind: WorkloadKind,
+    /// Namespace and name.
+    pub key: PodKey,
+    /// `metadata.uid`, or namespace and name.
+    pub uid: PodUid,
+    /// How many pods; of a Job how many at a time that are still to come.
+    pub replicas: u32,
+    /// What controls it: a ReplicaSet often has a Deployment.
+    pub owner: Option<Owner>,
+    /// What each pod is like.
+    pub spec: Arc<PodSpec>,
+    /// Volumes of each pod that are claims.
+    pub volumes: Vec<PodVolume>,
+    /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
+    pub claim_templates: Vec<(ObjectName, Option<String>)>,
+    /// Of a StatefulSet: the number of its first pod.
+    pub first_ordinal: u32,
+    /// Whether its pods wait for something before they are scheduled.
+    pub is_gated: bool,
+    /// Whether it is being deleted: it makes no more pods.
+    pub is_deleting: bool,
+    /// `metadata.creationTimestamp`, if it is there.
+    pub created_at: Option<Timestamp>,
+}
 
 /// Reads a Deployment, StatefulSet, ReplicaSet or Job.
 pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
@@ -65,7 +123,7 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
     let template = spec.require("template").and_then(|field| pod::read_template(&field));
     spec.done();
     let (metadata, template) = (metadata?, template?);
-    let key = key_of(object, &metadata)?;
+    let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     Some(Workload {
         kind,
@@ -83,7 +141,7 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
     })
 }
 
-fn claim_templates(spec: &mut Fields<'_>) -> Vec<(model::ObjectName, Option<String>)> {
+fn claim_templates(spec: &mut Fields<'_>) -> Vec<(ObjectName, Option<String>)> {
     let items = spec.get("volumeClaimTemplates").and_then(|field| field.list());
     items.unwrap_or_default().iter().filter_map(volume::claim_template).collect()
 }

@@ -7,8 +7,7 @@ use model::{
 
 use super::*;
 use crate::{
-    convert::{ConversionSettings, to_v1},
-    lists::node_class_list,
+    convert::ConversionSettings, files::older::to_v1, lists::node_class_list,
     objects::NodeClassManifest,
 };
 

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::{ConversionSettings, Draft, edit};
-use crate::document::tree::{Entry, Tree, Value};
+use crate::{
+    document::{
+        tree::{Entry, Tree, Value},
+        yaml::below,
+    },
+    objects::launch_template::LAUNCH_TEMPLATE,
+};
 
 const V1: &str = model::api_version::AWS_V1;
 /// Karpenter's own mark on classes that were Ubuntu.
 const UBUNTU: &str = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";
-/// Our mark on classes whose nodes came from a launch template of the user's own.
-pub(crate) const LAUNCH_TEMPLATE: &str = "compatibility.karpenter.k8s.aws/v1alpha1-launch-template";
 /// Most terms that v1 takes.
 const TERMS_MAX: usize = 30;
 
@@ -133,8 +137,7 @@ fn any_value(draft: &mut Draft, spec: &mut Tree, terms: &str) {
         for Entry { key, value, .. } in tags {
             if value.as_text() == Some("") {
                 value.value = Value::Text("*".to_owned());
-                let pointer =
-                    crate::document::yaml::below(&format!("/spec/{terms}/{index}/tags"), key);
+                let pointer = below(&format!("/spec/{terms}/{index}/tags"), key);
                 draft.note(&pointer, "It was empty, which meant any value.");
             }
         }

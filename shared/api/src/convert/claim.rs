@@ -6,7 +6,10 @@
 use model::labels;
 
 use super::{Draft, edit, pool};
-use crate::document::tree::{Tree, Value};
+use crate::document::{
+    tree::{Tree, Value},
+    yaml::below,
+};
 
 const V1: &str = model::api_version::KARPENTER_V1;
 const POOL: &str = labels::NODE_POOL;
@@ -40,7 +43,7 @@ pub(super) fn from_machine(draft: &mut Draft) {
         && let Some(name) = labels.take(PROVISIONER)
     {
         labels.put(POOL, name);
-        let pointer = crate::document::yaml::below("/metadata/labels", POOL);
+        let pointer = below("/metadata/labels", POOL);
         draft.note(&pointer, format!("It was {PROVISIONER}."));
     }
     if let Some(spec) = draft.tree.get_mut("spec") {

@@ -13,7 +13,7 @@ use model::{Problem, problem::Weight};
 use crate::document::{
     Diagnostic, Found, ObjectReference,
     field::Complaint,
-    tree::{Entry, Tree, Value},
+    tree::{Entry, Tree, TreeValue},
     yaml::Comments,
 };
 
@@ -247,7 +247,7 @@ fn clean_metadata(draft: &mut Draft, is_claim: bool, is_class: bool) {
 
 fn clean_annotations(metadata: &mut Tree) {
     let Some(annotations) = metadata.get_mut("annotations") else { return };
-    let Value::Map(entries) = &mut annotations.value else { return };
+    let TreeValue::Map(entries) = &mut annotations.value else { return };
     let is_kept = |entry: &Entry| {
         !entry.key.ends_with("-hash")
             && !entry.key.ends_with("-hash-version")

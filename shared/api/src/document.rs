@@ -9,12 +9,12 @@ use model::{
     problem::{Rule, Weight},
 };
 
-use self::tree::{Tree, Value};
+use self::tree::{Tree, TreeValue};
 
 pub(crate) mod field;
-pub(crate) mod json_tree;
-pub(crate) mod placeholder;
-pub(crate) mod tree;
+pub mod json_tree;
+pub mod placeholder;
+pub mod tree;
 pub mod yaml;
 
 /// The kind and the name of an object.
@@ -167,7 +167,7 @@ fn find<'a>(
         founds.push(Err(Diagnostic::of_file(file, Some(document.line), rule)));
         return;
     };
-    if let (Some(item_kind), Some(Value::List(items))) =
+    if let (Some(item_kind), Some(TreeValue::List(items))) =
         (kind.strip_suffix("List"), document.get("items").map(|tree| &tree.value))
     {
         let item_type = ItemType { api_version, kind: item_kind };

@@ -240,6 +240,3 @@ pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
     }
     problems
 }
-
-#[cfg(test)]
-mod tests;

@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-mod pods;
+pub mod pods;
 
 pub use pods::PodReader;
 
@@ -378,6 +378,3 @@ fn name_of(tree: &Tree) -> Option<String> {
         None => Some(name.to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ConversionSettings, Draft, edit};
 use crate::{
     document::{
-        tree::{Entry, Tree, Value},
+        tree::{Entry, Tree, TreeValue},
         yaml::below,
     },
     objects::launch_template::LAUNCH_TEMPLATE,
@@ -116,12 +116,12 @@ fn ubuntu_volume(line: u32) -> Tree {
     let ebs = edit::map(
         line,
         [
-            ("encrypted", Tree { line, value: Value::Bool(true) }),
+            ("encrypted", Tree { line, value: TreeValue::Bool(true) }),
             ("volumeType", edit::text(line, "gp3")),
             ("volumeSize", edit::text(line, "20Gi")),
         ],
     );
-    let root = Tree { line, value: Value::Bool(true) };
+    let root = Tree { line, value: TreeValue::Bool(true) };
     let name = edit::text(line, "/dev/sda1");
     edit::list(
         line,
@@ -131,12 +131,12 @@ fn ubuntu_volume(line: u32) -> Tree {
 
 /// Empty tag values, which v1 refuses, meant any.
 fn any_value(draft: &mut Draft, spec: &mut Tree, terms: &str) {
-    let Some(Tree { value: Value::List(items), .. }) = spec.get_mut(terms) else { return };
+    let Some(Tree { value: TreeValue::List(items), .. }) = spec.get_mut(terms) else { return };
     for (index, item) in items.iter_mut().enumerate() {
-        let Some(Tree { value: Value::Map(tags), .. }) = item.get_mut("tags") else { continue };
+        let Some(Tree { value: TreeValue::Map(tags), .. }) = item.get_mut("tags") else { continue };
         for Entry { key, value, .. } in tags {
             if value.as_text() == Some("") {
-                value.value = Value::Text("*".to_owned());
+                value.value = TreeValue::Text("*".to_owned());
                 let pointer = below(&format!("/spec/{terms}/{index}/tags"), key);
                 draft.note(&pointer, "It was empty, which meant any value.");
             }
@@ -241,7 +241,7 @@ fn from_launch_template(draft: &mut Draft, spec: &mut Tree, name: &str) {
 /// alternatives.
 fn terms(draft: &mut Draft, selector: &Tree, field: &str, what: &str) -> Tree {
     let line = selector.line;
-    let Value::Map(entries) = &selector.value else { return selector.clone() };
+    let TreeValue::Map(entries) = &selector.value else { return selector.clone() };
     let (mut ids, mut names, mut owners) = (Vec::new(), Vec::new(), Vec::new());
     let mut tags = vec![BTreeMap::new()];
     for entry in entries {

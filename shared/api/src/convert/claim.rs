@@ -7,7 +7,7 @@ use model::labels;
 
 use super::{Draft, edit, pool};
 use crate::document::{
-    tree::{Tree, Value},
+    tree::{Tree, TreeValue},
     yaml::below,
 };
 
@@ -61,12 +61,14 @@ pub(super) fn from_machine(draft: &mut Draft) {
 }
 
 fn rename_requirement(spec: &mut Tree) {
-    let Some(Tree { value: Value::List(items), .. }) = spec.get_mut("requirements") else { return };
+    let Some(Tree { value: TreeValue::List(items), .. }) = spec.get_mut("requirements") else {
+        return;
+    };
     for item in items {
         if let Some(key) = item.get_mut("key")
             && key.as_text() == Some(PROVISIONER)
         {
-            key.value = Value::Text(POOL.to_owned());
+            key.value = TreeValue::Text(POOL.to_owned());
         }
     }
 }
@@ -74,9 +76,9 @@ fn rename_requirement(spec: &mut Tree) {
 /// `MachineLaunched` is `Launched`, and so on.
 fn rename_conditions(tree: &mut Tree) {
     let conditions = tree.get_mut("status").and_then(|status| status.get_mut("conditions"));
-    let Some(Tree { value: Value::List(items), .. }) = conditions else { return };
+    let Some(Tree { value: TreeValue::List(items), .. }) = conditions else { return };
     for item in items {
-        if let Some(Tree { value: Value::Text(kind), .. }) = item.get_mut("type")
+        if let Some(Tree { value: TreeValue::Text(kind), .. }) = item.get_mut("type")
             && let Some(rest) = kind.strip_prefix("Machine")
         {
             *kind = rest.to_owned();

@@ -1,38 +1,38 @@
 //! Moving parts of trees.
 
-use crate::document::tree::{Entry, Tree, Value};
+use crate::document::tree::{Entry, Tree, TreeValue};
 
 /// A text at a line.
 pub(super) fn text(line: u32, text: &str) -> Tree {
-    Tree { line, value: Value::Text(text.to_owned()) }
+    Tree { line, value: TreeValue::Text(text.to_owned()) }
 }
 
 /// A number at a line.
 pub(super) fn number(line: u32, number: u32) -> Tree {
-    Tree { line, value: Value::Number(number.to_string()) }
+    Tree { line, value: TreeValue::Number(number.to_string()) }
 }
 
 /// A list at a line.
 pub(super) fn list(line: u32, items: Vec<Tree>) -> Tree {
-    Tree { line, value: Value::List(items) }
+    Tree { line, value: TreeValue::List(items) }
 }
 
 /// A map at a line.
 pub(super) fn map<const N: usize>(line: u32, entries: [(&str, Tree); N]) -> Tree {
     let entry = |(key, value): (&str, Tree)| Entry { key: key.to_owned(), line, value };
-    Tree { line, value: Value::Map(entries.into_iter().map(entry).collect()) }
+    Tree { line, value: TreeValue::Map(entries.into_iter().map(entry).collect()) }
 }
 
 impl Tree {
     /// The value of `key`, if this is a map that has it.
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
-        let Value::Map(entries) = &mut self.value else { return None };
+        let TreeValue::Map(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value)
     }
 
     /// Removes `key` and returns its value; null is as good as absent.
     pub(super) fn take(&mut self, key: &str) -> Option<Self> {
-        let Value::Map(entries) = &mut self.value else { return None };
+        let TreeValue::Map(entries) = &mut self.value else { return None };
         let place = entries.iter().position(|entry| entry.key == key)?;
         let value = entries.remove(place).value;
         (!value.is_null()).then_some(value)
@@ -42,7 +42,7 @@ impl Tree {
     pub(super) fn put(&mut self, key: &str, value: Self) {
         if let Some(place) = self.get_mut(key) {
             *place = value;
-        } else if let Value::Map(entries) = &mut self.value {
+        } else if let TreeValue::Map(entries) = &mut self.value {
             entries.push(Entry { key: key.to_owned(), line: value.line, value });
         }
     }
@@ -64,8 +64,8 @@ impl Tree {
     /// A scalar as it was written.
     pub(super) fn as_written(&self) -> Option<String> {
         match &self.value {
-            Value::Text(text) | Value::Number(text) => Some(text.clone()),
-            Value::Bool(value) => Some(value.to_string()),
+            TreeValue::Text(text) | TreeValue::Number(text) => Some(text.clone()),
+            TreeValue::Bool(value) => Some(value.to_string()),
             _ => None,
         }
     }
@@ -73,7 +73,7 @@ impl Tree {
     /// The items, if this is a list.
     pub(super) fn items(&self) -> &[Self] {
         match &self.value {
-            Value::List(items) => items,
+            TreeValue::List(items) => items,
             _ => &[],
         }
     }

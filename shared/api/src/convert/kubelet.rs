@@ -3,7 +3,7 @@
 //! Pools that share a class and want different settings get classes of their own.
 
 use super::{Draft, edit, pool::KUBELET};
-use crate::document::tree::{Entry, Tree, Value};
+use crate::document::tree::{Entry, Tree, TreeValue};
 
 /// A class as one pool wants it.
 struct Variant {
@@ -92,10 +92,12 @@ fn add(class: &mut Draft, kubelet: Option<Tree>) {
 /// Amounts are texts in v1; the old versions took `cpu: 1` as well.
 fn quote_amounts(kubelet: &mut Tree) {
     for key in ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft"] {
-        let Some(Tree { value: Value::Map(entries), .. }) = kubelet.get_mut(key) else { continue };
+        let Some(Tree { value: TreeValue::Map(entries), .. }) = kubelet.get_mut(key) else {
+            continue;
+        };
         for Entry { value, .. } in entries {
-            if let Value::Number(number) = &value.value {
-                value.value = Value::Text(number.clone());
+            if let TreeValue::Number(number) = &value.value {
+                value.value = TreeValue::Text(number.clone());
             }
         }
     }

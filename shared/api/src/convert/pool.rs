@@ -5,7 +5,7 @@ use model::labels;
 use super::{Draft, edit};
 use crate::document::{
     ObjectReference,
-    tree::{Tree, Value},
+    tree::{Tree, TreeValue},
     yaml::Comments,
 };
 
@@ -107,7 +107,7 @@ pub(super) fn from_provisioner(draft: &mut Draft, name: &str) -> Option<Draft> {
     let expire_after = expire_after.unwrap_or_else(|| edit::text(old.line, "Never"));
     template.put("expireAfter", expire_after);
     let mut whole = edit::map(old.line, [("spec", template)]);
-    if metadata.value != Value::Map(Vec::new()) {
+    if metadata.value != TreeValue::Map(Vec::new()) {
         whole.put("metadata", metadata);
     }
     spec.put("template", whole);
@@ -119,7 +119,7 @@ pub(super) fn from_provisioner(draft: &mut Draft, name: &str) -> Option<Draft> {
         spec.put("limits", resources);
     }
     // The rest has the same name, or is none of v1: then the reader says so.
-    if let Value::Map(entries) = old.value {
+    if let TreeValue::Map(entries) = old.value {
         for entry in entries {
             spec.put(&entry.key, entry.value);
         }
@@ -181,7 +181,7 @@ fn node_class_of(
 /// What the old webhook filled in where a Provisioner said nothing.
 fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
     let mut tree = given.unwrap_or_else(|| edit::list(line, Vec::new()));
-    let Value::List(items) = &mut tree.value else { return tree };
+    let TreeValue::List(items) = &mut tree.value else { return tree };
     let gone = ["karpenter.sh/provisioner-name", "karpenter.k8s.aws/instance-pods"];
     let key = |item: &Tree| item.get("key").and_then(Tree::as_text).map(ToOwned::to_owned);
     items.retain(|item| {
@@ -234,7 +234,7 @@ fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
 fn disruption(draft: &mut Draft, old: &mut Tree) -> Tree {
     let line = old.line;
     let consolidates = old.take("consolidation").and_then(|consolidation| {
-        consolidation.get("enabled").map(|enabled| enabled.value == Value::Bool(true))
+        consolidation.get("enabled").map(|enabled| enabled.value == TreeValue::Bool(true))
     });
     let after_empty = seconds(old.take("ttlSecondsAfterEmpty"));
     let at = "/spec/disruption/consolidateAfter";

@@ -12,7 +12,7 @@ use model::{
     problem::{Rule, Weight},
 };
 
-use super::tree::{Entry, Tree, Value};
+use super::tree::{Entry, Tree, TreeValue};
 
 /// What is wrong with one field, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl<'a> Field<'a> {
     /// The value of `key`, or a place for a complaint about it.
     pub(crate) fn at(&self, key: &str) -> Self {
         let entry = match &self.tree.value {
-            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            TreeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
         };
         match entry {
@@ -174,11 +174,11 @@ impl<'a> Field<'a> {
     fn wrong_type<T>(&self, wanted: &str) -> Option<T> {
         let rule = format!("must be {wanted}, not {}", self.shown());
         match &self.tree.value {
-            Value::Number(text) if wanted == "a text" => {
+            TreeValue::Number(text) if wanted == "a text" => {
                 self.complain_with(rule, format!("quote it: \"{text}\""));
             }
             // `on`, `yes` and `n` are booleans as well: what was written is not known here.
-            Value::Bool(_) if wanted == "a text" => {
+            TreeValue::Bool(_) if wanted == "a text" => {
                 self.complain_with(rule, "write it in quotes");
             }
             _ => self.complain(rule),
@@ -189,9 +189,9 @@ impl<'a> Field<'a> {
     /// What stands there: scalars as written, the rest by kind.
     fn shown(&self) -> String {
         match &self.tree.value {
-            Value::Text(text) => format!("the text `{text}`"),
-            Value::Number(text) => format!("the number {text}"),
-            Value::Bool(value) => format!("the boolean {value}"),
+            TreeValue::Text(text) => format!("the text `{text}`"),
+            TreeValue::Number(text) => format!("the number {text}"),
+            TreeValue::Bool(value) => format!("the boolean {value}"),
             other => other.kind().to_owned(),
         }
     }
@@ -222,21 +222,21 @@ impl<'a> Field<'a> {
     /// A quantity's text: Kubernetes takes numbers there as well.
     pub(crate) fn quantity(&self) -> Option<&'a str> {
         match &self.tree.value {
-            Value::Text(text) | Value::Number(text) => Some(text),
+            TreeValue::Text(text) | TreeValue::Number(text) => Some(text),
             _ => self.wrong_type("a quantity such as `500m` or `2Gi`"),
         }
     }
 
     pub(crate) fn boolean(&self) -> Option<bool> {
         match &self.tree.value {
-            Value::Bool(value) => Some(*value),
+            TreeValue::Bool(value) => Some(*value),
             _ => self.wrong_type("true or false"),
         }
     }
 
     /// A whole number from `least` to `most`.
     pub(crate) fn integer<T: TryFrom<i64>>(&self, least: i64, most: i64) -> Option<T> {
-        let Value::Number(text) = &self.tree.value else {
+        let TreeValue::Number(text) = &self.tree.value else {
             return self.wrong_type("a whole number");
         };
         let Ok(number) = text.parse::<i64>() else { return self.wrong_type("a whole number") };
@@ -264,7 +264,7 @@ impl<'a> Field<'a> {
 
     /// The items of a list.
     pub(crate) fn list(&self) -> Option<Vec<Self>> {
-        let Value::List(items) = &self.tree.value else { return self.wrong_type("a list") };
+        let TreeValue::List(items) = &self.tree.value else { return self.wrong_type("a list") };
         let item = |(index, tree): (usize, &'a Tree)| Self {
             path: format!("{}[{index}]", self.path),
             line: tree.line,
@@ -292,13 +292,13 @@ impl<'a> Field<'a> {
 
     /// A map with fields that are known by name.
     pub(crate) fn fields(&self) -> Option<Fields<'a>> {
-        let Value::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
+        let TreeValue::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
         Some(Fields { at: self.clone(), entries, asked: Vec::new() })
     }
 
     /// A map with keys of the user's own.
     pub(crate) fn entries(&self) -> Option<Vec<(&'a str, Self)>> {
-        let Value::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
+        let TreeValue::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
         Some(entries.iter().map(|entry| (entry.key.as_str(), self.of_entry(entry))).collect())
     }
 

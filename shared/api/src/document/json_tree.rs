@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::tree::{Entry, Tree, Value};
+use super::tree::{Entry, Tree, TreeValue};
 
 /// The tree of `json`, all of it at `line`. `None` where YAML would read it otherwise, or not at all:
 /// numbers with a fraction keep their text there, and no key stands twice.
-pub(crate) fn parse(json: &str, line: u32) -> Option<Tree> {
+pub fn parse(json: &str, line: u32) -> Option<Tree> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let tree = At(line).deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
@@ -20,7 +20,7 @@ pub(crate) fn parse(json: &str, line: u32) -> Option<Tree> {
 struct At(u32);
 
 impl At {
-    fn tree(self, value: Value) -> Tree {
+    fn tree(self, value: TreeValue) -> Tree {
         Tree { line: self.0, value }
     }
 }
@@ -41,23 +41,23 @@ impl<'de> Visitor<'de> for At {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Tree, E> {
-        Ok(self.tree(Value::Null))
+        Ok(self.tree(TreeValue::Null))
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Tree, E> {
-        Ok(self.tree(Value::Bool(value)))
+        Ok(self.tree(TreeValue::Bool(value)))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Tree, E> {
-        Ok(self.tree(Value::Number(number.to_string())))
+        Ok(self.tree(TreeValue::Number(number.to_string())))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Tree, E> {
-        Ok(self.tree(Value::Number(number.to_string())))
+        Ok(self.tree(TreeValue::Number(number.to_string())))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Tree, E> {
-        Ok(self.tree(Value::Text(text.to_owned())))
+        Ok(self.tree(TreeValue::Text(text.to_owned())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for At {
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
-        Ok(self.tree(Value::List(list)))
+        Ok(self.tree(TreeValue::List(list)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Tree, A::Error> {
@@ -77,24 +77,6 @@ impl<'de> Visitor<'de> for At {
             let value = members.next_value_seed(self)?;
             entries.push(Entry { key, line: self.0, value });
         }
-        Ok(self.tree(Value::Map(entries)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::tree, *};
-
-    #[test]
-    fn a_tree_is_the_one_that_yaml_has() {
-        let json = r#"{"a": [1, -2, true, null, "5", "\u00e4\n"], "b": {"c": {}}, "d": []}"#;
-        assert_eq!(parse(json, 1).map(|tree| vec![tree]), tree::parse_yaml(json).ok());
-    }
-
-    #[test]
-    fn what_yaml_reads_otherwise_is_left_to_it() {
-        for json in [r#"{"a": 1.50}"#, r#"{"a": 1, "a": 2}"#, "{", r#"{"a": 1} 2"#] {
-            assert_eq!(parse(json, 1), None, "{json}");
-        }
+        Ok(self.tree(TreeValue::Map(entries)))
     }
 }

@@ -13,70 +13,82 @@ use serde_saphyr::{Budget, Spanned};
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub struct Tree {
     /// From 1; 0 is unknown.
-    pub(crate) line: u32,
-    pub(crate) value: Value,
+    pub line: u32,
+    /// What stands there.
+    pub value: TreeValue,
 }
 
 /// What a value is. Numbers are kept as text: nothing here calculates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum TreeValue {
+    /// Nothing: as good as absent.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number, as it was written.
     Number(String),
+    /// A text.
     Text(String),
+    /// Items in order.
     List(Vec<Tree>),
+    /// Members in the order of the text.
     Map(Vec<Entry>),
 }
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) line: u32,
-    pub(crate) value: Tree,
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// The line of the key; 0 is unknown.
+    pub line: u32,
+    /// Its value.
+    pub value: Tree,
 }
 
 /// Why a text is no YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SyntaxError {
-    pub(crate) line: Option<u32>,
-    pub(crate) rule: String,
+pub struct SyntaxError {
+    /// The line, where it is known.
+    pub line: Option<u32>,
+    /// What is wrong there.
+    pub rule: String,
 }
 
 impl Tree {
     /// The value of `key`, if this is a map that has it.
-    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
-        let Value::Map(entries) = &self.value else { return None };
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let TreeValue::Map(entries) = &self.value else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// Whether this is an object that an API server has stored.
-    pub(crate) fn has_uid(&self) -> bool {
+    pub fn has_uid(&self) -> bool {
         self.get("metadata").and_then(|metadata| metadata.get("uid")).is_some()
     }
 
     /// The text, if this is one.
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    pub fn as_text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            TreeValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// The same value without lines. Numbers that JSON does not have become texts.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.value {
-            Value::Null => Json::Null,
-            Value::Bool(value) => Json::Bool(*value),
-            Value::Number(text) => {
+            TreeValue::Null => Json::Null,
+            TreeValue::Bool(value) => Json::Bool(*value),
+            TreeValue::Number(text) => {
                 text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number)
             }
-            Value::Text(text) => Json::String(text.clone()),
-            Value::List(items) => items.iter().map(Self::to_json).collect(),
-            Value::Map(entries) => {
+            TreeValue::Text(text) => Json::String(text.clone()),
+            TreeValue::List(items) => items.iter().map(Self::to_json).collect(),
+            TreeValue::Map(entries) => {
                 let entry = |entry: &Entry| (entry.key.clone(), entry.value.to_json());
                 Json::Object(entries.iter().map(entry).collect())
             }
@@ -84,7 +96,8 @@ impl Tree {
     }
 
     /// The same further down in its file.
-    pub(crate) fn moved_down(mut self, lines: u32) -> Self {
+    #[must_use]
+    pub fn moved_down(mut self, lines: u32) -> Self {
         self.move_down(lines);
         self
     }
@@ -92,25 +105,26 @@ impl Tree {
     fn move_down(&mut self, lines: u32) {
         self.line += lines;
         match &mut self.value {
-            Value::List(items) => items.iter_mut().for_each(|item| item.move_down(lines)),
-            Value::Map(entries) => {
+            TreeValue::List(items) => items.iter_mut().for_each(|item| item.move_down(lines)),
+            TreeValue::Map(entries) => {
                 for entry in entries {
                     entry.line += lines;
                     entry.value.move_down(lines);
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+            TreeValue::Null | TreeValue::Bool(_) | TreeValue::Number(_) | TreeValue::Text(_) => {}
         }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
-        self.value == Value::Null
+    /// Whether nothing stands there.
+    pub fn is_null(&self) -> bool {
+        self.value == TreeValue::Null
     }
 }
 
-impl Value {
+impl TreeValue {
     /// What it is, for complaints.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "a boolean",
@@ -127,7 +141,7 @@ const DOCUMENTS_MAX: usize = 200_000;
 const VALUES_MAX: usize = 50_000_000;
 
 /// Reads the documents of `text`; empty ones are left out.
-pub(crate) fn parse_yaml(text: &str) -> Result<Vec<Tree>, SyntaxError> {
+pub fn parse_yaml(text: &str) -> Result<Vec<Tree>, SyntaxError> {
     let mut budget = Budget::default();
     budget.max_documents = DOCUMENTS_MAX;
     budget.max_nodes = VALUES_MAX;
@@ -154,7 +168,7 @@ fn line_of(location: &serde_saphyr::Location) -> u32 {
 
 /// Reads one JSON value without lines. Fields of which nothing is ever read (managed fields,
 /// probes, environments) are skipped: they are most of what an API server sends.
-pub(crate) fn parse_json(text: &str) -> Result<Tree, String> {
+pub fn parse_json(text: &str) -> Result<Tree, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     JsonSeed::default().deserialize(&mut deserializer).map_err(|error| error.to_string())
 }
@@ -163,21 +177,21 @@ fn tree_of(spanned: Spanned<SpannedValue>) -> Tree {
     let line = line_of(&spanned.referenced);
     let value = match spanned.value {
         SpannedValue::Scalar(value) => value,
-        SpannedValue::List(items) => Value::List(items.into_iter().map(tree_of).collect()),
+        SpannedValue::List(items) => TreeValue::List(items.into_iter().map(tree_of).collect()),
         SpannedValue::Map(entries) => {
             let entry = |(key, value): (Spanned<String>, Spanned<SpannedValue>)| Entry {
                 line: line_of(&key.referenced),
                 key: key.value,
                 value: tree_of(value),
             };
-            Value::Map(entries.into_iter().map(entry).collect())
+            TreeValue::Map(entries.into_iter().map(entry).collect())
         }
     };
     Tree { line, value }
 }
 
 enum SpannedValue {
-    Scalar(Value),
+    Scalar(TreeValue),
     List(Vec<Spanned<Self>>),
     Map(Vec<(Spanned<String>, Spanned<Self>)>),
 }
@@ -195,28 +209,28 @@ macro_rules! visit_scalars {
             f.write_str("any value")
         }
         fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Bool(value)))
+            Ok($wrap(TreeValue::Bool(value)))
         }
         fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Number(value.to_string())))
+            Ok($wrap(TreeValue::Number(value.to_string())))
         }
         fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Number(value.to_string())))
+            Ok($wrap(TreeValue::Number(value.to_string())))
         }
         fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Number(value.to_string())))
+            Ok($wrap(TreeValue::Number(value.to_string())))
         }
         fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Text(value.to_owned())))
+            Ok($wrap(TreeValue::Text(value.to_owned())))
         }
         fn visit_string<E>(self, value: String) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Text(value)))
+            Ok($wrap(TreeValue::Text(value)))
         }
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Null))
+            Ok($wrap(TreeValue::Null))
         }
         fn visit_none<E>(self) -> Result<Self::Value, E> {
-            Ok($wrap(Value::Null))
+            Ok($wrap(TreeValue::Null))
         }
     };
 }
@@ -281,73 +295,35 @@ impl<'de> DeserializeSeed<'de> for JsonSeed {
 }
 
 impl<'de> Visitor<'de> for JsonSeed {
-    type Value = Value;
+    type Value = TreeValue;
 
     visit_scalars!(std::convert::identity);
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TreeValue, A::Error> {
         let mut list = Vec::new();
         if self.skips {
             while items.next_element::<IgnoredAny>()?.is_some() {}
-            return Ok(Value::List(list));
+            return Ok(TreeValue::List(list));
         }
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
-        Ok(Value::List(list))
+        Ok(TreeValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<TreeValue, A::Error> {
         let mut map = Vec::new();
         if self.skips {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(Value::Map(map));
+            return Ok(TreeValue::Map(map));
         }
         while let Some(key) = entries.next_key::<String>()? {
             let skips = SKIPPED.contains(&key.as_str());
             let value = entries.next_value_seed(Self { skips })?;
-            if !(skips && matches!(value.value, Value::List(_) | Value::Map(_))) {
+            if !(skips && matches!(value.value, TreeValue::List(_) | TreeValue::Map(_))) {
                 map.push(Entry { key, line: 0, value });
             }
         }
-        Ok(Value::Map(map))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_count_through_the_whole_file() {
-        let documents = parse_yaml("a: 1\n---\n\nb:\n  - c: on\n---\n").unwrap();
-        assert_eq!(documents.len(), 2);
-        let b = documents[1].get("b").unwrap();
-        let Value::List(items) = &b.value else { panic!("{b:?}") };
-        assert_eq!((items[0].line, &items[0].get("c").unwrap().value), (5, &Value::Bool(true)));
-    }
-
-    #[test]
-    fn what_is_no_yaml_is_refused_with_its_line() {
-        for (text, line, rule) in [
-            ("a: 1\na: 2\n", 2, "not valid YAML: duplicate mapping key: a"),
-            ("a: 1\n b: 2\n", 2, "not valid YAML: mapping values are not allowed in this context"),
-        ] {
-            let error = parse_yaml(text).unwrap_err();
-            assert_eq!((error.line, error.rule.as_str()), (Some(line), rule));
-        }
-    }
-
-    #[test]
-    fn json_skips_what_nobody_reads() {
-        let tree = parse_json(
-            r#"{"metadata":{"managedFields":[{"a":1}],"name":"x","labels":{"env":"prod"}}}"#,
-        )
-        .unwrap();
-        let metadata = tree.get("metadata").unwrap();
-        assert_eq!(metadata.get("managedFields"), None);
-        assert_eq!(metadata.get("name").unwrap().as_text(), Some("x"));
-        let env = metadata.get("labels").unwrap().get("env").unwrap();
-        assert_eq!(env.as_text(), Some("prod"));
+        Ok(TreeValue::Map(map))
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use serde_json::Value;
 
 /// What is said about a value, by its JSON pointer (`/spec/role`); lines stand above it.
-pub(crate) type Comments = BTreeMap<String, Vec<String>>;
+pub type Comments = BTreeMap<String, Vec<String>>;
 
 /// Writes `value` as one document, without the line that starts a document.
 pub fn to_text(value: &Value) -> String {
@@ -14,7 +14,7 @@ pub fn to_text(value: &Value) -> String {
 }
 
 /// The same, with `comments`. One for the empty pointer stands at the top.
-pub(crate) fn to_text_with(value: &Value, comments: &Comments) -> String {
+pub fn to_text_with(value: &Value, comments: &Comments) -> String {
     let mut writer = Writer { text: String::new(), comments };
     writer.comment("", 0);
     match value {
@@ -138,7 +138,7 @@ impl Writer<'_> {
 }
 
 /// The pointer of `key` within `pointer`, as RFC 6901 escapes it.
-pub(crate) fn below(pointer: &str, key: &str) -> String {
+pub fn below(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
@@ -222,65 +222,4 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(" #")
         && !text.ends_with([':', ' '])
         && !words.contains(&text.to_ascii_lowercase().as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn comments_stand_above_what_they_are_about() {
-        let value = json!({"spec": {"role": "nodes", "terms": [{"id": "a", "name": "b"}]}});
-        let comments = Comments::from([
-            ("/spec/role".to_owned(), vec!["kept".to_owned()]),
-            ("/spec/terms/0/id".to_owned(), vec!["one".to_owned()]),
-            ("/spec/terms/0/name".to_owned(), vec!["two".to_owned(), "three".to_owned()]),
-        ]);
-        let wanted = "spec:\n  # kept\n  role: nodes\n  terms:\n  # one\n  - id: a\n    # two\n    # three\n    name: b\n";
-        assert_eq!(to_text_with(&value, &comments), wanted);
-    }
-
-    #[test]
-    fn scripts_stay_readable() {
-        let value =
-            json!({"userData": "#!/bin/bash\n\n  echo hi\n", "empty": {}, "n": 5, "s": "5"});
-        assert_eq!(
-            to_text(&value),
-            "empty: {}\n\"n\": 5\ns: \"5\"\nuserData: |\n  #!/bin/bash\n\n    echo hi\n"
-        );
-    }
-
-    fn value() -> impl Strategy<Value = Value> {
-        let text = prop_oneof![
-            "[a-z0-9:#'\"\\\\ \n\t@%{}\\[\\]&*!|>,?-]{0,12}",
-            "\\PC{0,6}",
-            Just("~".to_owned())
-        ];
-        let leaf = prop_oneof![
-            text.clone().prop_map(Value::String),
-            any::<i32>().prop_map(Value::from),
-            any::<bool>().prop_map(Value::Bool),
-        ];
-        leaf.prop_recursive(3, 24, 4, move |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
-                prop::collection::btree_map(text.clone(), inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
-        #[test]
-        fn what_is_written_is_read_back(value in value()) {
-            let whole = json!({"it": value});
-            let text = to_text(&whole);
-            let read = crate::document::tree::parse_yaml(&text).map_err(|e| TestCaseError::fail(format!("{e:?}\n{text}")))?;
-            prop_assert_eq!(read.first().map(crate::document::tree::Tree::to_json), Some(whole), "{}", text);
-        }
-    }
 }

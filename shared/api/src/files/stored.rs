@@ -18,7 +18,10 @@ use super::{Manifest, read_object};
 use crate::{
     convert::{self, ConversionSettings, FoundIn},
     document::{Diagnostic, Found, ObjectReference, documents, found_in, tree::Tree},
-    karpenter::{Ec2NodeClass, NodeClaim, NodePool, hash},
+    karpenter::{
+        hash, kind::StoredObject, node_claim::NodeClaimSpec, node_class::Ec2NodeClassSpec,
+        node_pool::NodePoolSpec,
+    },
 };
 
 pub use crate::karpenter::hash::Error as HashError;
@@ -92,15 +95,18 @@ impl Stored {
         let Found { tree, api_version, kind } = outlook;
         match (api_version, kind) {
             (KARPENTER_V1, "NodePool") if self.is_accepted(outlook, file) => {
-                let pool = self.deserialized(tree, kind, file).map(|pool: NodePool| Hashed {
-                    name: pool.metadata.name,
-                    hash: hash::node_pool(&pool.spec.template),
-                });
+                let pool =
+                    self.deserialized(tree, kind, file).map(|pool: StoredObject<NodePoolSpec>| {
+                        Hashed {
+                            name: pool.metadata.name,
+                            hash: hash::node_pool(&pool.spec.template),
+                        }
+                    });
                 self.node_pools.extend(pool);
             }
             (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let class = self.deserialized(tree, kind, file);
-                let class = class.map(|class: Ec2NodeClass| Hashed {
+                let class = class.map(|class: StoredObject<Ec2NodeClassSpec>| Hashed {
                     name: class.metadata.name,
                     hash: hash::node_class(&class.spec),
                 });
@@ -151,7 +157,7 @@ impl Stored {
 }
 
 impl HashedNodeClaim {
-    fn of(claim: NodeClaim) -> Self {
+    fn of(claim: StoredObject<NodeClaimSpec>) -> Self {
         Self {
             node_pool: claim.metadata.labels.get(labels::NODE_POOL).cloned(),
             node_class: claim.spec.node_class_ref.name,

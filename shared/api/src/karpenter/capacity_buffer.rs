@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    common::{Condition, Quantity, rules},
-    kind::{Column, Kind, Names, Scope},
+    common::{QuantityText, StoredCondition, rules},
+    kind::{Column, CustomKind, Names, Scope},
 };
 
 /// How much room is kept free, in pods of one kind.
@@ -23,76 +23,76 @@ use super::{
     ),
 ])))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CapacityBufferSpec {
+pub struct CapacityBufferSpec {
     /// How the room is kept. `buffer.x-k8s.io/active-capacity`: by nodes that are there.
     #[schemars(extend("default" = "buffer.x-k8s.io/active-capacity"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) provisioning_strategy: Option<String>,
+    pub provisioning_strategy: Option<String>,
     /// The PodTemplate of the pods for which room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pod_template_ref: Option<LocalObjectReference>,
+    pub pod_template_ref: Option<LocalObjectReference>,
     /// A workload: room is kept for more pods like its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) scalable_ref: Option<ScalableReference>,
+    pub scalable_ref: Option<ScalableReference>,
     /// For how many pods room is kept. With a percentage, the larger of both counts.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replicas: Option<i32>,
+    pub replicas: Option<i32>,
     /// For how many pods room is kept, as a percentage of the workload's replicas.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) percentage: Option<i32>,
+    pub percentage: Option<i32>,
     /// The most that the room may be, of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) limits: Option<BTreeMap<String, Quantity>>,
+    pub limits: Option<BTreeMap<String, QuantityText>>,
 }
 
 /// Names an object of the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LocalObjectReference {
+pub struct LocalObjectReference {
     /// Its name.
     #[schemars(length(min = 1))]
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// Names a workload of the same namespace that can be scaled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ScalableReference {
+pub struct ScalableReference {
     /// Its API group, such as `apps`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) api_group: Option<String>,
+    pub api_group: Option<String>,
     /// Its kind, such as `Deployment`.
     #[schemars(length(min = 1))]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its name.
     #[schemars(length(min = 1))]
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// What a buffer came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CapacityBufferStatus {
+pub struct CapacityBufferStatus {
     /// The PodTemplate that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pod_template_ref: Option<LocalObjectReference>,
+    pub pod_template_ref: Option<LocalObjectReference>,
     /// For how many pods room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replicas: Option<i32>,
+    pub replicas: Option<i32>,
     /// The generation of the PodTemplate that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pod_template_generation: Option<i64>,
+    pub pod_template_generation: Option<i64>,
     /// Whether the buffer can be kept, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) conditions: Option<Vec<Condition>>,
+    pub conditions: Option<Vec<StoredCondition>>,
     /// How the room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) provisioning_strategy: Option<String>,
+    pub provisioning_strategy: Option<String>,
 }
 
-impl Kind for CapacityBufferSpec {
+impl CustomKind for CapacityBufferSpec {
     type Status = CapacityBufferStatus;
 
     const NAMES: Names = Names {

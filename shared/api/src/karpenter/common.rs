@@ -13,25 +13,25 @@ use serde_json::{Value, json};
 use super::word::Word;
 
 /// `prefix/name` or `name`, of labels and taints.
-pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
+pub const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 /// A label's value; it may be empty.
-pub(crate) const LABEL_VALUE: &str = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
+pub const LABEL_VALUE: &str = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 /// Groups such as `1h30m`.
-pub(crate) const DURATION: &str = r"^([0-9]+(s|m|h))+$";
+pub const DURATION: &str = r"^([0-9]+(s|m|h))+$";
 /// The same, or `Never`.
-pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
+pub const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 const CONDITION_TYPE: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 const REASON: &str = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const REASON_OR_EMPTY: &str = r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$";
 
 /// `x-kubernetes-validations`: pairs of a CEL rule and the message that its violation gives.
-pub(crate) fn rules(pairs: &[(&str, &str)]) -> Value {
+pub fn rules(pairs: &[(&str, &str)]) -> Value {
     pairs.iter().map(|(rule, message)| json!({"message": message, "rule": rule})).collect()
 }
 
 /// Adds rules to those that a schema has.
-pub(crate) fn add_rules(schema: &mut Value, more: &Value) {
+pub fn add_rules(schema: &mut Value, more: &Value) {
     let Value::Object(map) = schema else { return };
     let value = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
     if let (Value::Array(values), Value::Array(more)) = (value, more) {
@@ -42,9 +42,9 @@ pub(crate) fn add_rules(schema: &mut Value, more: &Value) {
 /// An amount such as `500m`, `2Gi` or `3`, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Quantity(pub(crate) String);
+pub struct QuantityText(pub String);
 
-impl<'de> Deserialize<'de> for Quantity {
+impl<'de> Deserialize<'de> for QuantityText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(QuantityVisitor)
     }
@@ -53,30 +53,30 @@ impl<'de> Deserialize<'de> for Quantity {
 struct QuantityVisitor;
 
 impl Visitor<'_> for QuantityVisitor {
-    type Value = Quantity;
+    type Value = QuantityText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a quantity such as `500m` or `2Gi`")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Quantity, E> {
-        Ok(Quantity(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<QuantityText, E> {
+        Ok(QuantityText(text.to_owned()))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Quantity, E> {
-        Ok(Quantity(number.to_string()))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<QuantityText, E> {
+        Ok(QuantityText(number.to_string()))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Quantity, E> {
-        Ok(Quantity(number.to_string()))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<QuantityText, E> {
+        Ok(QuantityText(number.to_string()))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Quantity, E> {
-        Ok(Quantity(number.to_string()))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<QuantityText, E> {
+        Ok(QuantityText(number.to_string()))
     }
 }
 
-impl JsonSchema for Quantity {
+impl JsonSchema for QuantityText {
     fn schema_name() -> Cow<'static, str> {
         "Quantity".into()
     }
@@ -93,16 +93,16 @@ impl JsonSchema for Quantity {
 /// A constraint on one label of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Requirement {
+pub struct RequirementSpec {
     /// The label.
     #[schemars(
         length(max = 316),
         regex(pattern = QUALIFIED_NAME),
         extend("x-kubernetes-validations" = key_rules())
     )]
-    pub(crate) key: String,
+    pub key: String,
     /// How the label's value relates to `values`.
-    pub(crate) operator: Word<Operator>,
+    pub operator: Word<Operator>,
     /// Values of the label. Gt, Lt, Gte and Lte take one whole number; Exists and DoesNotExist
     /// take none.
     // Karpenter's CRD has the items' length and pattern on the list itself, where they do nothing:
@@ -113,12 +113,12 @@ pub(crate) struct Requirement {
         "x-kubernetes-list-type" = "atomic"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) values: Option<Vec<String>>,
+    pub values: Option<Vec<String>>,
     /// How many different values of the label the instance types that remain must have, so that a
     /// launch can choose among them.
     #[schemars(range(min = 1, max = 50), extend("format" = null))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) min_values: Option<i32>,
+    pub min_values: Option<i32>,
 }
 
 fn key_rules() -> Value {
@@ -133,10 +133,10 @@ fn key_rules() -> Value {
 }
 
 /// The message of [`aws_domain_rule`].
-pub(crate) const AWS_DOMAIN_MESSAGE: &str = r#"label domain "karpenter.k8s.aws" is restricted"#;
+pub const AWS_DOMAIN_MESSAGE: &str = r#"label domain "karpenter.k8s.aws" is restricted"#;
 
 /// That `variable` is a label of the AWS provider which `is_known`, or of another domain.
-pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -> String {
+pub fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -> String {
     let known: Vec<_> = model::labels::well_known()
         .filter(|label| label.starts_with("karpenter.k8s.aws/"))
         .chain([model::labels::NODE_CLASS])
@@ -152,67 +152,67 @@ pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -
 /// What pods must tolerate to run on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Taint {
+pub struct TaintSpec {
     /// What the taint is about.
     #[schemars(length(min = 1), regex(pattern = QUALIFIED_NAME))]
-    pub(crate) key: String,
+    pub key: String,
     /// The value that goes with the key.
     #[schemars(regex(pattern = QUALIFIED_NAME))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
     /// What happens to pods that do not tolerate it.
-    pub(crate) effect: Word<TaintEffect>,
+    pub effect: Word<TaintEffect>,
     /// When the taint was added.
     #[schemars(extend("format" = "date-time"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) time_added: Option<String>,
+    pub time_added: Option<String>,
 }
 
 /// Names the object that says how nodes are launched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NodeClassReference {
+pub struct NodeClassReference {
     /// API group of the object, such as `karpenter.k8s.aws`.
     #[schemars(
         regex(pattern = "^[^/]*$"),
         extend("x-kubernetes-validations" = rules(&[("self != ''", "group may not be empty")]))
     )]
-    pub(crate) group: String,
-    /// Kind of the object, such as `EC2NodeClass`.
+    pub group: String,
+    /// CustomKind of the object, such as `EC2NodeClass`.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "kind may not be empty")])))]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Name of the object.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "name may not be empty")])))]
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// One aspect of an object's state, as a controller saw it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Condition {
+pub struct StoredCondition {
     /// The aspect.
     #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Whether it holds.
-    pub(crate) status: ConditionStatus,
+    pub status: ConditionStatus,
     /// Why, in one word.
     #[schemars(length(min = 1, max = 1024), regex(pattern = REASON))]
-    pub(crate) reason: String,
+    pub reason: String,
     /// Why, in words for people.
     #[schemars(length(max = 32_768))]
-    pub(crate) message: String,
+    pub message: String,
     /// When `status` changed last.
     #[schemars(extend("format" = "date-time"))]
-    pub(crate) last_transition_time: String,
+    pub last_transition_time: String,
     /// `metadata.generation` of the object that was looked at.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) observed_generation: Option<i64>,
+    pub observed_generation: Option<i64>,
 }
 
-impl Condition {
+impl StoredCondition {
     /// Whether it is of this kind.
-    pub(crate) fn is(&self, kind: ConditionKind) -> bool {
+    pub fn is(&self, kind: ConditionKind) -> bool {
         self.kind == kind.as_str()
     }
 }
@@ -220,33 +220,33 @@ impl Condition {
 /// The same, of a NodeClaim: reason and message may be left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OptionalReason {
+pub struct OptionalReason {
     /// The aspect.
     #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Whether it holds.
-    pub(crate) status: ConditionStatus,
+    pub status: ConditionStatus,
     /// Why, in one word.
     #[schemars(length(max = 1024), regex(pattern = REASON_OR_EMPTY))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// Why, in words for people.
     #[schemars(length(max = 32_768))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<String>,
+    pub message: Option<String>,
     /// When `status` changed last.
     #[schemars(extend("format" = "date-time"))]
-    pub(crate) last_transition_time: String,
+    pub last_transition_time: String,
     /// `metadata.generation` of the object that was looked at.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) observed_generation: Option<i64>,
+    pub observed_generation: Option<i64>,
 }
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum ConditionStatus {
+pub enum ConditionStatus {
     /// It does.
     True,
     /// It does not.
@@ -257,7 +257,7 @@ pub(crate) enum ConditionStatus {
 
 impl ConditionStatus {
     /// That of a condition that holds, or does not; `None` is unknown.
-    pub(crate) const fn of(status: Option<bool>) -> Self {
+    pub const fn of(status: Option<bool>) -> Self {
         match status {
             Some(true) => Self::True,
             Some(false) => Self::False,
@@ -266,7 +266,7 @@ impl ConditionStatus {
     }
 
     /// The reverse.
-    pub(crate) const fn holds(self) -> Option<bool> {
+    pub const fn holds(self) -> Option<bool> {
         match self {
             Self::True => Some(true),
             Self::False => Some(false),
@@ -275,7 +275,7 @@ impl ConditionStatus {
     }
 
     /// Its name.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
             Self::False => "False",

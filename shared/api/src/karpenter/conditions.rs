@@ -9,20 +9,20 @@
 use jiff::{Timestamp, Unit};
 use model::{Condition as Found, ConditionKind, ConditionReason};
 
-use super::common::{Condition, ConditionStatus, OptionalReason};
+use super::common::{ConditionStatus, OptionalReason, StoredCondition};
 
 /// Which conditions make a kind `Ready`: all of them must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dependents(pub(crate) &'static [ConditionKind]);
+pub struct Dependents(pub &'static [ConditionKind]);
 
 /// NodePools.
-pub(crate) const NODE_POOL: Dependents =
+pub const NODE_POOL: Dependents =
     Dependents(&[ConditionKind::ValidationSucceeded, ConditionKind::NodeClassReady]);
 /// NodeClaims.
-pub(crate) const NODE_CLAIM: Dependents =
+pub const NODE_CLAIM: Dependents =
     Dependents(&[ConditionKind::Launched, ConditionKind::Registered, ConditionKind::Initialized]);
 /// EC2NodeClasses, with the gate ReservedCapacity.
-pub(crate) const NODE_CLASS: Dependents = Dependents(&[
+pub const NODE_CLASS: Dependents = Dependents(&[
     ConditionKind::AmisReady,
     ConditionKind::SubnetsReady,
     ConditionKind::SecurityGroupsReady,
@@ -34,23 +34,23 @@ pub(crate) const NODE_CLASS: Dependents = Dependents(&[
 
 /// What is known of the object that the conditions are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct About {
+pub struct About {
     /// `metadata.generation`: which spec was looked at.
-    pub(crate) generation: i64,
+    pub generation: i64,
     /// `metadata.creationTimestamp`.
-    pub(crate) created_at: Timestamp,
+    pub created_at: Timestamp,
     /// Whether it is being deleted: then nobody looks at every aspect any more.
-    pub(crate) is_deleting: bool,
+    pub is_deleting: bool,
 }
 
 /// `stored` with what is found now and the roll-up that follows: the oldest first, `Ready` last.
-pub(crate) fn updated(
-    stored: &[Condition],
+pub fn updated(
+    stored: &[StoredCondition],
     conditions: &[Found],
     dependents: Dependents,
     about: About,
     now: Timestamp,
-) -> Vec<Condition> {
+) -> Vec<StoredCondition> {
     let mut set = Set { conditions: stored.to_vec(), dependents, about, now };
     for kind in [ConditionKind::Ready].iter().chain(dependents.0) {
         if set.conditions.iter().all(|condition| !condition.is(*kind)) {
@@ -65,7 +65,7 @@ pub(crate) fn updated(
 }
 
 struct Set {
-    conditions: Vec<Condition>,
+    conditions: Vec<StoredCondition>,
     dependents: Dependents,
     about: About,
     now: Timestamp,
@@ -90,7 +90,7 @@ impl Set {
                 other.observed_generation = Some(generation);
             }
         }
-        self.conditions.push(Condition {
+        self.conditions.push(StoredCondition {
             kind: found.kind.to_string(),
             status,
             reason: found.reason.to_string(),
@@ -99,7 +99,7 @@ impl Set {
             observed_generation: Some(generation),
         });
         self.conditions.sort_by(|left, other| {
-            let is_root = |condition: &Condition| condition.is(ConditionKind::Ready);
+            let is_root = |condition: &StoredCondition| condition.is(ConditionKind::Ready);
             is_root(left).cmp(&is_root(other)).then_with(|| time_of(left).cmp(&time_of(other)))
         });
     }
@@ -146,14 +146,20 @@ pub(super) fn shown(at: Timestamp) -> String {
     at.round(Unit::Second).unwrap_or(at).to_string()
 }
 
-fn time_of(condition: &Condition) -> Timestamp {
+fn time_of(condition: &StoredCondition) -> Timestamp {
     condition.last_transition_time.parse().unwrap_or(Timestamp::MIN)
 }
 
-impl From<Condition> for OptionalReason {
-    fn from(condition: Condition) -> Self {
-        let Condition { kind, status, reason, message, last_transition_time, observed_generation } =
-            condition;
+impl From<StoredCondition> for OptionalReason {
+    fn from(condition: StoredCondition) -> Self {
+        let StoredCondition {
+            kind,
+            status,
+            reason,
+            message,
+            last_transition_time,
+            observed_generation,
+        } = condition;
         Self {
             kind,
             status,
@@ -165,7 +171,7 @@ impl From<Condition> for OptionalReason {
     }
 }
 
-impl From<OptionalReason> for Condition {
+impl From<OptionalReason> for StoredCondition {
     fn from(condition: OptionalReason) -> Self {
         let OptionalReason {
             kind,
@@ -182,109 +188,6 @@ impl From<OptionalReason> for Condition {
             message: message.unwrap_or_default(),
             last_transition_time,
             observed_generation,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use model::node_pool::ClassReadiness;
-
-    use super::*;
-
-    fn validation() -> Found {
-        Found::holds(ConditionKind::ValidationSucceeded)
-    }
-
-    const BORN: &str = "2026-08-01T12:00:00Z";
-    const LATER: &str = "2026-08-01T13:00:00Z";
-    const LATEST: &str = "2026-08-01T14:00:00Z";
-
-    fn about(generation: i64) -> About {
-        About { generation, created_at: BORN.parse().unwrap(), is_deleting: false }
-    }
-
-    fn pool(
-        stored: &[Condition],
-        conditions: &[Found],
-        generation: i64,
-        now: &str,
-    ) -> Vec<Condition> {
-        updated(stored, conditions, NODE_POOL, about(generation), now.parse().unwrap())
-    }
-
-    /// `Type=Status Reason since`, one each.
-    fn words(conditions: &[Condition]) -> Vec<String> {
-        let word = |c: &Condition| {
-            format!("{}={} {} {}", c.kind, c.status.as_str(), c.reason, c.last_transition_time)
-        };
-        conditions.iter().map(word).collect()
-    }
-
-    #[test]
-    fn a_new_object_awaits_everything_since_it_was_made() {
-        let texts = words(&pool(&[], &[], 1, LATER));
-        assert_eq!(
-            texts,
-            [
-                "ValidationSucceeded=Unknown AwaitingReconciliation 2026-08-01T12:00:00Z",
-                "NodeClassReady=Unknown AwaitingReconciliation 2026-08-01T12:00:00Z",
-                "Ready=Unknown ReconcilingDependents 2026-08-01T12:00:00Z",
-            ]
-        );
-    }
-
-    #[test]
-    fn ready_needs_all_and_says_who_fails() {
-        let right = [validation(), Found::holds(ConditionKind::NodeClassReady)];
-        let ready = pool(&[], &right, 1, LATER);
-        assert_eq!(words(&ready)[2], "Ready=True Ready 2026-08-01T13:00:00Z");
-        let gone = pool(&ready, &[ClassReadiness::NotFound.condition()], 1, LATEST);
-        assert_eq!(words(&gone)[2], "Ready=False UnhealthyDependents 2026-08-01T14:00:00Z");
-        assert_eq!(gone[2].message, "NodeClassReady=False");
-    }
-
-    #[test]
-    fn a_time_moves_only_with_its_status() {
-        let reason = ConditionReason::NodePoolValidationFailed;
-        let kind = ConditionKind::ValidationSucceeded;
-        let wrong = |problem: &str| [Found::fails(kind, reason.clone(), problem)];
-        let first = pool(&[], &wrong("one"), 1, LATER);
-        let second = pool(&first, &wrong("other"), 1, LATEST);
-        let of = |conditions: &[Condition]| {
-            let condition = conditions.iter().find(|c| c.is(ConditionKind::ValidationSucceeded));
-            condition.cloned().unwrap()
-        };
-        assert_eq!(of(&second).message, "other");
-        assert_eq!(of(&second).last_transition_time, LATER);
-        assert_eq!(pool(&second, &wrong("other"), 1, LATEST), second);
-    }
-
-    #[test]
-    fn what_was_said_about_another_spec_does_not_make_ready() {
-        let right = [validation(), Found::holds(ConditionKind::NodeClassReady)];
-        let ready = pool(&[], &right, 1, LATER);
-        let changed = pool(&ready, &[validation()], 2, LATEST);
-        assert_eq!(words(&changed)[2], "Ready=Unknown ReconcilingDependents 2026-08-01T14:00:00Z");
-        assert_eq!(changed[2].message, "NodeClassReady=True");
-    }
-
-    #[test]
-    fn a_pool_repeats_what_its_class_says() {
-        let reason = ConditionReason::UnhealthyDependents;
-        let message = "SubnetsReady=False".to_owned();
-        let condition = ClassReadiness::NotReady { reason, message }.condition();
-        assert_eq!(
-            (condition.status, condition.reason.as_str(), condition.message.as_str()),
-            (Some(false), "UnhealthyDependents", "SubnetsReady=False")
-        );
-        for (class, reason) in [
-            (ClassReadiness::NotFound, ConditionReason::NodeClassNotFound),
-            (ClassReadiness::Terminating, ConditionReason::NodeClassTerminating),
-            (ClassReadiness::Unknown, ConditionReason::NodeClassReadinessUnknown),
-        ] {
-            let condition = class.condition();
-            assert_eq!((condition.status, condition.reason), (Some(false), reason), "{class:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     capacity_buffer::CapacityBufferSpec,
-    kind::{Kind, Scope},
+    kind::{CustomKind, Scope},
     node_claim::NodeClaimSpec,
     node_class::Ec2NodeClassSpec,
     node_overlay::NodeOverlaySpec,
@@ -27,12 +27,12 @@ pub fn all() -> Vec<(String, Value)> {
     .into()
 }
 
-fn named<S: Kind>() -> (String, Value) {
+fn named<S: CustomKind>() -> (String, Value) {
     (format!("{}_{}.yaml", S::NAMES.group, S::NAMES.plural), definition::<S>())
 }
 
 /// The definition of one kind.
-pub(crate) fn definition<S: Kind>() -> Value {
+pub fn definition<S: CustomKind>() -> Value {
     let names = S::NAMES;
     let mut called = json!({
         "kind": names.kind,
@@ -75,7 +75,7 @@ pub(crate) fn definition<S: Kind>() -> Value {
     })
 }
 
-fn whole<S: Kind>() -> Value {
+fn whole<S: CustomKind>() -> Value {
     let mut schema = json!({
         "type": "object",
         "description": S::NAMES.about,

@@ -21,13 +21,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    common::{NodeClassReference, Taint},
+    common::{NodeClassReference, TaintSpec},
     node_class::Ec2NodeClassSpec,
     node_class_parts::{
-        BlockDevice, BlockDeviceMapping, ConnectionTracking, CpuOptions, EnclaveOptions,
-        MetadataOptions, NetworkInterface, PlacementGroupSelector,
+        BlockDeviceMapping, BlockDeviceSpec, ConnectionTrackingSpec, CpuOptions, EnclaveOptions,
+        MetadataOptionsSpec, NetworkInterfaceSpec, PlacementGroupSelector,
     },
-    node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
+    node_pool::{NodeClaimTemplateSpec, NodePoolTemplate, TemplateMetadata},
 };
 
 /// Why an object has no hash.
@@ -46,8 +46,8 @@ pub enum Error {
 }
 
 /// The hash of a NodePool: of its template without requirements.
-pub(crate) fn node_pool(template: &NodeClaimTemplate) -> Result<u64, Error> {
-    let NodeClaimTemplate { metadata, spec } = template;
+pub fn node_pool(template: &NodePoolTemplate) -> Result<u64, Error> {
+    let NodePoolTemplate { metadata, spec } = template;
     let metadata = metadata.as_ref().filter(|metadata| **metadata != TemplateMetadata::default());
     let mut structure = Struct::new("NodeClaimTemplate");
     structure.field("ObjectMeta", metadata.map(object_meta));
@@ -72,8 +72,9 @@ fn template_spec(spec: &NodeClaimTemplateSpec) -> Result<u64, Error> {
         termination_grace_period,
         expire_after,
     } = spec;
-    let of_taints =
-        |taints: &Option<Vec<Taint>>| taints.as_ref().map(|listed| set(listed.iter().map(taint)));
+    let of_taints = |taints: &Option<Vec<TaintSpec>>| {
+        taints.as_ref().map(|listed| set(listed.iter().map(taint)))
+    };
     let grace = match termination_grace_period {
         Some(text) => {
             let parsed = nanoseconds("spec.template.spec.terminationGracePeriod", text)?;
@@ -108,8 +109,8 @@ fn nanoseconds(field: &'static str, written: &str) -> Result<i64, Error> {
 }
 
 /// `timeAdded` is the API server's, not the user's; no template has it.
-fn taint(taint: &Taint) -> u64 {
-    let Taint { key, value, effect, time_added: _ } = taint;
+fn taint(taint: &TaintSpec) -> u64 {
+    let TaintSpec { key, value, effect, time_added: _ } = taint;
     let mut structure = Struct::new("Taint");
     structure.field("Key", not_empty(key));
     structure.field("Value", value.as_deref().and_then(not_empty));
@@ -128,7 +129,7 @@ fn node_class_reference(reference: &NodeClassReference) -> u64 {
 
 /// The hash of an EC2NodeClass: of what its instances are launched with, but for what selectors
 /// select and for what they are given to trust the cluster by.
-pub(crate) fn node_class(spec: &Ec2NodeClassSpec) -> Result<NodeClassHash, Error> {
+pub fn node_class(spec: &Ec2NodeClassSpec) -> Result<NodeClassHash, Error> {
     let kubelet = spec.kubelet.as_ref().filter(|kubelet| !kubelet.is_empty());
     // `Map` is sorted by key, as Go writes maps.
     let kubelet = kubelet.map_or_else(|| "null".to_owned(), go_json);
@@ -237,8 +238,8 @@ fn block_device_mapping(mapping: &BlockDeviceMapping) -> Result<u64, Error> {
     Ok(structure.hash)
 }
 
-fn block_device(device: &BlockDevice) -> Result<u64, Error> {
-    let BlockDevice {
+fn block_device(device: &BlockDeviceSpec) -> Result<u64, Error> {
+    let BlockDeviceSpec {
         delete_on_termination,
         encrypted,
         iops,
@@ -270,7 +271,7 @@ fn block_device(device: &BlockDevice) -> Result<u64, Error> {
 }
 
 /// A volume's size as Go writes it back: `1024Gi` is `1Ti`, `2000G` is `2T`.
-fn canonical_size(written: &str) -> Option<String> {
+pub fn canonical_size(written: &str) -> Option<String> {
     let (number, units, base) = [("Gi", 1024, ["Ti", "Pi", "Ei"]), ("G", 1000, ["T", "P", "E"])]
         .into_iter()
         .find_map(|(least, base, larger)| {
@@ -289,8 +290,8 @@ fn canonical_size(written: &str) -> Option<String> {
     Some(if number == 0 { "0".to_owned() } else { format!("{number}{unit}") })
 }
 
-fn network_interface(interface: &NetworkInterface) -> u64 {
-    let NetworkInterface { network_card_index, device_index, interface_type } = interface;
+fn network_interface(interface: &NetworkInterfaceSpec) -> u64 {
+    let NetworkInterfaceSpec { network_card_index, device_index, interface_type } = interface;
     let mut structure = Struct::new("NetworkInterface");
     let not_zero = |number: i32| (number != 0).then(|| short(number));
     structure.field("NetworkCardIndex", not_zero(*network_card_index));
@@ -299,8 +300,8 @@ fn network_interface(interface: &NetworkInterface) -> u64 {
     structure.hash
 }
 
-fn metadata(options: &MetadataOptions) -> u64 {
-    let MetadataOptions {
+fn metadata(options: &MetadataOptionsSpec) -> u64 {
+    let MetadataOptionsSpec {
         http_endpoint,
         http_protocol_ipv6,
         http_put_response_hop_limit,
@@ -314,8 +315,9 @@ fn metadata(options: &MetadataOptions) -> u64 {
     structure.hash
 }
 
-fn tracking(timeouts: &ConnectionTracking) -> u64 {
-    let ConnectionTracking { tcp_established_timeout, udp_stream_timeout, udp_timeout } = timeouts;
+fn tracking(timeouts: &ConnectionTrackingSpec) -> u64 {
+    let ConnectionTrackingSpec { tcp_established_timeout, udp_stream_timeout, udp_timeout } =
+        timeouts;
     let mut structure = Struct::new("ConnectionTracking");
     structure.field("TCPEstablishedTimeout", tcp_established_timeout.map(short));
     structure.field("UDPStreamTimeout", udp_stream_timeout.map(short));
@@ -397,6 +399,3 @@ fn named(value: impl Serialize) -> u64 {
     let name = serde_json::to_value(value).ok();
     text(name.as_ref().and_then(Value::as_str).unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests;

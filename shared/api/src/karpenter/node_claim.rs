@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     common::{
-        DURATION, DURATION_OR_NEVER, NodeClassReference, OptionalReason, Quantity, Requirement,
-        Taint, rules,
+        DURATION, DURATION_OR_NEVER, NodeClassReference, OptionalReason, QuantityText,
+        RequirementSpec, TaintSpec, rules,
     },
-    kind::{Column, Kind, Names, Scope},
+    kind::{Column, CustomKind, Names, Scope},
 };
 
 /// What a node was promised to be. It never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = rules(&[("self == oldSelf", "spec is immutable")])))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeClaimSpec {
+pub struct NodeClaimSpec {
     /// Taints of the node.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) taints: Option<Vec<Taint>>,
+    pub taints: Option<Vec<TaintSpec>>,
     /// Taints that are expected to be removed by somebody while the node starts.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) startup_taints: Option<Vec<Taint>>,
+    pub startup_taints: Option<Vec<TaintSpec>>,
     /// What instance types, zones and so on the node may have.
     #[schemars(schema_with = "requirements")]
-    pub(crate) requirements: Vec<Requirement>,
+    pub requirements: Vec<RequirementSpec>,
     /// What the pods that the node is for ask for, daemon sets included.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) resources: Option<ResourceRequirements>,
+    pub resources: Option<ResourceRequirements>,
     /// How the node is launched.
-    pub(crate) node_class_ref: NodeClassReference,
+    pub node_class_ref: NodeClassReference,
     /// How long the node may drain before it is ended whatever runs on it. Absent: as long as it
     /// takes.
     #[schemars(regex(pattern = DURATION))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) termination_grace_period: Option<String>,
+    pub termination_grace_period: Option<String>,
     /// How old the node may become before it is given up, or `Never`.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expire_after: Option<String>,
+    pub expire_after: Option<String>,
 }
 
 /// The rules that requirements of NodePools and NodeClaims share.
-pub(crate) fn requirements(generator: &mut SchemaGenerator) -> Schema {
+pub fn requirements(generator: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({
         "type": "array",
-        "items": Requirement::json_schema(generator),
+        "items": RequirementSpec::json_schema(generator),
         "maxItems": 100,
         "x-kubernetes-list-type": "atomic",
         "x-kubernetes-validations": rules(&[
@@ -71,42 +71,42 @@ pub(crate) fn requirements(generator: &mut SchemaGenerator) -> Schema {
 
 /// What the pods of a node ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ResourceRequirements {
+pub struct ResourceRequirements {
     /// How much of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) requests: Option<BTreeMap<String, Quantity>>,
+    pub requests: Option<BTreeMap<String, QuantityText>>,
 }
 
 /// What became of a NodeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeClaimStatus {
+pub struct NodeClaimStatus {
     /// The Node, once it registered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) node_name: Option<String>,
+    pub node_name: Option<String>,
     /// The instance, once it was launched: `aws:///<zone>/<instance id>`.
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
-    pub(crate) provider_id: Option<String>,
+    pub provider_id: Option<String>,
     /// The machine image that the instance was launched with.
     #[serde(rename = "imageID", skip_serializing_if = "Option::is_none")]
-    pub(crate) image_id: Option<String>,
+    pub image_id: Option<String>,
     /// What the node is expected to have, or has, of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) capacity: Option<BTreeMap<String, Quantity>>,
+    pub capacity: Option<BTreeMap<String, QuantityText>>,
     /// What of it pods may use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) allocatable: Option<BTreeMap<String, Quantity>>,
+    pub allocatable: Option<BTreeMap<String, QuantityText>>,
     /// How far the node has come.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) conditions: Option<Vec<OptionalReason>>,
+    pub conditions: Option<Vec<OptionalReason>>,
     /// When a pod last came or went.
     #[schemars(extend("format" = "date-time"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_pod_event_time: Option<String>,
+    pub last_pod_event_time: Option<String>,
 }
 
-impl Kind for NodeClaimSpec {
+impl CustomKind for NodeClaimSpec {
     type Status = NodeClaimStatus;
 
     const NAMES: Names = Names {

@@ -23,8 +23,8 @@ mod going;
 use self::going::{rebooting, termination};
 use super::{
     common::{
-        Condition, ConditionStatus, NodeClassReference, OptionalReason, Quantity, Requirement,
-        Taint,
+        ConditionStatus, NodeClassReference, OptionalReason, QuantityText, RequirementSpec,
+        StoredCondition, TaintSpec,
     },
     conditions::{About, NODE_CLAIM, shown, updated},
     node_claim::{NodeClaimSpec, NodeClaimStatus, ResourceRequirements},
@@ -284,10 +284,10 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         | ConditionKind::Rebooting => entries.iter().any(|(finding, _)| finding.kind == kind),
         _ => OWN_CONDITIONS.contains(&kind),
     };
-    let known: Vec<Condition> = known
+    let known: Vec<StoredCondition> = known
         .into_iter()
         .filter(|condition| ConditionKind::parse(&condition.kind).is_some_and(is_kept))
-        .map(Condition::from)
+        .map(StoredCondition::from)
         .collect();
     let about = About {
         generation: stored.metadata.generation.unwrap_or(1),
@@ -297,7 +297,7 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let (findings, times): (Vec<Found>, Vec<Timestamp>) = entries.into_iter().unzip();
     let mut conditions = updated(&known, &findings, NODE_CLAIM, about, claim.phase_since);
     for (finding, since) in findings.iter().zip(times) {
-        let is_same = |condition: &&Condition| {
+        let is_same = |condition: &&StoredCondition| {
             condition.is(finding.kind) && condition.status.holds() == finding.status
         };
         let is_new = !known.iter().any(|before| is_same(&before));
@@ -413,9 +413,9 @@ fn contains(stored: &Value, wanted: &Value) -> bool {
     }
 }
 
-fn requirement(own: &model::Requirement) -> Vec<Requirement> {
+fn requirement(own: &model::Requirement) -> Vec<RequirementSpec> {
     let min_values = own.min_values().and_then(|count| i32::try_from(count).ok());
-    let entry = |(operator, values): (model::Operator, Vec<String>)| Requirement {
+    let entry = |(operator, values): (model::Operator, Vec<String>)| RequirementSpec {
         key: own.key().to_string(),
         operator: Word(operator),
         values: unless_empty(values.into_iter()),
@@ -424,8 +424,8 @@ fn requirement(own: &model::Requirement) -> Vec<Requirement> {
     own.entries().into_iter().map(entry).collect()
 }
 
-fn taint(own: &model::Taint) -> Taint {
-    Taint {
+fn taint(own: &model::Taint) -> TaintSpec {
+    TaintSpec {
         key: own.key.clone(),
         value: Some(own.value.clone()).filter(|value| !value.is_empty()),
         effect: Word(own.effect),
@@ -433,10 +433,10 @@ fn taint(own: &model::Taint) -> Taint {
     }
 }
 
-fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
+fn amounts(resources: &Resources) -> BTreeMap<String, QuantityText> {
     resources
         .iter()
-        .map(|(name, amount)| (name.to_owned(), Quantity(format_amount(name, amount))))
+        .map(|(name, amount)| (name.to_owned(), QuantityText(format_amount(name, amount))))
         .collect()
 }
 
@@ -449,6 +449,3 @@ fn groups(duration: SignedDuration) -> String {
     let texts: Vec<String> = some.map(|(count, unit)| format!("{count}{unit}")).collect();
     if texts.is_empty() { "0s".to_owned() } else { texts.concat() }
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,71 +21,71 @@ fn tags(_: &mut SchemaGenerator) -> Schema {
 
 /// Selects subnets by tags or by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SubnetSelectorTerm {
+pub struct SubnetSelectorTerm {
     /// Tags that a subnet has; the value `*` is any.
     #[schemars(schema_with = "tags")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tags: Option<BTreeMap<String, String>>,
+    pub tags: Option<BTreeMap<String, String>>,
     /// One subnet.
     #[schemars(regex(pattern = "subnet-[0-9a-z]+"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
 }
 
 /// Selects security groups by tags, by id or by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SecurityGroupSelectorTerm {
+pub struct SecurityGroupSelectorTerm {
     /// Tags that a security group has; the value `*` is any.
     #[schemars(schema_with = "tags")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tags: Option<BTreeMap<String, String>>,
+    pub tags: Option<BTreeMap<String, String>>,
     /// One security group.
     #[schemars(regex(pattern = "sg-[0-9a-z]+"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// The group's name, not its tag `Name`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
 }
 
 /// Selects capacity reservations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CapacityReservationSelectorTerm {
+pub struct CapacityReservationSelectorTerm {
     /// Tags that a reservation has; the value `*` is any.
     #[schemars(schema_with = "tags")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tags: Option<BTreeMap<String, String>>,
+    pub tags: Option<BTreeMap<String, String>>,
     /// One reservation.
     #[schemars(regex(pattern = "^cr-[0-9a-z]+$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// The account that owns it, where it is another one.
     #[schemars(regex(pattern = "^[0-9]{12}$"))]
     #[serde(rename = "ownerID", skip_serializing_if = "Option::is_none")]
-    pub(crate) owner_id: Option<String>,
+    pub owner_id: Option<String>,
     /// Which instances the reservation takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) instance_match_criteria: Option<Word<MatchCriteria>>,
+    pub instance_match_criteria: Option<Word<MatchCriteria>>,
 }
 
 /// A placement group by name or by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct PlacementGroupSelector {
+pub struct PlacementGroupSelector {
     /// Its name.
     #[schemars(length(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Its id.
     #[schemars(regex(pattern = "^pg-[0-9a-z]+$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
 }
 
 /// Selects machine images.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct AmiSelectorTerm {
+pub struct AmiSelectorTerm {
     /// Images that AWS publishes for EKS: a family and `latest` or a version, as in
     /// `al2023@v20240625`.
     #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
@@ -103,33 +103,33 @@ pub(crate) struct AmiSelectorTerm {
         ),
     ])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) alias: Option<String>,
+    pub alias: Option<String>,
     /// Tags that an image has; the value `*` is any.
     #[schemars(schema_with = "tags")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tags: Option<BTreeMap<String, String>>,
+    pub tags: Option<BTreeMap<String, String>>,
     /// One image.
     #[schemars(regex(pattern = "ami-[0-9a-z]+"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// The image's name, not its tag `Name`; `*` stands for anything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Account or alias (`amazon`, `self`) that owns the image. Absent: `self` and `amazon`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) owner: Option<String>,
+    pub owner: Option<String>,
     /// The name or ARN of an SSM parameter that holds the image's id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ssm_parameter: Option<String>,
+    pub ssm_parameter: Option<String>,
 }
 
 /// One volume of the instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct BlockDeviceMapping {
+pub struct BlockDeviceMapping {
     /// The device's name, such as `/dev/xvda`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) device_name: Option<String>,
+    pub device_name: Option<String>,
     /// The volume.
     #[schemars(extend("x-kubernetes-validations" = rules(&[
         ("has(self.snapshotID) || has(self.volumeSize)", "snapshotID or volumeSize must be defined"),
@@ -139,38 +139,38 @@ pub(crate) struct BlockDeviceMapping {
         ),
     ])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ebs: Option<BlockDevice>,
+    pub ebs: Option<BlockDeviceSpec>,
     /// Whether pods' ephemeral storage is on it: its size counts as the node's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) root_volume: Option<bool>,
+    pub root_volume: Option<bool>,
 }
 
 /// An EBS volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct BlockDevice {
+pub struct BlockDeviceSpec {
     /// Whether it goes with its instance.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) delete_on_termination: Option<bool>,
+    pub delete_on_termination: Option<bool>,
     /// Whether it is encrypted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) encrypted: Option<bool>,
+    pub encrypted: Option<bool>,
     /// Operations per second, of types where that is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) iops: Option<i64>,
+    pub iops: Option<i64>,
     /// The key that it is encrypted with: id, alias or ARN.
     #[serde(rename = "kmsKeyID", skip_serializing_if = "Option::is_none")]
-    pub(crate) kms_key_id: Option<String>,
+    pub kms_key_id: Option<String>,
     /// The snapshot that it starts from.
     #[serde(rename = "snapshotID", skip_serializing_if = "Option::is_none")]
-    pub(crate) snapshot_id: Option<String>,
+    pub snapshot_id: Option<String>,
     /// MiB per second, of gp3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) throughput: Option<i64>,
+    pub throughput: Option<i64>,
     /// MiB per second at which the snapshot is fetched.
     #[schemars(range(min = 100, max = 300))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) volume_initialization_rate: Option<i32>,
+    pub volume_initialization_rate: Option<i32>,
     /// A whole number of `Gi`, `G`, `Ti` or `T`. Absent: the snapshot's.
     // As Karpenter publishes it: 18, 19, 28, 29, 38, 39, 48 and 49 Ti are refused, and a suffix
     // alone passes.
@@ -178,16 +178,16 @@ pub(crate) struct BlockDevice {
         pattern = "^((?:[1-9][0-9]{0,3}|[1-4][0-9]{4}|[5][0-8][0-9]{3}|59000)Gi|(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|[6][0-3][0-9]{3}|64000)G|([1-9]||[1-5][0-7]|58)Ti|([1-9]||[1-5][0-9]|6[0-3]|64)T)$"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) volume_size: Option<String>,
+    pub volume_size: Option<String>,
     /// The type of the volume.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) volume_type: Option<VolumeType>,
+    pub volume_type: Option<VolumeType>,
 }
 
 /// Types of EBS volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum VolumeType {
+pub enum VolumeType {
     /// Magnetic.
     Standard,
     /// Provisioned operations.
@@ -206,7 +206,7 @@ pub(crate) enum VolumeType {
 
 impl VolumeType {
     /// Its name.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Standard => "standard",
             Self::Io1 => "io1",
@@ -221,7 +221,7 @@ impl VolumeType {
 
 /// What is done with the disks that come with an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum InstanceStorePolicy {
+pub enum InstanceStorePolicy {
     /// They are striped, and hold the pods' data.
     #[serde(rename = "RAID0")]
     Raid0,
@@ -230,21 +230,21 @@ pub(crate) enum InstanceStorePolicy {
 /// A network interface of the instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NetworkInterface {
+pub struct NetworkInterfaceSpec {
     /// On which network card.
     #[schemars(range(min = 0))]
-    pub(crate) network_card_index: i32,
+    pub network_card_index: i32,
     /// At which place of the card.
     #[schemars(range(min = 0))]
-    pub(crate) device_index: i32,
+    pub device_index: i32,
     /// What it carries.
-    pub(crate) interface_type: InterfaceType,
+    pub interface_type: InterfaceType,
 }
 
 /// What a network interface carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum InterfaceType {
+pub enum InterfaceType {
     /// IP.
     Interface,
     /// EFA without IP.
@@ -254,30 +254,29 @@ pub(crate) enum InterfaceType {
 /// How programs on the instances reach the instance metadata service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the API's own names")]
-pub(crate) struct MetadataOptions {
+pub struct MetadataOptionsSpec {
     /// Whether it can be reached at all.
     #[schemars(extend("default" = "enabled"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) http_endpoint: Option<Switch>,
+    pub http_endpoint: Option<Switch>,
     /// Whether it can be reached over IPv6.
     #[schemars(extend("default" = "disabled"))]
     #[serde(rename = "httpProtocolIPv6", skip_serializing_if = "Option::is_none")]
-    pub(crate) http_protocol_ipv6: Option<Switch>,
+    pub http_protocol_ipv6: Option<Switch>,
     /// How many hops an answer may go; 1 keeps pods with a network of their own away.
     #[schemars(range(min = 1, max = 64), extend("default" = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) http_put_response_hop_limit: Option<i64>,
+    pub http_put_response_hop_limit: Option<i64>,
     /// Whether a token is needed (IMDSv2).
     #[schemars(extend("default" = "required"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) http_tokens: Option<HttpTokens>,
+    pub http_tokens: Option<HttpTokens>,
 }
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Switch {
+pub enum Switch {
     /// On.
     Enabled,
     /// Off.
@@ -287,7 +286,7 @@ pub(crate) enum Switch {
 /// Whether the instance metadata service asks for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum HttpTokens {
+pub enum HttpTokens {
     /// Always.
     Required,
     /// Not always.
@@ -297,34 +296,33 @@ pub(crate) enum HttpTokens {
 /// After how many seconds of silence security groups forget a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the API's own names")]
-pub(crate) struct ConnectionTracking {
+pub struct ConnectionTrackingSpec {
     /// Of TCP, once established.
     #[schemars(range(min = 60, max = 432_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tcp_established_timeout: Option<i32>,
+    pub tcp_established_timeout: Option<i32>,
     /// Of UDP with more than one request and answer.
     #[schemars(range(min = 60, max = 180))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) udp_stream_timeout: Option<i32>,
+    pub udp_stream_timeout: Option<i32>,
     /// Of other UDP.
     #[schemars(range(min = 30, max = 60))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) udp_timeout: Option<i32>,
+    pub udp_timeout: Option<i32>,
 }
 
 /// What the processors may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CpuOptions {
+pub struct CpuOptions {
     /// Whether virtual machines may run on the instances.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) nested_virtualization: Option<Switch>,
+    pub nested_virtualization: Option<Switch>,
 }
 
 /// Whether instances may run AWS Nitro Enclaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct EnclaveOptions {
+pub struct EnclaveOptions {
     /// They may: only instance types that support Nitro Enclaves are launched.
-    pub(crate) enabled: bool,
+    pub enabled: bool,
 }

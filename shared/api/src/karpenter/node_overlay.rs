@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    common::{AWS_DOMAIN_MESSAGE, Condition, Quantity, Requirement, aws_domain_rule, rules},
-    kind::{Column, Kind, Names, Scope},
+    common::{
+        AWS_DOMAIN_MESSAGE, QuantityText, RequirementSpec, StoredCondition, aws_domain_rule, rules,
+    },
+    kind::{Column, CustomKind, Names, Scope},
 };
 
 /// What is to be believed about instance types instead of what AWS says.
@@ -18,31 +20,31 @@ use super::{
     "cannot set both 'price' and 'priceAdjustment'",
 )])))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeOverlaySpec {
+pub struct NodeOverlaySpec {
     /// Which instance types and offerings the overlay is about.
     #[schemars(schema_with = "requirements")]
-    pub(crate) requirements: Vec<Requirement>,
+    pub requirements: Vec<RequirementSpec>,
     /// The price for an hour, in dollars, in place of the real one.
     #[schemars(regex(pattern = r"^\d+(\.\d+)?$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) price: Option<String>,
+    pub price: Option<String>,
     /// What is added to the real price, such as `+0.5`, `-0.02`, `+10%` or `-30%`.
     #[schemars(regex(
         pattern = r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) price_adjustment: Option<String>,
+    pub price_adjustment: Option<String>,
     /// Resources that the instance types have besides their own.
     #[schemars(extend("x-kubernetes-validations" = rules(&[(
         "self.all(x, !(x in ['cpu', 'memory', 'ephemeral-storage', 'pods']))",
         "invalid resource restricted",
     )])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) capacity: Option<BTreeMap<String, Quantity>>,
+    pub capacity: Option<BTreeMap<String, QuantityText>>,
     /// Of overlays that contradict each other, the one with the highest weight counts. Absent is 0.
     #[schemars(range(min = 1, max = 10_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) weight: Option<i32>,
+    pub weight: Option<i32>,
 }
 
 /// Labels that Karpenter's overlays do not know.
@@ -54,7 +56,7 @@ const UNKNOWN: [&str; 3] = [
 
 /// Requirements without `minValues`; In and NotIn need values.
 fn requirements(generator: &mut SchemaGenerator) -> Schema {
-    let mut items = Requirement::json_schema(generator).to_value();
+    let mut items = RequirementSpec::json_schema(generator).to_value();
     let of_key = items.pointer_mut("/properties/key/x-kubernetes-validations");
     if let Some(Value::Array(of_key)) = of_key {
         let aws =
@@ -89,14 +91,14 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
 
 /// Whether an overlay is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NodeOverlayStatus {
+pub struct NodeOverlayStatus {
     /// Whether the overlay can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) conditions: Option<Vec<Condition>>,
+    pub conditions: Option<Vec<StoredCondition>>,
 }
 
-impl Kind for NodeOverlaySpec {
+impl CustomKind for NodeOverlaySpec {
     type Status = NodeOverlayStatus;
 
     const NAMES: Names = Names {

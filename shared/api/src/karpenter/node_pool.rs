@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     common::{
-        AWS_DOMAIN_MESSAGE, Condition, DURATION, DURATION_OR_NEVER, LABEL_VALUE,
-        NodeClassReference, Quantity, Requirement, Taint, add_rules, aws_domain_rule, rules,
+        AWS_DOMAIN_MESSAGE, DURATION, DURATION_OR_NEVER, LABEL_VALUE, NodeClassReference,
+        QuantityText, RequirementSpec, StoredCondition, TaintSpec, add_rules, aws_domain_rule,
+        rules,
     },
-    kind::{Column, Kind, Names, Replicas, Scope},
+    kind::{Column, CustomKind, Names, Replicas, Scope},
     word::Word,
 };
 
@@ -29,49 +30,49 @@ use super::{
     ("!has(self.replicas) || !has(self.weight)", "'weight' is not supported on static NodePools"),
 ])))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodePoolSpec {
+pub struct NodePoolSpec {
     /// What every node of the pool is like.
-    pub(crate) template: NodeClaimTemplate,
+    pub template: NodePoolTemplate,
     /// When nodes may be given up while they still work.
     #[schemars(extend("default" = {"consolidateAfter": "0s"}))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) disruption: Option<Disruption>,
+    pub disruption: Option<DisruptionSpec>,
     /// The most that all nodes of the pool together may have of each resource. What is not named
     /// is not limited. A static pool may only limit `nodes`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) limits: Option<BTreeMap<String, Quantity>>,
+    pub limits: Option<BTreeMap<String, QuantityText>>,
     /// Pools with a higher weight are tried first. Absent is 0.
     #[schemars(range(min = 1, max = 100))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) weight: Option<i32>,
+    pub weight: Option<i32>,
     /// Makes the pool static: it always has this many nodes, whatever the pods ask for. A pool stays
     /// static or dynamic for its whole life.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replicas: Option<i64>,
+    pub replicas: Option<i64>,
 }
 
 /// What every node of a pool is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NodeClaimTemplate {
+pub struct NodePoolTemplate {
     /// Labels and annotations of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metadata: Option<TemplateMetadata>,
+    pub metadata: Option<TemplateMetadata>,
     /// Everything else.
-    pub(crate) spec: NodeClaimTemplateSpec,
+    pub spec: NodeClaimTemplateSpec,
 }
 
 /// Labels and annotations of the nodes of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct TemplateMetadata {
+pub struct TemplateMetadata {
     /// Labels for the nodes. Each is a requirement at the same time.
     #[schemars(schema_with = "labels")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) labels: Option<BTreeMap<String, String>>,
+    pub labels: Option<BTreeMap<String, String>>,
     /// Annotations for the nodes.
     #[schemars(extend("x-kubernetes-map-type" = "granular"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) annotations: Option<BTreeMap<String, String>>,
+    pub annotations: Option<BTreeMap<String, String>>,
 }
 
 fn labels(_: &mut SchemaGenerator) -> Schema {
@@ -96,34 +97,34 @@ fn labels(_: &mut SchemaGenerator) -> Schema {
 /// What nodes of a pool are launched with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeClaimTemplateSpec {
+pub struct NodeClaimTemplateSpec {
     /// Taints of the nodes: pods that tolerate them may run there.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) taints: Option<Vec<Taint>>,
+    pub taints: Option<Vec<TaintSpec>>,
     /// Taints that are expected to be removed by somebody while a node starts. Pods need not
     /// tolerate them.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) startup_taints: Option<Vec<Taint>>,
+    pub startup_taints: Option<Vec<TaintSpec>>,
     /// What instance types, zones and so on the nodes may have. Pods may narrow it down.
     #[schemars(schema_with = "requirements")]
-    pub(crate) requirements: Vec<Requirement>,
+    pub requirements: Vec<RequirementSpec>,
     /// How nodes are launched.
     #[schemars(extend("x-kubernetes-validations" = rules(&[
         ("self.group == oldSelf.group", "nodeClassRef.group is immutable"),
         ("self.kind == oldSelf.kind", "nodeClassRef.kind is immutable"),
     ])))]
-    pub(crate) node_class_ref: NodeClassReference,
+    pub node_class_ref: NodeClassReference,
     /// How long a node that is being given up may drain before it is ended whatever runs on it.
     /// Absent: as long as it takes.
     #[schemars(regex(pattern = DURATION))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) termination_grace_period: Option<String>,
+    pub termination_grace_period: Option<String>,
     /// How old a node may become before it is given up, or `Never`.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expire_after: Option<String>,
+    pub expire_after: Option<String>,
 }
 
 /// Requirements of a NodePool: its own label cannot be required.
@@ -144,28 +145,28 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
 /// When nodes may be given up while they still work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Disruption {
+pub struct DisruptionSpec {
     /// How long no pod may have come or gone before a node may be consolidated, or `Never`.
     // Release 1.14.1 has no default here and requires the field.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "0s"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) consolidate_after: Option<String>,
+    pub consolidate_after: Option<String>,
     /// Which nodes may be consolidated: empty ones, those whose pods fit elsewhere or on something
     /// cheaper, or of the latter those where it is worth the pods that move.
     #[schemars(extend("default" = "WhenEmptyOrUnderutilized"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) consolidation_policy: Option<Word<ConsolidationPolicy>>,
+    pub consolidation_policy: Option<Word<ConsolidationPolicy>>,
     /// How many nodes may be given up at once. The strictest that is active counts. Absent: 10 % of
     /// the pool's nodes.
     #[schemars(schema_with = "budgets")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) budgets: Option<Vec<Budget>>,
+    pub budgets: Option<Vec<BudgetSpec>>,
 }
 
 fn budgets(generator: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({
         "type": "array",
-        "items": Budget::json_schema(generator),
+        "items": BudgetSpec::json_schema(generator),
         "default": [{"nodes": "10%"}],
         "maxItems": 50,
         "x-kubernetes-list-type": "atomic",
@@ -178,26 +179,26 @@ fn budgets(generator: &mut SchemaGenerator) -> Schema {
 
 /// How many nodes may be given up at once, perhaps only at certain times or for certain reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Budget {
+pub struct BudgetSpec {
     /// A number of nodes, or a percentage of the pool's nodes, rounded up.
     #[schemars(regex(pattern = "^((100|[0-9]{1,2})%|[0-9]+)$"), extend("default" = "10%"))]
     #[serde(default = "ten_percent")]
-    pub(crate) nodes: String,
+    pub nodes: String,
     /// For which reasons the budget counts. Absent: for all.
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reasons: Option<Vec<Word<DisruptionReason>>>,
+    pub reasons: Option<Vec<Word<DisruptionReason>>>,
     /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC.
     /// Absent: it always is.
     #[schemars(regex(
         pattern = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) schedule: Option<String>,
+    pub schedule: Option<String>,
     /// For how long the budget is active after each hit of the schedule, in hours and minutes.
     #[schemars(regex(pattern = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) duration: Option<String>,
+    pub duration: Option<String>,
 }
 
 fn ten_percent() -> String {
@@ -207,25 +208,25 @@ fn ten_percent() -> String {
 /// What a NodePool has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodePoolStatus {
+pub struct StoredPoolStatus {
     /// What the pool's nodes have of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) resources: Option<BTreeMap<String, Quantity>>,
+    pub resources: Option<BTreeMap<String, QuantityText>>,
     /// How many nodes the pool has.
     #[schemars(extend("default" = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) nodes: Option<i64>,
+    pub nodes: Option<i64>,
     /// The generation of the EC2NodeClass that the conditions are about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) node_class_observed_generation: Option<i64>,
+    pub node_class_observed_generation: Option<i64>,
     /// Whether the pool can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) conditions: Option<Vec<Condition>>,
+    pub conditions: Option<Vec<StoredCondition>>,
 }
 
-impl Kind for NodePoolSpec {
-    type Status = NodePoolStatus;
+impl CustomKind for NodePoolSpec {
+    type Status = StoredPoolStatus;
 
     const NAMES: Names = Names {
         group: model::api_version::KARPENTER_GROUP,
@@ -252,24 +253,11 @@ impl Kind for NodePoolSpec {
 
 /// `status.resources` of a pool whose nodes have `total` together: what every pool shows, zero or
 /// not, and whatever else there is.
-pub(crate) fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, Quantity> {
+pub fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, QuantityText> {
     let always = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name, total.get(name)));
     let shown =
-        |(name, amount)| (String::from(name), Quantity(resources::format_amount(name, amount)));
+        |(name, amount)| (String::from(name), QuantityText(resources::format_amount(name, amount)));
     let mut quantities: BTreeMap<_, _> = total.iter().chain(always).map(shown).collect();
-    quantities.insert("nodes".to_owned(), Quantity(nodes.to_string()));
+    quantities.insert("nodes".to_owned(), QuantityText(nodes.to_string()));
     quantities
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pool_without_nodes_shows_zeros() {
-        let shown = resources_of(&Resources::default(), 0);
-        let names: Vec<_> = shown.keys().map(String::as_str).collect();
-        assert_eq!(names, ["cpu", "ephemeral-storage", "memory", "nodes", "pods"]);
-        assert!(shown.values().all(|quantity| quantity.0 == "0"), "{shown:?}");
-    }
 }

@@ -7,9 +7,9 @@ use model::{
 };
 
 use super::{
-    common::Condition,
+    common::StoredCondition,
     conditions::{NODE_POOL, updated},
-    node_pool::{NodePoolStatus, resources_of},
+    node_pool::{StoredPoolStatus, resources_of},
     status_patch::{StatusPatch, Stored},
 };
 
@@ -34,7 +34,7 @@ pub fn status_patch(
     ];
     let about = stored.about(seen.pool.is_deleting);
     let conditions = updated(&known, &findings, NODE_POOL, about, node_pool_status.found_at);
-    let wanted = NodePoolStatus {
+    let wanted = StoredPoolStatus {
         resources: Some(resources_of(&node_pool_status.resources, node_pool_status.nodes)),
         nodes: Some(i64::try_from(node_pool_status.nodes).unwrap_or(i64::MAX)),
         node_class_observed_generation: node_pool_status.node_class_generation.or(class_generation),
@@ -47,7 +47,7 @@ pub fn status_patch(
 ///
 /// Karpenter: `pkg/controllers/nodepool/registrationhealth/controller.go`.
 fn registration(
-    known: &[Condition],
+    known: &[StoredCondition],
     generation: i64,
     class_generation: Option<i64>,
     node_pool_status: &Found,
@@ -55,7 +55,7 @@ fn registration(
     // It does not make the pool less ready.
     let kind = ConditionKind::NodeRegistrationHealthy;
     let stored = known.iter().find(|condition| condition.is(kind));
-    let is_of_this = |condition: &&Condition| {
+    let is_of_this = |condition: &&StoredCondition| {
         condition.observed_generation == Some(generation)
             && node_pool_status
                 .node_class_generation
@@ -82,204 +82,5 @@ fn registration(
             message: stored.message.clone(),
         },
         (_, None) => FoundCondition::awaits(kind),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-    use model::{
-        Millicores, NodeClaimName, Resources,
-        node_pool::{ClassReadiness, RegistrationFailure, RegistrationOutcome, Registrations},
-    };
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::lists::observed_node_pool_list;
-
-    fn at(hour: u32) -> Timestamp {
-        format!("2026-08-01T{hour}:00:00Z").parse().unwrap()
-    }
-
-    fn stored(generation: i64, status: &Value) -> Value {
-        json!({
-            "apiVersion": "karpenter.sh/v1",
-            "kind": "NodePool",
-            "metadata": {
-                "name": "general", "uid": "u1", "generation": generation, "resourceVersion": "7",
-                "creationTimestamp": "2026-08-01T12:00:00Z",
-            },
-            "spec": {"template": {"spec": {"requirements": [], "nodeClassRef": {
-                "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}},
-            "status": status,
-        })
-    }
-
-    fn seen(object: &Value) -> ObservedNodePool {
-        let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
-        let mut page = observed_node_pool_list(list.as_bytes()).unwrap();
-        assert_eq!(page.malformed, []);
-        page.items.remove(0)
-    }
-
-    /// How launches ended: the reason of each that failed.
-    fn registrations(reasons: &[&str]) -> Registrations {
-        let outcome = |(second, reason): (i64, &&str)| RegistrationOutcome {
-            claim: NodeClaimName::new(&format!("general-{second}")).unwrap(),
-            at: Timestamp::from_second(second).unwrap(),
-            failure: (!reason.is_empty()).then(|| RegistrationFailure {
-                reason: ConditionReason::Other((*reason).to_owned()),
-                message: format!("why {second}"),
-            }),
-        };
-        let outcomes: Vec<_> = (1..).zip(reasons).map(outcome).collect();
-        Registrations::default().after(&outcomes).unwrap_or_default()
-    }
-
-    fn found(hour: u32) -> Found {
-        Found {
-            node_class: ClassReadiness::Ready,
-            node_class_generation: Some(1),
-            nodes: 2,
-            resources: Resources { cpu: Millicores(4_000), ..Resources::default() },
-            registrations: registrations(&[""]),
-            found_at: at(hour),
-        }
-    }
-
-    fn merged(object: &Value, node_pool_status: &Found) -> Value {
-        match status_patch(object.to_string().as_bytes(), &seen(object), node_pool_status).unwrap()
-        {
-            StatusPatch::Merge(patch) => patch,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// `Type=Status reason since`, one each.
-    fn conditions(status: &Value) -> Vec<String> {
-        let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let conditions = status["conditions"].as_array().unwrap();
-        let word = |value: &Value| {
-            let (kind, status) = (text(value, "type"), text(value, "status"));
-            format!(
-                "{kind}={status} {} {}",
-                text(value, "reason"),
-                text(value, "lastTransitionTime")
-            )
-        };
-        conditions.iter().map(word).collect()
-    }
-
-    #[test]
-    fn a_pool_says_what_it_has_and_whether_it_can_be_used() {
-        let patch = merged(&stored(3, &json!({})), &found(13));
-        assert_eq!(patch["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
-        let status = &patch["status"];
-        assert_eq!(
-            (&status["nodes"], &status["nodeClassObservedGeneration"]),
-            (&json!(2), &json!(1))
-        );
-        assert_eq!(
-            status["resources"],
-            json!({"cpu": "4", "memory": "0", "pods": "0", "ephemeral-storage": "0", "nodes": "2"})
-        );
-        assert_eq!(
-            conditions(status),
-            [
-                "ValidationSucceeded=True ValidationSucceeded 2026-08-01T13:00:00Z",
-                "NodeClassReady=True NodeClassReady 2026-08-01T13:00:00Z",
-                "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z",
-                "Ready=True Ready 2026-08-01T13:00:00Z",
-            ]
-        );
-        assert_eq!(status["conditions"][0]["observedGeneration"], 3);
-    }
-
-    #[test]
-    fn what_is_said_already_is_not_sent_again() {
-        let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
-        let patch = status_patch(told.to_string().as_bytes(), &seen(&told), &found(14)).unwrap();
-        assert_eq!(patch, StatusPatch::Nothing);
-        // Only what changed is sent, and no time moves.
-        let patch = merged(&told, &Found { nodes: 3, ..found(14) });
-        let status = patch["status"].as_object().unwrap();
-        assert_eq!(status.keys().collect::<Vec<_>>(), ["nodes", "resources"]);
-    }
-
-    #[test]
-    fn a_class_that_is_not_ready_makes_its_pools_so() {
-        let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
-        let reason = ConditionReason::UnhealthyDependents;
-        let message = "SubnetsReady=False".to_owned();
-        let node_class = ClassReadiness::NotReady { reason, message };
-        let patch = merged(&told, &Found { node_class, ..found(14) });
-        assert_eq!(
-            conditions(&patch["status"]),
-            [
-                "ValidationSucceeded=True ValidationSucceeded 2026-08-01T13:00:00Z",
-                "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z",
-                "NodeClassReady=False UnhealthyDependents 2026-08-01T14:00:00Z",
-                "Ready=False UnhealthyDependents 2026-08-01T14:00:00Z",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_pool_that_is_wrong_says_so() {
-        let mut wrong = stored(1, &json!({}));
-        let requirement = json!({"key": "karpenter.sh/capacity-type", "operator": "In",
-            "values": ["sport"]});
-        wrong["spec"]["template"]["spec"]["requirements"] = json!([requirement]);
-        let told = conditions(&merged(&wrong, &found(13))["status"]);
-        let validation =
-            "ValidationSucceeded=False NodePoolValidationFailed 2026-08-01T13:00:00Z".to_owned();
-        assert!(told.contains(&validation), "{told:?}");
-    }
-
-    #[test]
-    fn how_launches_ended_is_about_one_spec() {
-        let none = |hour| Found { registrations: Registrations::default(), ..found(hour) };
-        let told = merged(&stored(1, &json!({})), &found(13))["status"].clone();
-        let healthy = "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z";
-        let same = status_patch(
-            stored(1, &told).to_string().as_bytes(),
-            &seen(&stored(1, &told)),
-            &none(14),
-        );
-        assert_eq!(same.unwrap(), StatusPatch::Nothing);
-        let open = "NodeRegistrationHealthy=Unknown AwaitingReconciliation 2026-08-01T14:00:00Z";
-        let another = conditions(&merged(&stored(2, &told), &none(14))["status"]);
-        assert!(another.contains(&open.to_owned()), "{another:?}");
-        assert!(!another.contains(&healthy.to_owned()));
-        let other_class = Found { node_class_generation: Some(2), ..none(14) };
-        let another = conditions(&merged(&stored(1, &told), &other_class)["status"]);
-        assert!(another.contains(&open.to_owned()), "{another:?}");
-        let failed =
-            |hour, reasons: &[&str]| Found { registrations: registrations(reasons), ..found(hour) };
-        let single = status_patch(
-            stored(1, &told).to_string().as_bytes(),
-            &seen(&stored(1, &told)),
-            &failed(14, &["RegistrationFailed"]),
-        );
-        assert_eq!(single.unwrap(), StatusPatch::Nothing, "one failure changes nothing");
-        let two = failed(14, &["RegistrationFailed", "LaunchFailed"]);
-        let patch = merged(&stored(1, &told), &two);
-        let mut told = told;
-        told["conditions"] = patch["status"]["conditions"].clone();
-        let unhealthy = "NodeRegistrationHealthy=False LaunchFailed 2026-08-01T14:00:00Z";
-        assert!(conditions(&told).contains(&unhealthy.to_owned()), "{told}");
-        // What was too much first stands, and a single success is not enough.
-        let more = failed(15, &["LaunchFailed", "LaunchFailed", "RegistrationFailed", ""]);
-        let object = stored(1, &told);
-        let more = status_patch(object.to_string().as_bytes(), &seen(&object), &more).unwrap();
-        assert!(!format!("{more:?}").contains("RegistrationFailed"), "{more:?}");
-    }
-
-    #[test]
-    fn another_spec_is_not_updated() {
-        let object = stored(1, &json!({}));
-        let other = ObservedNodePool { generation: 2, ..seen(&object) };
-        let patch = status_patch(object.to_string().as_bytes(), &other, &found(13)).unwrap();
-        assert_eq!(patch, StatusPatch::Moved);
     }
 }

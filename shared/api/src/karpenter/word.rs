@@ -12,18 +12,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// A type with a word for each of its values.
-pub(crate) trait Words: Copy + PartialEq + 'static {
+pub trait Words: Copy + PartialEq + 'static {
     /// Every word with its value, in the order of the schema.
     const WORDS: &'static [(&'static str, Self)];
 }
 
 /// A value that is written as its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Word<T>(pub(crate) T);
+pub struct Word<T>(pub T);
 
 impl<T: Words> Word<T> {
     /// The word; empty for a value that has none.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         let word = T::WORDS.iter().find(|(_, value)| *value == self.0);
         word.map_or("", |(word, _)| word)
     }

@@ -19,18 +19,18 @@ use model::{
 };
 
 use self::{
-    cursor::{Cursor, Member},
+    cursor::{JsonCursor, Member},
     trimmed::{Reference, Status, Trimmed},
 };
 use super::{Error, Page, RawListMetadata, Unreadable, items, read_item};
 use crate::objects::{PodManifest, pod};
 
-mod cursor;
+pub mod cursor;
 mod trimmed;
 
 /// Texts that are kept for comparison. More are forgotten: then pods that are alike are kept more
 /// than once, and nothing else changes.
-const TEXT_BYTES_MAX: usize = 2 << 20;
+pub const TEXT_BYTES_MAX: usize = 2 << 20;
 
 /// Reads the pages of one list of pods.
 #[derive(Debug, Default)]
@@ -74,10 +74,10 @@ impl PodReader {
 
     /// The page, if all of it is as expected.
     fn page_at_once(&mut self, body: &[u8]) -> Option<Page<PodManifest>> {
-        let mut cursor = Cursor::new(std::str::from_utf8(body).ok()?);
+        let mut cursor = JsonCursor::new(std::str::from_utf8(body).ok()?);
         let (mut metadata, mut items) = (Member::default(), Member::default());
         cursor.members(|key, cursor| match key {
-            "metadata" => metadata.read(cursor, &Member::default(), Cursor::skip),
+            "metadata" => metadata.read(cursor, &Member::default(), JsonCursor::skip),
             "items" => items.read(cursor, &Member::default(), |cursor| self.items(cursor)),
             _ => cursor.skip(),
         })?;
@@ -94,7 +94,7 @@ impl PodReader {
         })
     }
 
-    fn items(&mut self, cursor: &mut Cursor<'_>) -> Option<Vec<PodManifest>> {
+    fn items(&mut self, cursor: &mut JsonCursor<'_>) -> Option<Vec<PodManifest>> {
         let mut before = Trimmed::default();
         cursor.list(|cursor| {
             before = Trimmed::read(cursor, &before)?;
@@ -103,7 +103,7 @@ impl PodReader {
     }
 
     /// The pod of `text`, if all of it is as expected.
-    fn pod(&mut self, text: &str) -> Option<PodManifest> {
+    pub fn pod(&mut self, text: &str) -> Option<PodManifest> {
         self.manifest(&trimmed(text)?)
     }
 
@@ -250,6 +250,11 @@ impl PodReader {
         Some(owner)
     }
 
+    /// Bytes of the texts that are kept: at most [`TEXT_BYTES_MAX`].
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn make_room(&mut self, bytes: usize) {
         self.bytes += bytes;
         if self.bytes > TEXT_BYTES_MAX {
@@ -264,11 +269,8 @@ impl PodReader {
 
 /// The members of the pod of `text`.
 fn trimmed(text: &str) -> Option<Trimmed<'_>> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = JsonCursor::new(text);
     let trimmed = Trimmed::read(&mut cursor, &Trimmed::default())?;
     cursor.end()?;
     Some(trimmed)
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::{label_selector, metadata::Metadata};
-use crate::document::{field::Field, tree::Value};
+use crate::document::{field::Field, tree::TreeValue};
 
 /// The label that every namespace has from its API server.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -52,7 +52,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
 const POLICIES: &[(&str, bool)] = &[("AlwaysAllow", true), ("IfHealthyBudget", false)];
 
 fn count_or_percent(field: &Field<'_>) -> Option<CountOrPercent> {
-    if let Value::Number(_) = &field.tree().value {
+    if let TreeValue::Number(_) = &field.tree().value {
         return field.integer(0, i64::from(i32::MAX)).map(CountOrPercent::Count);
     }
     let text = field.text()?;

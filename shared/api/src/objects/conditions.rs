@@ -10,7 +10,7 @@ use model::{
     repair,
 };
 
-use crate::document::tree::{Tree, Value};
+use crate::document::tree::{Tree, TreeValue};
 
 /// Conditions in their order. What is malformed in one is as good as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,9 @@ impl Conditions {
     /// Reads `status.conditions` of `object`; an absent list is empty.
     pub(crate) fn of(object: &Tree) -> Self {
         let list = object.get("status").and_then(|status| status.get("conditions"));
-        let Some(Value::List(items)) = list.map(|list| &list.value) else { return Self::default() };
+        let Some(TreeValue::List(items)) = list.map(|list| &list.value) else {
+            return Self::default();
+        };
         let text = |item: &Tree, key: &str| {
             item.get(key).and_then(Tree::as_text).unwrap_or_default().to_owned()
         };
@@ -137,7 +139,7 @@ pub(crate) fn generation(object: &Tree) -> Option<i64> {
 
 fn whole_number(of: &Tree, key: &str) -> Option<i64> {
     match &of.get(key)?.value {
-        Value::Number(text) => text.parse().ok(),
+        TreeValue::Number(text) => text.parse().ok(),
         _ => None,
     }
 }

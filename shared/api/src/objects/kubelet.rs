@@ -15,7 +15,7 @@ use model::{
     quantity::Quantity,
 };
 
-use crate::document::{field::Field, tree::Value};
+use crate::document::{field::Field, tree::TreeValue};
 
 mod schema;
 
@@ -52,7 +52,7 @@ const WHOLE_MAX: i64 = i32::MAX as i64;
 /// Karpenter would say of it is the [`KubeletFault`].
 pub(crate) fn read(field: &Field<'_>, family: Option<ImageFamily>) -> Kubelet {
     // The CRD only asks for a map: Karpenter's controller looks at what is in it.
-    if !matches!(field.tree().value, Value::Map(_)) {
+    if !matches!(field.tree().value, TreeValue::Map(_)) {
         field.complain("must be a map");
     }
     let field = field.checked_later();
@@ -118,7 +118,7 @@ fn interpreted(field: &Field<'_>) -> Kubelet {
         kubelet.cluster_dns = texts.into_iter().map(ToOwned::to_owned).collect();
     }
     kubelet.max_pods = fields.get("maxPods").and_then(|field| {
-        if matches!(field.tree().value, Value::Text(_)) {
+        if matches!(field.tree().value, TreeValue::Text(_)) {
             field.complain_unsupported("as an expression");
             return None;
         }
@@ -226,6 +226,3 @@ fn grace_periods(field: &Field<'_>) -> BTreeMap<String, SignedDuration> {
     }
     durations
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::document::{
     field::{Complaints, Field, Unknown},
-    tree::{self, Tree, Value},
+    tree::{self, Tree, TreeValue},
 };
 
 const PHASES: &[(&str, PodPhase)] = &[
@@ -89,7 +89,7 @@ pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
     let metadata = Metadata::read(&mut object.fields()?)?;
     let key = metadata.key(&object)?;
     let node = match tree.get("spec")? {
-        Tree { value: Value::Map(_), .. } => tree.get("spec")?.get("nodeName"),
+        Tree { value: TreeValue::Map(_), .. } => tree.get("spec")?.get("nodeName"),
         _ => return None,
     };
     let node = match node.filter(|name| !name.is_null()) {

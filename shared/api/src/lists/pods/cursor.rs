@@ -12,14 +12,14 @@ const DEPTH_MAX: u32 = 64;
 
 /// A place in a text.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// A member of an object: its text, empty where it is not there, and what it says, if not `null`.
 #[derive(Clone, Debug)]
-pub(super) struct Member<'a, T> {
+pub struct Member<'a, T> {
     text: &'a str,
     value: Option<T>,
 }
@@ -32,17 +32,17 @@ impl<T> Default for Member<'_, T> {
 
 impl<'a, T> Member<'a, T> {
     /// What it says.
-    pub(super) fn get(&self) -> Option<&T> {
+    pub fn get(&self) -> Option<&T> {
         self.value.as_ref()
     }
 
     /// What it says, taken out.
-    pub(super) fn take(self) -> Option<T> {
+    pub fn take(self) -> Option<T> {
         self.value
     }
 
     /// Its text, if it says something.
-    pub(super) fn text(&self) -> Option<&'a str> {
+    pub fn text(&self) -> Option<&'a str> {
         self.value.as_ref().map(|_| self.text)
     }
 }
@@ -50,11 +50,11 @@ impl<'a, T> Member<'a, T> {
 impl<'a, T: Clone> Member<'a, T> {
     /// Reads the member at the cursor. It must not be there twice; where its text is that of `before`,
     /// so is what it says.
-    pub(super) fn read(
+    pub fn read(
         &mut self,
-        cursor: &mut Cursor<'a>,
+        cursor: &mut JsonCursor<'a>,
         before: &Self,
-        read: impl FnOnce(&mut Cursor<'a>) -> Option<T>,
+        read: impl FnOnce(&mut JsonCursor<'a>) -> Option<T>,
     ) -> Option<()> {
         if !self.text.is_empty() {
             return None;
@@ -81,24 +81,25 @@ impl<'a, T: Clone> Member<'a, T> {
 
 impl<T> Member<'_, Vec<T>> {
     /// What it lists.
-    pub(super) fn items(&self) -> &[T] {
+    pub fn items(&self) -> &[T] {
         self.value.as_deref().unwrap_or_default()
     }
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+impl<'a> JsonCursor<'a> {
+    /// A cursor at the beginning of `text`.
+    pub fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// Nothing may follow.
-    pub(super) fn end(mut self) -> Option<()> {
+    pub fn end(mut self) -> Option<()> {
         self.peek().is_none().then_some(())
     }
 
     /// Reads an object: `read` gets each key, and reads the value. Keys are plain: one that is escaped
     /// might be another spelling of one that matters.
-    pub(super) fn members(
+    pub fn members(
         &mut self,
         mut read: impl FnMut(&'a str, &mut Self) -> Option<()>,
     ) -> Option<()> {
@@ -110,15 +111,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an array: `read` reads each item.
-    pub(super) fn items(&mut self, read: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+    pub fn items(&mut self, read: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.separated(b'[', b']', read)
     }
 
     /// Reads an array into a vector.
-    pub(super) fn list<T>(
-        &mut self,
-        mut read: impl FnMut(&mut Self) -> Option<T>,
-    ) -> Option<Vec<T>> {
+    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut list = Vec::new();
         self.items(|cursor| {
             list.push(read(cursor)?);
@@ -128,7 +126,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a text, which is borrowed unless something in it is escaped.
-    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+    pub fn text(&mut self) -> Option<Cow<'a, str>> {
         self.peek()?;
         let start = self.at;
         let (inside, is_plain) = self.string()?;
@@ -139,14 +137,15 @@ impl<'a> Cursor<'a> {
         serde_json::from_str(quoted).ok().map(Cow::Owned)
     }
 
-    pub(super) fn boolean(&mut self) -> Option<bool> {
+    /// The boolean that stands here; `None` if there is none.
+    pub fn boolean(&mut self) -> Option<bool> {
         let is_true = self.peek()? == b't';
         self.word(if is_true { "true" } else { "false" })?;
         Some(is_true)
     }
 
     /// Passes over a value.
-    pub(super) fn skip(&mut self) -> Option<()> {
+    pub fn skip(&mut self) -> Option<()> {
         self.skip_within(DEPTH_MAX)
     }
 
@@ -173,7 +172,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is no white space.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = self.byte()?;
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -187,7 +186,8 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn rest(&self) -> &'a str {
+    /// What was not read yet.
+    pub fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
@@ -315,6 +315,3 @@ impl<'a> Cursor<'a> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::cursor::{Cursor, Member};
+use super::cursor::{JsonCursor, Member};
 use model::{ConditionKind, ConditionReason};
 
 use crate::objects::metadata;
@@ -126,12 +126,12 @@ struct ContainerStatus<'a> {
 
 impl<'a> Trimmed<'a> {
     /// Reads the pod at the cursor; `before` is the one that came before it, or one with nothing in it.
-    pub(super) fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+    pub(super) fn read(cursor: &mut JsonCursor<'a>, before: &Self) -> Option<Self> {
         let mut pod = Self::default();
         let none = (Metadata::default(), Spec::default(), Status::default());
         cursor.members(|key, cursor| match key {
-            "apiVersion" => pod.api_version.read(cursor, &before.api_version, Cursor::text),
-            "kind" => pod.kind.read(cursor, &before.kind, Cursor::text),
+            "apiVersion" => pod.api_version.read(cursor, &before.api_version, JsonCursor::text),
+            "kind" => pod.kind.read(cursor, &before.kind, JsonCursor::text),
             "metadata" => pod.metadata.read(cursor, &before.metadata, |cursor| {
                 Metadata::read(cursor, before.metadata.get().unwrap_or(&none.0))
             }),
@@ -160,21 +160,21 @@ impl<'a> Trimmed<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>, before: &Self) -> Option<Self> {
         let mut read = Self::default();
         cursor.members(|key, cursor| match key {
-            "name" => read.name.read(cursor, &before.name, Cursor::text),
-            "namespace" => read.namespace.read(cursor, &before.namespace, Cursor::text),
-            "uid" => read.uid.read(cursor, &before.uid, Cursor::text),
+            "name" => read.name.read(cursor, &before.name, JsonCursor::text),
+            "namespace" => read.namespace.read(cursor, &before.namespace, JsonCursor::text),
+            "uid" => read.uid.read(cursor, &before.uid, JsonCursor::text),
             "creationTimestamp" => {
                 let before = &before.creation_timestamp;
-                read.creation_timestamp.read(cursor, before, Cursor::text)
+                read.creation_timestamp.read(cursor, before, JsonCursor::text)
             }
             "deletionTimestamp" => {
                 let before = &before.deletion_timestamp;
-                read.deletion_timestamp.read(cursor, before, Cursor::text)
+                read.deletion_timestamp.read(cursor, before, JsonCursor::text)
             }
-            "labels" => read.labels.read(cursor, &before.labels, Cursor::skip),
+            "labels" => read.labels.read(cursor, &before.labels, JsonCursor::skip),
             "annotations" => read.annotations.read(cursor, &before.annotations, annotations),
             "ownerReferences" => {
                 let before = &before.owner_references;
@@ -189,7 +189,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-fn annotations<'a>(cursor: &mut Cursor<'a>) -> Option<Annotations<'a>> {
+fn annotations<'a>(cursor: &mut JsonCursor<'a>) -> Option<Annotations<'a>> {
     let mut kept = Vec::new();
     cursor.members(|key, cursor| {
         let value = cursor.text()?;
@@ -204,7 +204,7 @@ fn annotations<'a>(cursor: &mut Cursor<'a>) -> Option<Annotations<'a>> {
 /// Passes over `metadata.managedFields`, whatever it is. What a manager manages is alike in pods that
 /// are alike, but for addresses; when it managed them is not.
 fn managed_fields<'a>(
-    cursor: &mut Cursor<'a>,
+    cursor: &mut JsonCursor<'a>,
     before: &[Raw<'a>],
     read: &mut Vec<Raw<'a>>,
 ) -> Option<()> {
@@ -215,8 +215,8 @@ fn managed_fields<'a>(
         let mut fields = Raw::default();
         if cursor.peek()? == b'{' {
             cursor.members(|key, cursor| match (key, before.get(read.len())) {
-                ("fieldsV1", Some(before)) => fields.read(cursor, before, Cursor::skip),
-                ("fieldsV1", None) => fields.read(cursor, &Raw::default(), Cursor::skip),
+                ("fieldsV1", Some(before)) => fields.read(cursor, before, JsonCursor::skip),
+                ("fieldsV1", None) => fields.read(cursor, &Raw::default(), JsonCursor::skip),
                 _ => cursor.skip(),
             })?;
         } else {
@@ -228,14 +228,14 @@ fn managed_fields<'a>(
 }
 
 impl<'a> Reference<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut read = Self::default();
         let none = Self::default();
         cursor.members(|key, cursor| match key {
-            "apiVersion" => read.api_version.read(cursor, &none.api_version, Cursor::text),
-            "kind" => read.kind.read(cursor, &none.kind, Cursor::text),
-            "name" => read.name.read(cursor, &none.name, Cursor::text),
-            "controller" => read.controller.read(cursor, &none.controller, Cursor::boolean),
+            "apiVersion" => read.api_version.read(cursor, &none.api_version, JsonCursor::text),
+            "kind" => read.kind.read(cursor, &none.kind, JsonCursor::text),
+            "name" => read.name.read(cursor, &none.name, JsonCursor::text),
+            "controller" => read.controller.read(cursor, &none.controller, JsonCursor::boolean),
             _ => cursor.skip(),
         })?;
         let has_all =
@@ -245,14 +245,16 @@ impl<'a> Reference<'a> {
 }
 
 impl<'a> Spec<'a> {
-    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>, before: &Self) -> Option<Self> {
         let mut read = Self::default();
-        let containers = |cursor: &mut Cursor<'a>| cursor.list(Container::read);
+        let containers = |cursor: &mut JsonCursor<'a>| cursor.list(Container::read);
         cursor.members(|key, cursor| {
             let (raw, before) = match key {
-                "nodeName" => return read.node_name.read(cursor, &before.node_name, Cursor::text),
+                "nodeName" => {
+                    return read.node_name.read(cursor, &before.node_name, JsonCursor::text);
+                }
                 "volumes" => {
-                    let volumes = |cursor: &mut Cursor<'a>| cursor.list(Volume::read);
+                    let volumes = |cursor: &mut JsonCursor<'a>| cursor.list(Volume::read);
                     return read.volumes.read(cursor, &before.volumes, volumes);
                 }
                 "initContainers" => {
@@ -280,7 +282,7 @@ impl<'a> Spec<'a> {
                 "schedulingGates" => (&mut read.scheduling_gates, &before.scheduling_gates),
                 _ => return cursor.skip(),
             };
-            raw.read(cursor, before, Cursor::skip)
+            raw.read(cursor, before, JsonCursor::skip)
         })?;
         // A pod without containers is none.
         read.containers.get().is_some().then_some(read)
@@ -288,7 +290,7 @@ impl<'a> Spec<'a> {
 }
 
 impl<'a> Container<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut read = Self::default();
         cursor.members(|key, cursor| {
             let raw = match key {
@@ -298,14 +300,14 @@ impl<'a> Container<'a> {
                 "ports" => &mut read.ports,
                 _ => return cursor.skip(),
             };
-            raw.read(cursor, &Raw::default(), Cursor::skip)
+            raw.read(cursor, &Raw::default(), JsonCursor::skip)
         })?;
         Some(read)
     }
 }
 
 impl<'a> Volume<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut read = Self::default();
         cursor.members(|key, cursor| {
             let raw = match key {
@@ -318,31 +320,31 @@ impl<'a> Volume<'a> {
                 "awsElasticBlockStore" => &mut read.aws_elastic_block_store,
                 _ => return cursor.skip(),
             };
-            raw.read(cursor, &Raw::default(), Cursor::skip)
+            raw.read(cursor, &Raw::default(), JsonCursor::skip)
         })?;
         Some(read)
     }
 }
 
-fn claim_name<'a>(cursor: &mut Cursor<'a>) -> Option<Cow<'a, str>> {
+fn claim_name<'a>(cursor: &mut JsonCursor<'a>) -> Option<Cow<'a, str>> {
     let mut name = Text::default();
     cursor.members(|key, cursor| match key {
-        "claimName" => name.read(cursor, &Text::default(), Cursor::text),
+        "claimName" => name.read(cursor, &Text::default(), JsonCursor::text),
         _ => cursor.skip(),
     })?;
     name.get().cloned()
 }
 
 impl<'a> Status<'a> {
-    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>, before: &Self) -> Option<Self> {
         let mut read = Self::default();
-        let statuses = |cursor: &mut Cursor<'a>| cursor.list(ContainerStatus::read);
+        let statuses = |cursor: &mut JsonCursor<'a>| cursor.list(ContainerStatus::read);
         cursor.members(|key, cursor| match key {
-            "phase" => read.phase.read(cursor, &before.phase, Cursor::text),
-            "startTime" => read.start_time.read(cursor, &before.start_time, Cursor::text),
+            "phase" => read.phase.read(cursor, &before.phase, JsonCursor::text),
+            "startTime" => read.start_time.read(cursor, &before.start_time, JsonCursor::text),
             "nominatedNodeName" => {
                 let before = &before.nominated_node_name;
-                read.nominated_node_name.read(cursor, before, Cursor::text)
+                read.nominated_node_name.read(cursor, before, JsonCursor::text)
             }
             "conditions" => read.conditions.read(cursor, &before.conditions, Conditions::read),
             "containerStatuses" => {
@@ -358,7 +360,7 @@ impl<'a> Status<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut conditions = Self::default();
         let (mut has_ready, mut has_scheduled) = (false, false);
         cursor.items(|cursor| {
@@ -380,7 +382,7 @@ impl<'a> Conditions<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut read = Self::default();
         cursor.members(|key, cursor| {
             let text = match key {
@@ -390,14 +392,14 @@ impl<'a> Condition<'a> {
                 "lastTransitionTime" => &mut read.last_transition_time,
                 _ => return cursor.skip(),
             };
-            text.read(cursor, &Text::default(), Cursor::text)
+            text.read(cursor, &Text::default(), JsonCursor::text)
         })?;
         Some(read)
     }
 }
 
 impl<'a> ContainerStatus<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut read = Self::default();
         cursor.members(|key, cursor| {
             let raw = match key {
@@ -405,7 +407,7 @@ impl<'a> ContainerStatus<'a> {
                 "allocatedResources" => &mut read.allocated_resources,
                 _ => return cursor.skip(),
             };
-            raw.read(cursor, &Raw::default(), Cursor::skip)
+            raw.read(cursor, &Raw::default(), JsonCursor::skip)
         })?;
         Some(read)
     }

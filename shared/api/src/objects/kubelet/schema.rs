@@ -5,7 +5,7 @@
 
 use model::{duration, quantity::Quantity};
 
-use crate::document::{field::Field, tree::Value};
+use crate::document::{field::Field, tree::TreeValue};
 
 /// The type of a member.
 #[derive(Debug)]
@@ -53,11 +53,11 @@ pub(super) fn check(field: &Field<'_>, field_type: &FieldType) {
             field.integer::<u32>(0, u32::MAX.into());
         }
         FieldType::Decimal => {
-            if !matches!(field.tree().value, Value::Number(_)) {
+            if !matches!(field.tree().value, TreeValue::Number(_)) {
                 field.complain("must be a number");
             }
         }
-        FieldType::DurationOrNumber if matches!(field.tree().value, Value::Number(_)) => {
+        FieldType::DurationOrNumber if matches!(field.tree().value, TreeValue::Number(_)) => {
             field.integer::<i64>(i64::MIN, i64::MAX);
         }
         FieldType::Duration | FieldType::DurationOrNumber => {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+use api::objects::PodManifest;
 use model::Pod;
 
 use super::*;

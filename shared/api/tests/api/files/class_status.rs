@@ -6,7 +6,7 @@ use model::{
 };
 
 use super::*;
-use crate::{
+use api::{
     convert::ConversionSettings, files::older::to_v1, lists::node_class_list,
     objects::NodeClassManifest,
 };
@@ -98,7 +98,7 @@ fn what_is_malformed_in_a_status_is_named_and_no_fault_of_the_class() {
 
 /// The class as a server lists it.
 fn listed(text: &str) -> ListedNodeClass {
-    let tree = crate::document::tree::parse_yaml(text).unwrap().remove(0).to_json();
+    let tree = api::document::tree::parse_yaml(text).unwrap().remove(0).to_json();
     let list = serde_json::json!({ "items": [tree] }).to_string();
     let mut page = node_class_list(list.as_bytes()).unwrap();
     assert_eq!(page.malformed, []);

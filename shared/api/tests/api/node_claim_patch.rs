@@ -1,15 +1,25 @@
 //! Claims over their objects, from the promise to the end.
 
 use expect_test::expect_file;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    DeletionReason, NodeClaim,
-    claim::{VolumeState, VolumesDetached},
+    ClaimPhase, DeletionReason, NodeClaim,
+    claim::{ClaimMessage, VolumeState, VolumesDetached},
     disruption::DisruptionReason,
+    labels,
 };
 use serde_json::json;
 
-use super::*;
-use crate::{files, objects::Object};
+use api::{
+    files,
+    karpenter::{
+        kind::StoredObject,
+        node_claim::NodeClaimSpec,
+        node_claim_patch::{Changes, StoredNodeClaim, changes, created, released},
+    },
+    objects::Object,
+};
+use serde_json::Value;
 
 /// A claim as it is stored once its instance was launched.
 const LAUNCHED: &str = r#"{"v":1,"name":"general-7-0","version":3,"node_pool":"general",
@@ -384,7 +394,7 @@ fn what_is_shown_reads_back() {
             })
         };
         assert_eq!(offering(read), offering(&claim));
-        let typed: super::super::NodeClaim = serde_json::from_value(object.clone()).unwrap();
+        let typed: StoredObject<NodeClaimSpec> = serde_json::from_value(object.clone()).unwrap();
         assert_eq!(json!(typed.spec), object["spec"]);
     }
 }
@@ -394,6 +404,8 @@ fn durations_are_in_groups() {
     for (seconds, text) in
         [(0, "0s"), (59, "59s"), (5_400, "1h30m"), (2_592_000, "720h"), (3_601, "1h1s")]
     {
-        assert_eq!(groups(SignedDuration::from_secs(seconds)), text);
+        let expire_after = Some(SignedDuration::from_secs(seconds));
+        let object = created(&NodeClaim { expire_after, ..launched() }, None);
+        assert_eq!(object["spec"]["expireAfter"], text);
     }
 }

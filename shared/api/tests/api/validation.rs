@@ -2,12 +2,6 @@
 //! `tests/validation` hold for both, but for rows that name their difference. `tests/live/api` asks
 //! the server.
 
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "helpers of tests say what they read"
-)]
-
 use std::{fs, path::Path};
 
 use serde_json::{Map, Value};

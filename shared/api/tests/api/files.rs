@@ -5,10 +5,14 @@
 use expect_test::{Expect, expect};
 use model::{node_class::NodeClass, node_pool::NodePool};
 
-use super::*;
+use api::{
+    files::{cross_check, read},
+    objects::Object,
+};
 
 mod class_status;
 mod cluster;
+mod json_list;
 mod launch_options;
 mod node_class;
 mod node_pool;

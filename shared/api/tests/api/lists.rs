@@ -4,7 +4,11 @@
 
 use expect_test::{Expect, expect};
 
-use super::*;
+use api::lists::*;
+use model::{NodeName, Problem, static_hash::NODE_POOL, storage::VolumeAttachment};
+
+mod cursor;
+mod pods;
 
 #[track_caller]
 fn check(body: &str, expected: &Expect) {

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
-use super::*;
+use std::borrow::Cow;
+
+use api::lists::pods::cursor::{JsonCursor, Member};
 
 fn is_skipped(text: &str) -> bool {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = JsonCursor::new(text);
     cursor.skip().is_some() && cursor.end().is_some()
 }
 
@@ -95,7 +97,7 @@ proptest! {
 fn a_member_like_the_one_before_is_not_looked_at_again() {
     let read = |text: &'static str, before: &Member<'static, ()>, calls: &mut u32| {
         let mut member = Member::default();
-        let mut cursor = Cursor::new(text);
+        let mut cursor = JsonCursor::new(text);
         member.read(&mut cursor, before, |cursor| {
             *calls += 1;
             cursor.skip()
@@ -116,18 +118,18 @@ fn a_member_like_the_one_before_is_not_looked_at_again() {
     let (null, _) = read("null,", &object, &mut calls).unwrap();
     assert_eq!((null.text(), calls), (None, 4));
     let mut twice = object.clone();
-    assert!(twice.read(&mut Cursor::new("1"), &Member::default(), Cursor::skip).is_none());
+    assert!(twice.read(&mut JsonCursor::new("1"), &Member::default(), JsonCursor::skip).is_none());
 }
 
 #[test]
 fn keys_are_plain_and_texts_are_what_they_mean() {
     let mut keys = Vec::new();
-    let mut cursor = Cursor::new(r#" { "a" : "x\u00e4\n" , "b":"y" }"#);
+    let mut cursor = JsonCursor::new(r#" { "a" : "x\u00e4\n" , "b":"y" }"#);
     let read = cursor.members(|key, cursor| {
         keys.push((key, cursor.text()?));
         Some(())
     });
     assert!(read.is_some() && cursor.end().is_some());
     assert_eq!(keys, [("a", Cow::from("x\u{e4}\n")), ("b", Cow::from("y"))]);
-    assert!(Cursor::new(r#"{"\u0061":1}"#).members(|_, cursor| cursor.skip()).is_none());
+    assert!(JsonCursor::new(r#"{"\u0061":1}"#).members(|_, cursor| cursor.skip()).is_none());
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+use model::Problem;
 use model::node_class::{ImageFamily, ImageTerm, NodeIdentity};
 
 use super::*;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use api::karpenter::{
+    hash::{canonical_size, node_class, node_pool},
+    node_class::Ec2NodeClassSpec,
+};
 
 /// The vectors that section 1.4 of the specification gives, from Karpenter's own tests.
 fn published(change: impl FnOnce(&mut Value)) -> u64 {

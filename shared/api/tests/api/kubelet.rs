@@ -5,8 +5,7 @@ use model::{
     node_class::{KubeletFault, NodeClass},
 };
 
-use super::*;
-use crate::{files::read as read_file, objects::Object};
+use api::{files::read as read_file, objects::Object};
 
 /// A class of the image family with `kubelet`.
 fn class(family: &str, kubelet: &str) -> NodeClass {
@@ -148,7 +147,15 @@ fn eviction_has_signals_thresholds_and_periods() {
             "Invalid",
         ),
     ];
-    let signals = SIGNALS.map(|signal| format!("{{evictionHard: {{{signal}: 5%}}}}"));
+    let signals = [
+        "memory.available",
+        "nodefs.available",
+        "nodefs.inodesFree",
+        "imagefs.available",
+        "imagefs.inodesFree",
+        "pid.available",
+    ];
+    let signals = signals.map(|signal| format!("{{evictionHard: {{{signal}: 5%}}}}"));
     table.extend(signals.iter().map(|block| (block.as_str(), "right")));
     check(&table);
 }

@@ -5,7 +5,7 @@ use model::{
 };
 
 use super::*;
-use crate::objects::Referable;
+use api::objects::Referable;
 
 /// The only object of a text without a problem.
 #[track_caller]

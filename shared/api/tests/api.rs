@@ -1,0 +1,18 @@
+//! The crate at its boundary: texts in, objects, hashes, patches and complaints out.
+
+// Marked as a test, so that helpers may unwrap as tests do.
+#[cfg(test)]
+mod api {
+    mod conditions;
+    mod convert;
+    mod definitions;
+    mod document;
+    mod files;
+    mod hash;
+    mod kubelet;
+    mod lists;
+    mod node_claim_patch;
+    mod node_class_patch;
+    mod node_pool_patch;
+    mod validation;
+}

@@ -19,7 +19,7 @@ use crate::{
     convert::{self, ConversionSettings, FoundIn},
     document::{Diagnostic, Found, ObjectReference, documents, found_in, tree::Tree},
     karpenter::{
-        hash, kind::StoredObject, node_claim::NodeClaimSpec, node_class::Ec2NodeClassSpec,
+        hash, kind::CustomObject, node_claim::NodeClaimSpec, node_class::Ec2NodeClassSpec,
         node_pool::NodePoolSpec,
     },
 };
@@ -96,7 +96,7 @@ impl Stored {
         match (api_version, kind) {
             (KARPENTER_V1, "NodePool") if self.is_accepted(outlook, file) => {
                 let pool =
-                    self.deserialized(tree, kind, file).map(|pool: StoredObject<NodePoolSpec>| {
+                    self.deserialized(tree, kind, file).map(|pool: CustomObject<NodePoolSpec>| {
                         Hashed {
                             name: pool.metadata.name,
                             hash: hash::node_pool(&pool.spec.template),
@@ -106,7 +106,7 @@ impl Stored {
             }
             (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let class = self.deserialized(tree, kind, file);
-                let class = class.map(|class: StoredObject<Ec2NodeClassSpec>| Hashed {
+                let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| Hashed {
                     name: class.metadata.name,
                     hash: hash::node_class(&class.spec),
                 });
@@ -157,7 +157,7 @@ impl Stored {
 }
 
 impl HashedNodeClaim {
-    fn of(claim: StoredObject<NodeClaimSpec>) -> Self {
+    fn of(claim: CustomObject<NodeClaimSpec>) -> Self {
         Self {
             node_pool: claim.metadata.labels.get(labels::NODE_POOL).cloned(),
             node_class: claim.spec.node_class_ref.name,

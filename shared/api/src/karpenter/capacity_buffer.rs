@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    common::{QuantityText, StoredCondition, rules},
+    common::{ConditionEntry, QuantityText, rules},
     kind::{Column, CustomKind, Names, Scope},
 };
 
@@ -86,7 +86,7 @@ pub struct CapacityBufferStatus {
     /// Whether the buffer can be kept, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<StoredCondition>>,
+    pub conditions: Option<Vec<ConditionEntry>>,
     /// How the room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioning_strategy: Option<String>,

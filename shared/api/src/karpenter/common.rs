@@ -188,7 +188,7 @@ pub struct NodeClassReference {
 /// One aspect of an object's state, as a controller saw it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StoredCondition {
+pub struct ConditionEntry {
     /// The aspect.
     #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
     #[serde(rename = "type")]
@@ -210,7 +210,7 @@ pub struct StoredCondition {
     pub observed_generation: Option<i64>,
 }
 
-impl StoredCondition {
+impl ConditionEntry {
     /// Whether it is of this kind.
     pub fn is(&self, kind: ConditionKind) -> bool {
         self.kind == kind.as_str()

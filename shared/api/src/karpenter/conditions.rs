@@ -9,7 +9,7 @@
 use jiff::{Timestamp, Unit};
 use model::{Condition as Found, ConditionKind, ConditionReason};
 
-use super::common::{ConditionStatus, OptionalReason, StoredCondition};
+use super::common::{ConditionEntry, ConditionStatus, OptionalReason};
 
 /// Which conditions make a kind `Ready`: all of them must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +45,12 @@ pub struct About {
 
 /// `stored` with what is found now and the roll-up that follows: the oldest first, `Ready` last.
 pub fn updated(
-    stored: &[StoredCondition],
+    stored: &[ConditionEntry],
     conditions: &[Found],
     dependents: Dependents,
     about: About,
     now: Timestamp,
-) -> Vec<StoredCondition> {
+) -> Vec<ConditionEntry> {
     let mut set = Set { conditions: stored.to_vec(), dependents, about, now };
     for kind in [ConditionKind::Ready].iter().chain(dependents.0) {
         if set.conditions.iter().all(|condition| !condition.is(*kind)) {
@@ -65,7 +65,7 @@ pub fn updated(
 }
 
 struct Set {
-    conditions: Vec<StoredCondition>,
+    conditions: Vec<ConditionEntry>,
     dependents: Dependents,
     about: About,
     now: Timestamp,
@@ -90,7 +90,7 @@ impl Set {
                 other.observed_generation = Some(generation);
             }
         }
-        self.conditions.push(StoredCondition {
+        self.conditions.push(ConditionEntry {
             kind: found.kind.to_string(),
             status,
             reason: found.reason.to_string(),
@@ -99,7 +99,7 @@ impl Set {
             observed_generation: Some(generation),
         });
         self.conditions.sort_by(|left, other| {
-            let is_root = |condition: &StoredCondition| condition.is(ConditionKind::Ready);
+            let is_root = |condition: &ConditionEntry| condition.is(ConditionKind::Ready);
             is_root(left).cmp(&is_root(other)).then_with(|| time_of(left).cmp(&time_of(other)))
         });
     }
@@ -146,13 +146,13 @@ pub(super) fn shown(at: Timestamp) -> String {
     at.round(Unit::Second).unwrap_or(at).to_string()
 }
 
-fn time_of(condition: &StoredCondition) -> Timestamp {
+fn time_of(condition: &ConditionEntry) -> Timestamp {
     condition.last_transition_time.parse().unwrap_or(Timestamp::MIN)
 }
 
-impl From<StoredCondition> for OptionalReason {
-    fn from(condition: StoredCondition) -> Self {
-        let StoredCondition {
+impl From<ConditionEntry> for OptionalReason {
+    fn from(condition: ConditionEntry) -> Self {
+        let ConditionEntry {
             kind,
             status,
             reason,
@@ -171,7 +171,7 @@ impl From<StoredCondition> for OptionalReason {
     }
 }
 
-impl From<OptionalReason> for StoredCondition {
+impl From<OptionalReason> for ConditionEntry {
     fn from(condition: OptionalReason) -> Self {
         let OptionalReason {
             kind,

@@ -16,7 +16,7 @@ pub trait CustomKind: Default + Serialize + DeserializeOwned + schemars::JsonSch
 /// An object: `spec` by users, `status` by controllers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "")]
-pub struct StoredObject<S: CustomKind> {
+pub struct CustomObject<S: CustomKind> {
     /// Group and version.
     pub api_version: String,
     /// The kind's name.

@@ -23,8 +23,8 @@ mod going;
 use self::going::{rebooting, termination};
 use super::{
     common::{
-        ConditionStatus, NodeClassReference, OptionalReason, QuantityText, RequirementSpec,
-        StoredCondition, TaintSpec,
+        ConditionEntry, ConditionStatus, NodeClassReference, OptionalReason, QuantityText,
+        RequirementSpec, TaintSpec,
     },
     conditions::{About, NODE_CLAIM, shown, updated},
     node_claim::{NodeClaimSpec, NodeClaimStatus, ResourceRequirements},
@@ -284,10 +284,10 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         | ConditionKind::Rebooting => entries.iter().any(|(finding, _)| finding.kind == kind),
         _ => OWN_CONDITIONS.contains(&kind),
     };
-    let known: Vec<StoredCondition> = known
+    let known: Vec<ConditionEntry> = known
         .into_iter()
         .filter(|condition| ConditionKind::parse(&condition.kind).is_some_and(is_kept))
-        .map(StoredCondition::from)
+        .map(ConditionEntry::from)
         .collect();
     let about = About {
         generation: stored.metadata.generation.unwrap_or(1),
@@ -297,7 +297,7 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let (findings, times): (Vec<Found>, Vec<Timestamp>) = entries.into_iter().unzip();
     let mut conditions = updated(&known, &findings, NODE_CLAIM, about, claim.phase_since);
     for (finding, since) in findings.iter().zip(times) {
-        let is_same = |condition: &&StoredCondition| {
+        let is_same = |condition: &&ConditionEntry| {
             condition.is(finding.kind) && condition.status.holds() == finding.status
         };
         let is_new = !known.iter().any(|before| is_same(&before));

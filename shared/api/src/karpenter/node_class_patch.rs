@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::{
-    common::StoredCondition,
+    common::ConditionEntry,
     conditions::{NODE_CLASS, updated},
     node_class_status::{
         Ami, AmiRequirement, Ec2NodeClassStatus, ReservationState, ReservationType,
@@ -43,7 +43,7 @@ pub fn status_patch(
 
 fn written(
     node_class_status: &NodeClassStatus,
-    conditions: Vec<StoredCondition>,
+    conditions: Vec<ConditionEntry>,
 ) -> Ec2NodeClassStatus {
     let subnets = node_class_status.subnets.iter().map(|subnet| StoredSubnet {
         id: subnet.id.to_string(),

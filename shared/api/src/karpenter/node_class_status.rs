@@ -4,7 +4,7 @@ use model::node_class::MatchCriteria;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{common::StoredCondition, word::Word};
+use super::{common::ConditionEntry, word::Word};
 
 /// What the terms of an EC2NodeClass select.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct Ec2NodeClassStatus {
     pub instance_profile: Option<String>,
     /// Whether nodes can be launched, and why not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<StoredCondition>>,
+    pub conditions: Option<Vec<ConditionEntry>>,
 }
 
 /// A subnet.

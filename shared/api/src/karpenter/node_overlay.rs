@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     common::{
-        AWS_DOMAIN_MESSAGE, QuantityText, RequirementSpec, StoredCondition, aws_domain_rule, rules,
+        AWS_DOMAIN_MESSAGE, ConditionEntry, QuantityText, RequirementSpec, aws_domain_rule, rules,
     },
     kind::{Column, CustomKind, Names, Scope},
 };
@@ -95,7 +95,7 @@ pub struct NodeOverlayStatus {
     /// Whether the overlay can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<StoredCondition>>,
+    pub conditions: Option<Vec<ConditionEntry>>,
 }
 
 impl CustomKind for NodeOverlaySpec {

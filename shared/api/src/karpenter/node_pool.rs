@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     common::{
-        AWS_DOMAIN_MESSAGE, DURATION, DURATION_OR_NEVER, LABEL_VALUE, NodeClassReference,
-        QuantityText, RequirementSpec, StoredCondition, TaintSpec, add_rules, aws_domain_rule,
+        AWS_DOMAIN_MESSAGE, ConditionEntry, DURATION, DURATION_OR_NEVER, LABEL_VALUE,
+        NodeClassReference, QuantityText, RequirementSpec, TaintSpec, add_rules, aws_domain_rule,
         rules,
     },
     kind::{Column, CustomKind, Names, Replicas, Scope},
@@ -222,7 +222,7 @@ pub struct StoredPoolStatus {
     /// Whether the pool can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<StoredCondition>>,
+    pub conditions: Option<Vec<ConditionEntry>>,
 }
 
 impl CustomKind for NodePoolSpec {

@@ -7,7 +7,7 @@ use model::{
 };
 
 use super::{
-    common::StoredCondition,
+    common::ConditionEntry,
     conditions::{NODE_POOL, updated},
     node_pool::{StoredPoolStatus, resources_of},
     status_patch::{StatusPatch, Stored},
@@ -47,7 +47,7 @@ pub fn status_patch(
 ///
 /// Karpenter: `pkg/controllers/nodepool/registrationhealth/controller.go`.
 fn registration(
-    known: &[StoredCondition],
+    known: &[ConditionEntry],
     generation: i64,
     class_generation: Option<i64>,
     node_pool_status: &Found,
@@ -55,7 +55,7 @@ fn registration(
     // It does not make the pool less ready.
     let kind = ConditionKind::NodeRegistrationHealthy;
     let stored = known.iter().find(|condition| condition.is(kind));
-    let is_of_this = |condition: &&StoredCondition| {
+    let is_of_this = |condition: &&ConditionEntry| {
         condition.observed_generation == Some(generation)
             && node_pool_status
                 .node_class_generation

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{common::StoredCondition, conditions::About};
+use super::{common::ConditionEntry, conditions::About};
 
 /// What there is to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Stored {
     }
 
     /// Its conditions. Those that nobody can read are written anew.
-    pub(super) fn conditions(&self) -> Vec<StoredCondition> {
+    pub(super) fn conditions(&self) -> Vec<ConditionEntry> {
         let known = self.get("conditions").cloned().unwrap_or_default();
         serde_json::from_value(known).unwrap_or_default()
     }

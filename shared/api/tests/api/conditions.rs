@@ -1,7 +1,7 @@
 //! Conditions: what controllers say about an object, and the roll-up `Ready`.
 
 use api::karpenter::{
-    common::StoredCondition,
+    common::ConditionEntry,
     conditions::{About, NODE_POOL, updated},
 };
 use model::{Condition as Found, ConditionKind, ConditionReason, node_pool::ClassReadiness};
@@ -19,17 +19,17 @@ fn about(generation: i64) -> About {
 }
 
 fn pool(
-    stored: &[StoredCondition],
+    stored: &[ConditionEntry],
     conditions: &[Found],
     generation: i64,
     now: &str,
-) -> Vec<StoredCondition> {
+) -> Vec<ConditionEntry> {
     updated(stored, conditions, NODE_POOL, about(generation), now.parse().unwrap())
 }
 
 /// `Type=Status Reason since`, one each.
-fn words(conditions: &[StoredCondition]) -> Vec<String> {
-    let word = |c: &StoredCondition| {
+fn words(conditions: &[ConditionEntry]) -> Vec<String> {
+    let word = |c: &ConditionEntry| {
         format!("{}={} {} {}", c.kind, c.status.as_str(), c.reason, c.last_transition_time)
     };
     conditions.iter().map(word).collect()
@@ -65,7 +65,7 @@ fn a_time_moves_only_with_its_status() {
     let wrong = |problem: &str| [Found::fails(kind, reason.clone(), problem)];
     let first = pool(&[], &wrong("one"), 1, LATER);
     let second = pool(&first, &wrong("other"), 1, LATEST);
-    let of = |conditions: &[StoredCondition]| {
+    let of = |conditions: &[ConditionEntry]| {
         let condition = conditions.iter().find(|c| c.is(ConditionKind::ValidationSucceeded));
         condition.cloned().unwrap()
     };

@@ -13,7 +13,7 @@ use serde_json::json;
 use api::{
     files,
     karpenter::{
-        kind::StoredObject,
+        kind::CustomObject,
         node_claim::NodeClaimSpec,
         node_claim_patch::{Changes, StoredNodeClaim, changes, created, released},
     },
@@ -394,7 +394,7 @@ fn what_is_shown_reads_back() {
             })
         };
         assert_eq!(offering(read), offering(&claim));
-        let typed: StoredObject<NodeClaimSpec> = serde_json::from_value(object.clone()).unwrap();
+        let typed: CustomObject<NodeClaimSpec> = serde_json::from_value(object.clone()).unwrap();
         assert_eq!(json!(typed.spec), object["spec"]);
     }
 }

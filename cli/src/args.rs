@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 pub use catalog::{CatalogArgs, CatalogOrder};
 use clap::{Parser, Subcommand, ValueEnum};
+use installer::installation::ClusterArgs;
+use report::screen::{Color, Format};
 
-use crate::{installation::ClusterArgs, manifests::Depth};
+use crate::manifests::Depth;
 
 /// Karpenter without the controller.
 ///
@@ -102,28 +104,28 @@ pub enum JourneymanCommand {
     /// Looks at the cluster as a kubeconfig says and at the account as AWS's own command line would, and changes
     /// nothing. Exit codes: 0 everything is in order; 1 something is not, or could not be seen; 2 it cannot be
     /// printed, or the build has no client of Kubernetes and AWS.
-    Doctor(crate::doctor::DoctorArgs),
+    Doctor(installer::doctor::DoctorArgs),
     /// Put definitions and the functions' rights into a cluster, and show first what that changes.
     ///
     /// It is what `crds` and `rbac` print, applied on the server's side as the field manager `journeyman`. Exit codes:
     /// 0 the cluster has everything; 1 something would change, and was not applied; 2 it cannot be done.
-    Install(crate::install::InstallArgs),
+    Install(installer::install::InstallArgs),
     /// Take a cluster over from Karpenter with its nodes as they are, and show first what that takes.
     ///
     /// Looks whether the functions could, scales Karpenter's Deployment to no replicas, and waits until Journeyman has
     /// every NodeClaim; also after the table was lost. Exit codes: 0 Journeyman has them; 1 nothing was done, or it
     /// is not over yet; 2 it cannot be done.
-    Adopt(crate::handover::HandoverArgs),
+    Adopt(installer::handover::HandoverArgs),
     /// Give a cluster back to Karpenter with its nodes as they are, and show first what that takes.
     ///
     /// Looks whether Karpenter would know every node, scales its Deployment up, and waits until it has the cluster.
     /// Exit codes: 0 Karpenter has it; 1 nothing was done, or it is not over yet; 2 it cannot be done.
-    Release(crate::handover::HandoverArgs),
+    Release(installer::handover::HandoverArgs),
     /// Take Journeyman out of a cluster and an account, with its nodes or without them, and show that first.
     ///
     /// Each step is shown as the command of `kubectl` or `aws` that does the same. Exit codes: 0 nothing is left; 1
     /// nothing was done; 2 it cannot be done, or broke off, and says what is left to do.
-    Uninstall(crate::uninstall::UninstallArgs),
+    Uninstall(installer::uninstall::UninstallArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o
@@ -301,16 +303,6 @@ pub enum RecordFlag {
     Facts,
 }
 
-/// How to print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON document.
-    Json,
-}
-
 /// Options of `plan`.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -421,18 +413,6 @@ impl PlanArgs {
     pub(crate) fn place(&self) -> ClusterArgs {
         ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
     }
-}
-
-/// Whether to print in colors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// How far to look for nodes whose pods fit elsewhere for less.

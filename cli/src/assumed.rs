@@ -8,8 +8,7 @@ use model::{
         ClassStatus, ClusterSettings, Image, NodeClass, NodeIdentity, Subnet, TemplateSource,
     },
 };
-
-use crate::manifests::BadInput;
+use report::error::BadInput;
 
 /// A subnet in every zone of the region, with room for any number of nodes.
 pub(crate) fn subnets(catalog: &RegionCatalog) -> Result<Vec<Subnet>, BadInput> {

@@ -10,17 +10,18 @@ use std::io::Write;
 
 use launch_template::{NodeSettings, OfferedType, Share};
 use model::{CapacityType, labels, policies::Policies};
+use report::{
+    error::{BadInput, CommandError},
+    screen::{Color, Format, Screen},
+};
 
 use crate::{
-    args::{CatalogArgs, Color, Format, NodeSettingsArgs},
-    error::Error,
-    manifests::BadInput,
+    args::{CatalogArgs, NodeSettingsArgs},
     plan::gates,
-    screen::Screen,
 };
 
 /// Lists and prints.
-pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError> {
     let settings = node_settings(&args.settings)?;
     let source = if args.live {
         source::live("catalog --live", args.region.as_deref())?

@@ -14,9 +14,9 @@ pub(crate) const TEMPLATE: &str = include_str!("cluster_facts/template.json");
 
 /// Why a text has no such facts.
 #[derive(Debug)]
-pub(crate) struct Error(String);
+pub(crate) struct BadClusterFacts(String);
 
-impl fmt::Display for Error {
+impl fmt::Display for BadClusterFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -38,13 +38,14 @@ pub(crate) struct ClusterFacts {
 /// Reads `{"name", "endpoint", "caBundle", "serviceCIDR", "dnsIP", "kubernetesVersion", "region",
 /// "subnets": [{"id", "availableIpAddressCount"}], "placementGroups": [{"id", "name", "strategy",
 /// "partitionCount"}], "capacityReservations": [{"id", "availableInstanceCount"}]}`.
-pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, Error> {
-    let raw: RawCluster = serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
-    let name = ClusterName::new(&raw.name).map_err(|error| Error(error.to_string()))?;
+pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, BadClusterFacts> {
+    let raw: RawCluster =
+        serde_json::from_str(json).map_err(|error| BadClusterFacts(error.to_string()))?;
+    let name = ClusterName::new(&raw.name).map_err(|error| BadClusterFacts(error.to_string()))?;
     let present = |text: Option<String>| text.filter(|text| !text.is_empty());
     let mut free_addresses = BTreeMap::new();
     for subnet in raw.subnets {
-        let id = SubnetId::new(&subnet.id).map_err(|error| Error(error.to_string()))?;
+        let id = SubnetId::new(&subnet.id).map_err(|error| BadClusterFacts(error.to_string()))?;
         free_addresses.insert(id, subnet.available_ip_address_count);
     }
     let left = raw.capacity_reservations.into_iter();
@@ -67,28 +68,35 @@ pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, Error> {
     })
 }
 
-fn placement_group(raw: RawPlacementGroup) -> Result<PlacementGroup, Error> {
+fn placement_group(raw: RawPlacementGroup) -> Result<PlacementGroup, BadClusterFacts> {
     let strategy = match (raw.strategy.as_str(), raw.partition_count) {
         ("cluster", _) => PlacementStrategy::Cluster,
         ("spread", _) => PlacementStrategy::Spread,
         ("partition", Some(count)) => PlacementStrategy::Partition { count },
         ("partition", None) => {
-            return Err(Error(format!("placement group {}: partitionCount is required", raw.id)));
+            return Err(BadClusterFacts(format!(
+                "placement group {}: partitionCount is required",
+                raw.id
+            )));
         }
         (other, _) => {
             let rule = "must be cluster, partition or spread";
-            return Err(Error(format!("placement group {}: strategy `{other}` {rule}", raw.id)));
+            return Err(BadClusterFacts(format!(
+                "placement group {}: strategy `{other}` {rule}",
+                raw.id
+            )));
         }
     };
-    let id = raw.id.parse().map_err(|error: model::id::InvalidId| Error(error.to_string()))?;
+    let id =
+        raw.id.parse().map_err(|error: model::id::InvalidId| BadClusterFacts(error.to_string()))?;
     Ok(PlacementGroup { id, name: raw.name, strategy })
 }
 
 /// Instances left by reservation, from an answer of DescribeCapacityReservations:
 /// `{"CapacityReservations": [{"CapacityReservationId", "AvailableInstanceCount"}]}`.
-pub(crate) fn reservations_left(json: &str) -> Result<BTreeMap<String, u32>, Error> {
+pub(crate) fn reservations_left(json: &str) -> Result<BTreeMap<String, u32>, BadClusterFacts> {
     let raw: RawReservations =
-        serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
+        serde_json::from_str(json).map_err(|error| BadClusterFacts(error.to_string()))?;
     let raw_reservations = raw.capacity_reservations.into_iter();
     Ok(raw_reservations
         .map(|raw_reservation| {

@@ -3,12 +3,9 @@
 use std::{io::Write, path::PathBuf};
 
 use api::{convert::ConversionSettings, files::older::to_v1};
+use report::error::{BadInput, CommandError};
 
-use crate::{
-    args::MoreManifests,
-    error::Error,
-    manifests::{self, BadInput},
-};
+use crate::{args::MoreManifests, manifests};
 
 /// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,13 +23,13 @@ pub struct ConvertArgs {
 
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
 /// printed.
-pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), CommandError> {
     let settings = ConversionSettings { role: args.role.clone() };
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let texts: Vec<(&str, &str)> =
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
     let mut converted = to_v1(&texts, &settings);
-    out.write_all(converted.text.as_bytes()).map_err(Error::Output)?;
+    out.write_all(converted.text.as_bytes()).map_err(CommandError::Output)?;
     // Directories hold more than manifests.
     let is_named = |name: &str| files.iter().any(|file| file.is_meant() && file.name == name);
     converted.problems.retain(|problem| problem.object.is_some() || is_named(&problem.file));
@@ -40,5 +37,5 @@ pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), Error> {
         return Ok(());
     }
     let problems = converted.problems.iter().map(ToString::to_string).collect();
-    Err(Error::Input(BadInput(problems)))
+    Err(CommandError::Input(BadInput(problems)))
 }

@@ -13,14 +13,12 @@ use model::{
     ledger::{Decision, Subject},
     words,
 };
+use report::{error::CommandError, output::dollars, screen::Screen};
 use serde_json::json;
 
 use crate::{
-    error::Error,
     get::{RecordsFormat, document},
-    output::dollars,
     records::{self, Records, RecordsArgs},
-    screen::Screen,
 };
 
 pub(crate) use found::{Explained, explained};
@@ -76,7 +74,7 @@ impl ExplainedKind {
 }
 
 /// Reads and prints.
-pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     show(&args.records.read()?, args, screen, out)
 }
 
@@ -90,7 +88,7 @@ pub fn show(
     args: &ExplainArgs,
     screen: Screen,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let name = match args.kind {
         ExplainedKind::Pod if !args.name.contains('/') => {
             format!("{}/{}", args.namespace, args.name)
@@ -101,7 +99,7 @@ pub fn show(
     if explained.is_unknown() {
         let noun = args.kind.noun();
         let read = words::counted(records.decisions.len(), "decision");
-        return Err(Error::Refused(format!("nothing is known of {noun} {name} in {read}")));
+        return Err(CommandError::Refused(format!("nothing is known of {noun} {name} in {read}")));
     }
     match args.output {
         RecordsFormat::Json | RecordsFormat::Yaml => {
@@ -135,7 +133,7 @@ fn remarks(
     explained: &Explained<'_>,
     limit: usize,
     (screen, out): (Screen, &mut impl Write),
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let hidden = explained.decisions.len().saturating_sub(limit);
     let mut lines = Vec::new();
     if hidden > 0 {
@@ -158,7 +156,7 @@ fn told(
     explained: &Explained<'_>,
     is_wide: bool,
     (screen, out): (Screen, &mut impl Write),
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let seconds = |time: jiff::Timestamp| format!("{time:.0}");
     let title = format!("{}  {}", seconds(decision.at), decision.kind.as_str());
     screen.title(&title, out)?;

@@ -10,14 +10,14 @@ use std::{
 use clap::ValueEnum;
 use jiff::Timestamp;
 use model::{CapacityType, NodeClaim, NodeClaimName, NodePoolName, words};
-use serde_json::{Value, json};
-
-use crate::{
-    error::Error,
+use report::{
+    error::CommandError,
     output::{HOURS_PER_MONTH, dollars, exact_dollars},
-    records::{self, Records, RecordsArgs},
     screen::Screen,
 };
+use serde_json::{Value, json};
+
+use crate::records::{self, Records, RecordsArgs};
 
 /// Options of `get`.
 #[derive(Clone, Debug, clap::Args)]
@@ -84,7 +84,7 @@ struct Listed {
 const WATCHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Reads and prints; with `--watch` until it is interrupted.
-pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     let records = args.records.read()?;
     let mut watched = Watched::default();
     print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
@@ -134,7 +134,7 @@ fn print(
     records: &Records,
     args: &GetArgs,
     (screen, out): (Screen, &mut impl Write),
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     match args.output {
         RecordsFormat::Json | RecordsFormat::Yaml => {
             if !args.watch || !listed.documents.is_empty() {
@@ -160,7 +160,7 @@ pub(crate) fn document(
     answer: &Value,
     format: RecordsFormat,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     if format == RecordsFormat::Yaml {
         let text = serde_saphyr::to_string(answer);
         let text = text.map_err(|error| io::Error::other(error.to_string()))?;

@@ -4,15 +4,17 @@ use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
 use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash};
+use report::{
+    error::{BadInput, CommandError},
+    output::{count, many},
+    screen::{Format, Screen},
+};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    args::{Format, MoreManifests},
-    error::Error,
-    manifests::{self, BadInput, Depth},
-    output::{count, many},
-    screen::Screen,
+    args::MoreManifests,
+    manifests::{self, Depth},
 };
 
 /// Options of `hash`.
@@ -59,7 +61,7 @@ enum Compared {
 }
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
-pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
+pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     if let Some(bundle) = &args.ca_bundle {
         check_base64(bundle)?;
     }
@@ -75,7 +77,7 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     let against = load(&args.against, args.more.depth())?;
     if against.node_claims.is_empty() {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
-        return Err(Error::Input(BadInput::one(text)));
+        return Err(CommandError::Input(BadInput::one(text)));
     }
     let validations: Vec<_> =
         against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
@@ -103,7 +105,7 @@ fn check_base64(bundle: &str) -> Result<(), BadInput> {
     ))
 }
 
-fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, Error> {
+fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
     let mut all = Stored::default();
     for file in manifests::files(paths, depth)? {
         let mut stored = stored::read(&file.text, &file.name);
@@ -119,11 +121,11 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, Error> {
     if all.problems.is_empty() {
         return Ok(all);
     }
-    Err(Error::Input(BadInput(all.problems.iter().map(ToString::to_string).collect())))
+    Err(CommandError::Input(BadInput(all.problems.iter().map(ToString::to_string).collect())))
 }
 
 /// `NodePool/name` and `EC2NodeClass/name` with their hashes.
-fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, Error> {
+fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, CommandError> {
     let mut texts = BTreeMap::new();
     for pool in &stored.node_pools {
         let name = format!("NodePool/{}", pool.name);
@@ -136,13 +138,13 @@ fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, 
     }
     if texts.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
-        return Err(Error::Input(BadInput::one(text)));
+        return Err(CommandError::Input(BadInput::one(text)));
     }
     Ok(texts)
 }
 
-fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, Error> {
-    let refused = |error| Error::Input(BadInput::one(format!("{name}: {error}")));
+fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, CommandError> {
+    let refused = |error| CommandError::Input(BadInput::one(format!("{name}: {error}")));
     outcome.map(|hash| hash.to_string()).map_err(refused)
 }
 
@@ -224,8 +226,8 @@ fn described(validations: &[Comparison]) -> String {
     text
 }
 
-fn print_json(out: &mut impl Write, value: &serde_json::Value) -> Result<(), Error> {
-    writeln!(out, "{value:#}").map_err(Error::Output)
+fn print_json(out: &mut impl Write, value: &serde_json::Value) -> Result<(), CommandError> {
+    writeln!(out, "{value:#}").map_err(CommandError::Output)
 }
 
 #[cfg(test)]

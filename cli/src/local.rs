@@ -6,8 +6,7 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
-
-use crate::{error::Error, screen::Screen};
+use report::{error::CommandError, screen::Screen};
 
 #[cfg(feature = "live")]
 mod live;
@@ -68,12 +67,12 @@ pub enum LocalCommand {
 
 /// Runs a cluster until it is asked to end, or asks something of the one that runs.
 #[cfg(feature = "live")]
-pub fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     live::run(args, screen, out)
 }
 
 /// Says which build runs one.
 #[cfg(not(feature = "live"))]
-pub fn run(_: &LocalArgs, _: Screen, _: &mut impl Write) -> Result<(), Error> {
-    Ok(crate::live::needed("local")?)
+pub fn run(_: &LocalArgs, _: Screen, _: &mut impl Write) -> Result<(), CommandError> {
+    Ok(installer::live::needed("local")?)
 }

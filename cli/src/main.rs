@@ -6,17 +6,21 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser as _};
-use journeyman::{
-    args::{Args, Color, CompletionsArgs, JourneymanCommand, PlanArgs, SimulateArgs},
-    catalog, convert, crds, doctor,
-    error::Error,
-    explain, get,
+use installer::{
+    doctor,
     handover::{self, Direction, HandoverArgs},
+    install, uninstall,
+};
+use journeyman::{
+    args::{Args, CompletionsArgs, JourneymanCommand, PlanArgs, SimulateArgs},
+    catalog, convert, crds, explain, get,
     hash::{self, HashArgs},
-    install, local, plan, rbac, render, replay,
-    screen::Screen,
-    shadow, simulate, uninstall,
+    local, plan, rbac, render, replay, shadow, simulate,
     validate::{self, ValidateArgs},
+};
+use report::{
+    error::CommandError,
+    screen::{Color, Screen},
 };
 
 fn main() -> ExitCode {
@@ -43,10 +47,10 @@ fn main() -> ExitCode {
         JourneymanCommand::Hash(args) => run_hash(&args),
         JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Crds(args) => {
-            crds::run(&args, &mut io::stdout().lock()).map(done).map_err(Error::from)
+            crds::run(&args, &mut io::stdout().lock()).map(done).map_err(CommandError::from)
         }
         JourneymanCommand::Rbac => {
-            rbac::run(&mut io::stdout().lock()).map(done).map_err(Error::from)
+            rbac::run(&mut io::stdout().lock()).map(done).map_err(CommandError::from)
         }
         JourneymanCommand::Doctor(args) => {
             let screen = Screen::of_stdout(Color::Auto);
@@ -75,37 +79,37 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(|error| failed(&error))
 }
 
-fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
+fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, CommandError> {
     let validation = simulate::run(args, &mut io::stdout().lock())?;
     Ok(strictly(args.strict && validation == simulate::SimulateExit::SomeUnplaced))
 }
 
-fn run_handover(args: &HandoverArgs, direction: Direction) -> Result<ExitCode, Error> {
+fn run_handover(args: &HandoverArgs, direction: Direction) -> Result<ExitCode, CommandError> {
     let screen = Screen::of_stdout(Color::Auto);
     let has_changed = handover::run(args, direction, screen, &mut io::stdout().lock())?;
     Ok(strictly(!has_changed))
 }
 
-fn run_plan(args: &PlanArgs) -> Result<ExitCode, Error> {
+fn run_plan(args: &PlanArgs) -> Result<ExitCode, CommandError> {
     let screen = Screen::of_stdout(args.color);
     let complaints = (Screen::of_stderr(), &mut io::stderr());
     let validation = plan::run(args, screen, &mut io::stdout().lock(), complaints)?;
     Ok(strictly(!validation.is_good(args.strict)))
 }
 
-fn run_validate(args: &ValidateArgs) -> Result<ExitCode, Error> {
+fn run_validate(args: &ValidateArgs) -> Result<ExitCode, CommandError> {
     let screen = Screen::of_stdout(Color::Auto);
     let is_right = validate::run(args, screen, &mut io::stdout().lock())?;
     Ok(strictly(!is_right))
 }
 
-fn run_hash(args: &HashArgs) -> Result<ExitCode, Error> {
+fn run_hash(args: &HashArgs) -> Result<ExitCode, CommandError> {
     let screen = Screen::of_stdout(Color::Auto);
     let some_drift = hash::run(args, screen, &mut io::stdout().lock())?;
     Ok(strictly(args.strict && some_drift))
 }
 
-fn run_completions(args: &CompletionsArgs) -> Result<ExitCode, Error> {
+fn run_completions(args: &CompletionsArgs) -> Result<ExitCode, CommandError> {
     // It is written as a whole: what generates it panics where a pipe is closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "journeyman", &mut script);
@@ -122,19 +126,21 @@ fn strictly(is_bad: bool) -> ExitCode {
     if is_bad { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-fn failed(error: &Error) -> ExitCode {
+fn failed(error: &CommandError) -> ExitCode {
     let complain = || {
         // Where nobody can read it there is nobody to tell.
         let _unread = Screen::of_stderr().lines(&error.to_string(), &mut io::stderr());
     };
     match error {
         // Whoever reads may have seen enough, as `head` does.
-        Error::Output(output) if output.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Error::Refused(_) => {
+        CommandError::Output(output) if output.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        CommandError::Refused(_) => {
             complain();
             ExitCode::from(1)
         }
-        Error::Input(_) | Error::Stopped(_) | Error::Output(_) => {
+        CommandError::Input(_) | CommandError::Stopped(_) | CommandError::Output(_) => {
             complain();
             ExitCode::from(2)
         }

@@ -3,7 +3,7 @@
 mod dump;
 mod input_file;
 
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
 use api::{
     document::Diagnostic,
@@ -20,6 +20,7 @@ use model::{
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
     problem::Weight,
 };
+use report::{error::BadInput, output};
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 pub use self::input_file::{Depth, InputFile, files, text};
@@ -27,7 +28,7 @@ use self::{
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
-use crate::{output, workloads};
+use crate::workloads;
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
@@ -39,25 +40,6 @@ pub struct Loaded {
     /// When the objects of a running cluster were saved, as far as its nodes tell; `None` is that there
     /// are none.
     pub saved_at: Option<Timestamp>,
-}
-
-/// Why manifests cannot be played. Every problem is listed, one a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadInput(pub Vec<String>);
-
-impl fmt::Display for BadInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("\n"))
-    }
-}
-
-impl std::error::Error for BadInput {}
-
-impl BadInput {
-    /// One problem.
-    pub fn one(text: impl Into<String>) -> Self {
-        Self(vec![text.into()])
-    }
 }
 
 /// What files hold, and what of them plays no part.

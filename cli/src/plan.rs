@@ -21,16 +21,15 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use model::{HourlyPrice, Plan, facts::Facts, policies::Policies};
 use planner::{Fleets, KnownTypes, Launches};
+use report::{
+    error::{BadInput, CommandError},
+    page,
+    screen::Screen,
+};
 use serde::Serialize;
 
 use self::{progress::Progress, rounds::Round};
-use crate::{
-    args::{PlanArgs, PlanFormat},
-    error::Error,
-    manifests::BadInput,
-    report,
-    screen::Screen,
-};
+use crate::args::{PlanArgs, PlanFormat};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +106,7 @@ pub fn run(
     screen: Screen,
     out: &mut impl Write,
     complaints: (Screen, &mut impl Write),
-) -> Result<PlanExit, Error> {
+) -> Result<PlanExit, CommandError> {
     if args.context.is_some() && !args.live {
         let rule = "--context: names the cluster that --live reads: give --live as well";
         return Err(BadInput::one(rule).into());
@@ -146,7 +145,7 @@ pub fn run(
     }
     drop(progress);
     if let Some(path) = &args.html {
-        report::write(&html::report(&planned, &facts), path)?;
+        page::write(&html::report(&planned, &facts), path)?;
     }
     match args.output {
         Some(format) => print_document(format, &json::document(&planned), out)?,
@@ -156,7 +155,7 @@ pub fn run(
 }
 
 /// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
-pub fn read_facts(args: &PlanArgs) -> Result<Facts, Error> {
+pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
     let policies = gates::policies(args)?;
     let loaded = input::load(args, &Progress::new())?;
@@ -169,7 +168,7 @@ fn looked_at(
     loaded: input::Loaded,
     policies: Policies,
     now: Timestamp,
-) -> Result<(Facts, Remarks), Error> {
+) -> Result<(Facts, Remarks), CommandError> {
     let offers = offers::load(args, &loaded, now)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let (mut facts, notes) = facts::of(loaded, offers, policies, now)?;
@@ -181,7 +180,11 @@ fn looked_at(
 }
 
 /// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.
-pub fn show_disruption(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Result<(), Error> {
+pub fn show_disruption(
+    args: &PlanArgs,
+    facts: &Facts,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
     disruption::run(args, Screen::default(), (facts, &Remarks::default()), out)
 }
 
@@ -249,7 +252,7 @@ fn unseen(facts: &Facts) -> Option<String> {
 
 /// `1 pod`, `2 pods`.
 fn pods(number: usize) -> String {
-    crate::output::count(u64::try_from(number).unwrap_or(u64::MAX), "pod")
+    report::output::count(u64::try_from(number).unwrap_or(u64::MAX), "pod")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-/// Roles and bindings for the groups `journeyman:<function>`, as manifests. A test makes them of what
-/// the functions call.
-pub const ROLES: &str = include_str!("../../deploy/rbac.yaml");
+use installer::live::ROLES;
 
-/// Prints them.
+/// Prints roles and bindings for the groups `journeyman:<function>`, as manifests.
 pub fn run(out: &mut impl Write) -> io::Result<()> {
     out.write_all(ROLES.as_bytes())
 }

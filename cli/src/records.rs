@@ -14,11 +14,10 @@ use model::{
     ledger::{Decision, UnreadableItem},
     words,
 };
+use report::error::BadInput;
 
 pub use file::write;
 pub(crate) use json::{claim, command, decision, progress};
-
-use crate::manifests::BadInput;
 
 /// Items of facts begin with it.
 const FACTS_PREFIX: &str = "facts#";

@@ -14,14 +14,15 @@ use std::{
 
 use launch_template::{Launch, NodeSettings};
 use model::{InstanceType, InstanceTypeName, Resources, policies};
+use report::{
+    error::{BadInput, CommandError},
+    screen::{Format, Screen},
+};
 
 use crate::{
-    args::{Format, MinValuesPolicyFlag, RenderArgs},
+    args::{MinValuesPolicyFlag, RenderArgs},
     catalog::node_settings,
     cluster_facts,
-    error::Error,
-    manifests::BadInput,
-    screen::Screen,
 };
 
 /// What would be launched, and what it is worked out from.
@@ -43,7 +44,7 @@ impl Rendered {
 }
 
 /// Renders and prints.
-pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     if args.cluster_facts_template {
         return Ok(out.write_all(cluster_facts::TEMPLATE.as_bytes())?);
     }
@@ -69,7 +70,7 @@ pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<()
 }
 
 /// What would be launched for the objects in `files`.
-fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
+fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandError> {
     let settings = node_settings(&args.settings)?;
     let Some(facts) = &args.cluster_facts else {
         return Err(BadInput::one("--cluster-facts: is missing").into());
@@ -103,7 +104,7 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
     };
     let launch =
         launch_template::requests_with(&claims, &class, &types, &cluster, &profile, min_values);
-    let launch = launch.map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let launch = launch.map_err(|refusal| CommandError::Refused(refusal.to_string()))?;
     let types = types
         .iter()
         .map(|instance_type| (instance_type.name.clone(), InstanceType::clone(instance_type)));

@@ -11,16 +11,18 @@ use model::{
     ledger::Decision,
     recorded::{Question, RecordedFacts},
 };
+use report::{
+    error::{BadInput, CommandError},
+    output::{dollars, exact_dollars},
+    screen::Screen,
+};
 use serde_json::{Value, json};
 
 use self::told::Difference;
 use crate::{
-    error::Error,
     get::{RecordsFormat, document},
-    manifests::{self, BadInput, Depth},
-    output::{dollars, exact_dollars},
+    manifests::{self, Depth},
     records::{self, RecordsArgs},
-    screen::Screen,
 };
 
 /// Options of `replay`.
@@ -65,7 +67,7 @@ struct Replay<'a> {
 }
 
 /// Decides again and prints; whether it is the same plan.
-pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
+pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     let records = args.records.read()?;
     let decision = named(&records.decisions, &args.id)?;
     let mut recorded = facts_of(decision, &args.records)?;
@@ -152,7 +154,7 @@ fn price(plan: &Plan) -> HourlyPrice {
 }
 
 impl Replay<'_> {
-    fn print(&self, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+    fn print(&self, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
         let decision = self.decision;
         let (id, at) = (decision.short_id(), decision.at);
         screen.title(&format!("decision {id}  {at:.0}  {}", decision.kind.as_str()), out)?;
@@ -164,14 +166,15 @@ impl Replay<'_> {
         screen.text(4, &format!("asked: {}", asked(self.question)), out)?;
         self.notes.iter().try_for_each(|note| screen.text(4, note, out))?;
         writeln!(out)?;
-        let section = |title: &str, lines: &[String], out: &mut dyn Write| -> Result<(), Error> {
-            let mut text = Vec::new();
-            screen.title(title, &mut text)?;
-            for line in lines {
-                screen.text(2, line, &mut text)?;
-            }
-            Ok(out.write_all(&text)?)
-        };
+        let section =
+            |title: &str, lines: &[String], out: &mut dyn Write| -> Result<(), CommandError> {
+                let mut text = Vec::new();
+                screen.title(title, &mut text)?;
+                for line in lines {
+                    screen.text(2, line, &mut text)?;
+                }
+                Ok(out.write_all(&text)?)
+            };
         section("Then", &told::lines(self.then), out)?;
         writeln!(out)?;
         if self.difference.is_none() {

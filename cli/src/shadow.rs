@@ -18,16 +18,19 @@ use std::{
     sync::Arc,
 };
 
+use installer::installation::ClusterArgs;
 use jiff::{SignedDuration, Timestamp};
 use launch_template::NodeSettings;
 use model::{HourlyPrice, RegionCatalog};
+use report::{
+    error::{BadInput, CommandError},
+    page,
+    screen::{Format, Screen},
+};
 
 use self::dumps::Dump;
 pub(crate) use self::dumps::file_name;
-use crate::{
-    args::Format, catalog::source, error::Error, installation::ClusterArgs, manifests::BadInput,
-    report, screen::Screen, simulate::scenario,
-};
+use crate::{catalog::source, simulate::scenario};
 
 /// Options of `shadow`.
 #[derive(Clone, Debug, clap::Args)]
@@ -129,7 +132,7 @@ struct Compared {
 }
 
 /// Compares and prints.
-pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     if args.live {
         let every = scenario::duration("--every", &args.every)?;
         let length = scenario::duration("--duration", &args.duration)?;
@@ -137,7 +140,7 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
     }
     let compared = compare(args)?;
     if let Some(path) = &args.html {
-        report::write(&html::report(&compared), path)?;
+        page::write(&html::report(&compared), path)?;
     }
     match args.output {
         Format::Text => table::show(&compared, screen, out)?,
@@ -150,7 +153,7 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-fn compare(args: &ShadowArgs) -> Result<Compared, Error> {
+fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
     let dumps = dumps::read(&args.dumps, &args.filenames)?;
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();

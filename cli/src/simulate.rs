@@ -18,15 +18,18 @@ use std::{
 use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
+use report::{
+    error::{BadInput, CommandError},
+    page,
+    screen::{Color, Format, Screen},
+};
 use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
-    args::{Color, Format, RecordFlag, SimulateArgs},
-    error::Error,
-    manifests::{self, BadInput, Loaded},
+    args::{RecordFlag, SimulateArgs},
+    manifests::{self, Loaded},
     plan::gates,
-    records, report,
-    screen::Screen,
+    records,
     simulate::{
         dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
         summary::Outcome, timeline::Timeline,
@@ -55,7 +58,7 @@ struct Play {
 }
 
 /// Plays and prints.
-pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Error> {
+pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, CommandError> {
     let mut play = load(args)?;
     if let Some(packing) = args.packing {
         play.scenario.functions.policies.packing = gates::packing(packing);
@@ -109,7 +112,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
     if let (Some(path), Some(record)) = (&args.html, &stage.record) {
         let (title, timeline, events) = (play.title, &stage.timeline, &sim.timeline(0));
         let played = Played { title, record, events, outcome: &outcome, timeline, end };
-        report::write(&played.report(), path)?;
+        page::write(&played.report(), path)?;
     }
     stopped?;
     Ok(if outcome.unplaced.is_empty() {
@@ -201,7 +204,7 @@ impl Stage {
         sim: &Sim,
         (end, functions): (Timestamp, Settings),
         format: Format,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let reports = Reports::default();
         let progress = Progress::new(format, sim.now(), end);
         let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
@@ -228,7 +231,7 @@ impl Stage {
         if let Some(record) = &mut self.record {
             record.close(sim);
         }
-        outcome.map_err(Error::Stopped)
+        outcome.map_err(|stopped| CommandError::Stopped(stopped.to_string()))
     }
 
     fn note(&mut self, decided: &[dispatch::Decided]) {
@@ -260,7 +263,7 @@ fn print_json(
     args: &SimulateArgs,
     (start, end): (Timestamp, Timestamp),
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let document = serde_json::json!({
         "seed": args.seed,
         "start": start.to_string(),

@@ -7,13 +7,15 @@ use std::{
 };
 
 use api::objects::Object;
+use report::{
+    error::CommandError,
+    output::{count, thousands},
+    screen::Screen,
+};
 
 use crate::{
     args::MoreManifests,
-    error::Error,
     manifests::{self, Read},
-    output::{count, thousands},
-    screen::Screen,
 };
 
 /// Options of `validate`.
@@ -28,7 +30,11 @@ pub struct ValidateArgs {
 }
 
 /// Prints every problem and a summary. `true`: nothing is wrong.
-pub fn run(args: &ValidateArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
+pub fn run(
+    args: &ValidateArgs,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
     let problems = read.problems();

@@ -9,10 +9,10 @@
 use std::path::PathBuf;
 
 use journeyman::{
-    args::{Format, MoreManifests, SimulateArgs},
-    error::Error,
+    args::{MoreManifests, SimulateArgs},
     simulate::{SimulateExit, run},
 };
+use report::{error::CommandError, screen::Format};
 use tests::repository;
 
 #[path = "command/explained.rs"]
@@ -208,7 +208,7 @@ fn the_classic_walkthroughs_run_unchanged() {
 fn check_refused(name: &str, text: &str, said: &[&str]) {
     let manifests = manifests(name, text);
     let error = run(&SimulateArgs { manifests, ..arguments() }, &mut Vec::new());
-    let Err(Error::Input(problems)) = error else { panic!("{name} was played: {error:?}") };
+    let Err(CommandError::Input(problems)) = error else { panic!("{name} was played: {error:?}") };
     let shown = problems.to_string();
     assert_eq!(problems.0.len(), 1, "one problem is one message: {shown}");
     for said in said {

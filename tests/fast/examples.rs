@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use api::objects::Object;
-use journeyman::{args::PlanArgs, plan, screen::Screen};
+use journeyman::{args::PlanArgs, plan};
+use report::screen::Screen;
 use tests::{files, repository};
 
 /// Every file but scenarios, which are not objects of Kubernetes.

@@ -16,14 +16,14 @@ use std::{
 
 use journeyman::{
     args::{
-        Format, MinValuesPolicyFlag, MoreManifests, NodeSettingsArgs, PlanArgs, PlanFormat,
+        MinValuesPolicyFlag, MoreManifests, NodeSettingsArgs, PlanArgs, PlanFormat,
         PreferencePolicyFlag, RenderArgs,
     },
     hash::{self, HashArgs},
     plan, render,
-    screen::Screen,
 };
 use model::RegionCatalog;
+use report::screen::{Format, Screen};
 use scheduling::Paid;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use report::screen::Format;
 
-use super::{Format, NodeSettingsArgs};
+use super::NodeSettingsArgs;
 
 /// Options of `catalog`.
 #[derive(Clone, Debug, Default, clap::Args)]

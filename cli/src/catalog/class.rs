@@ -10,9 +10,10 @@ use model::{
     Problem,
     node_class::{ClassStatus, NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
+use report::error::BadInput;
 
 use super::source::Source;
-use crate::{args::CatalogArgs, cluster_facts, manifests, manifests::BadInput};
+use crate::{args::CatalogArgs, cluster_facts, manifests};
 
 /// A class that says nothing but what it must.
 const PLAIN: &str = "\
@@ -107,6 +108,6 @@ fn check(class: &NodeClass, file: &str) -> Result<(), BadInput> {
     ))
 }
 
-fn unreadable(path: &Path, error: &cluster_facts::Error) -> BadInput {
+fn unreadable(path: &Path, error: &cluster_facts::BadClusterFacts) -> BadInput {
     BadInput::one(format!("{}: {error}", path.display()))
 }

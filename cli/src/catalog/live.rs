@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use installer::{
+    installation::now,
+    live::{self, AccountClient, Sold},
+};
 use model::{
     InstanceTypeInfo,
     instance_type_info::{RegionMarket, TableFacts},
 };
-
-use crate::{
-    installation::now,
-    live::{self, Account, Sold},
-    manifests::BadInput,
-};
+use report::error::BadInput;
 
 /// Asks for all of it, for `command`, about `region` or that of the environment. `builtin` knows what no call answers,
 /// and prices where there is no price list.
@@ -21,7 +20,7 @@ pub(super) fn read(
     builtin: (RegionMarket, Vec<InstanceTypeInfo>),
 ) -> Result<(RegionMarket, Vec<InstanceTypeInfo>), BadInput> {
     live::needed(command)?;
-    let sold = Account::open(region).and_then(|account| account.sold(now()));
+    let sold = AccountClient::open(region).and_then(|account| account.sold(now()));
     together(sold.map_err(BadInput::one)?, builtin)
 }
 

@@ -12,9 +12,9 @@ use model::{
     InstanceTypeInfo, RegionCatalog, Zone, ZoneId, instance_type_info::RegionMarket,
     node_class::Subnet,
 };
+use report::error::BadInput;
 
 use super::live;
-use crate::manifests::BadInput;
 
 /// What EC2 says.
 #[derive(Clone)]

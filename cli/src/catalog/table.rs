@@ -9,13 +9,13 @@ use model::{
     requirements::Undefined,
     resources::format_amount,
 };
-
-use crate::{
-    args::{CatalogArgs, CatalogOrder},
-    manifests::BadInput,
+use report::{
+    error::BadInput,
     output::{dollars, many, thousands},
     screen::Screen,
 };
+
+use crate::args::{CatalogArgs, CatalogOrder};
 
 /// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`, of which
 /// `instance-NAME` may be written, too.

@@ -6,9 +6,10 @@ use model::{
     NodeClaim, NodeClaimName, NodeName,
     ledger::{Decision, DecisionKind, Subject},
 };
+use report::output::dollars;
 
 use super::ExplainedKind;
-use crate::{output::dollars, records::Records};
+use crate::records::Records;
 
 /// What is known of something.
 pub(crate) struct Explained<'r> {

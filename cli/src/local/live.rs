@@ -9,18 +9,26 @@ use std::{
 };
 
 use dispatch::Settings;
+use installer::live::Manifests;
 use jiff::{SignedDuration, tz::TimeZone};
 use local::{ApiServer, LocalOptions, LocalReady, LogLine};
+use report::{
+    error::{BadInput, CommandError},
+    output,
+    screen::Screen,
+};
 
 use super::{LocalArgs, LocalCommand};
-use crate::{
-    error::Error, live::Manifests, manifests::BadInput, output, screen::Screen, simulate::scenario,
-};
+use crate::simulate::scenario;
 
 /// Columns of who says a line: the longest function is called `provision`.
 const WHO: usize = 9;
 
-pub(super) fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
+pub(super) fn run(
+    args: &LocalArgs,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
     let directory = match &args.data {
         Some(directory) => directory.clone(),
         None => cache(args)?.join("local"),
@@ -46,7 +54,7 @@ fn start(
     directory: PathBuf,
     screen: Screen,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let builtin = |error: &dyn std::fmt::Display| BadInput::one(format!("built-in types: {error}"));
     let catalog = instance_catalog::builtin().map_err(|error| builtin(&error))?;
     let options = LocalOptions {
@@ -68,7 +76,7 @@ fn start(
 
 /// What is wrong with a cluster that runs is said as what is wrong with the command's input.
 #[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
-fn refused(error: local::LocalError) -> Error {
+fn refused(error: local::LocalError) -> CommandError {
     BadInput::one(format!("journeyman local: {error}")).into()
 }
 

@@ -8,9 +8,8 @@ use std::{
 
 use api::files::{ListReader, Manifest};
 use model::api_version::{AWS_V1, KARPENTER_V1};
+use report::error::BadInput;
 use tempfile::SpooledTempFile;
-
-use super::BadInput;
 
 /// How deep directories are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,14 +10,14 @@ use model::{
     words::{many, thousands},
 };
 use planner::Fleets;
-use serde::Serialize;
-
-use super::{Error, Remarks, included, print_document, table};
-use crate::{
-    args::PlanArgs,
+use report::{
     output::{HOURS_PER_MONTH, dollars, dollars_down},
     screen::Screen,
 };
+use serde::Serialize;
+
+use super::{CommandError, Remarks, included, print_document, table};
+use crate::args::PlanArgs;
 
 /// All of it, for machines. Prices are exact dollars.
 #[derive(Debug, Serialize)]
@@ -58,7 +58,7 @@ pub(super) fn run(
     screen: Screen,
     (facts, remarks): (&Facts, &Remarks),
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, false);
     let included = included::in_words(facts, &cheapest);
     let (karpenter, cheapest) = (fleet(facts, &karpenter), fleet(facts, &cheapest));

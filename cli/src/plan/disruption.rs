@@ -10,14 +10,10 @@ use std::io::Write;
 
 use model::facts::Facts;
 use planner::disruption::{self, Options, Outlook, Thorough};
+use report::{error::BadInput, output::count, screen::Screen};
 
-use super::{Error, Remarks, print_document};
-use crate::{
-    args::{Consolidation, PlanArgs},
-    manifests::BadInput,
-    output::count,
-    screen::Screen,
-};
+use super::{CommandError, Remarks, print_document};
+use crate::args::{Consolidation, PlanArgs};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
@@ -36,7 +32,7 @@ pub(super) fn run(
     screen: Screen,
     (facts, remarks): (&Facts, &Remarks),
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     if let Some(node) = &args.explain
         && !facts.nodes.keys().any(|name| name.as_str() == node)
     {

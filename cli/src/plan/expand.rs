@@ -14,9 +14,10 @@ use model::{
     pod::{Owner, PodPhase},
     storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
 };
+use report::output::thousands;
 
 use super::input::Loaded;
-use crate::{output::thousands, workloads::deployment_of};
+use crate::workloads::deployment_of;
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.

@@ -7,9 +7,9 @@ use model::{
     ledger::Snapshot,
     policies::Policies,
 };
+use report::error::BadInput;
 
 use super::{expand, input::Loaded, offers::Offers};
-use crate::manifests::BadInput;
 
 /// Everything that the decision may look at, and what is left out of it.
 pub(super) fn of(

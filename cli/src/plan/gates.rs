@@ -7,11 +7,9 @@ use model::{
     node_pool::{self, NodePool},
     policies::{self, Policies},
 };
+use report::error::BadInput;
 
-use crate::{
-    args::{MinValuesPolicyFlag, PackingFlag, PlanArgs, PreferencePolicyFlag},
-    manifests::BadInput,
-};
+use crate::args::{MinValuesPolicyFlag, PackingFlag, PlanArgs, PreferencePolicyFlag};
 
 /// How to decide.
 pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {

@@ -7,15 +7,16 @@ use model::{
     facts::{ClassOffer, Facts},
     plan::{Promise, Target},
 };
-
-use super::{Planned, owners};
-use crate::{
+use report::{
+    contents::{Figure, Notes, PackedNode, PackingView, PageData, PageTable, micros},
     output::{HOURS_PER_MONTH, dollars, dollars_down, many},
-    report::{Figure, Notes, PackedNode, Packing, Report, Table, micros, packing::Packer},
+    packing::Packer,
 };
 
+use super::{Planned, owners};
+
 /// The page's content.
-pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
+pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
     let promises = || planned.plan.promises.iter().chain(&planned.fixed.promises);
     let price: u128 = promises().map(|promise| u128::from(promise.price.nanos())).sum();
     let plan = &planned.plan;
@@ -47,7 +48,7 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
     let waiting = "A NodeClaim has no instance yet: nothing is planned for pods until it has.";
     let waiting = planned.is_waiting.then(|| waiting.to_owned());
     let notes: Vec<String> = planned.fixed.notes.iter().map(ToString::to_string).collect();
-    Report {
+    PageData {
         title: "journeyman plan".to_owned(),
         about: format!("What would be launched, as of {}. Nothing is created.", facts.now),
         figures,
@@ -62,11 +63,11 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> Report {
         .into_iter()
         .flatten()
         .collect(),
-        ..Report::default()
+        ..PageData::default()
     }
 }
 
-fn launches<'a>(promises: impl Iterator<Item = &'a Promise>) -> Option<Table> {
+fn launches<'a>(promises: impl Iterator<Item = &'a Promise>) -> Option<PageTable> {
     let row = |promise: &Promise| {
         vec![
             promise.claim.name.to_string(),
@@ -79,10 +80,10 @@ fn launches<'a>(promises: impl Iterator<Item = &'a Promise>) -> Option<Table> {
     };
     let rows: Vec<_> = promises.map(row).collect();
     let heads = vec!["NodeClaim", "NodePool", "Cheapest", "Hourly", "Types", "Pods"];
-    (!rows.is_empty()).then(|| Table { title: "Launches".to_owned(), heads, rows })
+    (!rows.is_empty()).then(|| PageTable { title: "Launches".to_owned(), heads, rows })
 }
 
-fn unplaced(planned: &Planned) -> Option<Table> {
+fn unplaced(planned: &Planned) -> Option<PageTable> {
     let later = planned.later.first();
     let rows = planned.plan.unplaced.iter().map(|unplaced| {
         let mut reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
@@ -93,10 +94,10 @@ fn unplaced(planned: &Planned) -> Option<Table> {
     });
     let rows: Vec<_> = rows.collect();
     let heads = vec!["Pod", "Why"];
-    (!rows.is_empty()).then(|| Table { title: "No place for".to_owned(), heads, rows })
+    (!rows.is_empty()).then(|| PageTable { title: "No place for".to_owned(), heads, rows })
 }
 
-fn packing(planned: &Planned, facts: &Facts) -> Option<Packing> {
+fn packing(planned: &Planned, facts: &Facts) -> Option<PackingView> {
     let known: BTreeMap<&PodKey, &Pod> = facts.pods.iter().map(|pod| (&pod.key, pod)).collect();
     let mut packer = Packer::default();
     let mut nodes = Vec::new();

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{HourlyPrice, NodeClassName, Plan, facts::Facts};
-
-use crate::output::dollars;
+use report::output::dollars;
 
 /// What prices of the nodes of `plan` are of: `instances, their volumes and $0.0100 for each node`.
 pub(super) fn in_words(facts: &Facts, plan: &Plan) -> String {

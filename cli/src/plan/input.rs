@@ -19,12 +19,10 @@ use model::{
     plan::Reason,
     problem::{Rule, Weight},
 };
+use report::error::BadInput;
 
 use super::{live, progress::Progress};
-use crate::{
-    args::PlanArgs,
-    manifests::{BadInput, Read},
-};
+use crate::{args::PlanArgs, manifests::Read};
 
 /// Objects by kind, in the order of the input.
 #[derive(Debug, Default)]

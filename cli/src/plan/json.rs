@@ -7,10 +7,10 @@ use model::{
     plan::{Promise, Reason, Target},
     resources,
 };
+use report::output::{HOURS_PER_MONTH, exact_dollars};
 use serde::Serialize;
 
 use super::{Planned, rounds::Round};
-use crate::output::{HOURS_PER_MONTH, exact_dollars};
 
 /// The whole answer.
 #[derive(Debug, Serialize)]

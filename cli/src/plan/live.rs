@@ -1,17 +1,15 @@
 //! The cluster of a kubeconfig, read through its API server. Nothing is changed.
 
 use api::files::{self, Manifest};
+use installer::live::{self, ClusterClient, Looked, ObjectFilter, ObjectKind, kinds};
+use report::error::BadInput;
 use serde_json::{Value, json};
 
 use super::progress::Progress;
-use crate::{
-    args::PlanArgs,
-    live::{self, Answer, Cluster, Kind, Selected, kinds},
-    manifests::BadInput,
-};
+use crate::args::PlanArgs;
 
 /// What is read, capacity before pods: what is bound meanwhile is planned too little, never too much.
-const KINDS: [Kind; 13] = [
+const KINDS: [ObjectKind; 13] = [
     kinds::NODE_POOLS,
     kinds::NODE_CLASSES,
     kinds::NODE_CLAIMS,
@@ -28,10 +26,10 @@ const KINDS: [Kind; 13] = [
 ];
 
 /// Custom kinds that a cluster has if it has anything to plan for.
-const NEEDED: [Kind; 2] = [kinds::NODE_POOLS, kinds::NODE_CLASSES];
+const NEEDED: [ObjectKind; 2] = [kinds::NODE_POOLS, kinds::NODE_CLASSES];
 
 /// What buffers may refer to.
-const REFERABLE: [Kind; 4] =
+const REFERABLE: [ObjectKind; 4] =
     [kinds::POD_TEMPLATES, kinds::DEPLOYMENTS, kinds::STATEFUL_SETS, kinds::REPLICA_SETS];
 
 /// What was read, and of whom.
@@ -44,17 +42,17 @@ pub(super) struct Read {
 /// Reads all of it.
 pub(super) fn read(args: &PlanArgs, progress: &Progress) -> Result<Read, BadInput> {
     live::needed("plan --live")?;
-    let cluster = Cluster::open(&args.place()).map_err(BadInput::one)?;
+    let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
     let manifests = manifests(&cluster, progress).map_err(BadInput::one)?;
     Ok(Read { manifests, server: cluster.server().to_owned() })
 }
 
-fn manifests(cluster: &Cluster, progress: &Progress) -> Answer<Vec<Manifest>> {
+fn manifests(cluster: &ClusterClient, progress: &Progress) -> Looked<Vec<Manifest>> {
     let mut manifests = Vec::new();
     let mut has_buffers = false;
     for kind in KINDS {
         progress.says(format!("reading {kind}"));
-        match cluster.selected(&kind, Selected::default())? {
+        match cluster.selected(&kind, ObjectFilter::default())? {
             Some(objects) => {
                 has_buffers |= kind == kinds::BUFFERS && !objects.is_empty();
                 manifests.push(manifest(&kind, &objects));
@@ -79,7 +77,7 @@ fn manifests(cluster: &Cluster, progress: &Progress) -> Answer<Vec<Manifest>> {
 }
 
 /// Objects of a kind as a file has them, which is called as the kind.
-fn manifest(kind: &Kind, objects: &[Value]) -> Manifest {
+fn manifest(kind: &ObjectKind, objects: &[Value]) -> Manifest {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     files::read(&list.to_string(), &kind.to_string())
 }

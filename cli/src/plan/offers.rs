@@ -15,11 +15,10 @@ use model::{
     labels,
     node_class::{ClassStatus, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
+use report::error::BadInput;
 
 use super::input::Loaded;
-use crate::{
-    args::PlanArgs, assumed, catalog::source, cluster_facts, manifests, manifests::BadInput,
-};
+use crate::{args::PlanArgs, assumed, catalog::source, cluster_facts, manifests};
 
 /// What can be bought.
 pub(super) struct Offers {
@@ -248,7 +247,7 @@ impl Region<'_> {
             }
         }
         for (theirs, number) in elsewhere {
-            let nodes = crate::output::count(number, "node");
+            let nodes = report::output::count(number, "node");
             self.notes.push(format!(
                 "{nodes} of {theirs}: instance types and prices are those of {region}; give --region \
                  {theirs}, which asks AWS, or --instance-types"

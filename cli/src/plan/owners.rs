@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{Pod, PodKey};
+use report::output::{many, thousands};
 
-use crate::{
-    output::{many, thousands},
-    workloads::deployment_of,
-};
+use crate::workloads::deployment_of;
 
 /// Workloads that a line names.
 const GROUPS_SHOWN: usize = 6;

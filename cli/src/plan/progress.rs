@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::screen;
+use report::screen;
 
 /// From one frame to the next.
 const FRAME: Duration = Duration::from_millis(100);

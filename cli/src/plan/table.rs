@@ -13,12 +13,12 @@ use model::{
     limits::INSTANCE_TYPES_PER_CLAIM_MAX,
     plan::{Promise, Reason, Target},
 };
-
-use super::{Planned, Prices, Remarks, owners::Owners, pods, rounds::Round};
-use crate::{
+use report::{
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, thousands},
     screen::Screen,
 };
+
+use super::{Planned, Prices, Remarks, owners::Owners, pods, rounds::Round};
 
 /// Prints `planned`, which was planned on `facts`.
 pub(super) fn show(

@@ -2,8 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
+use report::screen::Color;
+
 use super::*;
-use crate::args::Color;
 
 const CLUSTER: &str = "\
 apiVersion: karpenter.k8s.aws/v1

@@ -8,11 +8,11 @@ use model::{
     ledger::{Decision, Snapshot},
     recorded::RecordedFacts,
 };
+use report::error::{BadInput, CommandError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Records;
-use crate::{error::Error, manifests::BadInput};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct HeaderLine {
@@ -36,9 +36,9 @@ pub fn write(
     (at, ledger): (Timestamp, &Snapshot),
     decisions: &[Decision],
     facts: &BTreeMap<u64, Rc<RecordedFacts>>,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let mut text = json(&HeaderLine { ledger: VERSION, at })?;
-    let mut add = |item: String, record: String| -> Result<(), Error> {
+    let mut add = |item: String, record: String| -> Result<(), CommandError> {
         let record: Box<RawValue> = serde_json::from_str(&record).map_err(std::io::Error::from)?;
         text.push('\n');
         text.push_str(&json(&ItemLine { item, record: &record })?);
@@ -64,7 +64,7 @@ pub fn write(
     Ok(())
 }
 
-fn json(line: &impl Serialize) -> Result<String, Error> {
+fn json(line: &impl Serialize) -> Result<String, CommandError> {
     Ok(serde_json::to_string(line).map_err(std::io::Error::from)?)
 }
 

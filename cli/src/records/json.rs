@@ -5,9 +5,8 @@ use model::{
     disruption::{Command, Progress},
     ledger::{Decision, Subject},
 };
+use report::output::exact_dollars;
 use serde_json::{Map, Value, json};
-
-use crate::output::exact_dollars;
 
 /// A decision.
 pub(crate) fn decision(decision: &Decision) -> Value {

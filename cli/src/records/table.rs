@@ -1,17 +1,17 @@
 //! Records in the table of a stack. It needs `dynamodb:Query` on the table.
 
+use installer::{
+    installation::now,
+    live::{self, AccountClient, ItemAttribute, ItemQuery, TableItem},
+};
 use model::ClusterName;
+use report::error::BadInput;
 
 use super::{Records, RecordsArgs};
-use crate::{
-    installation::now,
-    live::{self, Account, Asked, Attribute, Item},
-    manifests::BadInput,
-};
 
-fn account(args: &RecordsArgs) -> Result<Account, BadInput> {
+fn account(args: &RecordsArgs) -> Result<AccountClient, BadInput> {
     live::needed("with --table")?;
-    Account::open(args.region.as_deref()).map_err(BadInput::one)
+    AccountClient::open(args.region.as_deref()).map_err(BadInput::one)
 }
 
 /// Reads the items of `cluster` in `table`.
@@ -22,7 +22,8 @@ pub(super) fn read(
 ) -> Result<Records, BadInput> {
     let account = account(args)?;
     let query = |prefix, newest| {
-        let asked = Asked { table, cluster: cluster.as_str(), prefix, attribute: RECORD, newest };
+        let asked =
+            ItemQuery { table, cluster: cluster.as_str(), prefix, attribute: RECORD, newest };
         account.items(asked).map_err(BadInput::one)
     };
     let mut records = Records { at: now(), ..Records::default() };
@@ -43,7 +44,7 @@ pub(super) fn facts(
 ) -> Result<Option<Vec<u8>>, BadInput> {
     let prefix = format!("{}{number:016x}#", super::FACTS_PREFIX);
     let cluster = cluster.as_str();
-    let asked = Asked { table, cluster, prefix: &prefix, attribute: PART, newest: None };
+    let asked = ItemQuery { table, cluster, prefix: &prefix, attribute: PART, newest: None };
     let (items, _) = account(args)?.items(asked).map_err(BadInput::one)?;
     let parts =
         put_together(&items).map_err(|problem| BadInput::one(format!("{prefix}: {problem}")))?;
@@ -55,21 +56,21 @@ const RECORD: &str = "record";
 /// The attribute of a part of facts.
 const PART: &str = "part";
 
-fn put_together(items: &[Item]) -> Result<Vec<u8>, String> {
+fn put_together(items: &[TableItem]) -> Result<Vec<u8>, String> {
     let mut packed = Vec::new();
     for item in items {
         match item.get(PART) {
-            Some(Attribute::Bytes(part)) => packed.extend_from_slice(part),
+            Some(ItemAttribute::Bytes(part)) => packed.extend_from_slice(part),
             _ => return Err(format!("a part has no `{PART}`")),
         }
     }
     Ok(packed)
 }
 
-fn take(records: &mut Records, items: &[Item]) {
+fn take(records: &mut Records, items: &[TableItem]) {
     for item in items {
         let key = match item.get("item") {
-            Some(Attribute::Text(key)) => key.as_str(),
+            Some(ItemAttribute::Text(key)) => key.as_str(),
             _ => "",
         };
         match record(item.get(RECORD)) {
@@ -79,10 +80,10 @@ fn take(records: &mut Records, items: &[Item]) {
     }
 }
 
-fn record(attribute: Option<&Attribute>) -> Result<String, String> {
+fn record(attribute: Option<&ItemAttribute>) -> Result<String, String> {
     match attribute {
-        Some(Attribute::Text(text)) => Ok(text.clone()),
-        Some(Attribute::Bytes(packed)) => {
+        Some(ItemAttribute::Text(text)) => Ok(text.clone()),
+        Some(ItemAttribute::Bytes(packed)) => {
             wire::packed::unpack(packed).map_err(|error| format!("`{RECORD}`: {error}"))
         }
         None => Err(format!("it has no `{RECORD}`")),
@@ -93,15 +94,16 @@ fn record(attribute: Option<&Attribute>) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn item(key: &str, attribute: Option<(&str, Attribute)>) -> Item {
-        let key = ("item".to_owned(), Attribute::Text(key.to_owned()));
+    fn item(key: &str, attribute: Option<(&str, ItemAttribute)>) -> TableItem {
+        let key = ("item".to_owned(), ItemAttribute::Text(key.to_owned()));
         let attribute = attribute.map(|(name, value)| (name.to_owned(), value));
         [key].into_iter().chain(attribute).collect()
     }
 
     #[test]
     fn parts_of_facts_are_put_together_in_their_order() {
-        let part = |key, bytes: &[u8]| item(key, Some(("part", Attribute::Bytes(bytes.to_vec()))));
+        let part =
+            |key, bytes: &[u8]| item(key, Some(("part", ItemAttribute::Bytes(bytes.to_vec()))));
         let items = [part("facts#7#00", &[1, 2]), part("facts#7#01", &[3])];
         assert_eq!(put_together(&items), Ok(vec![1, 2, 3]));
         let lacking = [item("facts#7#00", None)];
@@ -112,11 +114,11 @@ mod tests {
     #[test]
     fn items_are_read_in_either_form() {
         let decision = r#"{"v":1,"at":"2026-11-21T12:00:00Z","function":"provision","claims":[],"summary":"one"}"#;
-        let packed = Attribute::Bytes(wire::packed::pack(decision));
+        let packed = ItemAttribute::Bytes(wire::packed::pack(decision));
         let items = [
             item("decision#a", Some((RECORD, packed))),
-            item("decision#b", Some((RECORD, Attribute::Text(decision.to_owned())))),
-            item("decision#c", Some((RECORD, Attribute::Bytes(vec![0, 0, 0])))),
+            item("decision#b", Some((RECORD, ItemAttribute::Text(decision.to_owned())))),
+            item("decision#c", Some((RECORD, ItemAttribute::Bytes(vec![0, 0, 0])))),
             item("decision#d", None),
         ];
         let mut records = Records::default();

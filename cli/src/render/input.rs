@@ -16,13 +16,14 @@ use model::{
     },
     node_pool::NodePool,
 };
+use report::error::BadInput;
 
-use super::{Error, unreadable};
+use super::{CommandError, unreadable};
 use crate::{
     assumed,
     catalog::source,
     cluster_facts::{self, ClusterFacts},
-    manifests::{self, BadInput, Depth, Read},
+    manifests::{self, Depth, Read},
 };
 
 /// Everything.
@@ -46,14 +47,14 @@ pub(super) struct Asked<'a> {
 }
 
 /// Reads the objects in `files`, the facts, and what EC2 says.
-pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, Error> {
+pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, CommandError> {
     let objects = Objects::read(asked.files, asked.node_pool)?;
     let Objects { class, mut status, not_ready, pool, claim } = objects;
     let facts_of = cluster_facts::cluster_facts(&manifests::text(asked.facts)?);
     let facts = facts_of.map_err(|error| unreadable(asked.facts, &error))?;
     let name = class.name.to_string();
     if let Some(why) = not_ready {
-        return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
+        return Err(CommandError::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     }
     let source = source::load(asked.from)?;
     let mut assumptions = Vec::new();
@@ -65,7 +66,7 @@ pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, 
     let profile = status.instance_profile.clone().or_else(|| (!is_made).then(String::new));
     let Some(profile) = profile else {
         let why = "status.instanceProfile is not there";
-        return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
+        return Err(CommandError::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     };
     let catalog = source.catalog(&status.subnets, settings);
     let class = resolved(class, status, &facts);

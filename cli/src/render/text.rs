@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, io, io::Write};
 
 use model::{CapacityType, launch::LaunchTemplateData};
-use serde_json::Value;
-
-use super::{Rendered, compare::Change, json};
-use crate::{
+use report::{
     output::{count, many},
     screen::Screen,
 };
+use serde_json::Value;
+
+use super::{Rendered, compare::Change, json};
 
 /// Writes the first launch template with its types and user data, of each further one what is other
 /// in it, then the fleet request.

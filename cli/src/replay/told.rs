@@ -9,8 +9,9 @@ use model::{
     plan::{Promise, Target},
     words,
 };
+use report::output::dollars;
 
-use crate::{output::dollars, records};
+use crate::records;
 
 /// Pods of one line.
 const PODS_SHOWN: usize = 8;

@@ -9,10 +9,11 @@ use std::{
 use api::objects::Object;
 use jiff::Timestamp;
 use model::{InstanceId, NodeClaim, ObjectName, Pod, PodKey, ProviderId, node::Node};
+use report::error::BadInput;
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 use crate::{
-    manifests::{self, BadInput, Depth, Read},
+    manifests::{self, Depth, Read},
     workloads::deployment_of,
 };
 

@@ -3,6 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::{NodeClaim, NodeName, Pod, ProviderId, node::Node};
+use report::{
+    contents::{
+        Chart, Figure, Interned, Notes, PackedNode, PackingView, PageData, PageTable, PageTimeline,
+        Series, Style, micros,
+    },
+    output::elapsed,
+    packing::Packer,
+};
 use simulator::RunningInstance;
 
 use super::{
@@ -11,14 +19,7 @@ use super::{
     table,
     theirs::{offering, workload},
 };
-use crate::{
-    least,
-    output::elapsed,
-    report::{
-        Chart, Figure, Interned, Notes, PackedNode, Packing, Report, Series, Style, Table,
-        Timeline, micros, packing::Packer,
-    },
-};
+use crate::least;
 
 /// What we have at the end.
 #[derive(Default)]
@@ -30,18 +31,18 @@ pub(super) struct Ends {
 }
 
 /// The page's content.
-pub(super) fn report(compared: &Compared) -> Report {
+pub(super) fn report(compared: &Compared) -> PageData {
     let rows = table::rows(compared);
     let figures = rows.iter().zip(NAMES).map(|([_, they, we, between], name)| {
         Figure::new(name, between.clone(), format!("they {they}, we {we}"))
     });
-    Report {
+    PageData {
         title: "journeyman shadow".to_owned(),
         about: table::about(compared),
         figures: figures.take(FIGURES).collect(),
         charts: charts(compared),
         packing: packing(compared),
-        tables: vec![Table {
+        tables: vec![PageTable {
             title: "They and we".to_owned(),
             heads: vec!["What", "They", "We", "Difference"],
             rows: rows.into_iter().map(Vec::from).collect(),
@@ -112,7 +113,7 @@ fn charts(compared: &Compared) -> Vec<Chart> {
     ]
 }
 
-fn timeline(compared: &Compared) -> Timeline {
+fn timeline(compared: &Compared) -> PageTimeline {
     let mut kinds: Interned<&'static str> = Interned::default();
     let start = compared.dumps.first().map(|dump| dump.at).unwrap_or_default();
     let mut lines: Vec<_> = compared.theirs.lines.iter().chain(&compared.ours.lines).collect();
@@ -123,10 +124,10 @@ fn timeline(compared: &Compared) -> Timeline {
     let lines = lines.collect();
     let about =
         "What we would have done, when; what they did, by the dump that shows it first.".to_owned();
-    Timeline { about, kinds: kinds.into_values(), lines }
+    PageTimeline { about, kinds: kinds.into_values(), lines }
 }
 
-fn packing(compared: &Compared) -> Option<Packing> {
+fn packing(compared: &Compared) -> Option<PackingView> {
     let mut packer = Packer::default();
     let last = compared.dumps.last()?;
     let theirs = theirs(last, &mut packer);
@@ -194,7 +195,7 @@ fn packed(
     node: &Node,
     (kind, pool, price): (String, String, Option<u64>),
     why: Vec<usize>,
-    pods: Vec<crate::report::PackedPod>,
+    pods: Vec<report::contents::PackedPod>,
 ) -> PackedNode {
     PackedNode {
         name: node.name.to_string(),

@@ -2,19 +2,18 @@
 
 use std::fs;
 
+use installer::{
+    installation::{now, pause},
+    live::{self, ClusterClient, Looked, ObjectKind, kinds},
+};
 use jiff::{SignedDuration, Timestamp};
+use report::{error::BadInput, screen::Screen};
 use serde_json::{Value, json};
 
 use super::{ShadowArgs, file_name};
-use crate::{
-    installation::{now, pause},
-    live::{self, Answer, Cluster, Kind, kinds},
-    manifests::BadInput,
-    screen::Screen,
-};
 
 /// What is read. Nodes come before pods: what is bound meanwhile is on a node that is there.
-const KINDS: [Kind; 13] = [
+const KINDS: [ObjectKind; 13] = [
     kinds::NODE_POOLS,
     kinds::NODE_CLASSES,
     kinds::NODE_CLAIMS,
@@ -40,7 +39,7 @@ pub(super) fn record(
     }
     let bad = |error: std::io::Error| BadInput::one(format!("{}: {error}", args.dumps.display()));
     live::needed("shadow --live")?;
-    let cluster = Cluster::open(&args.place()).map_err(BadInput::one)?;
+    let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
     fs::create_dir_all(&args.dumps).map_err(bad)?;
     let start = now();
     let mut due = start;
@@ -65,7 +64,7 @@ pub(super) fn record(
     }
 }
 
-fn items(cluster: &Cluster) -> Answer<Vec<Value>> {
+fn items(cluster: &ClusterClient) -> Looked<Vec<Value>> {
     let mut items = Vec::new();
     for kind in KINDS {
         items.append(&mut cluster.objects(&kind)?);

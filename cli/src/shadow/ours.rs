@@ -5,13 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use dispatch::{Decided, Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use model::{HourlyPrice, PodKey, RegionCatalog};
+use report::error::{BadInput, CommandError};
 use simulator::{ClusterObject, Happening, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
 use super::{Side, demand, dumps::Dump, html::Ends, theirs};
 use crate::{
-    error::Error,
     least::Least,
-    manifests::BadInput,
     simulate::{STEP, check_zones, timeline::Timeline},
 };
 
@@ -25,7 +24,7 @@ pub(super) fn play(
     seed: u64,
     catalog: &Arc<RegionCatalog>,
     notes: &mut Vec<String>,
-) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), Error> {
+) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), CommandError> {
     let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
     let takes_over = dumps.iter().any(Dump::has_claims);
     let objects = start(first, takes_over, notes);
@@ -49,7 +48,9 @@ pub(super) fn play(
     for dump in dumps {
         while sim.now() < dump.at {
             let until = sim.now().checked_add(STEP).map_or(dump.at, |next| next.min(dump.at));
-            runner.run_until(until).map_err(Error::Stopped)?;
+            runner
+                .run_until(until)
+                .map_err(|stopped| CommandError::Stopped(stopped.to_string()))?;
             look.events(sim.timeline(look.seen), &reports.take());
         }
         look.sample(&sim);

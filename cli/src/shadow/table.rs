@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use jiff::SignedDuration;
-use serde_json::{Value, json};
-
-use super::{Compared, Side};
-use crate::{
+use report::{
     output::{dollars, elapsed, exact_dollars, many, seconds, thousands},
     screen::Screen,
 };
+use serde_json::{Value, json};
+
+use super::{Compared, Side};
 
 /// Lines of what happened that are shown at most; a report has all.
 const LINES_SHOWN: usize = 60;

@@ -7,9 +7,10 @@ use model::{
     CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeName, ObjectName, OfferingKey, Pod,
     PodKey, PodUid, RegionCatalog, Zone, labels, node::Node,
 };
+use report::output::count;
 
 use super::{Side, dumps::Dump};
-use crate::{output::count, workloads::deployment_of};
+use crate::workloads::deployment_of;
 
 /// How managed node groups label what a node is paid as.
 const EKS_CAPACITY_TYPE: &str = "eks.amazonaws.com/capacityType";

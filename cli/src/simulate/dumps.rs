@@ -11,14 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaim, Pod, PodKey, ProviderId, Resources, labels, node::Node, pod::PodPhase, resources,
 };
+use report::error::BadInput;
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, TimelineEvent};
 
-use crate::{
-    manifests::{BadInput, InputFile},
-    shadow,
-    workloads::workload_of,
-};
+use crate::{manifests::InputFile, shadow, workloads::workload_of};
 
 /// Writes a dump each time it is due.
 pub(super) struct Dumps {

@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{NodeName, Pod, PodKey};
+use report::{
+    contents::{Chart, PackedNode, PageData, Series, Style, micros},
+    output::{elapsed, seconds},
+    packing::Packer,
+};
 use simulator::{Happening, TimelineEvent};
 
 use super::{
@@ -11,12 +16,7 @@ use super::{
     summary::Outcome,
     timeline::Timeline,
 };
-use crate::{
-    least,
-    output::{elapsed, seconds},
-    report::{Chart, PackedNode, Report, Series, Style, micros, packing::Packer},
-    workloads::workload_of,
-};
+use crate::{least, workloads::workload_of};
 
 /// Types that have an area of their own.
 const TYPES_SHOWN: usize = 9;
@@ -33,11 +33,11 @@ pub(super) struct Played<'a> {
 
 impl Played<'_> {
     /// The page's content.
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&self) -> PageData {
         let start = self.record.steps.start;
         let length = elapsed(start, self.end);
         let length = length.trim_start_matches('+');
-        Report {
+        PageData {
             title: "journeyman simulate".to_owned(),
             about: format!("{} {length} of virtual time, from {start}.", self.title),
             figures: self.outcome.figures(),
@@ -165,7 +165,7 @@ impl Played<'_> {
         (pending, disturbed.collect())
     }
 
-    fn packing(&self) -> Option<crate::report::Packing> {
+    fn packing(&self) -> Option<report::contents::PackingView> {
         let mut packer = Packer::default();
         let mut bound: BTreeMap<(&PodKey, &NodeName), Timestamp> = BTreeMap::new();
         for TimelineEvent { at, happening } in self.events {

@@ -2,8 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
-
-use crate::{args::Format, screen};
+use report::screen::{self, Format};
 
 /// How far virtual time has come.
 pub(crate) struct Progress {

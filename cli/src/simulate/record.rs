@@ -7,13 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, Pod, node::Node,
 };
+use report::series::Steps;
 use simulator::{RunningInstance, Sim};
 
 use super::STEP;
-use crate::{
-    least::{Least, paid_for},
-    report::series::Steps,
-};
+use crate::least::{Least, paid_for};
 
 /// Times at which every node and pod is kept, beside the end.
 const SNAPSHOTS: i32 = 8;

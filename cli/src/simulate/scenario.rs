@@ -11,10 +11,11 @@ use model::{
     CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClaimName, NodeClassName, NodeName,
     NodePoolName, ObjectName, OfferingKey, PodKey, Zone,
 };
+use report::error::BadInput;
 use serde::Deserialize;
 use simulator::{Action, JoinFailure, Sim, SpotTarget, WorldSettings};
 
-use crate::manifests::{self, BadInput, Depth};
+use crate::manifests::{self, Depth};
 
 /// What happens when.
 #[derive(Debug, Default)]

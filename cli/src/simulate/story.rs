@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::{
-    manifests::{BadInput, InputFile},
-    simulate::scenario::Scenario,
-};
+use report::error::BadInput;
+
+use crate::{manifests::InputFile, simulate::scenario::Scenario};
 
 const SCENARIO: &str = include_str!("../../../examples/scenarios/story.yaml");
 const FILES: [(&str, &str); 3] = [

@@ -11,15 +11,15 @@ use model::{
     ledger::RejectionReason,
     plan::{Reason, Unplaced},
 };
+use report::{
+    contents::{Figure, Notes, PageTable},
+    output::{count, dollars, elapsed, many, seconds, thousands},
+    screen::Screen,
+};
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, Summary};
 
 use super::timeline;
-use crate::{
-    output::{count, dollars, elapsed, many, seconds, thousands},
-    report::{Figure, Notes, Table},
-    screen::Screen,
-};
 
 /// How a simulation ended.
 pub(crate) struct Outcome {
@@ -168,13 +168,13 @@ impl Outcome {
     }
 
     /// Pods without a place, for a page.
-    pub(super) fn unplaced_table(&self) -> Option<Table> {
+    pub(super) fn unplaced_table(&self) -> Option<PageTable> {
         let row = |(workload, reasons, number): (String, String, u64)| {
             vec![workload, thousands(number.into()), reasons]
         };
         let rows: Vec<_> = grouped(&self.unplaced).into_iter().map(row).collect();
         let heads = vec!["Workload", "Pods", "Why"];
-        (!rows.is_empty()).then(|| Table { title: "No place for".to_owned(), heads, rows })
+        (!rows.is_empty()).then(|| PageTable { title: "No place for".to_owned(), heads, rows })
     }
 
     /// What else a page says.

@@ -16,6 +16,10 @@ use model::{
     ledger::{Decision, DecisionKind, Rejected},
     plan::Unplaced,
 };
+use report::{
+    contents::{Interned, PageTimeline},
+    output::{count, elapsed, many},
+};
 use serde_json::{Value, json};
 use simulator::TimelineEvent;
 
@@ -24,11 +28,7 @@ use self::{
     line::{Like, Line},
     words::Words,
 };
-use crate::{
-    output::{count, elapsed, many},
-    report::{self, Interned},
-    workloads::workload_of,
-};
+use crate::workloads::workload_of;
 
 /// Of how many parts a simulation is, in each of which what is alike is one line.
 const PARTS: i32 = 60;
@@ -88,14 +88,14 @@ impl Timeline {
     }
 
     /// What a page shows, of a simulation that ended at `end`.
-    pub(super) fn of_report(&self, end: Timestamp) -> report::Timeline {
+    pub(super) fn of_report(&self, end: Timestamp) -> PageTimeline {
         let mut kinds: Interned<&'static str> = Interned::default();
         let mut line = |at, kind, text: String| (elapsed(self.start, at), kinds.place(kind), text);
         let lines_done = count(u64::try_from(self.done.len()).unwrap_or(u64::MAX), "line");
         if self.done.len() <= REPORT_LINES_MAX {
             let lines = self.done.iter().map(|l| line(l.at, l.kind, l.show())).collect();
             let about = "Everything that happened; pods of one second are counted.".to_owned();
-            return report::Timeline { about, kinds: kinds.into_values(), lines };
+            return PageTimeline { about, kinds: kinds.into_values(), lines };
         }
         let mut part = part(end.duration_since(self.start));
         let mut folds = Folds::of(&self.done, part);
@@ -109,7 +109,7 @@ impl Timeline {
             "Of {lines_done}, those that are alike within {} are one here, so that this page stays small.",
             count(u64::try_from(part.as_secs()).unwrap_or_default(), "second"),
         );
-        report::Timeline { about, kinds: kinds.into_values(), lines }
+        PageTimeline { about, kinds: kinds.into_values(), lines }
     }
 
     /// What a decider says about its plan.

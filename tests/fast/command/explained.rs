@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use journeyman::{
-    args::{Format, SimulateArgs},
+    args::SimulateArgs,
     explain::{self, ExplainArgs, ExplainedKind},
     get::{self, GetArgs, RecordsFormat, RecordsKind},
     records::RecordsArgs,
-    screen::Screen,
 };
+use report::screen::{Format, Screen};
 use serde_json::Value;
 
 use super::{arguments, play};

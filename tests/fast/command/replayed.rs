@@ -6,12 +6,12 @@ use std::{
 };
 
 use journeyman::{
-    args::{Format, RecordFlag, SimulateArgs},
+    args::{RecordFlag, SimulateArgs},
     explain::ExplainedKind,
     get::{RecordsFormat, RecordsKind},
     replay::{self, ReplayArgs, ReplayFormat},
-    screen::Screen,
 };
+use report::screen::{Format, Screen};
 use serde_json::Value;
 
 use super::{

@@ -15,10 +15,10 @@ use std::{
 
 use flate2::read::GzDecoder;
 use journeyman::{
-    args::{Format, NodeSettingsArgs, RenderArgs},
+    args::{NodeSettingsArgs, RenderArgs},
     render,
-    screen::Screen,
 };
+use report::screen::{Format, Screen};
 use serde_json::{Value, json};
 use tests::{files, repository};
 

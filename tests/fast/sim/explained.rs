@@ -13,13 +13,13 @@ use journeyman::{
     get::RecordsFormat,
     records::{self, Records, RecordsArgs},
     replay::{self, ReplayArgs, ReplayFormat},
-    screen::Screen,
 };
 use model::{
     NodeClaimName, NodeName, PodKey,
     ledger::{Decision, DecisionKind, Rejected, RejectionReason, Subject},
     recorded::Question,
 };
+use report::screen::Screen;
 use simulator::Sim;
 
 /// What `explain` prints of what is `asked` for in the ledger of `sim`.

@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("disrupt", FUNCTION),
     ("drain", FUNCTION),
     ("handlers", &["launch-template", "model", "plan-check", "planner", "ports"]),
+    ("installer", INSTALLER),
     ("instance-catalog", &["model"]),
     ("interrupt", FUNCTION),
     ("launch", FUNCTION),
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("planner", &["model"]),
     ("ports", &["model"]),
     ("provision", FUNCTION),
+    ("report", &["model"]),
     ("resolve", FUNCTION),
     ("settle", FUNCTION),
     ("simulator", &["model", "ports"]),
@@ -42,17 +44,19 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 const CLI: &[&str] = &[
     "api",
-    "aws",
     "dispatch",
+    "installer",
     "instance-catalog",
     "launch-template",
     "local",
     "model",
     "planner",
-    "ports",
+    "report",
     "simulator",
     "wire",
 ];
+const INSTALLER: &[&str] =
+    &["api", "aws", "handlers", "instance-catalog", "model", "ports", "report"];
 const LOCAL: &[&str] = &["aws-server", "cluster", "dispatch", "model", "ports", "simulator"];
 const TESTS: &[&str] = &[
     "api",
@@ -61,18 +65,19 @@ const TESTS: &[&str] = &[
     "instance-catalog",
     "model",
     "ports",
+    "report",
     "simulator",
     "testkit",
     "wire",
 ];
 const FUNCTION: &[&str] = &["bootstrap", "handlers", "model", "ports"];
 
-/// Crates from outside that only some of ours may name. `cli` names the clients of Kubernetes and AWS in its feature
-/// `live` only, which [`a_plain_cargo_test_compiles_no_sdk`] sees to.
+/// Crates from outside that only some of ours may name. `installer` names the clients of Kubernetes and AWS in its
+/// feature `live` only, which [`a_plain_cargo_test_compiles_no_sdk`] sees to.
 const FENCED: &[(&str, &[&str])] = &[
-    ("aws-sdk-", &["aws", "cli"]),
-    ("aws-config", &["aws", "cli"]),
-    ("kube", &["cli", "cluster", "local"]),
+    ("aws-sdk-", &["aws", "installer"]),
+    ("aws-config", &["aws", "installer"]),
+    ("kube", &["cluster", "installer", "local"]),
     ("k8s-openapi", &["cluster", "local"]),
     ("lambda_runtime", &["bootstrap"]),
     ("aws_lambda_events", &["bootstrap"]),
@@ -87,6 +92,7 @@ const FENCED: &[(&str, &[&str])] = &[
             "disrupt",
             "aws-server",
             "drain",
+            "installer",
             "interrupt",
             "launch",
             "local",
@@ -96,7 +102,20 @@ const FENCED: &[(&str, &[&str])] = &[
             "sweep",
         ],
     ),
-    ("serde", &["api", "aws", "bootstrap", "cli", "cluster", "instance-catalog", "wire"]),
+    (
+        "serde",
+        &[
+            "api",
+            "aws",
+            "bootstrap",
+            "cli",
+            "cluster",
+            "installer",
+            "instance-catalog",
+            "report",
+            "wire",
+        ],
+    ),
 ];
 
 /// What no default member may reach, however indirectly.

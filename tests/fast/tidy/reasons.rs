@@ -65,7 +65,7 @@ const SAME: &[&str] = &[
 /// Words of others, in which alone stands what was wrong: file, a part of the line, and whose they are.
 const FOREIGN: &[(&str, &str, &str)] = &[
     (
-        "cli/src/live/failure.rs",
+        "shared/installer/src/live/failure.rs",
         "does not exist",
         "CloudFormation has one code for a stack that is not there and for input that is wrong",
     ),

@@ -83,7 +83,7 @@ fn every_setting_is_a_parameter_and_a_variable_of_every_function() {
 fn every_variable_of_the_stack_is_read() {
     let template = read("template.yaml");
     let reader = read("shared/bootstrap/src/environment.rs");
-    let doctor = read("cli/src/doctor/steps/account.rs");
+    let doctor = read("shared/installer/src/doctor/steps/account.rs");
     let settings: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.variable).collect();
     let (_, variables) = template.split_once("\n      Variables:\n").expect("variables");
     let (variables, _) = variables.split_once("\nResources:\n").expect("resources");

@@ -17,12 +17,12 @@ use planner::{
     CronSchedule,
     disruption::{Destination, Objection, Outlook, Proposal, Thorough},
 };
-
-use super::Found;
-use crate::{
+use report::{
     output::{HOURS_PER_MONTH, count, dollars, many},
     screen::Screen,
 };
+
+use super::Found;
 
 /// Instance types that a line names.
 const TYPES_SHOWN: usize = 4;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use report::output::{count, elapsed, many, thousands};
 
 use super::line::{Like, Line, Thing};
-use crate::output::{count, elapsed, many, thousands};
 
 /// Of what things have in common, how much is named; the rest is counted.
 const COMMON_SHOWN: usize = 3;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-
-use crate::output::{count, thousands};
+use report::output::{count, thousands};
 
 /// A line: when, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use report::output::count;
 use simulator::{Happening, TimelineEvent};
 
 use super::line::{Like, Line};
-use crate::{output::count, workloads::workload_of};
+use crate::workloads::workload_of;
 
 /// Finds words for what happens, and remembers what nodes and instances are.
 #[derive(Default)]

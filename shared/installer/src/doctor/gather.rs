@@ -1,0 +1,201 @@
+//! Looks at an installation: at the cluster through its API server, at the account through AWS. It only reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::lists::node_class_list;
+use jiff::Timestamp;
+use model::{
+    Function, SecurityGroupId, SubnetId,
+    join::{JoinNetwork, JoiningInstance},
+    node_class::ListedNodeClass,
+};
+use serde_json::{Value, json};
+
+use super::{
+    observed::{ClassSelection, Observed, SPOT_ROLE, items, text},
+    steps,
+};
+use crate::{
+    installation::InstallationArgs,
+    live::{AccountClient, ClusterClient, Looked, ObjectKind, kinds},
+};
+
+/// Both ends of an installation, each or why it cannot be reached.
+#[derive(Debug)]
+pub struct InstallationClients {
+    /// The API server; the error says why there is no client of it.
+    pub cluster: Looked<ClusterClient>,
+    /// The account and its region; the error says why there is no client of it.
+    pub account: Looked<AccountClient>,
+}
+
+impl InstallationClients {
+    /// Those of `place`.
+    pub fn open(place: &InstallationArgs) -> Self {
+        Self {
+            cluster: ClusterClient::open(&place.kubeconfig),
+            account: AccountClient::open(place.region.as_deref()),
+        }
+    }
+
+    /// The cluster, or why it cannot be reached.
+    pub fn cluster(&self) -> Looked<&ClusterClient> {
+        self.cluster.as_ref().map_err(Clone::clone)
+    }
+
+    /// The account, or why it cannot be reached.
+    pub fn account(&self) -> Looked<&AccountClient> {
+        self.account.as_ref().map_err(Clone::clone)
+    }
+
+    /// All objects of a kind. A cluster that does not know a custom kind has none of it.
+    pub fn objects(&self, kind: &ObjectKind) -> Looked<Vec<Value>> {
+        self.cluster()?.objects(kind)
+    }
+
+    /// The functions that say that they are for the cluster called `cluster`.
+    pub fn functions(&self, cluster: &str) -> Looked<Vec<Value>> {
+        of_cluster(self.account()?.functions()?, cluster)
+    }
+
+    fn iam_roles(&self, classes: &Looked<Vec<Value>>) -> Looked<Vec<(String, Option<Value>)>> {
+        let mut names: BTreeSet<&str> = [SPOT_ROLE].into();
+        names.extend(classes.as_ref().map(|classes| steps::roles_of(classes)).unwrap_or_default());
+        let account = self.account()?;
+        let mut roles = Vec::new();
+        for name in names {
+            let mut role = account.role(name)?;
+            if name != SPOT_ROLE
+                && let Some(Value::Object(role)) = &mut role
+            {
+                let attached = account.attached_policies(name)?;
+                role.insert("AttachedPolicies".to_owned(), attached.into());
+            }
+            roles.push((name.to_owned(), role));
+        }
+        Ok(roles)
+    }
+
+    /// How much the terms of each of `classes` select.
+    fn selected(&self, classes: &Looked<Vec<Value>>) -> Looked<Vec<ClassSelection>> {
+        let body = json!({"metadata": {}, "items": classes.as_ref().map_err(Clone::clone)?});
+        let page =
+            node_class_list(body.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        if let Some((object, rule)) = page.malformed.first() {
+            return Err(format!("{object}: {rule}"));
+        }
+        let account = self.account()?;
+        let selection = |ListedNodeClass { class, .. }: ListedNodeClass| {
+            let (subnets, security_groups) = account.selected(&class)?;
+            Ok(ClassSelection { class: class.name.to_string(), subnets, security_groups })
+        };
+        page.items.into_iter().map(selection).collect()
+    }
+
+    /// What lies between each subnet of `functions` and the API server of `cluster`.
+    fn networks(
+        &self,
+        functions: &Looked<Vec<Value>>,
+        cluster: &str,
+    ) -> Looked<Vec<(String, JoinNetwork)>> {
+        let functions = functions.as_ref().map_err(Clone::clone)?;
+        let account = self.account()?;
+        let network = |(subnet, place)| Ok((subnet, account.network(cluster, &place)?));
+        places(functions).into_iter().map(network).collect()
+    }
+
+    fn rbac(&self) -> Looked<Vec<Value>> {
+        let mut objects = Vec::new();
+        for kind in
+            [kinds::CLUSTER_ROLES, kinds::CLUSTER_ROLE_BINDINGS, kinds::ROLES, kinds::ROLE_BINDINGS]
+        {
+            objects.extend(self.objects(&kind)?);
+        }
+        Ok(objects)
+    }
+
+    /// Leases of all namespaces.
+    pub fn leases(&self) -> Looked<Vec<Value>> {
+        self.objects(&kinds::LEASES)
+    }
+
+    /// NodeClaims.
+    pub fn claims(&self) -> Looked<Vec<Value>> {
+        self.objects(&kinds::NODE_CLAIMS)
+    }
+
+    /// Looks at everything of the installation for the cluster called `cluster`.
+    pub fn observed(&self, cluster: &str, now: Timestamp) -> Observed {
+        let classes = self.objects(&kinds::NODE_CLASSES);
+        let account = self.account();
+        let functions = self.functions(cluster);
+        let aws_auth = |there: &ClusterClient| {
+            there.object(&kinds::CONFIG_MAPS, Some("kube-system"), "aws-auth")
+        };
+        Observed {
+            now,
+            cluster: cluster.to_owned(),
+            version: self.cluster().and_then(ClusterClient::version),
+            eks: account.clone().and_then(|account| account.eks_cluster(cluster)),
+            selected: self.selected(&classes),
+            networks: self.networks(&functions, cluster),
+            functions,
+            entries: account.and_then(|account| account.access_entries(cluster)),
+            aws_auth: self.cluster().and_then(aws_auth),
+            iam_roles: self.iam_roles(&classes),
+            definitions: self.objects(&kinds::DEFINITIONS),
+            rbac: self.rbac(),
+            leases: self.leases(),
+            pools: self.objects(&kinds::NODE_POOLS),
+            claims: self.claims(),
+            classes,
+        }
+    }
+}
+
+/// Where functions are, by the id of the subnet. They all have the same parameters of one stack.
+fn places(functions: &[Value]) -> BTreeMap<String, JoiningInstance> {
+    let place = |function: &Value, subnet: &str| JoiningInstance {
+        profile: None,
+        image: None,
+        vpc: Some(text(function, "/VpcConfig/VpcId").to_owned()),
+        subnet: SubnetId::new(subnet).ok(),
+        security_groups: texts(function, "/VpcConfig/SecurityGroupIds")
+            .filter_map(|id| SecurityGroupId::new(id).ok())
+            .collect(),
+        has_public_address: false,
+    };
+    let of = |function| {
+        let subnets = texts(function, "/VpcConfig/SubnetIds");
+        subnets.map(move |subnet| (subnet.to_owned(), place(function, subnet)))
+    };
+    functions.iter().flat_map(of).collect()
+}
+
+fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
+    items(value, pointer).iter().filter_map(Value::as_str)
+}
+
+/// The functions of `all` that say that they are for the cluster called `cluster`. One that is called like ours and
+/// does not say so, because its variables cannot be read, may be of any.
+pub fn of_cluster(all: Vec<Value>, cluster: &str) -> Looked<Vec<Value>> {
+    let mut functions = Vec::new();
+    for function in all {
+        let name = text(&function, "/FunctionName");
+        let is_ours = || {
+            let name = name.to_ascii_lowercase();
+            Function::ALL.iter().any(|kind| name.contains(&format!("-{kind}function")))
+        };
+        let unreadable = text(&function, "/Environment/Error/Message");
+        if !unreadable.is_empty() && is_ours() {
+            return Err(format!(
+                "lambda:ListFunctions: the variables of {name} cannot be read: {unreadable} (needed: the right \
+                 kms:Decrypt with its key)"
+            ));
+        }
+        if text(&function, "/Environment/Variables/JOURNEYMAN_CLUSTER_NAME") == cluster {
+            functions.push(function);
+        }
+    }
+    Ok(functions)
+}

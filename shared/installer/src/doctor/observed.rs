@@ -1,0 +1,81 @@
+//! What was seen of an installation: answers of AWS and of the API server as they came, each beside why there is
+//! none. Nothing is judged here.
+
+use jiff::Timestamp;
+use model::join::JoinNetwork;
+use serde_json::Value;
+
+use crate::live::Looked;
+
+/// Everything that a step looks at.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The present.
+    pub now: Timestamp,
+    /// The name of the EKS cluster.
+    pub cluster: String,
+    /// What the API server says of itself: `/version`.
+    pub version: Looked<Value>,
+    /// `cluster` of eks:DescribeCluster; none: EKS knows no such cluster.
+    pub eks: Looked<Option<Value>>,
+    /// `Functions` of lambda:ListFunctions that are for this cluster.
+    pub functions: Looked<Vec<Value>>,
+    /// `accessEntry` of each of eks:ListAccessEntries.
+    pub entries: Looked<Vec<Value>>,
+    /// ConfigMap `aws-auth` of `kube-system`.
+    pub aws_auth: Looked<Option<Value>>,
+    /// Of the roles that EC2NodeClasses name, and of spot's: what iam:GetRole says, if IAM knows it.
+    pub iam_roles: Looked<Vec<(String, Option<Value>)>>,
+    /// CustomResourceDefinitions.
+    pub definitions: Looked<Vec<Value>>,
+    /// ClusterRoles, ClusterRoleBindings, Roles and RoleBindings.
+    pub rbac: Looked<Vec<Value>>,
+    /// Leases of all namespaces.
+    pub leases: Looked<Vec<Value>>,
+    /// NodePools.
+    pub pools: Looked<Vec<Value>>,
+    /// EC2NodeClasses.
+    pub classes: Looked<Vec<Value>>,
+    /// NodeClaims.
+    pub claims: Looked<Vec<Value>>,
+    /// What EC2 has for each EC2NodeClass.
+    pub selected: Looked<Vec<ClassSelection>>,
+    /// What lies between the functions and the API server, by the id of each subnet that they are in.
+    pub networks: Looked<Vec<(String, JoinNetwork)>>,
+}
+
+/// How many of each the terms of an EC2NodeClass select.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSelection {
+    /// Its name.
+    pub class: String,
+    /// `subnetSelectorTerms`
+    pub subnets: usize,
+    /// `securityGroupSelectorTerms`
+    pub security_groups: usize,
+}
+
+/// Name of the role that spot instances need in an account.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html>
+pub const SPOT_ROLE: &str = "AWSServiceRoleForEC2Spot";
+
+/// The text at `pointer`, or none.
+pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items at `pointer`, or none.
+pub fn items<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// `metadata.name`
+pub fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+/// The last part of an ARN.
+pub fn last_part(arn: &str) -> &str {
+    arn.rsplit('/').next().unwrap_or(arn)
+}

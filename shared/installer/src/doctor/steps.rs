@@ -1,0 +1,155 @@
+//! The steps of an installation as a table of checks, in the order of docs/install.md: each says from what was seen
+//! whether it is done, and if not, what is to be done.
+
+mod account;
+mod cluster;
+mod network;
+mod objects;
+
+pub use account::roles_of;
+pub use cluster::{are_at_work, granted, karpenters};
+
+use super::observed::Observed;
+use crate::live::Looked;
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepVerdict {
+    /// It is done: how it shows.
+    Done(String),
+    /// Something is wrong with it.
+    Wrong(Finding),
+    /// Nobody knows: why it could not be seen, and how it could be.
+    Unknown(Finding),
+    /// It is not needed here: why.
+    NotNeeded(String),
+}
+
+/// What is the matter, and the cure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was found, each a sentence.
+    pub found: Vec<String>,
+    /// What helps: sentences, or commands.
+    pub cure: String,
+}
+
+/// What a step came to; an error is what keeps anybody from knowing.
+type Judged = Result<StepVerdict, Finding>;
+
+/// What was seen; where it was not, why, and the `cure` of that.
+fn told<'a, T>(answer: &'a Looked<T>, cure: &str) -> Result<&'a T, Finding> {
+    answer.as_ref().map_err(|why| Finding::of(why.as_str(), cure))
+}
+
+impl Finding {
+    fn of(found: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { found: vec![found.into()], cure: cure.into() }
+    }
+}
+
+impl StepVerdict {
+    fn wrong(found: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Wrong(Finding::of(found, cure))
+    }
+
+    /// Done, unless something was `found`.
+    fn of(found: Vec<String>, done: impl Into<String>, cure: impl Into<String>) -> Self {
+        if found.is_empty() {
+            Self::Done(done.into())
+        } else {
+            Self::Wrong(Finding { found, cure: cure.into() })
+        }
+    }
+}
+
+/// A step of an installation.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Its name, as programs know it.
+    pub id: &'static str,
+    /// What is to be so, as a sentence.
+    pub what: &'static str,
+    check: fn(&Observed) -> Judged,
+}
+
+impl Step {
+    /// What it came to.
+    pub fn judged(&self, seen: &Observed) -> StepVerdict {
+        (self.check)(seen).unwrap_or_else(StepVerdict::Unknown)
+    }
+}
+
+/// All of them.
+pub const STEPS: [Step; 18] = [
+    Step {
+        id: "api-server",
+        what: "The API server of the cluster answers.",
+        check: cluster::api_server,
+    },
+    Step {
+        id: "eks",
+        what: "EKS knows the cluster, and the functions can reach it.",
+        check: account::eks,
+    },
+    Step {
+        id: "definitions",
+        what: "The kinds of Karpenter's API are defined, as this release has them.",
+        check: cluster::definitions,
+    },
+    Step {
+        id: "rbac",
+        what: "The functions' rights in the cluster are granted, as this release needs them.",
+        check: cluster::rbac,
+    },
+    Step { id: "functions", what: "All functions are deployed.", check: account::functions },
+    Step { id: "release", what: "The functions are of this release.", check: account::release },
+    Step { id: "settings", what: "The functions' settings can be read.", check: account::settings },
+    Step {
+        id: "network",
+        what: "The functions get through to the API server.",
+        check: network::functions,
+    },
+    Step {
+        id: "access",
+        what: "The functions' roles are admitted to the cluster.",
+        check: account::access,
+    },
+    Step {
+        id: "node-role",
+        what: "The roles of nodes are there, and EC2 may take them.",
+        check: account::node_roles,
+    },
+    Step {
+        id: "node-access",
+        what: "Nodes with these roles may join the cluster.",
+        check: account::node_access,
+    },
+    Step { id: "spot", what: "The account can have spot instances.", check: account::spot },
+    Step {
+        id: "karpenter",
+        what: "No Karpenter provisions the cluster.",
+        check: cluster::karpenter,
+    },
+    Step { id: "heartbeat", what: "The functions are at work.", check: cluster::heartbeat },
+    Step {
+        id: "discovery",
+        what: "There are subnets and security groups as EC2NodeClasses select them.",
+        check: network::discovery,
+    },
+    Step {
+        id: "classes",
+        what: "Every EC2NodeClass is ready: subnets, security groups and images are found.",
+        check: objects::classes,
+    },
+    Step {
+        id: "pools",
+        what: "There is a NodePool, and each has its EC2NodeClass.",
+        check: objects::pools,
+    },
+    Step {
+        id: "records",
+        what: "Nothing is left of a former installation or release.",
+        check: objects::records,
+    },
+];

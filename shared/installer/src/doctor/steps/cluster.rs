@@ -1,0 +1,193 @@
+//! What the cluster itself shows: the API server, definitions, rights, leases.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use model::lease::{KARPENTER_LEASE, LEDGER_LEASE, LEDGER_LEASE_DURATION};
+use serde_json::Value;
+
+use super::{
+    super::observed::{Observed, items, name, text},
+    Finding, Judged, StepVerdict, told,
+};
+use crate::live::Manifests;
+
+const READ_CURE: &str = "Look with a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
+
+#[expect(clippy::unnecessary_wraps, reason = "all steps are checked by functions of one type")]
+pub(super) fn api_server(seen: &Observed) -> Judged {
+    let private = seen.eks.as_ref().ok().and_then(Option::as_ref).is_some_and(|cluster| {
+        cluster.pointer("/resourcesVpcConfig/endpointPublicAccess") == Some(&Value::Bool(false))
+    });
+    Ok(match &seen.version {
+        Ok(version) => StepVerdict::Done(format!("Kubernetes {}", text(version, "/gitVersion"))),
+        Err(why) if private => StepVerdict::wrong(
+            format!("The cluster's endpoint is private, and it cannot be reached from here: {why}"),
+            "Run this command where the endpoint can be reached: in the cluster's VPC, or through a VPN to \
+             it.",
+        ),
+        Err(why) => StepVerdict::wrong(
+            why.clone(),
+            format!(
+                "aws eks update-kubeconfig --name {} writes a kubeconfig for it; another one is named by \
+                 --kubeconfig, another context by --context.",
+                seen.cluster
+            ),
+        ),
+    })
+}
+
+/// Of what is wanted: what is missing, and what differs.
+fn compared(
+    wanted: &BTreeMap<(String, String), Value>,
+    there: &[Value],
+    is_same: fn(&Value, &Value) -> bool,
+) -> Vec<String> {
+    let mut differences = Vec::new();
+    for ((kind, object), wanted) in wanted {
+        let known =
+            there.iter().find(|other| name(other) == object && text(other, "/kind") == kind);
+        match known {
+            None => differences.push(format!("{kind} {object} is missing.")),
+            Some(known) if !is_same(wanted, known) => {
+                differences.push(format!("{kind} {object} is not that of this release."));
+            }
+            Some(_) => {}
+        }
+    }
+    differences
+}
+
+/// Whether everything that `wanted` says stands in `there`, which may say more: the server fills defaults in.
+fn says(wanted: &Value, there: &Value) -> bool {
+    match (wanted, there) {
+        (Value::Object(wanted), Value::Object(there)) => {
+            wanted.iter().all(|(key, value)| there.get(key).is_some_and(|other| says(value, other)))
+        }
+        (Value::Array(wanted), Value::Array(there)) => {
+            wanted.len() == there.len()
+                && wanted.iter().zip(there).all(|(one, other)| says(one, other))
+        }
+        (wanted, there) => wanted == there,
+    }
+}
+
+pub(super) fn definitions(seen: &Observed) -> Judged {
+    let there = told(&seen.definitions, READ_CURE)?;
+    let objects = Manifests::Crds.objects().unwrap_or_default();
+    let wanted = objects.into_iter().map(|definition| {
+        (("CustomResourceDefinition".to_owned(), name(&definition).to_owned()), definition)
+    });
+    let spec = |wanted: &Value, there: &Value| {
+        says(wanted.get("spec").unwrap_or(&Value::Null), there.get("spec").unwrap_or(&Value::Null))
+    };
+    let wanted: BTreeMap<_, _> = wanted.collect();
+    let done = format!("{} kinds", wanted.len());
+    let differences = compared(&wanted, there, spec);
+    Ok(StepVerdict::of(differences, done, "journeyman install"))
+}
+
+/// The objects of deploy/rbac.yaml, by kind and name.
+pub fn granted() -> BTreeMap<(String, String), Value> {
+    let objects = Manifests::Rbac.objects().unwrap_or_default();
+    let keyed = objects
+        .into_iter()
+        .map(|object| ((text(&object, "/kind").to_owned(), name(&object).to_owned()), object));
+    keyed.collect()
+}
+
+pub(super) fn rbac(seen: &Observed) -> Judged {
+    let there = told(&seen.rbac, READ_CURE)?;
+    let same = |wanted: &Value, there: &Value| {
+        let parts = ["rules", "roleRef", "subjects"].into_iter();
+        let mut parts = parts.filter_map(|part| Some((wanted.get(part)?, there.get(part))));
+        parts.all(|(wanted, there)| there.is_some_and(|there| says(wanted, there)))
+    };
+    let wanted = granted();
+    let done = format!("{} roles and bindings", wanted.len());
+    Ok(StepVerdict::of(compared(&wanted, there, same), done, "journeyman install"))
+}
+
+/// When a lease was renewed, and for how long that holds.
+fn renewed(lease: &Value) -> Option<(Timestamp, SignedDuration)> {
+    let at = text(lease, "/spec/renewTime").parse().ok()?;
+    let seconds = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64);
+    Some((at, SignedDuration::from_secs(seconds.unwrap_or_default())))
+}
+
+/// The namespaces of Karpenters that hold their lease at `now`.
+pub fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
+    let held = leases.iter().filter(|lease| {
+        let holder = text(lease, "/spec/holderIdentity");
+        // For a minute after it ran out another replica may take it.
+        let is_held = |(at, duration): (Timestamp, SignedDuration)| {
+            now.duration_since(at) < duration.saturating_add(SignedDuration::from_mins(1))
+        };
+        name(lease) == KARPENTER_LEASE && !holder.is_empty() && renewed(lease).is_some_and(is_held)
+    });
+    held.map(|lease| text(lease, "/metadata/namespace")).collect()
+}
+
+pub(super) fn karpenter(seen: &Observed) -> Judged {
+    let leases = told(&seen.leases, READ_CURE)?;
+    Ok(match karpenters(leases, seen.now).as_slice() {
+        [] => StepVerdict::Done("nobody holds its lease".to_owned()),
+        [namespace, ..] => StepVerdict::wrong(
+            format!(
+                "A Karpenter runs in the namespace {namespace}: as long as it does, the functions do nothing."
+            ),
+            format!(
+                "kubectl --namespace {namespace} scale deployment karpenter --replicas 0: a minute after \
+                 its lease ends, its nodes are adopted (docs/operations.md)."
+            ),
+        ),
+    })
+}
+
+/// The lease that the functions renew.
+fn ledger_lease(leases: &[Value]) -> Option<&Value> {
+    leases.iter().find(|lease| {
+        name(lease) == LEDGER_LEASE && text(lease, "/metadata/namespace") == "kube-system"
+    })
+}
+
+fn is_recent(beat: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(beat) < LEDGER_LEASE_DURATION
+}
+
+/// Whether the functions are at work at `now`.
+pub fn are_at_work(leases: &[Value], now: Timestamp) -> bool {
+    let beat = ledger_lease(leases).and_then(renewed);
+    beat.is_some_and(|(at, _)| is_recent(at, now))
+}
+
+pub(super) fn heartbeat(seen: &Observed) -> Judged {
+    let leases = told(&seen.leases, READ_CURE)?;
+    let cure = "Look into the log of `sweep`: it holds the lease journeyman of kube-system, each minute. The log \
+                groups are /journeyman/STACK/FUNCTION.";
+    Ok(match ledger_lease(leases).map(renewed) {
+        None => StepVerdict::wrong("No function was ever at work in this cluster.", cure),
+        Some(None) => StepVerdict::Unknown(Finding {
+            found: vec!["The lease journeyman of kube-system says no time.".to_owned()],
+            cure: cure.to_owned(),
+        }),
+        Some(Some((at, _))) if is_recent(at, seen.now) => {
+            StepVerdict::Done(format!("last seen at {at}"))
+        }
+        Some(Some((at, _))) => {
+            StepVerdict::wrong(format!("No function was at work since {at}."), cure)
+        }
+    })
+}
+
+/// Whether some NodePool lets its nodes be spot instances.
+pub(super) fn wants_spot(pools: &[Value]) -> bool {
+    pools.iter().any(|pool| {
+        let requirements = items(pool, "/spec/template/spec/requirements");
+        requirements.iter().any(|requirement| {
+            text(requirement, "/key") == "karpenter.sh/capacity-type"
+                && text(requirement, "/operator") == "In"
+                && items(requirement, "/values").iter().any(|value| value == "spot")
+        })
+    })
+}

@@ -1,0 +1,136 @@
+//! What Karpenter's objects say of themselves, and what is left of former times.
+
+use std::collections::BTreeSet;
+
+use model::labels;
+use serde_json::Value;
+
+use super::{
+    super::observed::{Observed, items, name, text},
+    Judged, StepVerdict,
+    cluster::are_at_work,
+    told,
+};
+
+const READ_CURE: &str = "Define the kinds first; then look with a user who may list them.";
+
+/// The condition `kind`: status, reason and message.
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let conditions = items(object, "/status/conditions");
+    let condition = conditions.iter().find(|condition| text(condition, "/type") == kind)?;
+    Some((text(condition, "/status"), text(condition, "/reason"), text(condition, "/message")))
+}
+
+/// What helps against a condition that is not true.
+fn cure(kind: &str) -> &'static str {
+    match kind {
+        "SubnetsReady" => {
+            "Tag the subnets of nodes as subnetSelectorTerms says, such as karpenter.sh/discovery=CLUSTER."
+        }
+        "SecurityGroupsReady" => {
+            "Tag the security group of nodes as securityGroupSelectorTerms says, such as \
+             karpenter.sh/discovery=CLUSTER."
+        }
+        "AMIsReady" => {
+            "Name images that are there for the cluster's version, such as al2023@latest."
+        }
+        "InstanceProfileReady" => {
+            "Name a role that is among NodeRoleArns of the stack, by its name in spec.role."
+        }
+        "ValidationSucceeded" => {
+            "EC2 refuses a dry run of a launch: its words say what the role of `launch` or the class lacks."
+        }
+        _ => "Wait two minutes; then look into the log of `resolve`.",
+    }
+}
+
+pub(super) fn classes(seen: &Observed) -> Judged {
+    let classes = told(&seen.classes, READ_CURE)?;
+    if classes.is_empty() {
+        let cure =
+            "kubectl apply -f examples/walkthrough/default.yaml, with the names of your cluster";
+        return Ok(StepVerdict::wrong("There is no EC2NodeClass.", cure));
+    }
+    let kinds = [
+        "SubnetsReady",
+        "SecurityGroupsReady",
+        "AMIsReady",
+        "InstanceProfileReady",
+        "ValidationSucceeded",
+    ];
+    let (mut found, mut cures) = (Vec::new(), BTreeSet::new());
+    for class in classes {
+        if condition(class, "Ready").is_some_and(|(status, ..)| status == "True") {
+            continue;
+        }
+        let wrong = kinds.into_iter().filter_map(|kind| Some((kind, condition(class, kind)?)));
+        let wrong: Vec<_> = wrong.filter(|(_, (status, ..))| *status != "True").collect();
+        if wrong.is_empty() {
+            found.push(format!("EC2NodeClass {}: nobody has looked at it yet.", name(class)));
+            cures.insert(cure("Ready"));
+        }
+        for (kind, (status, reason, message)) in wrong {
+            found.push(format!(
+                "EC2NodeClass {}: {kind} is {status}: {reason}: {message}",
+                name(class)
+            ));
+            cures.insert(cure(kind));
+        }
+    }
+    let cures: Vec<&str> = cures.into_iter().collect();
+    Ok(StepVerdict::of(found, format!("{} ready", classes.len()), cures.join(" ")))
+}
+
+pub(super) fn pools(seen: &Observed) -> Judged {
+    let pools = told(&seen.pools, READ_CURE)?;
+    let classes = told(&seen.classes, READ_CURE)?;
+    if pools.is_empty() {
+        let cure =
+            "kubectl apply -f examples/walkthrough/default.yaml, with the names of your cluster";
+        return Ok(StepVerdict::wrong("There is no NodePool: nothing is ever launched.", cure));
+    }
+    let lacking = pools.iter().filter_map(|pool| {
+        let class = text(pool, "/spec/template/spec/nodeClassRef/name");
+        let is_there = classes.iter().any(|known| name(known) == class);
+        (!is_there).then(|| format!("NodePool {}: there is no EC2NodeClass {class}.", name(pool)))
+    });
+    let done = format!("{} with their classes", pools.len());
+    Ok(StepVerdict::of(
+        lacking.collect(),
+        done,
+        "Write the EC2NodeClass, or name another one in nodeClassRef.",
+    ))
+}
+
+/// Whether an object is ours by its label.
+fn is_ours(object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let by = labels.and_then(|labels| labels.get(labels::MANAGED_BY)).and_then(Value::as_str);
+    by == Some(labels::MANAGER)
+}
+
+pub(super) fn records(seen: &Observed) -> Judged {
+    let claims = told(&seen.claims, READ_CURE)?;
+    let functions = told(&seen.functions, READ_CURE)?;
+    let keeps_former = functions.iter().any(|function| {
+        text(function, "/Environment/Variables/JOURNEYMAN_FORMER_RECORDS") == "true"
+    });
+    if keeps_former {
+        return Ok(StepVerdict::wrong(
+            "The functions still write claims as a former release reads them.",
+            "Once no function of that release runs, update the stack with KeepFormerRelease=false.",
+        ));
+    }
+    let ours = claims.iter().filter(|claim| is_ours(claim)).count();
+    // Functions that are at work, and not in Lambda, are those of `journeyman local`.
+    if functions.is_empty() && ours > 0 && !are_at_work(told(&seen.leases, READ_CURE)?, seen.now) {
+        return Ok(StepVerdict::wrong(
+            format!(
+                "{ours} NodeClaims are those of an installation that is gone; their finalizers hold them."
+            ),
+            "Deploy the functions again, which adopt them, or journeyman uninstall --keep-nodes to leave the \
+             nodes as they are.",
+        ));
+    }
+    Ok(StepVerdict::Done(format!("{ours} NodeClaims of ours")))
+}

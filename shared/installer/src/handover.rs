@@ -1,0 +1,159 @@
+//! `journeyman adopt` and `journeyman release`: a cluster changes hands between Karpenter and Journeyman, with its
+//! nodes as they are.
+//!
+//! NodeClaim objects are the way in both directions, and the functions take and give back by themselves: they look
+//! who holds Karpenter's lease. So what a command does is to see that nothing would be lost, to scale Karpenter's
+//! Deployment, and to wait until the other one has everything.
+
+pub mod judged;
+
+use std::{
+    io::{self, BufRead, Write},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use judged::{Handover, Owned, Scale, adopted, adoption, handed, release};
+use report::{
+    error::{BadInput, CommandError},
+    screen::Screen,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    doctor::gather::InstallationClients,
+    installation::{InstallationArgs, Look, answers, is_wanted, now, pause, waited},
+    live::{self, Looked, ObjectFilter, kinds},
+};
+
+/// Options of `adopt` and `release`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HandoverArgs {
+    /// Where to look, and with what.
+    #[command(flatten)]
+    pub place: InstallationArgs,
+    /// Karpenter's Deployment. Otherwise what has the label `app.kubernetes.io/name=karpenter` of its chart.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub karpenter: Option<String>,
+    /// Minutes to wait at most until the nodes have changed hands.
+    #[arg(long, value_name = "MINUTES", default_value_t = 10)]
+    pub wait: u32,
+    /// Do not ask before it is done.
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// Which way the nodes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From Karpenter, or from a ledger of ours that was lost, to Journeyman.
+    Adopt,
+    /// From Journeyman to Karpenter.
+    Release,
+}
+
+/// Shows what is to be done, does it if that is wanted, and waits. `true`: every node changed hands.
+pub fn run(
+    args: &HandoverArgs,
+    direction: Direction,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
+    run_with(args, direction, answers().as_mut(), (screen, out))
+}
+
+fn run_with(
+    args: &HandoverArgs,
+    direction: Direction,
+    answers: Option<&mut impl BufRead>,
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<bool, CommandError> {
+    live::needed(match direction {
+        Direction::Adopt => "adopt",
+        Direction::Release => "release",
+    })?;
+    let ends = InstallationClients::open(&args.place);
+    let seen = ends.observed(&args.place.cluster, now());
+    let deployments = deployments(&ends, args).map_err(BadInput::one)?;
+    let handover = match direction {
+        Direction::Adopt => adoption(&seen, &deployments),
+        Direction::Release => {
+            let nodes = ends.objects(&kinds::NODES).map_err(BadInput::one)?;
+            release(&seen, &deployments, &nodes)
+        }
+    };
+    let Handover { what, scaled } = handover.map_err(CommandError::Refused)?;
+    screen.lines(&what, out)?;
+    for scale in &scaled {
+        screen.text(2, &scale.to_string(), out)?;
+    }
+    if !scaled.is_empty() && !is_wanted(args.yes, "Do this?", answers, out)? {
+        screen.lines("Nothing was done.", out)?;
+        return Ok(false);
+    }
+    for scale in &scaled {
+        carry_out(&ends, scale).map_err(BadInput::one)?;
+    }
+    let look = || state(&ends, args, direction, now());
+    let tell = |indent: usize, said: &str| {
+        screen.text(indent, said, out)?;
+        out.flush()
+    };
+    Ok(wait(look, args.wait, pause, tell)?)
+}
+
+/// Looks until it is done, for `minutes` at most, and tells each new state. Whether it is done.
+pub fn wait(
+    mut look: impl FnMut() -> Result<String, String>,
+    minutes: u32,
+    pause: impl Fn(Duration),
+    mut tell: impl FnMut(usize, &str) -> io::Result<()>,
+) -> io::Result<bool> {
+    // What cannot be seen may be seen the next time.
+    let look = || look().map_or_else(Look::Waits, Look::Done);
+    if let Look::Done(said) = waited(look, minutes, pause, |waits| tell(2, waits))? {
+        tell(0, &said)?;
+        return Ok(true);
+    }
+    let next = "It was waited for long enough. Nothing is lost meanwhile: say the command again to go on waiting, or see \
+                what holds it back with `journeyman doctor`.";
+    tell(0, next)?;
+    Ok(false)
+}
+
+/// That it is done, or what is waited for.
+fn state(
+    ends: &InstallationClients,
+    args: &HandoverArgs,
+    direction: Direction,
+    now: Timestamp,
+) -> Result<String, String> {
+    let owned = Owned::of(now, ends.leases(), ends.claims())?;
+    match direction {
+        Direction::Adopt => adopted(&owned),
+        Direction::Release => handed(&owned, &args.place.cluster),
+    }
+}
+
+/// Karpenter's Deployments.
+fn deployments(ends: &InstallationClients, args: &HandoverArgs) -> Looked<Vec<Value>> {
+    let cluster = ends.cluster()?;
+    let Some(named) = &args.karpenter else {
+        let karpenters = ObjectFilter { labels: Some("app.kubernetes.io%2Fname%3Dkarpenter") };
+        return Ok(cluster.selected(&kinds::DEPLOYMENTS, karpenters)?.unwrap_or_default());
+    };
+    let (namespace, name) = named
+        .split_once('/')
+        .filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+        .ok_or_else(|| format!("--karpenter {named}: it is NAMESPACE/NAME"))?;
+    let there = cluster.object(&kinds::DEPLOYMENTS, Some(namespace), name)?;
+    there.map(|there| vec![there]).ok_or_else(|| format!("There is no Deployment {named}."))
+}
+
+fn carry_out(
+    ends: &InstallationClients,
+    Scale { namespace, name, replicas }: &Scale,
+) -> Looked<()> {
+    let change = json!({"spec": {"replicas": replicas}});
+    ends.cluster()?.merge(&kinds::DEPLOYMENTS, (Some(namespace), name), Some("scale"), &change)
+}

@@ -1,0 +1,101 @@
+//! `journeyman install`: what an installation puts into a cluster, and what that changes there first.
+//!
+//! It is what `crds` and `rbac` print, applied on the server's side as the field manager `journeyman`, so that fields
+//! of others stay theirs. The server itself says what would become of each object: nothing is changed for that.
+
+pub mod changes;
+
+use std::io::{BufRead, Write};
+
+use changes::Change;
+use report::{
+    error::{BadInput, CommandError},
+    screen::Screen,
+};
+use serde_json::Value;
+
+use crate::{
+    installation::{ClusterArgs, answers, is_wanted},
+    live::{self, ClusterClient, Looked, Manifests, ObjectKind, namespace_of},
+};
+
+/// Options of `install`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InstallArgs {
+    /// Only show what would change.
+    #[arg(long, conflicts_with = "yes")]
+    pub diff: bool,
+    /// Do not ask before it is applied.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Where to.
+    #[command(flatten)]
+    pub place: ClusterArgs,
+}
+
+/// An object, and what becomes of it.
+struct Outlook {
+    object: Value,
+    change: Change,
+}
+
+/// Shows what would change, and applies it if that is wanted. `true`: the cluster has everything.
+pub fn run(args: &InstallArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
+    run_with(args, answers().as_mut(), screen, out)
+}
+
+/// The same, where `answers` says what somebody answers, if there is anybody.
+fn run_with(
+    args: &InstallArgs,
+    answers: Option<&mut impl BufRead>,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
+    live::needed("install")?;
+    let cluster = ClusterClient::open(&args.place).map_err(BadInput::one)?;
+    let outlooks = outlooks(&cluster).map_err(BadInput::one)?;
+    screen.lines(&format!("In the cluster at {}:", cluster.server()), out)?;
+    for Outlook { object, change } in &outlooks {
+        for (indent, line) in change.lines(object) {
+            screen.text(indent, &line, out)?;
+        }
+    }
+    let wanted = outlooks.iter().filter(|outlook| outlook.change != Change::Unchanged);
+    let wanted: Vec<&Outlook> = wanted.collect();
+    if wanted.is_empty() {
+        let done = "Nothing to do: the cluster has everything as it is in this release.";
+        screen.lines(done, out)?;
+        return Ok(true);
+    }
+    if args.diff {
+        return Ok(false);
+    }
+    if !is_wanted(args.yes, "Apply this?", answers, out)? {
+        screen.lines("Nothing was applied.", out)?;
+        return Ok(false);
+    }
+    for (done, Outlook { object, change }) in wanted.iter().enumerate() {
+        cluster.apply(object, false).map_err(|why| {
+            BadInput::one(format!(
+                "{why}\n{done} of {} objects were applied: say the command again once that is cured.",
+                wanted.len()
+            ))
+        })?;
+        let how = if *change == Change::New { "created" } else { "changed" };
+        screen.text(2, &format!("{} {how}", changes::named(object)), out)?;
+    }
+    screen.lines("Applied. `journeyman doctor CLUSTER` says what else is needed.", out)?;
+    Ok(true)
+}
+
+/// What would become of every object, definitions first.
+fn outlooks(cluster: &ClusterClient) -> Looked<Vec<Outlook>> {
+    let outlook = |object: Value| {
+        let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let present = cluster.object(kind, namespace_of(&object), name)?;
+        let applied = cluster.apply(&object, true)?;
+        Ok(Outlook { change: Change::of(present.as_ref(), &applied), object })
+    };
+    Manifests::all()?.into_iter().map(outlook).collect()
+}

@@ -1,0 +1,11 @@
+//! Installations: whether one is whole, and how it comes into a cluster and an account, changes hands and is taken out.
+//!
+//! What is judged and worked out before anything is done is pure. The clients of Kubernetes and AWS are compiled with
+//! the feature `live` only.
+
+pub mod doctor;
+pub mod handover;
+pub mod install;
+pub mod installation;
+pub mod live;
+pub mod uninstall;

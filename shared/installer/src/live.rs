@@ -1,0 +1,140 @@
+//! The way to a running cluster and to an account: what `doctor`, `install`, `uninstall`, `adopt`, `release`,
+//! `--live` and `--table` look at and act on.
+//!
+//! The clients of Kubernetes and AWS are compiled with the feature `live` only: together they take minutes. A build
+//! without them has the same commands, which say how to build them in; what is judged and worked out before
+//! anything is done needs none of them.
+
+#[cfg(not(feature = "live"))]
+mod absent;
+#[cfg(feature = "live")]
+pub mod account;
+#[cfg(feature = "live")]
+mod connection;
+#[cfg(feature = "live")]
+pub mod failure;
+mod kind;
+pub mod kubernetes;
+mod manifests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+#[cfg(not(feature = "live"))]
+pub use absent::{AccountClient, ApiConnection};
+#[cfg(feature = "live")]
+pub use account::AccountClient;
+#[cfg(feature = "live")]
+pub use connection::ApiConnection;
+pub use kind::{ObjectKind, kinds};
+pub use kubernetes::{ClusterClient, ObjectFilter, namespace_of};
+pub use manifests::{Manifests, ROLES};
+use model::{HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone, ZoneId};
+use report::error::BadInput;
+
+/// An answer, or why there is none. What cannot be read is never taken for absent.
+pub type Looked<T> = Result<T, String>;
+
+/// `text` without breaks of lines, however much there is between its words.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// That this build has the clients that `command` needs, or how to get one that has.
+pub fn needed(command: &str) -> Result<(), BadInput> {
+    if cfg!(feature = "live") {
+        return Ok(());
+    }
+    Err(BadInput::one(format!(
+        "journeyman {command}: not in this build, which has no client of Kubernetes and AWS; build one with them: \
+         cargo build --profile local -p cli --features live"
+    )))
+}
+
+/// A request to an API server.
+#[derive(Clone, Debug)]
+pub struct ApiCall {
+    /// Such as `GET`.
+    pub method: &'static str,
+    /// Path and query.
+    pub path: String,
+    /// What kind of content goes with it, and the content.
+    pub content: Option<(&'static str, String)>,
+}
+
+/// Why a request to an API server brought nothing.
+#[derive(Clone, Debug)]
+pub enum ApiCallError {
+    /// It refused it.
+    Refused {
+        /// HTTP's status.
+        code: u16,
+        /// Such as `Forbidden`.
+        reason: String,
+        /// In its own words.
+        message: String,
+    },
+    /// There was no answer.
+    Failed(String),
+}
+
+/// An attribute of an item of DynamoDB; those of other types are not asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemAttribute {
+    /// `S`
+    Text(String),
+    /// `B`
+    Bytes(Vec<u8>),
+}
+
+/// An item of DynamoDB.
+pub type TableItem = BTreeMap<String, ItemAttribute>;
+
+/// Which items of a table are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemQuery<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// The value of `cluster`, the partition.
+    pub cluster: &'a str,
+    /// How the values of `item` begin.
+    pub prefix: &'a str,
+    /// The attribute that is asked for beside `item`.
+    pub attribute: &'a str,
+    /// Only so many, the last ones by `item`, and those first. All otherwise, in their order.
+    pub newest: Option<usize>,
+}
+
+/// What is sold in a region.
+#[derive(Clone, Debug)]
+pub struct Sold {
+    /// The region.
+    pub region: String,
+    /// What EC2 says of each type.
+    pub types: Vec<InstanceTypeInfo>,
+    /// Its zones.
+    pub zones: BTreeMap<Zone, ZoneId>,
+    /// Where each type is sold.
+    pub offered: BTreeMap<InstanceTypeName, BTreeSet<Zone>>,
+    /// Prices of the price list; none: it has none of this region.
+    pub on_demand: Option<BTreeMap<InstanceTypeName, HourlyPrice>>,
+    /// Present prices of spot instances.
+    pub spot: BTreeMap<(InstanceTypeName, Zone), HourlyPrice>,
+}
+
+/// How far the deletion of a stack is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackState {
+    /// Such as `DELETE_IN_PROGRESS`.
+    pub status: String,
+    /// Why it is so, in CloudFormation's words; often nothing.
+    pub reason: String,
+}
+
+/// How far a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableState {
+    /// Such as `ACTIVE`.
+    pub status: String,
+    /// Whether it cannot be deleted.
+    pub is_protected: bool,
+}

@@ -1,0 +1,130 @@
+//! A build without the clients: nobody is at the other end, and nothing can be asked.
+
+use jiff::Timestamp;
+use model::{
+    join::{JoinNetwork, JoiningInstance},
+    node_class::NodeClass,
+};
+use serde_json::Value;
+
+use super::{ApiCall, ApiCallError, ItemQuery, Looked, Sold, StackState, TableItem, TableState};
+use crate::installation::ClusterArgs;
+
+/// Why there is none.
+const WHY: &str = "This build has no client of Kubernetes and AWS.";
+
+/// A connection that there never is.
+#[derive(Debug)]
+pub enum ApiConnection {}
+
+impl ApiConnection {
+    /// Never opens.
+    pub fn open(_: &ClusterArgs) -> Looked<Self> {
+        Err(WHY.to_owned())
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn call(&self, _: &ApiCall) -> Result<String, ApiCallError> {
+        match *self {}
+    }
+}
+
+/// An account that there never is.
+#[derive(Debug)]
+pub enum AccountClient {}
+
+impl AccountClient {
+    /// Never opens.
+    pub fn open(_: Option<&str>) -> Looked<Self> {
+        Err(WHY.to_owned())
+    }
+
+    pub(crate) fn region(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn eks_cluster(&self, _: &str) -> Looked<Option<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn functions(&self) -> Looked<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn access_entries(&self, _: &str) -> Looked<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn role(&self, _: &str) -> Looked<Option<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn attached_policies(&self, _: &str) -> Looked<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn launch_templates(&self, _: &str) -> Looked<Vec<String>> {
+        match *self {}
+    }
+
+    pub(crate) fn instance_profiles(&self, _: &str) -> Looked<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn delete_stack(&self, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    pub(crate) fn stack(&self, _: &str) -> Looked<Option<StackState>> {
+        match *self {}
+    }
+
+    pub(crate) fn made_by_stack(&self, _: &str, _: &str) -> Looked<Vec<String>> {
+        match *self {}
+    }
+
+    pub(crate) fn table(&self, _: &str) -> Looked<Option<TableState>> {
+        match *self {}
+    }
+
+    pub(crate) fn unprotect_table(&self, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    pub(crate) fn delete_table(&self, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    pub(crate) fn delete_launch_template(&self, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    pub(crate) fn remove_role(&self, _: &str, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    pub(crate) fn delete_instance_profile(&self, _: &str) -> Looked<()> {
+        match *self {}
+    }
+
+    /// Items of a table.
+    pub fn items(&self, _: ItemQuery<'_>) -> Looked<(Vec<TableItem>, bool)> {
+        match *self {}
+    }
+
+    pub(crate) fn selected(&self, _: &NodeClass) -> Looked<(usize, usize)> {
+        match *self {}
+    }
+
+    pub(crate) fn network(&self, _: &str, _: &JoiningInstance) -> Looked<JoinNetwork> {
+        match *self {}
+    }
+
+    /// What a region sells.
+    pub fn sold(&self, _: Timestamp) -> Looked<Sold> {
+        match *self {}
+    }
+}

@@ -1,0 +1,146 @@
+//! `journeyman uninstall`: leaves without a trace. What it would do is shown first; each step accepts that what it
+//! removes is gone already, and one that fails names what is left to do.
+
+pub mod acts;
+pub mod carry_out;
+
+use std::io::{BufRead, Write};
+
+use acts::{Act, Installed, NodesAfter};
+use carry_out::carry_out;
+use jiff::Timestamp;
+use report::{
+    error::{BadInput, CommandError},
+    screen::Screen,
+};
+use serde_json::Value;
+
+use crate::{
+    doctor::{
+        gather::InstallationClients,
+        observed::{items, text},
+        steps,
+    },
+    installation::{InstallationArgs, answers, is_wanted, now},
+    live::{self, AccountClient, Looked, ObjectFilter, kinds},
+};
+
+/// Options of `uninstall`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct UninstallArgs {
+    /// Where to look, and with what.
+    #[command(flatten)]
+    pub place: InstallationArgs,
+    /// Leave nodes and their pods as they are: only finalizers and objects of ours go. The stack must be gone.
+    #[arg(long)]
+    pub keep_nodes: bool,
+    /// Remove the definitions of Karpenter's kinds, too, and with them every object of these kinds.
+    #[arg(long)]
+    pub definitions: bool,
+    /// Minutes to wait at most for each thing that takes its time to go: NodeClaims, EC2NodeClasses, a stack, a table.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    pub wait: u32,
+    /// Do not ask before it is done.
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// Shows what is to be done, and does it if that is wanted. `true`: nothing is left.
+pub fn run(
+    args: &UninstallArgs,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
+    run_with(args, answers().as_mut(), screen, out)
+}
+
+fn run_with(
+    args: &UninstallArgs,
+    answers: Option<&mut impl BufRead>,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
+    live::needed("uninstall")?;
+    let ends = InstallationClients::open(&args.place);
+    let (present, has_karpenter) = look(&ends, &args.place, now()).map_err(BadInput::one)?;
+    let nodes = match (has_karpenter, args.keep_nodes) {
+        (true, _) => NodesAfter::Karpenters,
+        (false, true) => NodesAfter::Stay,
+        (false, false) => NodesAfter::End,
+    };
+    let acts =
+        acts::acts(&present, nodes, args.definitions, args.wait).map_err(CommandError::Refused)?;
+    let what = match nodes {
+        NodesAfter::End => "Nodes are drained and end, then everything of Journeyman goes:",
+        NodesAfter::Stay => {
+            "Nodes stay as they are, and with them their instance profiles. What goes:"
+        }
+        NodesAfter::Karpenters => {
+            "A Karpenter has the nodes, the objects and what they use. What goes:"
+        }
+    };
+    screen.lines(what, out)?;
+    for act in &acts {
+        screen.text(2, &act.to_string(), out)?;
+    }
+    if !is_wanted(args.yes, "Do this?", answers, out)? {
+        screen.lines("Nothing was done.", out)?;
+        return Ok(false);
+    }
+    for (done, act) in acts.iter().enumerate() {
+        screen.text(0, &act.to_string(), out)?;
+        let mut tell = |said: &str| {
+            screen.text(2, said, out)?;
+            out.flush()
+        };
+        carry_out(&ends, act, args.wait, &mut tell)?.map_err(|why| {
+            // The functions, which name the table, may be gone by then.
+            let left: Vec<String> = acts.iter().skip(done).map(Act::to_string).collect();
+            BadInput::one(format!("{why}\nThis is left to do:\n{}", left.join("\n")))
+        })?;
+    }
+    screen.lines("Done. What you made before is yours: docs/uninstall.md, step 5.", out)?;
+    Ok(true)
+}
+
+/// What there is, and whether a Karpenter provisions the cluster. What cannot be seen ends it: nothing is removed
+/// on a guess.
+fn look(
+    ends: &InstallationClients,
+    place: &InstallationArgs,
+    now: Timestamp,
+) -> Looked<(Installed, bool)> {
+    let (cluster, account) = (ends.cluster()?, ends.account()?);
+    let of_pools = ObjectFilter { labels: Some("karpenter.sh%2Fnodepool") };
+    let nodes = cluster.selected(&kinds::NODES, of_pools)?.unwrap_or_default();
+    // The path is /journeyman/REGION/CLUSTER/CLASS/.
+    let path = format!("/journeyman/{}/{}/", account.region(), place.cluster);
+    let profiles = account.instance_profiles(&path)?;
+    let profiles = profiles.iter().map(|profile: &Value| {
+        let roles = items(profile, "/Roles").iter().map(|role| text(role, "/RoleName").to_owned());
+        (text(profile, "/InstanceProfileName").to_owned(), roles.collect())
+    });
+    let leases = ends.leases()?;
+    let functions = ends.functions(&place.cluster)?;
+    let present = Installed {
+        tables: tables(account, &functions)?,
+        functions,
+        pools: cluster.objects(&kinds::NODE_POOLS)?,
+        classes: cluster.objects(&kinds::NODE_CLASSES)?,
+        claims: ends.claims()?,
+        nodes,
+        templates: account.launch_templates(&place.cluster)?,
+        profiles: profiles.collect(),
+    };
+    Ok((present, !steps::karpenters(&leases, now).is_empty()))
+}
+
+/// The tables that the stacks of `functions` made. What was given to a stack (`ExistingTableName`) is not a
+/// resource of it, and stays: others may use it, or somebody keeps it.
+fn tables(account: &AccountClient, functions: &[Value]) -> Looked<Vec<String>> {
+    let mut tables = Vec::new();
+    for stack in functions.iter().filter_map(acts::stack) {
+        tables.extend(account.made_by_stack(stack, "AWS::DynamoDB::Table")?);
+    }
+    Ok(tables)
+}

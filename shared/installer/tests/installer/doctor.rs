@@ -1,0 +1,325 @@
+//! A whole installation passes every step; each step fails for its own reason, and for nothing else.
+
+use std::collections::BTreeSet;
+
+use installer::{
+    doctor::{
+        judged,
+        observed::Observed,
+        print,
+        steps::{Finding, StepVerdict},
+    },
+    live::Looked,
+};
+use model::join::JoinNetwork;
+use report::screen::Screen;
+use serde_json::{Value, json};
+
+use crate::installation::{network, whole};
+
+/// The steps that something is wrong with, and what was found.
+fn wrong(seen: &Observed) -> Vec<(&'static str, String)> {
+    let findings = judged(seen).into_iter().filter_map(|(step, verdict)| match verdict {
+        StepVerdict::Wrong(Finding { found, cure }) => {
+            assert!(!cure.is_empty(), "{} has no cure", step.id);
+            Some((step.id, found.join(" ")))
+        }
+        StepVerdict::Unknown(Finding { found, .. }) => {
+            Some((step.id, format!("?? {}", found.join(" "))))
+        }
+        StepVerdict::Done(_) | StepVerdict::NotNeeded(_) => None,
+    });
+    findings.collect()
+}
+
+#[track_caller]
+fn check(expected: &str, says: &str, change: impl FnOnce(&mut Observed)) {
+    let mut seen = whole();
+    change(&mut seen);
+    let wrong = wrong(&seen);
+    let [(step, found)] = wrong.as_slice() else { panic!("{wrong:#?}") };
+    assert_eq!(*step, expected, "{found}");
+    assert!(found.contains(says), "{found}");
+}
+
+fn list(answer: &mut Looked<Vec<Value>>) -> &mut Vec<Value> {
+    answer.as_mut().unwrap()
+}
+
+#[test]
+fn nothing_is_wrong_with_a_whole_installation() {
+    assert_eq!(wrong(&whole()), []);
+}
+
+#[test]
+fn each_step_fails_for_its_own_reason() {
+    check("api-server", "connection refused", |seen| {
+        seen.version = Err("kubectl: connection refused".to_owned());
+    });
+    check("eks", "The cluster is UPDATING", |seen| {
+        seen.eks.as_mut().unwrap().as_mut().unwrap()["status"] = json!("UPDATING");
+    });
+    let mut seen = whole();
+    seen.eks = Ok(None);
+    let wrong = wrong(&seen);
+    assert!(wrong[0].1.contains("EKS has no cluster demo"), "{wrong:#?}");
+    assert!(
+        wrong[1..].iter().all(|(_, found)| found == "?? the cluster is not known"),
+        "{wrong:#?}"
+    );
+}
+
+#[test]
+fn what_the_cluster_lacks_is_told() {
+    check("definitions", "CustomResourceDefinition nodepools.karpenter.sh is missing", |seen| {
+        list(&mut seen.definitions)
+            .retain(|object| object["metadata"]["name"] != "nodepools.karpenter.sh");
+    });
+    check("definitions", "nodeclaims.karpenter.sh is not that of this release", |seen| {
+        for object in list(&mut seen.definitions) {
+            if object["metadata"]["name"] == "nodeclaims.karpenter.sh" {
+                object["spec"]["versions"][0]["name"] = json!("v1beta1");
+            }
+        }
+    });
+    check("rbac", "ClusterRole journeyman-launch is missing", |seen| {
+        list(&mut seen.rbac).retain(|object| {
+            object["metadata"]["name"] != "journeyman-launch" || object["kind"] != "ClusterRole"
+        });
+    });
+    check("rbac", "ClusterRole journeyman-resolve is not that of this release", |seen| {
+        for object in list(&mut seen.rbac) {
+            if object["metadata"]["name"] == "journeyman-resolve" && object["kind"] == "ClusterRole"
+            {
+                object["rules"].as_array_mut().unwrap().pop();
+            }
+        }
+    });
+    check("karpenter", "A Karpenter runs in the namespace karpenter", |seen| {
+        list(&mut seen.leases)[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:00Z");
+    });
+    check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
+        list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
+    });
+    check("heartbeat", "No function was ever at work", |seen| {
+        drop(list(&mut seen.leases).remove(0));
+    });
+    check(
+        "classes",
+        "EC2NodeClass default: SubnetsReady is False: SubnetsNotFound: none",
+        |seen| {
+            let conditions = json!([
+                {"type": "Ready", "status": "False"},
+                {"type": "SubnetsReady", "status": "False", "reason": "SubnetsNotFound", "message": "none"},
+            ]);
+            list(&mut seen.classes)[0]["status"]["conditions"] = conditions;
+        },
+    );
+    check("classes", "nobody has looked at it yet", |seen| {
+        list(&mut seen.classes)[0]["status"] = json!({});
+    });
+    check("discovery", "EC2NodeClass default: subnetSelectorTerms selects no subnet.", |seen| {
+        seen.selected.as_mut().unwrap()[0].subnets = 0;
+    });
+    check(
+        "discovery",
+        "EC2NodeClass default: securityGroupSelectorTerms selects no security group.",
+        |seen| {
+            seen.selected.as_mut().unwrap()[0].security_groups = 0;
+        },
+    );
+    check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
+    check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
+        list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
+            json!("other");
+    });
+}
+
+#[test]
+fn what_the_account_lacks_is_told() {
+    check("functions", "The function drain is not deployed", |seen| {
+        list(&mut seen.functions)
+            .retain(|function| !function["FunctionName"].as_str().unwrap().contains("Drain"));
+    });
+    check("functions", "two stacks serve it", |seen| {
+        let again = list(&mut seen.functions)[0].clone();
+        list(&mut seen.functions).push(again);
+    });
+    check("release", "is older than this command: it has no JOURNEYMAN_MOVES_PER_HOUR", |seen| {
+        for function in list(&mut seen.functions) {
+            let variables = function["Environment"]["Variables"].as_object_mut().unwrap();
+            variables.remove("JOURNEYMAN_MOVES_PER_HOUR");
+        }
+    });
+    check("release", "is newer than this command, which does not know JOURNEYMAN_NEW", |seen| {
+        list(&mut seen.functions)[0]["Environment"]["Variables"]["JOURNEYMAN_NEW"] = json!("1");
+    });
+    check("settings", "The functions do not agree about PollIntervalSeconds", |seen| {
+        let variables = &mut list(&mut seen.functions)[3]["Environment"]["Variables"];
+        variables["JOURNEYMAN_POLL_INTERVAL_SECONDS"] = json!("7");
+    });
+    check("access", "The role of provision", |seen| drop(list(&mut seen.entries).remove(0)));
+    check("access", "is not in the group journeyman:launch", |seen| {
+        for entry in list(&mut seen.entries) {
+            if entry["kubernetesGroups"] == json!(["journeyman:launch"]) {
+                entry["kubernetesGroups"] = json!(["journeyman:drain"]);
+            }
+        }
+    });
+    check("node-role", "does not trust ec2.amazonaws.com", |seen| {
+        let role = &mut seen.iam_roles.as_mut().unwrap()[0].1.as_mut().unwrap()["Role"];
+        role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"] =
+            json!("lambda.amazonaws.com");
+    });
+    check("node-role", "There is no role nodes in IAM", |seen| {
+        seen.iam_roles.as_mut().unwrap()[0].1 = None;
+    });
+    check("node-access", "Nodes of the role nodes are not admitted", |seen| {
+        list(&mut seen.entries).pop();
+    });
+    check("spot", "The account has no role AWSServiceRoleForEC2Spot", |seen| {
+        seen.iam_roles.as_mut().unwrap()[1].1 = None;
+    });
+    check("records", "write claims as a former release", |seen| {
+        for function in list(&mut seen.functions) {
+            function["Environment"]["Variables"]["JOURNEYMAN_FORMER_RECORDS"] = json!("true");
+        }
+    });
+}
+
+#[test]
+fn a_private_endpoint_is_told_from_a_cluster_that_does_not_answer() {
+    let mut seen = whole();
+    seen.eks.as_mut().unwrap().as_mut().unwrap()["resourcesVpcConfig"]["endpointPublicAccess"] =
+        json!(false);
+    let steps: BTreeSet<&str> = wrong(&seen).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, ["eks"].into());
+    seen.version = Err("no route to host".to_owned());
+    let wrong = wrong(&seen);
+    assert!(
+        wrong
+            .iter()
+            .any(|(step, found)| *step == "api-server" && found.contains("endpoint is private"))
+    );
+}
+
+#[test]
+fn functions_in_a_vpc_need_a_way_to_the_api_server() {
+    let seen = |network: JoinNetwork| Observed {
+        networks: Ok(vec![("subnet-1".to_owned(), network)]),
+        ..whole()
+    };
+    let last = |network| wrong(&seen(network)).pop();
+    let open = network(true, &[]);
+    for (network, says) in [
+        (JoinNetwork { lets_out: false, ..open.clone() }, "lets them speak to port 443"),
+        (JoinNetwork { lets_in: Some(false), ..open }, "lets those of the functions in"),
+        (network(false, &[]), "subnet subnet-1 (route table rtb-1) has no way out"),
+        (network(false, &[("igw-1", false)]), "has no way out for what has no public address"),
+        (network(false, &[("nat-1", true)]), "has no way out"),
+    ] {
+        let (step, found) = last(network).unwrap();
+        assert_eq!(step, "network");
+        assert!(found.contains(says), "{found}");
+    }
+    assert_eq!(last(network(false, &[("nat-1", true), ("tgw-1", false)])), None);
+    let outside = Observed { networks: Ok(Vec::new()), ..whole() };
+    assert_eq!(wrong(&outside), []);
+}
+
+#[test]
+fn an_older_cluster_admits_by_its_config_map() {
+    let mut seen = whole();
+    seen.eks.as_mut().unwrap().as_mut().unwrap()["accessConfig"]["authenticationMode"] =
+        json!("CONFIG_MAP");
+    let steps: BTreeSet<&str> = wrong(&seen).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, ["access", "node-access"].into());
+    let entries = seen.entries.clone().unwrap();
+    let lines = entries.iter().map(|entry| {
+        format!("- rolearn: {}\n  groups: {}\n", entry["principalArn"], entry["kubernetesGroups"])
+    });
+    let map: String = lines.collect();
+    seen.aws_auth = Ok(Some(json!({"data": {"mapRoles": map}})));
+    assert_eq!(wrong(&seen), []);
+}
+
+#[test]
+fn what_a_former_installation_left_is_told() {
+    let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
+    let mut seen = whole();
+    seen.claims = Ok(vec![claim]);
+    assert_eq!(wrong(&seen), []);
+    seen.functions = Ok(Vec::new());
+    let records = |seen: &Observed| {
+        let verdict = wrong(seen).into_iter().find(|(step, _)| *step == "records");
+        verdict.map(|(_, words)| words)
+    };
+    assert_eq!(records(&seen), None, "somebody is at work, wherever it runs");
+    let gone = Observed { leases: Ok(Vec::new()), ..seen.clone() };
+    let words = records(&gone).unwrap_or_default();
+    assert!(words.contains("is gone"), "{words}");
+    let unseen = Observed { leases: Err("forbidden".to_owned()), ..seen };
+    assert_eq!(records(&unseen).as_deref(), Some("?? forbidden"));
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_taken_for_absent() {
+    let denied = || "aws: AccessDenied".to_owned();
+    let mut seen = whole();
+    seen.functions = Err(denied());
+    seen.iam_roles = Err(denied());
+    seen.leases = Err(denied());
+    seen.rbac = Err(denied());
+    let wrong = wrong(&seen);
+    assert!(wrong.iter().all(|(_, found)| found == "?? aws: AccessDenied"), "{wrong:#?}");
+    assert_eq!(wrong.len(), 11, "{wrong:#?}");
+}
+
+#[test]
+fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
+    let mut seen = whole();
+    seen.iam_roles.as_mut().unwrap()[1].1 = None;
+    seen.leases = Err("kubectl: forbidden".to_owned());
+    let mut out = Vec::new();
+    let screen = Screen { columns: Some(80), is_colored: false };
+    print(&judged(&seen), screen, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    expect_test::expect![[r"
+        ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
+        ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
+            API)
+        ok  The kinds of Karpenter's API are defined, as this release has them. (5
+            kinds)
+        ok  The functions' rights in the cluster are granted, as this release needs
+            them. (16 roles and bindings)
+        ok  All functions are deployed. (9 functions)
+        ok  The functions are of this release. (all of this release)
+        ok  The functions' settings can be read. (all as by default)
+        ok  The functions get through to the API server. (from 1 subnet)
+        ok  The functions' roles are admitted to the cluster. (each role in its group)
+        ok  The roles of nodes are there, and EC2 may take them. (nodes)
+        ok  Nodes with these roles may join the cluster. (each role admitted)
+        !!  The account can have spot instances.
+            The account has no role AWSServiceRoleForEC2Spot: EC2 refuses its first spot
+              instance.
+            → aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
+        ??  No Karpenter provisions the cluster.
+            kubectl: forbidden
+            → Look with a kubeconfig whose user may read all objects of the cluster
+              (--kubeconfig, --context).
+        ??  The functions are at work.
+            kubectl: forbidden
+            → Look with a kubeconfig whose user may read all objects of the cluster
+              (--kubeconfig, --context).
+        ok  There are subnets and security groups as EC2NodeClasses select them.
+            (default: 3 subnets, 1 security group)
+        ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
+            (1 ready)
+        ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
+        ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
+
+        18 steps: 1 not in order, 2 could not be seen
+    "]]
+    .assert_eq(&text);
+}

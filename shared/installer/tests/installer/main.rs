@@ -1,0 +1,19 @@
+//! Installations: what is judged, worked out and asked of an API server, without one.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails where something is not as it builds it"
+)]
+
+mod api_server;
+mod changes;
+mod doctor;
+#[cfg(feature = "live")]
+mod failures;
+mod gathered;
+mod handover;
+mod installation;
+mod uninstall;
+mod waiting;

@@ -1,0 +1,224 @@
+//! What a page shows: data in its order. What users named stands in it as data and is never taken for HTML.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// All that a page shows, in its order. What is empty is left out of it.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PageData {
+    /// What it is about.
+    pub title: String,
+    /// What was looked at, in a sentence.
+    pub about: String,
+    /// Numbers above all else.
+    pub figures: Vec<Figure>,
+    /// Charts over time.
+    pub charts: Vec<Chart>,
+    /// Which pods are on which nodes; `None` where there is no node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packing: Option<PackingView>,
+    /// Tables.
+    pub tables: Vec<PageTable>,
+    /// What happened; `None` where nothing was played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<PageTimeline>,
+    /// What the answer rests on and what was left out.
+    pub notes: Vec<Notes>,
+}
+
+/// A number that comes first.
+#[derive(Debug, Serialize)]
+pub struct Figure {
+    /// What is counted.
+    pub name: &'static str,
+    /// The number in words.
+    pub value: String,
+    /// What belongs to it; may be empty.
+    pub more: String,
+}
+
+impl Figure {
+    /// A figure of these.
+    pub fn new(name: &'static str, value: String, more: String) -> Self {
+        Self { name, value, more }
+    }
+}
+
+/// How a chart is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// Areas on top of each other: parts of a whole.
+    Stack,
+    /// Lines that stay until the next point.
+    Lines,
+    /// Bars on top of each other: what happened within each step.
+    Bars,
+    /// A mark for each value: there is not always one.
+    Points,
+}
+
+/// Numbers over time.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Chart {
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Of which the values are so many parts: `$`.
+    pub unit: &'static str,
+    /// How many of the values are one unit: 1,000,000 for micro-dollars.
+    pub per: u64,
+    /// How it is drawn.
+    pub style: Style,
+    /// Seconds since 1970.
+    pub at: Vec<i64>,
+    /// What is drawn; each has a value for each time.
+    pub series: Vec<Series>,
+}
+
+/// One line, one area, or the bars of one color.
+#[derive(Debug, Serialize)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// At each time; `None` where there is nothing to say.
+    pub values: Vec<Option<u64>>,
+}
+
+/// Which pods are on which nodes, at one or several times.
+#[derive(Debug, Default, Serialize)]
+pub struct PackingView {
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Workloads and what each of their pods requests.
+    pub workloads: Vec<PackedWorkload>,
+    /// Sentences that pods and nodes refer to by their places.
+    pub texts: Vec<String>,
+    /// In the order of time.
+    pub moments: Vec<Moment>,
+}
+
+/// What pods of a workload request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PackedWorkload {
+    /// Its name.
+    pub name: String,
+    /// Millicores.
+    pub cpu: u64,
+    /// Bytes.
+    pub memory: u64,
+}
+
+/// All nodes at a time.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moment {
+    /// Its name.
+    pub name: String,
+    /// At most 400.
+    pub nodes: Vec<PackedNode>,
+    /// Nodes that are left out, because there are too many.
+    pub nodes_left_out: usize,
+}
+
+/// A node, and what is on it.
+#[derive(Debug, Serialize)]
+pub struct PackedNode {
+    /// Its name.
+    pub name: String,
+    /// Its offering; empty where that is not known.
+    pub kind: String,
+    /// Its NodePool; empty where it has none.
+    pub pool: String,
+    /// Micro-dollars for an hour; `None` is not known.
+    pub price: Option<u64>,
+    /// Allocatable millicores.
+    pub cpu: u64,
+    /// Allocatable bytes.
+    pub memory: u64,
+    /// Why it is there, and why it stays.
+    pub why: Vec<usize>,
+    /// Pods on it.
+    pub pods: Vec<PackedPod>,
+}
+
+/// A pod: its name without namespace, its workload, and why it is there.
+#[derive(Debug, Serialize)]
+pub struct PackedPod(pub String, pub usize, pub usize);
+
+/// Rows for people.
+#[derive(Debug, Serialize)]
+pub struct PageTable {
+    /// What it is about.
+    pub title: String,
+    /// One for each column.
+    pub heads: Vec<&'static str>,
+    /// A cell for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What happened, in lines.
+#[derive(Debug, Serialize)]
+pub struct PageTimeline {
+    /// What is in it, in a sentence.
+    pub about: String,
+    /// Kinds of lines, which a reader can hide.
+    pub kinds: Vec<&'static str>,
+    /// Time, the place of the kind, what is said.
+    pub lines: Vec<(String, usize, String)>,
+}
+
+/// Sentences under a title.
+#[derive(Debug, Serialize)]
+pub struct Notes {
+    /// Its title.
+    pub title: &'static str,
+    /// Sentences.
+    pub lines: Vec<String>,
+}
+
+impl Notes {
+    /// Those that have any.
+    pub fn some(title: &'static str, lines: &[String]) -> Option<Self> {
+        (!lines.is_empty()).then(|| Self { title, lines: lines.to_vec() })
+    }
+}
+
+/// Things that are said or named often: each is kept once and named by its place.
+#[derive(Debug)]
+pub struct Interned<T>(BTreeMap<T, usize>);
+
+impl<T: Ord> Default for Interned<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Ord> Interned<T> {
+    /// The place of `value`.
+    pub fn place(&mut self, value: T) -> usize {
+        let next = self.0.len();
+        *self.0.entry(value).or_insert(next)
+    }
+
+    /// Each value with its place, in the order of the values.
+    pub fn iter(&self) -> impl Iterator<Item = (&T, usize)> {
+        self.0.iter().map(|(value, place)| (value, *place))
+    }
+
+    /// All, by place.
+    pub fn into_values(self) -> Vec<T> {
+        let mut values: Vec<(usize, T)> = self.0.into_iter().map(|(v, place)| (place, v)).collect();
+        values.sort_by_key(|(place, _)| *place);
+        values.into_iter().map(|(_, value)| value).collect()
+    }
+}
+
+/// Nano-dollars as micro-dollars, rounded half up: what prices are in a page.
+pub fn micros(nanos: u128) -> u64 {
+    u64::try_from((nanos + 500) / 1_000).unwrap_or(u64::MAX)
+}

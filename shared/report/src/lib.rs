@@ -1,0 +1,11 @@
+//! How answers are shown: on a terminal, as one page for a browser, in words for amounts, and as what is wrong.
+//!
+//! Which answer it is belongs to the command that gives it.
+
+pub mod contents;
+pub mod error;
+pub mod output;
+pub mod packing;
+pub mod page;
+pub mod screen;
+pub mod series;

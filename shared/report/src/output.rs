@@ -1,0 +1,65 @@
+//! Words for amounts and times.
+
+use jiff::{SignedDuration, Timestamp};
+
+pub use model::{
+    HOURS_PER_MONTH,
+    words::{many, thousands},
+};
+
+/// Time since the start as `+00:12:34`.
+pub fn elapsed(start: Timestamp, at: Timestamp) -> String {
+    let seconds = at.duration_since(start).as_secs().max(0);
+    format!("+{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// A duration in seconds with one digit: `41.5s`.
+pub fn seconds(duration: SignedDuration) -> String {
+    let millis = duration.as_millis().max(0);
+    format!("{}.{}s", millis / 1_000, millis % 1_000 / 100)
+}
+
+/// Nano-dollars as dollars, rounded to the nearest: `$0.1344`, `$12.34`, `$1,234`.
+///
+/// Four digits below a dollar, two below a hundred, then none: what is left out is less than a part
+/// in a thousand.
+pub fn dollars(nanos: u128) -> String {
+    rounded(nanos, 2)
+}
+
+/// The same, rounded down: what is said to be the least must not be more.
+pub fn dollars_down(nanos: u128) -> String {
+    rounded(nanos, u128::MAX)
+}
+
+/// Nano-dollars as dollars; one part in `half` of what the last digit counts is added before the rest is
+/// left out.
+fn rounded(nanos: u128, half: u128) -> String {
+    const DOLLAR: u128 = 1_000_000_000;
+    let digits = match nanos {
+        0..DOLLAR => 4,
+        DOLLAR..100_000_000_000 => 2,
+        _ => 0,
+    };
+    let unit = DOLLAR / 10_u128.pow(digits);
+    let rounded = (nanos + unit / half) / unit;
+    let (whole, rest) = (rounded / 10_u128.pow(digits), rounded % 10_u128.pow(digits));
+    match digits {
+        0 => format!("${}", thousands(whole)),
+        digits => {
+            let width = usize::try_from(digits).unwrap_or_default();
+            format!("${}.{rest:0width$}", thousands(whole))
+        }
+    }
+}
+
+/// Nano-dollars as exact dollars without a sign, such as `0.1344`.
+pub fn exact_dollars(nanos: u128) -> String {
+    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `1 pod`, `2 pods`.
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", thousands(number.into())) }
+}

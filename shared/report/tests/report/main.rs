@@ -1,0 +1,7 @@
+//! How answers are shown.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it builds it")]
+
+mod amounts;
+mod page;
+mod screen;

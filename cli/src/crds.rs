@@ -34,31 +34,3 @@ pub fn files() -> Vec<(String, String)> {
     let text = |(name, definition)| (name, format!("---\n{}", yaml::to_text(&definition)));
     crd::all().into_iter().map(text).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    #[test]
-    fn the_files_in_crds_are_current() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds");
-        let mut names: Vec<_> = fs::read_dir(&directory)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        let files = files();
-        let mut wanted: Vec<_> = files.iter().map(|(name, _)| name.clone()).collect();
-        wanted.sort();
-        assert_eq!(names, wanted);
-        for (name, text) in files {
-            let written = fs::read_to_string(directory.join(&name)).unwrap();
-            assert!(
-                written == text,
-                "crds/{name} is not current: cargo run -p cli -- crds --directory crds"
-            );
-        }
-    }
-}

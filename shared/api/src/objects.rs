@@ -16,7 +16,6 @@ use model::{
 use crate::document::field::{Complaints, Field};
 
 mod affinity;
-mod block_device;
 pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod class_status;
@@ -28,7 +27,6 @@ mod kubelet;
 mod label_selector;
 pub(crate) mod launch_template;
 pub(crate) mod metadata;
-mod network;
 pub(crate) mod node;
 pub(crate) mod node_claim;
 pub(crate) mod node_class;

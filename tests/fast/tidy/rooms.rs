@@ -12,7 +12,7 @@ const CRATES: &[(&str, &[Room])] = &[(
     "api",
     &[
         ("document", &[]),
-        ("karpenter", &[]),
+        ("karpenter", &["document"]),
         ("objects", &["document", "karpenter"]),
         ("convert", &["document", "objects"]),
         ("lists", &["document", "karpenter", "objects"]),

@@ -103,6 +103,31 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// Whether there is a value at `key`.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.tree.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// The text at `key`, if there is one.
+    pub(crate) fn text_at(&self, key: &str) -> Option<&'a str> {
+        self.tree.get(key).and_then(Tree::as_text)
+    }
+
+    /// A place for a complaint about `key`, which is not there.
+    pub(crate) fn missing(&self, key: &str) -> Self {
+        Self { path: joined(&self.path, key), ..self.clone() }
+    }
+
+    /// Where it stands in the object: `spec.tags`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether fields that no reader knows are as good as absent.
+    pub(crate) fn ignores_unknown(&self) -> bool {
+        self.complaints.unknown == Unknown::Ignored
+    }
+
     /// `metadata.name` of the object, for complaints about it.
     pub(crate) fn name(&self) -> Self {
         self.at("metadata").at("name")
@@ -148,6 +173,11 @@ impl<'a> Field<'a> {
     /// The same, with what to write instead.
     pub(crate) fn complain_with(&self, rule: impl Into<Rule>, cure: impl Into<String>) {
         self.add(Weight::Refused, rule.into(), Some(cure.into()));
+    }
+
+    /// Says that a rule is broken, and what to write instead where that is known.
+    pub(crate) fn complain_cured(&self, rule: impl Into<Rule>, cure: Option<String>) {
+        self.add(Weight::Refused, rule.into(), cure);
     }
 
     /// Whether anything of this weight was said of this or of what is within it.

@@ -1,13 +1,15 @@
 //! CapacityBuffer, `autoscaling.x-k8s.io/v1beta1`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     common::{ConditionEntry, QuantityText, rules},
     kind::{Column, CustomKind, Names, Scope},
+    schema::schema_of,
 };
 
 /// How much room is kept free, in pods of one kind.
@@ -116,4 +118,9 @@ impl CustomKind for CapacityBufferSpec {
             Column::AGE,
         ],
     };
+
+    fn schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<CapacityBufferSpec>);
+        &SCHEMA
+    }
 }

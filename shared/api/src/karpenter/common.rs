@@ -177,7 +177,7 @@ pub struct NodeClassReference {
         extend("x-kubernetes-validations" = rules(&[("self != ''", "group may not be empty")]))
     )]
     pub group: String,
-    /// CustomKind of the object, such as `EC2NodeClass`.
+    /// Kind of the object, such as `EC2NodeClass`.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "kind may not be empty")])))]
     pub kind: String,
     /// Name of the object.

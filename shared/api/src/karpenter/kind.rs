@@ -11,6 +11,9 @@ pub trait CustomKind: Default + Serialize + DeserializeOwned + schemars::JsonSch
     type Status: Serialize + DeserializeOwned + schemars::JsonSchema;
     /// Names, columns and subresources.
     const NAMES: Names;
+
+    /// The schema of `spec`, as the definition has it.
+    fn schema() -> &'static Value;
 }
 
 /// An object: `spec` by users, `status` by controllers.

@@ -1,9 +1,10 @@
 //! NodeClaim, `karpenter.sh/v1`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     common::{
@@ -11,6 +12,7 @@ use super::{
         RequirementSpec, TaintSpec, rules,
     },
     kind::{Column, CustomKind, Names, Scope},
+    schema::schema_of,
 };
 
 /// What a node was promised to be. It never changes.
@@ -134,4 +136,9 @@ impl CustomKind for NodeClaimSpec {
             Column::text("Drifted", r#".status.conditions[?(@.type=="Drifted")].status"#).wide(),
         ],
     };
+
+    fn schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<NodeClaimSpec>);
+        &SCHEMA
+    }
 }

@@ -1,9 +1,6 @@
 //! EC2NodeClass, `karpenter.k8s.aws/v1`: its `spec`.
-//!
-//! Some of Karpenter's rules say `!self.all(…)` where each term is meant: a list is refused only if
-//! every term of it is wrong. They are kept: what is stored must stay valid.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use model::node_class::ImageFamily;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -11,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    common::rules,
     kind::{Column, CustomKind, Names, Scope},
     node_class_parts::{
         AmiSelectorTerm, BlockDeviceMapping, CapacityReservationSelectorTerm,
@@ -19,60 +15,30 @@ use super::{
         MetadataOptionsSpec, NetworkInterfaceSpec, PlacementGroupSelector,
         SecurityGroupSelectorTerm, SubnetSelectorTerm,
     },
+    node_class_rules,
     node_class_status::Ec2NodeClassStatus,
+    rule::validations,
+    schema::schema_of,
     word::Word,
 };
 
 /// How nodes are launched on EC2.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = spec_rules()))]
+#[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::SPEC)))]
 #[serde(rename_all = "camelCase")]
 pub struct Ec2NodeClassSpec {
     /// In which subnets: those that any of the terms selects.
-    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
-        ("self.size() != 0", "subnetSelectorTerms cannot be empty"),
-        ("self.all(x, has(x.tags) || has(x.id))", "expected at least one, got none, ['tags', 'id']"),
-        (
-            "!self.all(x, has(x.id) && has(x.tags))",
-            "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
-        ),
-    ])))]
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = validations(node_class_rules::SUBNET_TERMS)))]
     pub subnet_selector_terms: Vec<SubnetSelectorTerm>,
     /// With which security groups: those that any of the terms selects.
-    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
-        ("self.size() != 0", "securityGroupSelectorTerms cannot be empty"),
-        (
-            "self.all(x, has(x.tags) || has(x.id) || has(x.name))",
-            "expected at least one, got none, ['tags', 'id', 'name']",
-        ),
-        (
-            "!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))",
-            "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
-        ),
-        (
-            "!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))",
-            "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
-        ),
-    ])))]
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = validations(node_class_rules::SECURITY_GROUP_TERMS)))]
     pub security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
     /// Which capacity reservations may be used: those that any of the terms selects.
-    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
-        (
-            "self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",
-            "expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']",
-        ),
-        (
-            "!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",
-            "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
-        ),
-    ])))]
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = validations(node_class_rules::RESERVATION_TERMS)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_reservation_selector_terms: Option<Vec<CapacityReservationSelectorTerm>>,
     /// The placement group of the instances.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[
-        ("has(self.name) || has(self.id)", "expected at least one, got none, ['name', 'id']"),
-        ("!(has(self.name) && has(self.id))", "'name' and 'id' are mutually exclusive"),
-    ])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::PLACEMENT_GROUP)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement_group_selector: Option<PlacementGroupSelector>,
     /// Whether instances get a public IPv4 address. Absent: as the subnet says.
@@ -83,24 +49,7 @@ pub struct Ec2NodeClassSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_prefix_count: Option<i32>,
     /// With which machine images: of those that any of the terms selects the newest that fits.
-    #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = rules(&[
-        (
-            "self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))",
-            "expected at least one, got none, ['tags', 'id', 'name', 'alias', 'ssmParameter']",
-        ),
-        (
-            "!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))",
-            "'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
-        ),
-        (
-            "!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))",
-            "'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
-        ),
-        (
-            "!(self.exists(x, has(x.alias)) && self.size() != 1)",
-            "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
-        ),
-    ])))]
+    #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = validations(node_class_rules::IMAGE_TERMS)))]
     pub ami_selector_terms: Vec<AmiSelectorTerm>,
     /// What user data a machine image understands. An alias says it already; `Custom` leaves user
     /// data as it is.
@@ -110,18 +59,15 @@ pub struct Ec2NodeClassSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_data: Option<String>,
     /// The IAM role of the nodes; an instance profile is made for it.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "role cannot be empty")])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::ROLE)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The instance profile of the nodes, in place of `role`.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[(
-        "self != ''",
-        "instanceProfile cannot be empty",
-    )])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::INSTANCE_PROFILE)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_profile: Option<String>,
     /// Tags for everything that is launched.
-    #[schemars(extend("x-kubernetes-validations" = tag_rules()))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::TAGS)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, String>>,
     /// Settings of the kubelet, as in KubeletConfiguration of kubelet.config.k8s.io/v1beta1. What
@@ -131,10 +77,7 @@ pub struct Ec2NodeClassSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubelet: Option<Map<String, Value>>,
     /// The volumes of the instances. Absent: those of the image's family.
-    #[schemars(length(max = 50), extend("x-kubernetes-validations" = rules(&[(
-        "self.filter(x, has(x.rootVolume)?x.rootVolume==true:false).size() <= 1",
-        "must have only one blockDeviceMappings with rootVolume",
-    )])))]
+    #[schemars(length(max = 50), extend("x-kubernetes-validations" = validations(node_class_rules::VOLUMES)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_device_mappings: Option<Vec<BlockDeviceMapping>>,
     /// What is done with the disks that come with an instance. `RAID0`: they hold the pods' data.
@@ -142,16 +85,7 @@ pub struct Ec2NodeClassSpec {
     pub instance_store_policy: Option<InstanceStorePolicy>,
     /// The network interfaces of the instances. Absent: one, and what an instance type has for EFA
     /// where pods ask for it.
-    #[schemars(length(max = 150), extend("x-kubernetes-validations" = rules(&[
-        (
-            "self.size() == 0 || self.exists(x, x.deviceIndex == 0 && x.networkCardIndex == 0 && x.interfaceType == 'interface')",
-            "networkInterfaces must include a primary interface with interfaceType='interface'",
-        ),
-        (
-            "self.all(x, self.filter(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex).size() == 1 && (x.interfaceType != 'efa-only' || self.filter(y, x.networkCardIndex == y.networkCardIndex && y.interfaceType == 'efa-only').size() == 1))",
-            "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",
-        ),
-    ])))]
+    #[schemars(length(max = 150), extend("x-kubernetes-validations" = validations(node_class_rules::INTERFACES)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_interfaces: Option<Vec<NetworkInterfaceSpec>>,
     /// Whether CloudWatch measures the instances every minute.
@@ -167,10 +101,7 @@ pub struct Ec2NodeClassSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_options: Option<MetadataOptionsSpec>,
     /// After how many seconds of silence security groups forget a connection.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[(
-        "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
-        "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
-    )])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::CONNECTIONS)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_tracking: Option<ConnectionTrackingSpec>,
     /// A context of EC2 Fleet, where AWS gave one.
@@ -241,59 +172,6 @@ const KUBELET: &[(&str, &str)] = &[
     ),
 ];
 
-fn tag_rules() -> Value {
-    rules(&[
-        ("self.all(k, k != '')", "empty tag keys aren't supported"),
-        (
-            "self.all(k, k !='eks:eks-cluster-name')",
-            "tag contains a restricted tag matching eks:eks-cluster-name",
-        ),
-        (
-            "self.all(k, !k.startsWith('kubernetes.io/cluster') )",
-            "tag contains a restricted tag matching kubernetes.io/cluster/",
-        ),
-        (
-            "self.all(k, k != 'karpenter.sh/nodepool')",
-            "tag contains a restricted tag matching karpenter.sh/nodepool",
-        ),
-        (
-            "self.all(k, k !='karpenter.sh/nodeclaim')",
-            "tag contains a restricted tag matching karpenter.sh/nodeclaim",
-        ),
-        (
-            "self.all(k, k !='karpenter.k8s.aws/ec2nodeclass')",
-            "tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass",
-        ),
-    ])
-}
-
-fn spec_rules() -> Value {
-    let mut pairs = vec![(
-        "(has(self.role) && !has(self.instanceProfile)) || (!has(self.role) && has(self.instanceProfile))".to_owned(),
-        "must specify exactly one of ['role', 'instanceProfile']".to_owned(),
-    )];
-    for family in ["AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"] {
-        let alias = family.to_lowercase();
-        pairs.push((
-            format!(
-                "!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == '{alias}') ? (self.amiFamily == 'Custom' || self.amiFamily == '{family}') : true)"
-            ),
-            format!("if set, amiFamily must be '{family}' or 'Custom' when using {} {family} alias", article(family)),
-        ));
-    }
-    pairs.push((
-        "self.amiSelectorTerms.exists(x, has(x.alias)) ? true : has(self.amiFamily)".to_owned(),
-        "must specify amiFamily if amiSelectorTerms does not contain an alias".to_owned(),
-    ));
-    let pairs: Vec<_> =
-        pairs.iter().map(|(rule, message)| (rule.as_str(), message.as_str())).collect();
-    rules(&pairs)
-}
-
-fn article(family: &str) -> &'static str {
-    if family.starts_with('A') { "an" } else { "a" }
-}
-
 impl CustomKind for Ec2NodeClassSpec {
     type Status = Ec2NodeClassStatus;
 
@@ -315,4 +193,9 @@ impl CustomKind for Ec2NodeClassSpec {
             Column::text("Role", ".spec.role").wide(),
         ],
     };
+
+    fn schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<Ec2NodeClassSpec>);
+        &SCHEMA
+    }
 }

@@ -6,7 +6,7 @@ use model::node_class::MatchCriteria;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::{common::rules, word::Word};
+use super::{node_class_rules, pattern, rule::validations, word::Word};
 
 /// Tags that a resource must have; the value `*` is any.
 fn tags(_: &mut SchemaGenerator) -> Schema {
@@ -15,7 +15,7 @@ fn tags(_: &mut SchemaGenerator) -> Schema {
         "additionalProperties": {"type": "string"},
         "maxProperties": 20,
         "x-kubernetes-validations":
-            rules(&[("self.all(k, k != '' && self[k] != '')", "empty tag keys or values aren't supported")]),
+            validations(node_class_rules::SELECTED_TAGS),
     })
 }
 
@@ -27,7 +27,7 @@ pub struct SubnetSelectorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, String>>,
     /// One subnet.
-    #[schemars(regex(pattern = "subnet-[0-9a-z]+"))]
+    #[schemars(regex(pattern = pattern::SUBNET.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct SecurityGroupSelectorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, String>>,
     /// One security group.
-    #[schemars(regex(pattern = "sg-[0-9a-z]+"))]
+    #[schemars(regex(pattern = pattern::SECURITY_GROUP.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The group's name, not its tag `Name`.
@@ -57,11 +57,11 @@ pub struct CapacityReservationSelectorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, String>>,
     /// One reservation.
-    #[schemars(regex(pattern = "^cr-[0-9a-z]+$"))]
+    #[schemars(regex(pattern = pattern::RESERVATION.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The account that owns it, where it is another one.
-    #[schemars(regex(pattern = "^[0-9]{12}$"))]
+    #[schemars(regex(pattern = pattern::ACCOUNT.expression))]
     #[serde(rename = "ownerID", skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
     /// Which instances the reservation takes.
@@ -77,7 +77,7 @@ pub struct PlacementGroupSelector {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its id.
-    #[schemars(regex(pattern = "^pg-[0-9a-z]+$"))]
+    #[schemars(regex(pattern = pattern::PLACEMENT_GROUP.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -88,20 +88,7 @@ pub struct PlacementGroupSelector {
 pub struct AmiSelectorTerm {
     /// Images that AWS publishes for EKS: a family and `latest` or a version, as in
     /// `al2023@v20240625`.
-    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
-        (
-            "self.matches('^[a-zA-Z0-9]+@.+$')",
-            "'alias' is improperly formatted, must match the format 'family@version'",
-        ),
-        (
-            "self.split('@')[0] in ['al2','al2023','bottlerocket','windows2019','windows2022','windows2025']",
-            "family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025'",
-        ),
-        (
-            "self.split('@')[0] in ['windows2019','windows2022','windows2025'] ? self.split('@')[1] == 'latest' : true",
-            "windows families may only specify version 'latest'",
-        ),
-    ])))]
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = validations(node_class_rules::ALIAS)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// Tags that an image has; the value `*` is any.
@@ -109,7 +96,7 @@ pub struct AmiSelectorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, String>>,
     /// One image.
-    #[schemars(regex(pattern = "ami-[0-9a-z]+"))]
+    #[schemars(regex(pattern = pattern::IMAGE.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The image's name, not its tag `Name`; `*` stands for anything.
@@ -131,13 +118,7 @@ pub struct BlockDeviceMapping {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
     /// The volume.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[
-        ("has(self.snapshotID) || has(self.volumeSize)", "snapshotID or volumeSize must be defined"),
-        (
-            "!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",
-            "snapshotID must be set when volumeInitializationRate is set",
-        ),
-    ])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(node_class_rules::VOLUME)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ebs: Option<BlockDeviceSpec>,
     /// Whether pods' ephemeral storage is on it: its size counts as the node's.
@@ -172,10 +153,8 @@ pub struct BlockDeviceSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_initialization_rate: Option<i32>,
     /// A whole number of `Gi`, `G`, `Ti` or `T`. Absent: the snapshot's.
-    // As Karpenter publishes it: 18, 19, 28, 29, 38, 39, 48 and 49 Ti are refused, and a suffix
-    // alone passes.
     #[schemars(regex(
-        pattern = "^((?:[1-9][0-9]{0,3}|[1-4][0-9]{4}|[5][0-8][0-9]{3}|59000)Gi|(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|[6][0-3][0-9]{3}|64000)G|([1-9]||[1-5][0-7]|58)Ti|([1-9]||[1-5][0-9]|6[0-3]|64)T)$"
+        pattern = pattern::VOLUME_SIZE.expression
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_size: Option<String>,
@@ -281,6 +260,13 @@ pub enum Switch {
     Enabled,
     /// Off.
     Disabled,
+}
+
+impl Switch {
+    /// Whether it is on.
+    pub fn is_on(self) -> bool {
+        self == Self::Enabled
+    }
 }
 
 /// Whether the instance metadata service asks for a token.

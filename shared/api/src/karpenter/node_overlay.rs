@@ -1,6 +1,6 @@
 //! NodeOverlay, `karpenter.sh/v1alpha1`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::{
         AWS_DOMAIN_MESSAGE, ConditionEntry, QuantityText, RequirementSpec, aws_domain_rule, rules,
     },
     kind::{Column, CustomKind, Names, Scope},
+    schema::schema_of,
 };
 
 /// What is to be believed about instance types instead of what AWS says.
@@ -118,4 +119,9 @@ impl CustomKind for NodeOverlaySpec {
             Column::number("Weight", ".spec.weight").wide(),
         ],
     };
+
+    fn schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<NodeOverlaySpec>);
+        &SCHEMA
+    }
 }

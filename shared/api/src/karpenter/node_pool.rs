@@ -1,10 +1,11 @@
 //! NodePool, `karpenter.sh/v1`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use model::{Resources, disruption::DisruptionReason, node_pool::ConsolidationPolicy, resources};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     common::{
@@ -13,6 +14,7 @@ use super::{
         rules,
     },
     kind::{Column, CustomKind, Names, Replicas, Scope},
+    schema::schema_of,
     word::Word,
 };
 
@@ -249,6 +251,11 @@ impl CustomKind for NodePoolSpec {
             Column::text("Memory", ".status.resources.memory").wide(),
         ],
     };
+
+    fn schema() -> &'static Value {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<NodePoolSpec>);
+        &SCHEMA
+    }
 }
 
 /// `status.resources` of a pool whose nodes have `total` together: what every pool shows, zero or

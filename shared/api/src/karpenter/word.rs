@@ -13,6 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// A type with a word for each of its values.
 pub trait Words: Copy + PartialEq + 'static {
+    /// What the words are about, where no field says it.
+    const ABOUT: &'static str;
     /// Every word with its value, in the order of the schema.
     const WORDS: &'static [(&'static str, Self)];
 }
@@ -51,11 +53,12 @@ impl<T: Words> JsonSchema for Word<T> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
-        json_schema!({"type": "string", "enum": words})
+        json_schema!({"type": "string", "description": T::ABOUT, "enum": words})
     }
 }
 
 impl Words for Operator {
+    const ABOUT: &'static str = "How the value of a label relates to given values.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("In", Self::In),
         ("NotIn", Self::NotIn),
@@ -69,6 +72,7 @@ impl Words for Operator {
 }
 
 impl Words for TaintEffect {
+    const ABOUT: &'static str = "What a taint does to pods that do not tolerate it.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("NoSchedule", Self::NoSchedule),
         ("PreferNoSchedule", Self::PreferNoSchedule),
@@ -77,6 +81,7 @@ impl Words for TaintEffect {
 }
 
 impl Words for ImageFamily {
+    const ABOUT: &'static str = "What user data a machine image understands.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("AL2", Self::Al2),
         ("AL2023", Self::Al2023),
@@ -89,11 +94,13 @@ impl Words for ImageFamily {
 }
 
 impl Words for MatchCriteria {
+    const ABOUT: &'static str = "Which instances a capacity reservation takes.";
     const WORDS: &'static [(&'static str, Self)] =
         &[("open", Self::Open), ("targeted", Self::Targeted)];
 }
 
 impl Words for ConsolidationPolicy {
+    const ABOUT: &'static str = "Which nodes may be consolidated.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("WhenEmpty", Self::WhenEmpty),
         ("WhenEmptyOrUnderutilized", Self::WhenEmptyOrUnderutilized),
@@ -102,6 +109,7 @@ impl Words for ConsolidationPolicy {
 }
 
 impl Words for DisruptionReason {
+    const ABOUT: &'static str = "Why a node is given up while it still works.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("Underutilized", Self::Underutilized),
         ("Empty", Self::Empty),

@@ -52,9 +52,10 @@ pub(crate) fn node_class_ref(key: &str) -> Option<String> {
         .then(|| "write `group: karpenter.k8s.aws` in place of `apiVersion`".to_owned())
 }
 
-/// Cures of unknown fields in `spec` of an EC2NodeClass.
-pub(crate) fn node_class_spec(key: &str) -> Option<String> {
+/// Cures of unknown fields of an EC2NodeClass, in the map at `path`.
+pub(crate) fn node_class(path: &str, key: &str) -> Option<String> {
     let text = match key {
+        _ if path != "spec" => return None,
         "subnetSelector" => "write `subnetSelectorTerms`, a list of `tags` or `id`",
         "securityGroupSelector" => {
             "write `securityGroupSelectorTerms`, a list of `tags`, `id` or `name`"

@@ -50,11 +50,8 @@ const WHOLE_MAX: i64 = i32::MAX as i64;
 
 /// Reads the block of a class of `family`. What is wrong is complained about and left out; what
 /// Karpenter would say of it is the [`KubeletFault`].
-pub(crate) fn read(field: &Field<'_>, family: Option<ImageFamily>) -> Kubelet {
-    // The CRD only asks for a map: Karpenter's controller looks at what is in it.
-    if !matches!(field.tree().value, TreeValue::Map(_)) {
-        field.complain("must be a map");
-    }
+pub(crate) fn read(field: &Field<'_>, family: ImageFamily) -> Kubelet {
+    // The definition only asks for a map: Karpenter's controller looks at what is in it.
     let field = field.checked_later();
     let mut kubelet = interpreted(&field);
     schema::check(&field, &schema::CONFIGURATION);
@@ -80,18 +77,14 @@ fn given<'a>(field: &Field<'a>, key: &str) -> Option<Field<'a>> {
 }
 
 /// What stands against it: its structure first, then expressions, then its image family.
-fn fault(
-    field: &Field<'_>,
-    family: Option<ImageFamily>,
-    kubelet: &Kubelet,
-) -> Option<KubeletFault> {
+fn fault(field: &Field<'_>, family: ImageFamily, kubelet: &Kubelet) -> Option<KubeletFault> {
     if field.has_within(Weight::Unusable) {
         return Some(KubeletFault::Invalid);
     }
     if field.has_within(Weight::Unsupported) {
         return Some(KubeletFault::HasExpressions);
     }
-    complain_of_family(field, family?, kubelet);
+    complain_of_family(field, family, kubelet);
     field.has_within(Weight::Unusable).then_some(KubeletFault::UnsupportedByFamily)
 }
 

@@ -3,33 +3,39 @@
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
 //! not supported yet is among the class's `problems`.
 
-use std::collections::BTreeMap;
-
 use model::{
     NodeClassName, Problem,
     condition::NotReady,
-    labels,
     node_class::{
-        ClassStatus, ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource,
+        BlockDevice, ClassStatus, ConnectionTracking, ImageFamily, MetadataOptions,
+        NetworkInterface, NodeClass, NodeIdentity, TemplateSource,
     },
-    static_hash::NodeClassHash,
+    quantity::Quantity,
 };
 
 use super::{
-    block_device,
     conditions::{self, Conditions},
     cures, kubelet,
     launch_template::{self, LAUNCH_TEMPLATE},
     metadata::Metadata,
-    network, selector,
+    selector,
 };
 use crate::{
     document::{
-        field::{Complaints, Field, Fields},
+        field::{Complaints, Field},
         placeholder,
         tree::Tree,
     },
-    karpenter::hash,
+    karpenter::{
+        hash,
+        kind::CustomKind,
+        node_class::Ec2NodeClassSpec,
+        node_class_parts::{
+            BlockDeviceMapping, BlockDeviceSpec, ConnectionTrackingSpec, HttpTokens, InterfaceType,
+            MetadataOptionsSpec, NetworkInterfaceSpec, Switch,
+        },
+        walk,
+    },
 };
 
 /// An EC2NodeClass, with what a controller found for it.
@@ -48,15 +54,20 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["status"]);
     let name = metadata.as_ref().and_then(|m| object.name().accept(NodeClassName::new(&m.name)));
-    let class = fields.require("spec").and_then(|field| read_spec(name, &field));
+    let spec = fields.require("spec");
+    let read = spec.as_ref().and_then(|field| {
+        walk::typed::<Ec2NodeClassSpec>(field, Ec2NodeClassSpec::schema(), cures::node_class)
+    });
     fields.done();
-    let (metadata, mut class) = (metadata?, class?);
+    let (metadata, spec, read) = (metadata?, spec?, read?);
+    let hash = hash::node_class(&read).ok();
+    let mut class = class(name?, read, &spec)?;
     if let Some(name) = metadata.annotations.get(LAUNCH_TEMPLATE) {
         let place = object.at("metadata").at("annotations").at(LAUNCH_TEMPLATE);
         class.launch_template = launch_template::read(name, &place, &object.at("spec"));
     }
     class.is_deleting = metadata.deleted_at.is_some();
-    class.hash = hash_of(object);
+    class.hash = hash;
     class.problems = complaints.own_problems();
     Some(class)
 }
@@ -80,76 +91,61 @@ pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
     if Conditions::of(object).is_empty() { Some(NotReady::Unseen) } else { not_ready(object) }
 }
 
-/// Its drift hash. One that is not as its schema asks for has none.
-fn hash_of(object: &Field<'_>) -> Option<NodeClassHash> {
-    let spec = serde_json::from_value(object.at("spec").tree().to_json()).ok()?;
-    hash::node_class(&spec).ok()
-}
-
-/// Reads `spec`. Without a name all that is wrong is said, but there is no class.
-fn read_spec(name: Option<NodeClassName>, field: &Field<'_>) -> Option<NodeClass> {
-    let mut fields = field.fields()?;
-    let subnet_terms = fields
-        .require_or("subnetSelectorTerms", "subnetSelector")
-        .and_then(|f| selector::subnets(&f));
-    let security_group_terms = fields
-        .require_or("securityGroupSelectorTerms", "securityGroupSelector")
-        .and_then(|f| selector::security_groups(&f));
-    let images =
-        fields.require_or("amiSelectorTerms", "amiSelector").and_then(|f| selector::images(&f));
-    let family = read_family(&mut fields, images.as_ref());
-    let identity = read_identity(&mut fields);
-    let policy = fields.get("instanceStorePolicy");
-    let is_raid0 = policy.is_some_and(|f| f.choice(&[("RAID0", true)]).unwrap_or_default());
-    let text = |field: Option<Field<'_>>| field.and_then(|f| f.text()).map(ToOwned::to_owned);
-    let boolean = |field: Option<Field<'_>>| field.and_then(|f| f.boolean());
-    let user_data = text(fields.get("userData"));
-    let context = text(fields.get("context"));
-    let tags = fields.get("tags").map(|f| read_tags(&f)).unwrap_or_default();
-    let metadata_options = fields.get("metadataOptions").map(|f| read_metadata_options(&f));
-    let block_devices =
-        fields.get("blockDeviceMappings").map(|f| block_device::read(&f)).unwrap_or_default();
-    let kubelet = fields.get("kubelet").map(|f| kubelet::read(&f, family)).unwrap_or_default();
-    let detailed_monitoring = boolean(fields.get("detailedMonitoring"));
-    let associate_public_ip_address = boolean(fields.get("associatePublicIPAddress"));
-    let ip_prefix_count =
-        fields.get("ipPrefixCount").and_then(|f| f.integer::<u32>(0, i64::from(i32::MAX)));
-    let reservation_terms = fields
-        .get("capacityReservationSelectorTerms")
-        .and_then(|f| selector::reservations(&f))
-        .unwrap_or_default();
-    let placement_group =
-        fields.get("placementGroupSelector").and_then(|f| selector::placement_group(&f));
-    let network_interfaces =
-        fields.get("networkInterfaces").map(|f| network::interfaces(&f)).unwrap_or_default();
-    let connection_tracking =
-        fields.get("connectionTracking").and_then(|f| network::connection_tracking(&f));
-    let nested_virtualization = fields.get("cpuOptions").and_then(|f| read_cpu_options(&f));
-    let enclaves = fields.get("enclaveOptions").and_then(|f| read_enclave_options(&f));
-    fields.done_with(cures::node_class_spec);
+/// The class that `spec` means, which stands at `field` and breaks no rule of its schema.
+fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Option<NodeClass> {
+    let image_terms = selector::images(spec.ami_selector_terms, &field.at("amiSelectorTerms"))?;
+    let image_family = match spec.ami_family {
+        Some(family) => family.0,
+        None => image_terms.iter().find_map(selector::family_of).unwrap_or(ImageFamily::Custom),
+    };
+    let kubelet = field.has("kubelet").then(|| kubelet::read(&field.at("kubelet"), image_family));
+    let mappings = spec.block_device_mappings.unwrap_or_default().into_iter().enumerate();
+    let field_of_volumes = field.at("blockDeviceMappings");
+    let block_devices = mappings.map(|(index, mapping)| {
+        block_device(mapping, &field_of_volumes.list()?.get(index)?.at("ebs"))
+    });
     Some(NodeClass {
-        name: name?,
-        subnet_terms: subnet_terms?,
-        security_group_terms: security_group_terms?,
-        image_terms: images?.terms,
-        reservation_terms,
-        placement_group,
-        image_family: family?,
-        user_data,
-        identity: identity?,
-        tags,
-        block_devices,
-        is_raid0,
-        metadata_options: metadata_options.unwrap_or_default(),
-        detailed_monitoring,
-        associate_public_ip_address,
-        ip_prefix_count,
-        network_interfaces,
-        connection_tracking,
-        nested_virtualization,
-        enclaves,
-        context,
-        kubelet,
+        name,
+        subnet_terms: selector::subnets(spec.subnet_selector_terms)?,
+        security_group_terms: selector::security_groups(
+            spec.security_group_selector_terms,
+            &field.at("securityGroupSelectorTerms"),
+        )?,
+        image_terms,
+        reservation_terms: selector::reservations(
+            spec.capacity_reservation_selector_terms.unwrap_or_default(),
+        )?,
+        placement_group: match spec.placement_group_selector {
+            Some(selected) => Some(selector::placement_group(selected)?),
+            None => None,
+        },
+        image_family,
+        user_data: spec.user_data,
+        identity: match (spec.role, spec.instance_profile) {
+            (Some(role), _) => NodeIdentity::Role(role),
+            (None, profile) => NodeIdentity::InstanceProfile(profile?),
+        },
+        tags: spec.tags.unwrap_or_default(),
+        block_devices: block_devices.collect::<Option<_>>()?,
+        is_raid0: spec.instance_store_policy.is_some(),
+        metadata_options: spec.metadata_options.map(MetadataOptions::from).unwrap_or_default(),
+        detailed_monitoring: spec.detailed_monitoring,
+        associate_public_ip_address: spec.associate_public_ip_address,
+        ip_prefix_count: spec.ip_prefix_count.map(count),
+        network_interfaces: spec
+            .network_interfaces
+            .into_iter()
+            .flatten()
+            .map(NetworkInterface::from)
+            .collect(),
+        connection_tracking: spec.connection_tracking.map(ConnectionTracking::from),
+        nested_virtualization: spec
+            .cpu_options
+            .and_then(|options| options.nested_virtualization)
+            .map(Switch::is_on),
+        enclaves: spec.enclave_options.map(|options| options.enabled),
+        context: spec.context,
+        kubelet: kubelet.unwrap_or_default(),
         hash: None,
         launch_template: TemplateSource::Made,
         is_deleting: false,
@@ -157,104 +153,66 @@ fn read_spec(name: Option<NodeClassName>, field: &Field<'_>) -> Option<NodeClass
     })
 }
 
-/// `amiFamily`, or the alias's. Without an alias it must be given; with one it must be the alias's
-/// or `Custom`.
-fn read_family(fields: &mut Fields<'_>, images: Option<&selector::Images>) -> Option<ImageFamily> {
-    let field = fields.get("amiFamily");
-    let given = match &field {
-        Some(field) => {
-            Some(field.choice(&ImageFamily::ALL.map(|family| (family.as_str(), family)))?)
-        }
-        None => None,
-    };
-    let alias = images?.alias_family;
-    let family = match (given, alias) {
-        (Some(given), Some(alias)) if given != alias && given != ImageFamily::Custom => {
-            let rule = format!("must be `{}` as in the alias, or `Custom`", alias.as_str());
-            if let Some(field) = field {
-                field.complain(rule);
-            }
-            return None;
-        }
-        (Some(given), _) => given,
-        (None, Some(alias)) => alias,
-        (None, None) => {
-            fields
-                .missing("amiFamily")
-                .complain("is required when no amiSelectorTerms has an alias");
-            return None;
-        }
-    };
-    Some(family)
+/// A number of which the schema says that it is not negative.
+fn count(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or_default()
 }
 
-fn read_identity(fields: &mut Fields<'_>) -> Option<NodeIdentity> {
-    let (role, profile) = (fields.get("role"), fields.get("instanceProfile"));
-    match (role, profile) {
-        (Some(role), None) => Some(NodeIdentity::Role(role.text_not_empty()?.to_owned())),
-        (None, Some(profile)) => {
-            Some(NodeIdentity::InstanceProfile(profile.text_not_empty()?.to_owned()))
-        }
-        (Some(role), Some(_)) => {
-            role.complain_with(
-                "`role` and `instanceProfile` exclude each other",
-                "keep `role` to have an instance profile made, or `instanceProfile` to bring one",
-            );
-            None
-        }
-        (None, None) => {
-            fields.missing("role").complain("either `role` or `instanceProfile` is required");
-            None
+/// The volume of `mapping`, whose `ebs` stands at `field`: EC2 takes no negative numbers.
+fn block_device(mapping: BlockDeviceMapping, field: &Field<'_>) -> Option<BlockDevice> {
+    let ebs: BlockDeviceSpec = mapping.ebs.unwrap_or_default();
+    let number = |key: &str, number: Option<i64>| match number {
+        Some(_) => field.at(key).integer(0, i64::from(u32::MAX)).map(Some),
+        None => Some(None),
+    };
+    let size = ebs.volume_size.as_deref().and_then(|text| Quantity::parse_unsigned(text).ok());
+    Some(BlockDevice {
+        device_name: mapping.device_name,
+        is_root: mapping.root_volume.unwrap_or_default(),
+        size: size.map(Quantity::to_bytes),
+        volume_type: ebs.volume_type.map(|volume_type| volume_type.as_str().to_owned()),
+        encrypted: ebs.encrypted,
+        delete_on_termination: ebs.delete_on_termination,
+        iops: number("iops", ebs.iops)?,
+        throughput: number("throughput", ebs.throughput)?,
+        initialization_rate: ebs.volume_initialization_rate.map(count),
+        kms_key_id: ebs.kms_key_id,
+        snapshot_id: ebs.snapshot_id,
+    })
+}
+
+impl From<MetadataOptionsSpec> for MetadataOptions {
+    fn from(spec: MetadataOptionsSpec) -> Self {
+        let default = Self::default();
+        let hops = spec.http_put_response_hop_limit.and_then(|hops| u32::try_from(hops).ok());
+        let tokens = spec.http_tokens.map(|tokens| tokens == HttpTokens::Required);
+        Self {
+            http_endpoint: spec.http_endpoint.map_or(default.http_endpoint, Switch::is_on),
+            http_protocol_ipv6: spec
+                .http_protocol_ipv6
+                .map_or(default.http_protocol_ipv6, Switch::is_on),
+            http_put_response_hop_limit: hops.unwrap_or(default.http_put_response_hop_limit),
+            http_tokens_required: tokens.unwrap_or(default.http_tokens_required),
         }
     }
 }
 
-fn read_tags(field: &Field<'_>) -> BTreeMap<String, String> {
-    let mut tags = BTreeMap::new();
-    for (key, value) in field.entries().unwrap_or_default() {
-        if key.is_empty() {
-            field.complain("must not have an empty key");
-        } else if labels::is_launch_tag(key) {
-            value.complain(format!("tag `{key}` is set by the launch and cannot be given"));
-        } else if let Some(text) = value.text() {
-            tags.insert(key.to_owned(), text.to_owned());
+impl From<NetworkInterfaceSpec> for NetworkInterface {
+    fn from(spec: NetworkInterfaceSpec) -> Self {
+        Self {
+            card: count(spec.network_card_index),
+            device: count(spec.device_index),
+            is_efa_only: spec.interface_type == InterfaceType::EfaOnly,
         }
     }
-    tags
 }
 
-/// `cpuOptions`: whether nested virtualization is on.
-fn read_cpu_options(field: &Field<'_>) -> Option<bool> {
-    let mut fields = field.fields()?;
-    let nested = fields.get("nestedVirtualization");
-    fields.done();
-    nested?.choice(&[("enabled", true), ("disabled", false)])
-}
-
-/// `enclaveOptions`: whether the instances may run Nitro Enclaves.
-fn read_enclave_options(field: &Field<'_>) -> Option<bool> {
-    let mut fields = field.fields()?;
-    let enabled = fields.require("enabled");
-    fields.done();
-    enabled?.boolean()
-}
-
-fn read_metadata_options(field: &Field<'_>) -> MetadataOptions {
-    let mut options = MetadataOptions::default();
-    let Some(mut fields) = field.fields() else { return options };
-    let enabled = &[("enabled", true), ("disabled", false)];
-    let set = |target: &mut bool, field: Option<Field<'_>>, names: &[(&str, bool)]| {
-        if let Some(value) = field.and_then(|field| field.choice(names)) {
-            *target = value;
+impl From<ConnectionTrackingSpec> for ConnectionTracking {
+    fn from(spec: ConnectionTrackingSpec) -> Self {
+        Self {
+            tcp_established_seconds: spec.tcp_established_timeout.map(count),
+            udp_stream_seconds: spec.udp_stream_timeout.map(count),
+            udp_seconds: spec.udp_timeout.map(count),
         }
-    };
-    set(&mut options.http_endpoint, fields.get("httpEndpoint"), enabled);
-    set(&mut options.http_protocol_ipv6, fields.get("httpProtocolIPv6"), enabled);
-    let tokens = &[("required", true), ("optional", false)];
-    set(&mut options.http_tokens_required, fields.get("httpTokens"), tokens);
-    if let Some(hops) = fields.get("httpPutResponseHopLimit").and_then(|f| f.integer(1, 64)) {
-        options.http_put_response_hop_limit = hops;
     }
-    fields.done();
-    options
 }

@@ -22,3 +22,15 @@ fn a_pool_without_nodes_shows_zeros() {
     assert_eq!(names, ["cpu", "ephemeral-storage", "memory", "nodes", "pods"]);
     assert!(shown.values().all(|quantity| quantity.0 == "0"), "{shown:?}");
 }
+
+#[test]
+fn the_definitions_are_those_that_are_shipped() {
+    for (name, definition) in crd::all() {
+        let text = format!("---\n{}", api::document::yaml::to_text(&definition));
+        let written =
+            std::fs::read_to_string(format!("{}/../../crds/{name}", env!("CARGO_MANIFEST_DIR")))
+                .unwrap();
+        let differs = written.lines().zip(text.lines()).find(|(a, b)| a != b);
+        assert!(written == text, "{name}: {differs:?}");
+    }
+}

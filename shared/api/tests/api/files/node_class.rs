@@ -134,7 +134,7 @@ fn image_terms_have_rules() {
             [{alias: al2023@latest}]\n  amiFamily: Bottlerocket
                 x.yaml:7: EC2NodeClass default: spec.amiFamily: must be `AL2023` as in the alias, or `Custom`
             [{alias: al2023@latest}]\n  amiFamily: Ubuntu
-                x.yaml:7: EC2NodeClass default: spec.amiFamily: must be one of `AL2`, `AL2023`, `Bottlerocket`, `Windows2019`, `Windows2022`, `Windows2025`, `Custom`, not `Ubuntu`
+                x.yaml:7: EC2NodeClass default: spec.amiFamily: must be one of `AL2`, `AL2023`, `Bottlerocket`, `Custom`, `Windows2019`, `Windows2022`, `Windows2025`, not `Ubuntu`
             [{alias: al2023@v20240625}]
                 right
             [{alias: bottlerocket@1.10.0}]

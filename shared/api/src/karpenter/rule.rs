@@ -1,0 +1,79 @@
+//! Rules across fields: the CEL text that a definition holds, beside the check that does the same here.
+//!
+//! A schema names its rules by [`validations`]; whoever walks over an object with that schema finds
+//! their checks again by [`checks`]. So no rule is in a definition that is not checked, and the other
+//! way round.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde_json::{Value, json};
+
+use super::node_class_rules;
+use crate::document::field::Field;
+
+/// A rule across fields. Some of Karpenter's texts say `!self.all(…)` where each item is meant: an API
+/// server refuses a list only if every item of it is wrong. The check means each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    texts: Texts,
+    /// Complains, at the field of the schema or within it, where the rule is broken.
+    check: fn(&Field<'_>),
+}
+
+/// What an API server is given: each a CEL expression and the message of its violation.
+#[derive(Clone, Copy, Debug)]
+enum Texts {
+    One(&'static str, &'static str),
+    Made(fn() -> Vec<(String, String)>),
+}
+
+impl Rule {
+    /// One expression.
+    pub(crate) const fn new(
+        expression: &'static str,
+        message: &'static str,
+        check: fn(&Field<'_>),
+    ) -> Self {
+        Self { texts: Texts::One(expression, message), check }
+    }
+
+    /// An expression whose check is that of the rule before it.
+    pub(crate) const fn and(expression: &'static str, message: &'static str) -> Self {
+        Self::new(expression, message, |_| {})
+    }
+
+    /// Expressions that are put together, with one check.
+    pub(crate) const fn made(texts: fn() -> Vec<(String, String)>, check: fn(&Field<'_>)) -> Self {
+        Self { texts: Texts::Made(texts), check }
+    }
+
+    fn texts(self) -> Vec<(String, String)> {
+        match self.texts {
+            Texts::One(expression, message) => vec![(expression.to_owned(), message.to_owned())],
+            Texts::Made(make) => make(),
+        }
+    }
+}
+
+/// `x-kubernetes-validations` of a schema with these rules.
+pub(crate) fn validations(rules: &[Rule]) -> Value {
+    let texts = rules.iter().flat_map(|rule| rule.texts());
+    texts.map(|(rule, message)| json!({"message": message, "rule": rule})).collect()
+}
+
+/// Every rule by its expressions.
+static CHECKS: LazyLock<BTreeMap<String, fn(&Field<'_>)>> = LazyLock::new(|| {
+    let rules = [node_class_rules::ALL].into_iter().flatten().copied().flatten();
+    let checked = |rule: &Rule| {
+        let check = rule.check;
+        rule.texts().into_iter().map(move |(expression, _)| (expression, check))
+    };
+    rules.flat_map(checked).collect()
+});
+
+/// The checks of the rules that `schema` names, in order.
+pub(crate) fn checks(schema: &Value) -> impl Iterator<Item = fn(&Field<'_>)> {
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    let expressions = rules.into_iter().flatten().filter_map(|rule| rule.get("rule")?.as_str());
+    expressions.filter_map(|expression| CHECKS.get(expression).copied())
+}

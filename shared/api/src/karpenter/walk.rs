@@ -1,0 +1,136 @@
+//! A walk over an object with the schema of its definition: what an API server would refuse, field by
+//! field, with path, line and cure.
+
+use model::problem::Weight;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{pattern, rule};
+use crate::document::field::Field;
+
+/// What to write instead of an unknown field: the path of the map that it is in, and its key.
+pub(crate) type Cure = fn(&str, &str) -> Option<String>;
+
+/// The typed form of `field`, if nothing is wrong with it; what is wrong goes to the complaints.
+pub(crate) fn typed<T: DeserializeOwned>(
+    field: &Field<'_>,
+    schema: &Value,
+    cure: Cure,
+) -> Option<T> {
+    check(field, schema, cure);
+    if field.has_within(Weight::Refused) {
+        return None;
+    }
+    field.accept(serde_json::from_value(field.tree().to_json()))
+}
+
+/// Complains of everything in `field` that is not as `schema` asks for. Rules across fields are only
+/// looked at where each field by itself is right.
+fn check(field: &Field<'_>, schema: &Value, cure: Cure) {
+    let is_of_its_type = match schema.get("type").and_then(Value::as_str) {
+        Some("object") => map(field, schema, cure).is_some(),
+        Some("array") => list(field, schema, cure).is_some(),
+        Some("string") => text(field, schema).is_some(),
+        Some("boolean") => field.boolean().is_some(),
+        Some("integer") => {
+            let bound = |key: &str, default: i64| {
+                schema.get(key).and_then(Value::as_i64).unwrap_or(default)
+            };
+            let is_short = schema.get("format").and_then(Value::as_str) == Some("int32");
+            let (least, most) =
+                if is_short { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
+            field.integer::<i64>(bound("minimum", least), bound("maximum", most)).is_some()
+        }
+        _ if schema.get("x-kubernetes-int-or-string").is_some() => field.quantity().is_some(),
+        _ => true,
+    };
+    if is_of_its_type && !field.has_within(Weight::Refused) {
+        rule::checks(schema).for_each(|check| check(field));
+    }
+}
+
+/// A limit of `schema` on how many there are.
+fn limit(schema: &Value, key: &str) -> Option<usize> {
+    usize::try_from(schema.get(key)?.as_u64()?).ok()
+}
+
+fn too_many(field: &Field<'_>, schema: &Value, key: &str, count: usize) {
+    if let Some(most) = limit(schema, key).filter(|most| count > *most) {
+        field.complain(format!("must have at most {most} entries, not {count}"));
+    }
+}
+
+fn map(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
+    let entries = field.entries()?;
+    too_many(field, schema, "maxProperties", entries.len());
+    if let Some(values) = schema.get("additionalProperties") {
+        entries.iter().for_each(|(_, value)| check(value, values, cure));
+        return Some(());
+    }
+    let is_open = schema.get("x-kubernetes-preserve-unknown-fields").is_some();
+    let Some(members) = schema.get("properties").and_then(Value::as_object) else {
+        return Some(());
+    };
+    let mut cures = Vec::new();
+    for (key, value) in entries.iter().filter(|_| !is_open) {
+        match members.get(*key) {
+            Some(_) if value.tree().is_null() => {}
+            Some(member) => check(value, member, cure),
+            None if field.ignores_unknown() => {}
+            None => {
+                let near = || {
+                    let near = members.keys().find(|known| known.eq_ignore_ascii_case(key));
+                    near.map(|known| format!("it is spelled `{known}`"))
+                };
+                let cure = cure(field.path(), key).or_else(near);
+                cures.extend(cure.clone());
+                value.complain_cured("unknown field", cure);
+            }
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    for key in required.filter_map(Value::as_str).filter(|key| !field.has(key)) {
+        // One that is spelled otherwise was complained about already.
+        if !cures.iter().any(|cure| cure.contains(&format!("`{key}"))) {
+            field.missing(key).complain("is required");
+        }
+    }
+    Some(())
+}
+
+fn list(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
+    let items = field.list()?;
+    too_many(field, schema, "maxItems", items.len());
+    if items.len() < limit(schema, "minItems").unwrap_or_default() {
+        field.complain("must have at least one entry");
+    }
+    let is_set = schema.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("set");
+    for (index, item) in items.iter().enumerate() {
+        if let Some(schema) = schema.get("items") {
+            check(item, schema, cure);
+        }
+        let before = items.iter().take(index);
+        if is_set && before.into_iter().any(|other| other.tree().value == item.tree().value) {
+            item.complain("stands there twice");
+        }
+    }
+    Some(())
+}
+
+fn text(field: &Field<'_>, schema: &Value) -> Option<()> {
+    let text = field.text()?;
+    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+        let choices: Vec<_> =
+            choices.iter().filter_map(Value::as_str).map(|choice| (choice, ())).collect();
+        return field.choice(&choices);
+    }
+    let length = text.chars().count();
+    if length < limit(schema, "minLength").unwrap_or_default() {
+        field.complain("must not be empty");
+    } else if let Some(most) = limit(schema, "maxLength").filter(|most| length > *most) {
+        field.complain(format!("must have at most {most} characters, not {length}"));
+    } else if let Some(expression) = schema.get("pattern").and_then(Value::as_str) {
+        pattern::check(field, expression);
+    }
+    Some(())
+}

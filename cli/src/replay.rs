@@ -77,7 +77,7 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
         notes = policy::replace(&mut recorded, loaded);
     }
     let RecordedFacts { question, facts, plan: then } = &recorded;
-    let now = &planner::answer(facts, question);
+    let now = &planner::answer(facts, question, &planner::Memory::default()).plan;
     let difference = Difference::of(then, now);
     let replay = Replay { decision, question, then, now, difference, notes };
     match args.output {

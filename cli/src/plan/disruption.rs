@@ -9,7 +9,7 @@ mod table;
 use std::io::Write;
 
 use model::facts::Facts;
-use planner::disruption::{self, Options, Outlook, Thorough};
+use planner::disruption::{self, Finding, Options, Outlook};
 use report::{error::BadInput, output::count, screen::Screen};
 
 use super::{CommandError, Remarks, print_document};
@@ -23,7 +23,7 @@ struct Found<'a> {
     facts: &'a Facts,
     outlook: Outlook,
     /// What the wider search found, if it was asked for.
-    thorough: Option<Thorough>,
+    thorough: Option<Finding>,
 }
 
 /// Decides on the facts and prints.

@@ -8,7 +8,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = DrainPorts::<Platform> {
         ledger: &platform.ledger(),
         cluster: &cluster,
@@ -17,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
+        recorder: Recorder { events: &cluster, memory },
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::drain(&ports, signal, at).await?;

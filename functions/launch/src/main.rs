@@ -10,7 +10,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = LaunchPorts::<Platform> {
         ledger: &platform.ledger(),
         cluster: &cluster,
@@ -20,10 +20,9 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
-        offers: &platform.offers(),
+        recorder: Recorder { events: &cluster, memory },
+        memory,
         settings: platform.settings(),
-        known: &handlers::KnownTemplates::default(),
     };
     let handle = async |trigger: LaunchTrigger, at: &Invocation| match trigger {
         LaunchTrigger::Pulse(signal) => {

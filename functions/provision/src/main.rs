@@ -8,7 +8,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = ProvisionPorts::<Platform> {
         cluster: &cluster,
         catalog: &platform.catalog(),
@@ -16,9 +16,8 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
-        offers: &platform.offers(),
-        last_look: &handlers::LastLook::default(),
+        recorder: Recorder { events: &cluster, memory },
+        memory,
         settings: platform.settings(),
     };
     let handle = async |signal: Signal, at: &Invocation| {

@@ -8,7 +8,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = SettlePorts::<Platform> {
         ledger: &platform.ledger(),
         nodes: &cluster,
@@ -16,7 +16,7 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         forensics: &platform.forensics(),
         mailbox: &platform.mailbox(),
-        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
+        recorder: Recorder { events: &cluster, memory },
         clock: &WallClock,
     };
     let handle = async |signal: Signal, at: &Invocation| {

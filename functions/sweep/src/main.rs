@@ -7,7 +7,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = SweepPorts::<Platform> {
         cluster: &cluster,
         leases: &cluster,
@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         nodes: &cluster,
         settings: platform.settings(),
-        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
+        recorder: Recorder { events: &cluster, memory },
         clock: &WallClock,
     };
     let handle = async |(): (), at: &Invocation| {

@@ -5,7 +5,7 @@ use aws::{
     Ec2Market, Ec2Templates, IamProfiles, OtlpCollector, SqsMailbox,
 };
 use cluster::KubeCluster;
-use handlers::{KnownOffers, Metered, Metrics};
+use handlers::{Metered, Metrics, ProcessMemory};
 use ports::Adapters;
 
 use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCatalog};
@@ -62,9 +62,9 @@ impl Platform {
         &self.environment.settings
     }
 
-    /// What can be bought, as nodes have it: nothing is known yet.
-    pub fn offers(&self) -> KnownOffers {
-        KnownOffers::with(self.environment.settings.nodes)
+    /// The memory of a new process.
+    pub fn memory(&self) -> ProcessMemory {
+        ProcessMemory::with(self.environment.settings.nodes)
     }
 
     /// What calls of this process counted and nobody took yet.

@@ -9,12 +9,12 @@
 mod only;
 mod world;
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use handlers::{
-    CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, KnownOffers,
-    KnownTemplates, LastLook, LaunchPorts, Metrics, ProvisionPorts, Recorder, Report, ResolvePorts,
-    SettlePorts, SweepPorts, Told,
+    CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
+    Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,
+    SweepPorts,
 };
 pub use handlers::{InvalidSetting, Record, SETTINGS, Settings};
 use jiff::Timestamp;
@@ -53,37 +53,22 @@ impl Reports {
     }
 }
 
-/// What one process of a function keeps from one call to the next. Here one stands for all of them.
+/// The processes of the functions: one of each.
 struct Process {
     settings: Settings,
-    offers: KnownOffers,
-    known: KnownTemplates,
-    last_look: LastLook,
-    told: ToldBy,
+    memories: BTreeMap<Function, ProcessMemory>,
     metrics: Metrics,
-}
-
-/// What each function told.
-#[derive(Default)]
-struct ToldBy {
-    provision: Told,
-    disrupt: Told,
-    launch: Told,
-    drain: Told,
-    settle: Told,
-    sweep: Told,
 }
 
 impl Process {
     fn with(settings: Settings) -> Self {
-        Self {
-            offers: KnownOffers::with(settings.nodes),
-            settings,
-            known: KnownTemplates::default(),
-            last_look: LastLook::default(),
-            told: ToldBy::default(),
-            metrics: Metrics::default(),
-        }
+        let memory = |function| (function, ProcessMemory::with(settings.nodes));
+        let memories = Function::ALL.into_iter().map(memory).collect();
+        Self { memories, settings, metrics: Metrics::default() }
+    }
+
+    fn memory(&self, function: Function) -> &ProcessMemory {
+        &self.memories[&function]
     }
 }
 
@@ -177,9 +162,8 @@ async fn provision<W: World>(
         ledger: world,
         mailbox: world,
         clock: world,
-        offers: &process.offers,
-        last_look: &process.last_look,
-        recorder: Recorder { events: world, told: &process.told.provision },
+        memory: process.memory(Function::Provision),
+        recorder: Recorder { events: world, memory: process.memory(Function::Provision) },
         settings: &process.settings,
     };
     handlers::provision(&ports, signal, at).await
@@ -200,8 +184,8 @@ async fn disrupt<W: World>(
         ledger: world,
         mailbox: world,
         clock: world,
-        offers: &process.offers,
-        recorder: Recorder { events: world, told: &process.told.disrupt },
+        memory: process.memory(Function::Disrupt),
+        recorder: Recorder { events: world, memory: process.memory(Function::Disrupt) },
         settings: &process.settings,
     };
     handlers::disrupt(&ports, signal, at).await
@@ -241,7 +225,7 @@ async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Res
         mailbox: world,
         nodes: world,
         settings: &process.settings,
-        recorder: Recorder { events: world, told: &process.told.sweep },
+        recorder: Recorder { events: world, memory: process.memory(Function::Sweep) },
         clock: world,
     };
     handlers::sweep(&ports, at).await
@@ -260,9 +244,8 @@ fn launch_ports<'a, W: World>(
         fleet: world,
         mailbox: world,
         clock: world,
-        offers: &process.offers,
-        known: &process.known,
-        recorder: Recorder { events: world, told: &process.told.launch },
+        memory: process.memory(Function::Launch),
+        recorder: Recorder { events: world, memory: process.memory(Function::Launch) },
         settings: &process.settings,
     }
 }
@@ -281,7 +264,7 @@ async fn settle<W: World>(
         fleet: world,
         forensics: world,
         mailbox: world,
-        recorder: Recorder { events: world, told: &process.told.settle },
+        recorder: Recorder { events: world, memory: process.memory(Function::Settle) },
         clock: world,
     };
     handlers::settle(&ports, signal, at).await
@@ -301,7 +284,7 @@ async fn drain<W: World>(
         node_claims: world,
         fleet: world,
         mailbox: world,
-        recorder: Recorder { events: world, told: &process.told.drain },
+        recorder: Recorder { events: world, memory: process.memory(Function::Drain) },
         clock: world,
     };
     handlers::drain(&ports, signal, at).await

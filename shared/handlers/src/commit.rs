@@ -9,53 +9,60 @@ use model::{
     limits,
     recorded::{Question, RecordedFacts},
 };
+use planner::Answer;
 use ports::{Invocation, Ledger};
 
-use crate::{Error, Record, Told, error::story, standing::Standing};
-
-/// How often a decider plans when somebody else commits first. Whatever holds then is found by the next
-/// call.
-pub(crate) const ATTEMPTS_MAX: u32 = 3;
+use crate::{
+    error::{Error, story},
+    settings::Record,
+    standing::StandingDecisions,
+};
 
 /// What became of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// All of it is real, and the counters are these now.
+    /// The whole plan is committed, and the counters are these now.
     All(Counters),
-    /// Somebody else moved first: the parts before are real, the rest is to be planned again.
+    /// Another function committed first: earlier parts of the plan are committed, the rest has to be planned again.
     Overtaken,
 }
 
-/// What is to become real.
+/// A plan to commit.
 pub(crate) struct Decided<'a> {
     pub(crate) plan: &'a Plan,
-    /// What it must not have missed.
+    /// Which changes of the ledger since the facts were read make the plan stale.
     pub(crate) basis: Basis,
-    /// Where decisions are counted that stand.
-    standing: Option<&'a Standing>,
-    /// What was asked, where the facts are to be kept with the decisions.
-    question: Option<Question>,
+    /// Counts decisions that every look makes again; `None` if the function makes none.
+    standing: Option<&'a StandingDecisions>,
+    /// The question, if the facts are stored with the decisions.
+    question: Option<&'a Question>,
 }
 
 impl<'a> Decided<'a> {
+    /// A plan that no question led to.
     pub(crate) fn of(plan: &'a Plan, basis: Basis) -> Self {
         Self { plan, basis, standing: None, question: None }
     }
 
-    /// The same by a function that keeps so much of its decisions; `question` is what it asked.
-    pub(crate) fn recorded(self, record: Record, question: impl FnOnce() -> Question) -> Self {
-        Self { question: (record == Record::Facts).then(question), ..self }
+    /// The `answer` to `question`, of whose decisions `record` is stored.
+    pub(crate) fn answering(
+        question: &'a Question,
+        answer: &'a Answer,
+        record: Record,
+        standing: &'a StandingDecisions,
+    ) -> Self {
+        let is_repeated = matches!(question, Question::Provision | Question::Disrupt { .. });
+        Self {
+            standing: is_repeated.then_some(standing),
+            question: (record == Record::Facts).then_some(question),
+            ..Self::of(&answer.plan, answer.basis)
+        }
     }
 
-    /// The same by a function that decides the same again and again.
-    pub(crate) fn counting(self, told: &'a Told) -> Self {
-        Self { standing: Some(&told.standing), ..self }
-    }
-
-    /// What is kept of its decisions: each once, with what it was made on.
+    /// The decisions to store: each once, with its origin.
     fn records(&self, facts: &Facts, at: &Invocation) -> Vec<Decision> {
-        let kept = self.plan.decisions.iter().filter_map(|decision| match self.standing {
-            // Where no node was looked at, nothing was decided.
+        let due = self.plan.decisions.iter().filter_map(|decision| match self.standing {
+            // Without any node that was looked at, nothing was decided.
             _ if decision.is_void() => None,
             Some(standing) if decision.kind.is_standing() => {
                 standing.counted(decision.clone(), at.now)
@@ -63,14 +70,14 @@ impl<'a> Decided<'a> {
             _ => Some(decision.clone()),
         });
         let mut ids = BTreeSet::new();
-        let mut kept: Vec<Decision> = kept.filter(|decision| ids.insert(decision.id())).collect();
-        // All facts are gone through for it, and most looks have nothing to keep.
+        let mut records: Vec<Decision> = due.filter(|decision| ids.insert(decision.id())).collect();
+        // The origin digests all facts, and most looks have nothing to store.
         let mut latest = None;
-        for decision in kept.iter_mut().filter(|decision| decision.origin.is_none()) {
+        for decision in records.iter_mut().filter(|decision| decision.origin.is_none()) {
             let origin: &mut Origin = latest.get_or_insert_with(|| self.origin(facts, at));
             decision.origin = Some(origin.clone());
         }
-        kept
+        records
     }
 
     /// On what it is made, with the number under which the facts are kept, where they are.
@@ -81,8 +88,8 @@ impl<'a> Decided<'a> {
         Origin { recorded, ..origin }
     }
 
-    /// Keeps the facts if any of `records`, which are kept, says that they are. Nothing fails with it.
-    async fn keep_facts(
+    /// Stores the facts if the origin of any of `records`, which are stored, names them. A failure is only logged.
+    async fn put_facts(
         &self,
         ledger: &impl Ledger,
         facts: &Facts,
@@ -90,10 +97,10 @@ impl<'a> Decided<'a> {
         at: &Invocation,
     ) {
         let mut numbers = records.iter().filter_map(|record| record.origin.as_ref()?.recorded);
-        let (Some(question), Some(number)) = (&self.question, numbers.next()) else { return };
+        let (Some(question), Some(number)) = (self.question, numbers.next()) else { return };
         if let Err(error) = ledger.put_facts(&at.cluster, number, question, facts, self.plan).await
         {
-            tracing::warn!(story = story(&error), "the facts of decisions are not kept");
+            tracing::warn!(story = story(&error), "the facts of decisions are not stored");
         }
     }
 }
@@ -109,7 +116,7 @@ pub(crate) fn origin(facts: &Facts, at: &Invocation) -> Origin {
     }
 }
 
-/// Judges what was decided and makes it real. A plan that changes nothing is real already.
+/// Judges a plan and commits it. Nothing is committed of a plan that changes nothing.
 pub(crate) async fn commit(
     ledger: &impl Ledger,
     facts: &Facts,
@@ -119,27 +126,27 @@ pub(crate) async fn commit(
     judge_and_commit(ledger, facts, decided, at, &mut Vec::new()).await
 }
 
-/// The same by a function that decides from facts, and keeps them with its decisions where it is to.
+/// [`commit`], which stores the facts, too, if the function records them.
 pub(crate) async fn commit_and_record(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
     at: &Invocation,
 ) -> Result<Committed, Error> {
-    let mut kept = Vec::new();
-    let committed = judge_and_commit(ledger, facts, decided, at, &mut kept).await;
-    // Last: it makes no commit late.
-    decided.keep_facts(ledger, facts, &kept, at).await;
+    let mut stored = Vec::new();
+    let committed = judge_and_commit(ledger, facts, decided, at, &mut stored).await;
+    // Last, so that no commit is late for it.
+    decided.put_facts(ledger, facts, &stored, at).await;
     committed
 }
 
-/// [`commit`]; what became real of the decisions is in `kept`, whatever happened then.
+/// `stored` gets the decisions that are committed, also if the commit of others fails.
 async fn judge_and_commit(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
     at: &Invocation,
-    kept: &mut Vec<Decision>,
+    stored: &mut Vec<Decision>,
 ) -> Result<Committed, Error> {
     if decided.plan.is_empty() {
         return Ok(Committed::All(facts.ledger.head.counters));
@@ -149,16 +156,17 @@ async fn judge_and_commit(
         return Ok(Committed::Overtaken);
     }
     plan_check::ensure_valid(facts, decided.plan)?;
-    in_parts(ledger, facts, (decided, records), at, kept).await
+    in_parts(ledger, facts, decided, records, at, stored).await
 }
 
-/// Makes what was `decided` real with its `records`, one commit after the other.
+/// Commits `decided` with its `records`, one part after the other.
 async fn in_parts(
     ledger: &impl Ledger,
     facts: &Facts,
-    (decided, records): (&Decided<'_>, Vec<Decision>),
+    decided: &Decided<'_>,
+    records: Vec<Decision>,
     at: &Invocation,
-    kept: &mut Vec<Decision>,
+    stored: &mut Vec<Decision>,
 ) -> Result<Committed, Error> {
     let head = &facts.ledger.head;
     let mut parent = head.counters;
@@ -175,39 +183,30 @@ async fn in_parts(
             }
         }
         decided.standing.iter().for_each(|standing| standing.written(&commit.decisions, at.now));
-        kept.extend(commit.decisions);
+        stored.extend(commit.decisions);
     }
     Ok(Committed::All(parent))
 }
 
-/// The same, where decisions that nothing follows from are kept, too. Nothing fails with it where they cannot
-/// be.
-pub(crate) async fn commit_or_note(
+/// Stores the decisions of a plan that changes nothing, if its function counts them. A failure is only logged.
+pub(crate) async fn put_decisions(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
     at: &Invocation,
-) -> Result<Committed, Error> {
-    if decided.plan.is_empty() {
-        note(ledger, facts, decided, at).await;
-        return Ok(Committed::All(facts.ledger.head.counters));
-    }
-    commit_and_record(ledger, facts, decided, at).await
-}
-
-async fn note(ledger: &impl Ledger, facts: &Facts, decided: &Decided<'_>, at: &Invocation) {
+) {
+    let Some(standing) = decided.standing else { return };
     let records = decided.records(facts, at);
-    let (Some(standing), false) = (decided.standing, records.is_empty()) else { return };
+    if records.is_empty() {
+        return;
+    }
     match ledger.put_decisions(&at.cluster, &records).await {
         Ok(()) => {
             standing.written(&records, at.now);
-            decided.keep_facts(ledger, facts, &records, at).await;
+            decided.put_facts(ledger, facts, &records, at).await;
         }
         Err(error) => {
-            tracing::warn!(
-                story = story(&error),
-                "decisions that nothing follows from are not kept"
-            );
+            tracing::warn!(story = story(&error), "decisions without effect are not stored");
         }
     }
 }
@@ -348,18 +347,18 @@ impl Parts {
             if its.is_empty() {
                 continue;
             }
-            let told = Decision { subjects: its, pods: Vec::new(), ..rest.clone() }.split();
-            if limits::ITEMS_PER_COMMIT_MAX < part.items() + told.len() {
+            let records = Decision { subjects: its, pods: Vec::new(), ..rest.clone() }.split();
+            if limits::ITEMS_PER_COMMIT_MAX < part.items() + records.len() {
                 continue;
             }
-            part.decisions.extend(told);
+            part.decisions.extend(records);
             rest.subjects = others;
             if rest.subjects.is_empty() && rest.pods.is_empty() {
                 return;
             }
         }
-        for told in rest.split() {
-            self.room_for(&Load { items: 1, ..Load::default() }).decisions.push(told);
+        for record in rest.split() {
+            self.room_for(&Load { items: 1, ..Load::default() }).decisions.push(record);
         }
     }
 

@@ -1,83 +1,72 @@
-//! Nodes that are no longer wanted → claims given up.
+//! Nodes to disrupt → claims that are deleted.
 //!
-//! Each pass carries commands on that wait for replacements: the ledger alone tells how far these are. When
-//! a look is due, it observes the cluster once for all methods. What emptiness and consolidation find waits
-//! 15 seconds in the ledger and is begun only if it still holds. Where the pods fit onto other nodes, claims
-//! are given up at once; where they need a new one, that is promised first.
+//! Each pass first carries on the commands that wait for replacements, for which the ledger is enough. When a look
+//! is due, it observes the cluster once for all methods. What emptiness and consolidation find waits 15 seconds in
+//! the ledger and begins only if it still holds. If the pods fit onto other nodes, claims are deleted at once; if they
+//! need a new node, that is launched first.
 
 mod observe;
 
-use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function, NodeClaim, Plan,
-    disruption::{Command, Progress},
-    facts::Facts,
-    ledger::{Basis, Counters, Snapshot},
-    pulse::{PassEnd, PulseNote, Signal},
+    Function, Plan,
+    disruption::Command,
+    ledger::Snapshot,
+    pulse::{PulseNote, Signal},
     recorded::Question,
 };
-use planner::{
-    NextStep,
-    disruption::{self, Options},
-    events,
-};
+use planner::pace;
 use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
-    Error, KnownOffers, Recorder, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit_and_record, commit_or_note},
+    Report,
+    commit::both,
+    decide::{ATTEMPTS_MAX, Decider},
+    error::Error,
+    memory::ProcessMemory,
     observe::{Sources, ledger_only},
-    pass::{is_time_up, sooner},
-    pulse::{Beating, Pass, Start, wake},
+    pass::is_time_up,
+    pulse::{Beating, Pass, Start},
+    recorder::Recorder,
+    settings::Settings,
 };
 
-/// Between two looks while nothing is under way.
-const IDLE: SignedDuration = SignedDuration::from_mins(1);
-/// Until the next look when something was found: more may follow.
-///
-/// Karpenter: `pkg/controllers/disruption/controller.go`, `pollingPeriod`.
-const BUSY: SignedDuration = SignedDuration::from_secs(10);
 /// Commands that one look begins at most: drift replaces one node by each.
 const COMMANDS_PER_LOOK: u32 = 10;
-/// Between two looks at the ledger while replacements are on their way.
-const WAITING: SignedDuration = SignedDuration::from_secs(3);
 
 /// Everything that `disrupt` may touch.
 #[derive(Debug)]
 pub struct DisruptPorts<'a, A: Adapters> {
     /// Pods, nodes, NodePools, EC2NodeClasses and what else decides where pods may go.
     pub cluster: &'a A::Cluster,
-    /// Which NodeClaims somebody deletes.
+    /// The NodeClaim objects: which ones are being deleted.
     pub node_claims: &'a A::NodeClaims,
-    /// What can be bought.
+    /// Instance types and their offerings.
     pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and which capacity reservations are about to end.
     pub discovery: &'a A::Discovery,
-    /// Where claims are given up and promised, and where commands are kept.
+    /// The claims, the commands, and the pulse.
     pub ledger: &'a A::Ledger,
     /// The next beat, `launch`, `drain` and `provision`.
     pub mailbox: &'a A::Mailbox,
-    /// What people are told of it.
+    /// Events of nodes and claims.
     pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
-    /// What earlier calls in this process worked out from the catalog.
-    pub offers: &'a KnownOffers,
+    /// What earlier calls in this process saw.
+    pub memory: &'a ProcessMemory,
     /// How to decide.
     pub settings: &'a Settings,
 }
 
-/// Finds nodes to give up, and carries out what was found.
+/// Finds nodes to disrupt, and carries out what was found.
 pub async fn disrupt<A: Adapters>(
     ports: &DisruptPorts<'_, A>,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let DisruptPorts { ledger, mailbox, clock, .. } = *ports;
-    let beating = Beating::<A> { function: Function::Disrupt, ledger, mailbox, clock };
-    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
-    ports.recorder.publish(ports.clock, at).await;
-    report
+    let DisruptPorts { ledger, mailbox, clock, ref recorder, .. } = *ports;
+    let beating = Beating { function: Function::Disrupt, ledger, mailbox, clock, recorder };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
 async fn pass<A: Adapters>(
@@ -85,162 +74,63 @@ async fn pass<A: Adapters>(
     start: &Start,
     at: &Invocation,
 ) -> Result<Pass, Error> {
-    // The note is when the next look is due.
-    let (read, last) = (start.head.counters, start.pulse.note);
-    let end = |next_at, note| PassEnd { read: Some(read), next_at, note };
-    let (carried, snapshot) = carry_on(ports, at).await?;
+    let DisruptPorts { ledger, mailbox, memory, settings, .. } = *ports;
+    let decider = &Decider::<A> { ledger, mailbox, memory, record: settings.record };
+    let (read, mut note) = (start.head.counters, start.pulse.note);
+    let (carried, snapshot) = carry_on(decider, at).await?;
+    let mut report = Report { plan: carried, malformed: Vec::new() };
     let Some(snapshot) = snapshot else {
-        let end = end(Some(at.after(WAITING)), last);
-        return Ok(Pass { report: Report { plan: carried, malformed: Vec::new() }, end });
+        return Ok(Pass { report, end: pace::disruption_end(read, note, true, at.now) });
     };
-    let is_under_way = |command: &Command| command.is_under_way();
-    let mut waits = snapshot.commands.values().any(is_under_way);
-    let (mut report, mut note) = (Report { plan: carried, malformed: Vec::new() }, last);
-    if last.and_then(PulseNote::time).is_none_or(|due_at| due_at <= at.now) {
-        let looked = Box::pin(look(ports, snapshot, at)).await?;
-        waits |= looked.report.plan.iter().any(|plan| plan.started.values().any(is_under_way));
-        // Whole seconds, never early.
-        let due_at = looked.next_at.checked_add(SignedDuration::from_secs(1));
-        report.plan = both(report.plan, looked.report.plan);
-        report.malformed = looked.report.malformed;
-        note = Some(PulseNote::of_time(due_at.unwrap_or(Timestamp::MAX), at.now));
+    let mut is_replacing = snapshot.commands.values().any(Command::is_under_way);
+    if pace::is_disruption_due(note, at.now) {
+        let (looked, due) = Box::pin(look(ports, decider, snapshot, at)).await?;
+        let mut started = looked.plan.iter().flat_map(|plan| plan.started.values());
+        is_replacing |= started.any(Command::is_under_way);
+        report.plan = both(report.plan, looked.plan);
+        report.malformed = looked.malformed;
+        note = Some(due);
     }
-    let waiting = waits.then(|| at.after(WAITING));
-    Ok(Pass { report, end: end(sooner(waiting, note.and_then(PulseNote::time)), note) })
+    Ok(Pass { report, end: pace::disruption_end(read, note, is_replacing, at.now) })
 }
 
-/// Carries commands on whose replacements are there, or will never be. Brings what was done, and the ledger
-/// afterwards; `None` where others committed first each time.
+/// Carries on the commands whose replacements are ready, or will never be. Returns what was committed, and the ledger
+/// afterwards; `None` if other functions committed first each time.
 async fn carry_on<A: Adapters>(
-    ports: &DisruptPorts<'_, A>,
+    decider: &Decider<'_, A>,
     at: &Invocation,
 ) -> Result<(Option<Plan>, Option<Snapshot>), Error> {
-    let mut done = None;
+    let mut carried = None;
     for _ in 0..ATTEMPTS_MAX {
-        let snapshot = ports.ledger.snapshot(&at.cluster).await?;
-        let plan = disruption::carried_on(&snapshot, at.now);
-        let told = events::of_commands(&snapshot, &plan);
-        if plan.is_empty() {
-            ports.recorder.note(told);
-            return Ok((done, Some(snapshot)));
+        let facts = ledger_only(decider.ledger.snapshot(&at.cluster).await?, at);
+        let Some((answer, _)) = decider.decide(&facts, &Question::CarryOn, at).await? else {
+            continue;
+        };
+        if !answer.asks_again {
+            return Ok((carried, Some(facts.ledger)));
         }
-        let facts = ledger_only(snapshot, at);
-        let decided =
-            Decided::of(&plan, Basis::Both).recorded(ports.settings.record, || Question::CarryOn);
-        if let Committed::All(counters) =
-            commit_and_record(ports.ledger, &facts, &decided, at).await?
-        {
-            wake_for(ports, &plan, counters, at).await;
-            ports.recorder.note(told);
-            done = both(done, Some(plan));
-        }
+        carried = both(carried, Some(answer.plan));
     }
-    Ok((done, None))
+    Ok((carried, None))
 }
 
-/// What a look came to.
-struct Looked {
-    report: Report,
-    /// When the next one is due.
-    next_at: Timestamp,
-}
-
-/// Observes the cluster, and begins what there is to be begun.
+/// Observes the cluster, and begins what there is to begin. Returns when the next look is due.
 async fn look<A: Adapters>(
     ports: &DisruptPorts<'_, A>,
+    decider: &Decider<'_, A>,
     snapshot: Snapshot,
     at: &Invocation,
-) -> Result<Looked, Error> {
-    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, offers, .. } = *ports;
+) -> Result<(Report, PulseNote), Error> {
+    let DisruptPorts { cluster, node_claims, catalog, discovery, clock, memory, .. } = *ports;
     let policies = ports.settings.policies;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers, policies };
+    let sources = Sources::<A> { cluster, catalog, discovery, offers: &memory.offers, policies };
     let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;
-    let (mut done, mut overtaken, mut begun) = (None, 0, 0);
-    while overtaken < ATTEMPTS_MAX {
-        let (question, NextStep { plan, basis, staying, .. }) = decide(&facts, offers);
-        let decided = Decided::of(&plan, basis)
-            .counting(ports.recorder.told)
-            .recorded(ports.settings.record, || question);
-        let committed = commit_or_note(ledger, &facts, &decided, at).await?;
-        if let Committed::All(counters) = committed {
-            wake_for(ports, &plan, counters, at).await;
-            let mut told = events::of_commands(&facts.ledger, &plan);
-            told.extend(staying);
-            ports.recorder.note(told);
-            let is_begun = plan.started.values().any(Command::is_under_way);
-            begun += u32::from(is_begun);
-            done = both(done, Some(plan));
-            if !is_begun || COMMANDS_PER_LOOK <= begun || is_time_up(ports.clock, at) {
-                let next_at = done.as_ref().map(|plan| next_at(&facts, plan));
-                let next_at = next_at.unwrap_or_else(|| at.after(BUSY));
-                return Ok(Looked { report: Report { plan: done, malformed }, next_at });
-            }
-        } else {
-            overtaken += 1;
-        }
-        // What happened is in the ledger. What others saw of the cluster was seen here, too.
-        facts.ledger = ledger.snapshot(&at.cluster).await?;
-    }
-    Ok(Looked { report: Report { plan: done, malformed }, next_at: at.after(BUSY) })
-}
-
-/// Wakes those who have something to do after `plan`.
-async fn wake_for<A: Adapters>(
-    ports: &DisruptPorts<'_, A>,
-    plan: &Plan,
-    counters: Counters,
-    at: &Invocation,
-) {
-    let mut functions = Vec::new();
-    if !plan.promises.is_empty() {
-        functions.push(Function::Launch);
-    }
-    let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
-    if is_any_given_up {
-        functions.push(Function::Provision);
-    }
-    let is_found = |command: &Command| command.progress == Progress::Found;
-    if is_any_given_up || !plan.started.values().all(is_found) {
-        functions.push(Function::Drain);
-    }
-    if !functions.is_empty() {
-        wake(ports.mailbox, &functions, counters, at).await;
-    }
-}
-
-/// What is to be done first, and what was asked for it; what the next look goes on from is kept.
-fn decide(facts: &Facts, offers: &KnownOffers) -> (Question, NextStep) {
-    let (unseen, from) = (offers.unseen.borrow().clone(), offers.searched.borrow().clone());
-    let question = Question::Disrupt { unseen: unseen.clone(), from: from.clone() };
-    let options = Options { types: offers.types.clone(), unseen, from, ..Options::deployed() };
-    let step = planner::next_step(facts, &options);
-    if let Some((unseen, left)) = &step.left {
-        offers.unseen.borrow_mut().clone_from(unseen);
-        offers.searched.borrow_mut().clone_from(left);
-    }
-    (question, step)
-}
-
-/// When to look again after `plan`.
-fn next_at(facts: &Facts, plan: &Plan) -> Timestamp {
-    let waiting = facts
-        .ledger
-        .commands
-        .iter()
-        .filter(|(id, _)| !plan.ended.contains(*id) && !plan.started.contains_key(*id));
-    let commands = waiting.chain(&plan.started).map(|(_, command)| command);
-    let unchecked = commands.filter(|command| command.progress == Progress::Found);
-    let due = unchecked.map(planner::validated_at).min();
-    // What claims show to people is no reason to look again soon.
-    let is_news = |change: &NodeClaim| {
-        let stored = facts.ledger.claims.get(&change.name);
-        change.is_deleting() || stored.is_none_or(|stored| stored.empty_since != change.empty_since)
-    };
-    let is_busy = !(plan.promises.is_empty() && plan.started.is_empty() && plan.ended.is_empty())
-        || plan.changes.iter().any(is_news);
-    let delay = if is_busy { BUSY } else { IDLE };
-    let again = facts.now.checked_add(delay).unwrap_or(Timestamp::MAX);
-    due.map_or(again, |due| due.min(again))
+    let question = || memory.next_search.borrow().question();
+    let goes_on = |begun| begun < COMMANDS_PER_LOOK && !is_time_up(clock, at);
+    let outcome = decider.decide_all(&mut facts, question, goes_on, at).await?;
+    let committed = outcome.plan.as_ref().filter(|_| outcome.last.is_some());
+    let due = pace::next_disruption(&facts, committed);
+    Ok((Report { plan: outcome.plan, malformed }, due))
 }

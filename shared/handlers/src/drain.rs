@@ -25,10 +25,11 @@ use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes, PortErr
 
 use self::{mark::Marks, observe::Observed};
 use crate::{
-    Error, Recorder, Report,
-    error::story,
+    Report,
+    error::{Error, story},
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start},
+    recorder::Recorder,
     settle::ignore_missing,
     sync::{keep, remove, sync},
 };
@@ -78,11 +79,9 @@ pub async fn drain<A: Adapters>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let DrainPorts { ledger, mailbox, clock, .. } = *ports;
-    let beating = Beating::<A> { function: Function::Drain, ledger, mailbox, clock };
-    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
-    ports.recorder.publish(ports.clock, at).await;
-    report
+    let DrainPorts { ledger, mailbox, clock, ref recorder, .. } = *ports;
+    let beating = Beating { function: Function::Drain, ledger, mailbox, clock, recorder };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
 /// What a visit came to.

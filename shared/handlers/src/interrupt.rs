@@ -1,70 +1,64 @@
-//! Instances end → their claims are given up, and their pods get new nodes.
+//! Announcements of EC2 → claims that are deleted, and whose pods get new nodes.
 //!
-//! A batch of events is one read of the index and one commit, that nobody else's work refuses.
+//! A batch of announcements is one read of the index and one commit for each cluster, which no other function refuses.
 
 use std::collections::BTreeMap;
 
 use model::{
-    ClusterName, Function, InstanceId, NodeClaim, Plan,
+    ClusterName, InstanceId, NodeClaim, Plan,
     interruption::{Interruption, InterruptionKind, RebalanceRecommendations},
-    ledger::{Basis, Guard},
+    ledger::{Guard, Snapshot},
     recorded::Question,
 };
 use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
 
 use crate::{
-    Error, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, commit_and_record},
-    observe,
-    pulse::wake,
+    Report,
+    decide::{ATTEMPTS_MAX, Decider},
+    error::Error,
+    memory::ProcessMemory,
+    observe::ledger_only,
+    settings::Settings,
 };
 
 /// Everything that `interrupt` may touch.
 #[derive(Debug)]
 pub struct InterruptPorts<'a, A: Adapters> {
-    /// Where claims are found by their instances, and given up.
+    /// The claims, by their instances.
     pub ledger: &'a A::Ledger,
-    /// For `drain`, and for `provision`, which finds their pods other nodes.
+    /// For `drain`, and for `provision`, which finds other nodes for the pods.
     pub mailbox: &'a A::Mailbox,
-    /// What is done about recommendations.
+    /// What is done about rebalance recommendations.
     pub settings: &'a Settings,
 }
 
-/// Gives up the claims of instances that EC2 takes back or that end, and notes which ones it recommends to
-/// leave, where anything is done about that. Instances of nobody here are no
-/// concern: the rules that feed the queue see the whole account. That an instance ends whose claim is
-/// given up already is no news, and while somebody else is in charge of the cluster nothing is.
+/// Deletes the claims of instances that EC2 takes back or that end, and marks the claims of instances with a
+/// rebalance recommendation as drifted, if the settings ask for it. Instances without a claim are ignored: the rules
+/// that feed the queue see the whole account. While something else is in charge of a cluster, nothing is done there.
 pub async fn interrupt<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
     interruptions: &[Interruption],
     at: &Invocation,
 ) -> Result<Report, Error> {
     let ignores = ports.settings.rebalance_recommendations == RebalanceRecommendations::Ignore;
-    let is_heard = |interruption: &&Interruption| {
-        interruption.kind != InterruptionKind::RebalanceRecommendation || !ignores
-    };
-    let by_instance: BTreeMap<&InstanceId, Vec<&Interruption>> =
-        interruptions.iter().filter(is_heard).fold(BTreeMap::new(), |mut sorted, interruption| {
-            sorted.entry(&interruption.instance).or_insert_with(Vec::new).push(interruption);
-            sorted
-        });
+    let mut by_instance: BTreeMap<InstanceId, Vec<Interruption>> = BTreeMap::new();
+    for interruption in interruptions {
+        if !ignores || interruption.kind != InterruptionKind::RebalanceRecommendation {
+            let announced = by_instance.entry(interruption.instance.clone()).or_default();
+            announced.push(interruption.clone());
+        }
+    }
+    let instances: Vec<InstanceId> = by_instance.keys().cloned().collect();
     let mut report = Report::default();
     for _ in 0..ATTEMPTS_MAX {
-        let instances: Vec<InstanceId> = by_instance.keys().map(|id| (*id).clone()).collect();
-        let claims = ports.ledger.claims_of_instances(&instances).await?;
         let mut by_cluster: BTreeMap<ClusterName, Vec<NodeClaim>> = BTreeMap::new();
-        for (cluster, claim) in claims {
+        for (cluster, claim) in ports.ledger.claims_of_instances(&instances).await? {
             by_cluster.entry(cluster).or_default().push(claim);
         }
         let mut is_overtaken = false;
         for (cluster, claims) in by_cluster {
             let at = &Invocation { cluster, ..at.clone() };
-            let events = claims.iter().filter_map(|claim| {
-                let instance = &claim.instance.as_ref()?.id;
-                Some((claim, by_instance.get(instance)?.as_slice()))
-            });
-            let events: Vec<(&NodeClaim, &[&Interruption])> = events.collect();
-            match give_up(ports, &events, at).await? {
+            match decide(ports, claims, &by_instance, at).await? {
                 Some(plan) => report.plan = Some(plan),
                 None => is_overtaken = true,
             }
@@ -73,42 +67,32 @@ pub async fn interrupt<A: Adapters>(
             return Ok(report);
         }
     }
-    // The notice runs out: come back by redelivery rather than give up.
+    // The two minutes of a notice run: the message comes again.
     Err(PortError::new("commit", Fault::Conflict).into())
 }
 
-/// The plan that was committed, if nobody moved a claim meanwhile.
-async fn give_up<A: Adapters>(
+/// The plan that was committed for `claims`, all of one cluster; `None` if another function changed a claim first.
+async fn decide<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
-    events: &[(&NodeClaim, &[&Interruption])],
+    claims: Vec<NodeClaim>,
+    by_instance: &BTreeMap<InstanceId, Vec<Interruption>>,
     at: &Invocation,
 ) -> Result<Option<Plan>, Error> {
-    let head = ports.ledger.head(&at.cluster).await?;
-    // Where nobody could look who is in charge for a while, what EC2 says counts all the same: nothing is done
-    // about it until somebody did.
+    let InterruptPorts { ledger, mailbox, settings } = *ports;
+    let head = ledger.head(&at.cluster).await?;
+    // An old guard does not hold announcements up: nothing is done only while it says that something else is in charge.
     if let Guard::Held { by, .. } = &head.guard {
-        tracing::warn!(by, events = events.len(), "nothing is done");
+        tracing::warn!(by, claims = claims.len(), "nothing is done");
         return Ok(Some(Plan::default()));
     }
-    let claims = events.iter().map(|(claim, _)| (claim.name.clone(), (*claim).clone())).collect();
-    let snapshot = model::ledger::Snapshot { head, claims, ..Default::default() };
-    let plan = planner::interrupt(&snapshot, events, at.now);
-    let facts = observe::ledger_only(snapshot, at);
-    let question = || {
-        let told = events.iter().map(|(claim, events)| {
-            let events = events.iter().copied().cloned().collect();
-            (claim.name.clone(), events)
-        });
-        Question::Interrupt(told.collect())
-    };
-    let decided = Decided::of(&plan, Basis::Claims).recorded(ports.settings.record, question);
-    match commit_and_record(ports.ledger, &facts, &decided, at).await? {
-        Committed::All(counters) => {
-            if plan.changes.iter().any(NodeClaim::is_deleting) {
-                wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
-            }
-            Ok(Some(plan))
-        }
-        Committed::Overtaken => Ok(None),
-    }
+    let announced = claims.iter().filter_map(|claim| {
+        let interruptions = by_instance.get(&claim.instance.as_ref()?.id)?;
+        Some((claim.name.clone(), interruptions.clone()))
+    });
+    let question = Question::Interrupt(announced.collect());
+    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let facts = ledger_only(Snapshot { head, claims, ..Snapshot::default() }, at);
+    let memory = &ProcessMemory::default();
+    let decider = Decider::<A> { ledger, mailbox, memory, record: settings.record };
+    Ok(decider.decide(&facts, &question, at).await?.map(|(answer, _)| answer.plan))
 }

@@ -16,15 +16,12 @@ mod record;
 
 pub use dry_run::{DryRunTrigger, dry_run};
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::BTreeMap;
 
 use futures_util::future::try_join;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    BatchId, ClaimPhase, Function, LaunchTemplateName, NodeClaim, RegionCatalog,
+    BatchId, ClaimPhase, Function, NodeClaim, RegionCatalog,
     event::EventReason,
     launch::{FleetAnswer, FleetError, Instance},
     ledger::{Snapshot, WriteOutcome},
@@ -35,10 +32,13 @@ use ports::{
 };
 
 use crate::{
-    Error, KnownOffers, Recorder, Report, Settings,
-    error::story,
+    Report,
+    error::{Error, story},
+    memory::ProcessMemory,
     pass::{each, sooner},
     pulse::{Beating, Pass, Start, wake},
+    recorder::Recorder,
+    settings::Settings,
 };
 use prepare::{Classes, Prepared, Unprepared};
 use record::Recorded;
@@ -75,39 +75,10 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
-    /// What earlier calls in this process worked out from the catalog.
-    pub offers: &'a KnownOffers,
+    /// What earlier calls in this process saw.
+    pub memory: &'a ProcessMemory,
     /// Whether `minValues` hold.
     pub settings: &'a Settings,
-    /// The launch templates that earlier calls in this process found or made.
-    pub known: &'a KnownTemplates,
-}
-
-/// Launch templates that are taken to be there: not asked for again until EC2 misses one of them.
-///
-/// Karpenter: `pkg/providers/launchtemplate/launchtemplate.go`, which keeps them in a cache of its own.
-#[derive(Debug, Default)]
-pub struct KnownTemplates(RefCell<BTreeSet<LaunchTemplateName>>);
-
-impl KnownTemplates {
-    /// More than a region's clusters have at a time.
-    const COUNT_MAX: usize = 1_000;
-
-    fn has(&self, name: &LaunchTemplateName) -> bool {
-        self.0.borrow().contains(name)
-    }
-
-    fn add(&self, name: &LaunchTemplateName) {
-        let mut known = self.0.borrow_mut();
-        if known.len() >= Self::COUNT_MAX {
-            known.clear();
-        }
-        known.insert(name.clone());
-    }
-
-    fn forget(&self) {
-        self.0.borrow_mut().clear();
-    }
 }
 
 /// Promised claims that share one fleet request.
@@ -170,11 +141,9 @@ pub async fn launch<A: Adapters>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let LaunchPorts { ledger, mailbox, clock, .. } = *ports;
-    let beating = Beating::<A> { function: Function::Launch, ledger, mailbox, clock };
-    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
-    ports.recorder.publish(ports.clock, at).await;
-    report
+    let LaunchPorts { ledger, mailbox, clock, ref recorder, .. } = *ports;
+    let beating = Beating { function: Function::Launch, ledger, mailbox, clock, recorder };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
 /// What is asked once for all batches of a pass.
@@ -201,8 +170,8 @@ async fn pass<A: Adapters>(
     if due.is_empty() {
         return Ok(Pass::whole(Report::default(), read, waiting));
     }
-    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
-    let classes = Classes::look(cluster, discovery, &offers.addresses, at);
+    let LaunchPorts { cluster, catalog, discovery, memory, .. } = *ports;
+    let classes = Classes::look(cluster, discovery, &memory.addresses, at);
     let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
     let shared = Shared { snapshot, catalog, classes };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
@@ -289,12 +258,13 @@ async fn ask<A: Adapters>(
     batch: &mut Batch,
     at: &Invocation,
 ) -> Result<Outcome, PortError> {
-    let LaunchPorts { templates, fleet, ledger, known, .. } = *ports;
+    let LaunchPorts { templates, fleet, ledger, memory, .. } = *ports;
+    let ensured = &memory.templates;
     let is_repeated = batch.requested_at().is_some();
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
         for template in &prepared.templates {
-            if known.has(&template.name) {
+            if ensured.has(&template.name) {
                 continue;
             }
             match templates.ensure(template).await {
@@ -302,7 +272,7 @@ async fn ask<A: Adapters>(
                     return Ok(never(batch, at, in_words(&error)));
                 }
                 Err(error) => return Ok(Outcome::Later(in_words(&error))),
-                Ok(()) => known.add(&template.name),
+                Ok(()) => ensured.add(&template.name),
             }
         }
         if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
@@ -316,11 +286,11 @@ async fn ask<A: Adapters>(
             }
             Ok(answer) => {
                 if answer.errors.iter().any(FleetError::is_template_missing) {
-                    known.forget();
+                    ensured.forget();
                 }
                 return Ok(Outcome::Answered(answer, prepared));
             }
-            Err(error) if error.fault == Fault::NotFound => known.forget(),
+            Err(error) if error.fault == Fault::NotFound => ensured.forget(),
             Err(error) if error.fault == Fault::Permanent => {
                 return Ok(never(batch, at, in_words(&error)));
             }

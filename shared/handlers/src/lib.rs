@@ -11,6 +11,7 @@
 mod calls;
 mod catalog;
 mod commit;
+mod decide;
 mod disrupt;
 mod drain;
 mod error;
@@ -18,13 +19,15 @@ mod interrupt;
 mod job;
 mod launch;
 mod live;
+mod memory;
 mod metrics;
 mod observe;
-mod offers;
 mod pass;
 mod pools;
 mod provision;
+mod published;
 mod pulse;
+mod recorder;
 mod registrations;
 mod resolve;
 mod settings;
@@ -32,7 +35,7 @@ mod settle;
 mod standing;
 mod sweep;
 mod sync;
-mod told;
+mod templates;
 
 pub use calls::{calls, makes, receivers};
 pub use catalog::{CatalogPorts, catalog};
@@ -41,20 +44,21 @@ pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
-pub use launch::{DryRunTrigger, KnownTemplates, LaunchPorts, dry_run, launch};
+pub use launch::{DryRunTrigger, LaunchPorts, dry_run, launch};
+pub use memory::ProcessMemory;
 pub use metrics::{
     METRICS, Metered, Metric, MetricKind, Metrics, Micros, Reading, Sample, count_messages,
     note_report,
 };
-pub use offers::KnownOffers;
-pub use provision::{BatchWindow, LastLook, ProvisionPorts, provision};
+pub use planner::pace::BatchWindow;
+pub use provision::{ProvisionPorts, provision};
+pub use recorder::Recorder;
 pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settings::{
     Allowed, InvalidSetting, MetricDimensions, Record, SETTINGS, Setting, Settings, gates,
 };
 pub use settle::{SettlePorts, architecture_of, settle};
 pub use sweep::{SweepPorts, sweep};
-pub use told::{Recorder, Told};
 
 use model::Plan;
 use ports::Malformed;

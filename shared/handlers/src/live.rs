@@ -1,6 +1,6 @@
-//! What of that which EC2NodeClasses select changes with every launch.
+//! What EC2NodeClasses select and every launch changes: free addresses, and what is left of capacity reservations.
 //!
-//! All else is read from their status: see `launch_template::of_status`.
+//! All else is in their status: see `launch_template::of_status`.
 
 use std::{
     cell::RefCell,
@@ -16,45 +16,44 @@ use model::{
 };
 use ports::{Discovery, PortError};
 
-/// How long free addresses count that were asked for.
+/// How long listed addresses count.
 ///
 /// Karpenter: `DefaultTTL` of `pkg/cache/cache.go` of the AWS provider, which `pkg/providers/subnet/subnet.go`
 /// keeps subnets for.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(1);
 
-/// Asks how many instances the capacity reservations of `classes` still take, by the ids that their status
-/// names. Where addresses are free only a launch has to know.
+/// How many instances the capacity reservations of `classes` still take, by the ids in their status. Free addresses
+/// are left out: only a launch needs them.
 pub(crate) async fn reservations<'a>(
     discovery: &impl Discovery,
     classes: impl IntoIterator<Item = &'a ListedNodeClass>,
 ) -> Result<Live, PortError> {
     let mut terms = BTreeSet::new();
     for status in classes.into_iter().filter_map(|listed| listed.status.as_ref()) {
-        let named = status.reservations.iter();
-        terms.extend(named.map(|named| ReservationTerm::Id(named.id.clone())));
+        let ids = status.reservations.iter().map(|reservation| reservation.id.clone());
+        terms.extend(ids.map(ReservationTerm::Id));
     }
     let terms: Vec<ReservationTerm> = terms.into_iter().collect();
     let reservations = discovery.reservations(&terms).await?;
-    let left = |listed: model::node_class::CapacityReservation| (listed.id, listed.available_count);
     let reservations_left: BTreeMap<ReservationId, u32> =
-        reservations.into_iter().map(left).collect();
+        reservations.into_iter().map(|listed| (listed.id, listed.available_count)).collect();
     Ok(Live { free_addresses: None, reservations_left })
 }
 
-/// Free addresses that this process asked for a while ago, less those that its launches took since.
+/// The free addresses of subnets as this process listed them last, less those that its launches took since.
 ///
 /// Karpenter: `pkg/providers/subnet/subnet.go` of the AWS provider, in-flight addresses.
 #[derive(Debug, Default)]
-pub(crate) struct KnownAddresses(RefCell<Option<Known>>);
+pub(crate) struct FreeAddresses(RefCell<Option<Listed>>);
 
 #[derive(Debug)]
-struct Known {
+struct Listed {
     subnets: BTreeSet<SubnetId>,
-    asked_at: Timestamp,
+    listed_at: Timestamp,
     free: BTreeMap<SubnetId, u32>,
 }
 
-impl KnownAddresses {
+impl FreeAddresses {
     /// Everything about `classes` that changes with every launch, at `now`.
     pub(crate) async fn live(
         &self,
@@ -62,14 +61,14 @@ impl KnownAddresses {
         classes: &[ListedNodeClass],
         now: Timestamp,
     ) -> Result<Live, PortError> {
-        let statuses = classes.iter().filter_map(|listed| listed.status.as_ref());
-        let subnets = statuses.flat_map(|status| &status.subnets).map(|subnet| subnet.id.clone());
-        let subnets: BTreeSet<SubnetId> = subnets.collect();
-        let asked = Box::pin(try_join(
-            self.free(discovery, subnets, now),
-            reservations(discovery, classes),
-        ));
-        let (free, live) = asked.await?;
+        let subnets: BTreeSet<SubnetId> = classes
+            .iter()
+            .filter_map(|listed| listed.status.as_ref())
+            .flat_map(|status| &status.subnets)
+            .map(|subnet| subnet.id.clone())
+            .collect();
+        let free = self.free(discovery, subnets, now);
+        let (free, live) = Box::pin(try_join(free, reservations(discovery, classes))).await?;
         Ok(Live { free_addresses: Some(free), ..live })
     }
 
@@ -79,36 +78,36 @@ impl KnownAddresses {
         subnets: BTreeSet<SubnetId>,
         now: Timestamp,
     ) -> Result<BTreeMap<SubnetId, u32>, PortError> {
-        if let Some(free) = self.known(&subnets, now) {
+        if let Some(free) = self.listed(&subnets, now) {
             return Ok(free);
         }
         let free = discovery.free_addresses(&subnets).await?;
-        *self.0.borrow_mut() = Some(Known { subnets, asked_at: now, free: free.clone() });
+        *self.0.borrow_mut() = Some(Listed { subnets, listed_at: now, free: free.clone() });
         Ok(free)
     }
 
-    /// What is known of `subnets`, if that still counts.
-    fn known(
+    /// The free addresses of `subnets`; `None` if these are not the subnets of the list, or it is too old.
+    fn listed(
         &self,
         subnets: &BTreeSet<SubnetId>,
         now: Timestamp,
     ) -> Option<BTreeMap<SubnetId, u32>> {
-        let known = self.0.borrow();
-        let known = known.as_ref()?;
-        let is_fresh = now.duration_since(known.asked_at) < KEPT_FOR;
-        (is_fresh && known.subnets == *subnets).then(|| known.free.clone())
+        let listed = self.0.borrow();
+        let listed = listed.as_ref()?;
+        let is_fresh = now.duration_since(listed.listed_at) < KEPT_FOR;
+        (is_fresh && listed.subnets == *subnets).then(|| listed.free.clone())
     }
 
     /// An instance in `subnet` took `addresses`, for itself and its pods.
     pub(crate) fn took(&self, subnet: &SubnetId, addresses: u32) {
-        if let Some(known) = self.0.borrow_mut().as_mut()
-            && let Some(free) = known.free.get_mut(subnet)
+        if let Some(listed) = self.0.borrow_mut().as_mut()
+            && let Some(free) = listed.free.get_mut(subnet)
         {
             *free = free.saturating_sub(addresses);
         }
     }
 
-    /// EC2 said that something is not as it was thought to be: the next launch asks.
+    /// Forgets the list, after EC2 contradicted it: the next launch lists again.
     pub(crate) fn forget(&self) {
         *self.0.borrow_mut() = None;
     }
@@ -122,23 +121,23 @@ mod tests {
     fn addresses_that_launches_took_are_not_free_any_more() {
         let subnet: SubnetId = SubnetId::new("subnet-0a").unwrap();
         let subnets = BTreeSet::from([subnet.clone()]);
-        let asked_at = Timestamp::UNIX_EPOCH;
+        let listed_at = Timestamp::UNIX_EPOCH;
         let free = BTreeMap::from([(subnet.clone(), 100)]);
-        let known = Known { subnets: subnets.clone(), asked_at, free };
-        let addresses = KnownAddresses(RefCell::new(Some(known)));
+        let listed = Listed { subnets: subnets.clone(), listed_at, free };
+        let addresses = FreeAddresses(RefCell::new(Some(listed)));
         addresses.took(&subnet, 29);
         addresses.took(&SubnetId::new("subnet-0b").unwrap(), 29);
-        let kept = |seconds| {
-            let now = asked_at + SignedDuration::from_secs(seconds);
-            addresses.known(&subnets, now)
+        let after = |seconds| {
+            let now = listed_at + SignedDuration::from_secs(seconds);
+            addresses.listed(&subnets, now)
         };
-        assert_eq!(kept(59), Some(BTreeMap::from([(subnet.clone(), 71)])));
-        assert_eq!(kept(60), None);
+        assert_eq!(after(59), Some(BTreeMap::from([(subnet.clone(), 71)])));
+        assert_eq!(after(60), None);
         let others = BTreeSet::from([subnet.clone(), SubnetId::new("subnet-0b").unwrap()]);
-        assert_eq!(addresses.known(&others, asked_at), None);
+        assert_eq!(addresses.listed(&others, listed_at), None);
         addresses.took(&subnet, 100);
-        assert_eq!(kept(0), Some(BTreeMap::from([(subnet.clone(), 0)])));
+        assert_eq!(after(0), Some(BTreeMap::from([(subnet.clone(), 0)])));
         addresses.forget();
-        assert_eq!(kept(0), None);
+        assert_eq!(after(0), None);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join3, try_join4};
-use launch_template::{Live, images_of_types, of_status, volume_price};
+use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
     InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     facts::{ClassOffer, Facts},
@@ -23,14 +23,14 @@ use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
 };
 
-use crate::{Error, KnownOffers, live::reservations};
+use crate::{error::Error, live::reservations};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
     pub(crate) cluster: &'a A::Cluster,
     pub(crate) catalog: &'a A::Catalog,
     pub(crate) discovery: &'a A::Discovery,
-    pub(crate) offers: &'a KnownOffers,
+    pub(crate) offers: &'a Offers,
     pub(crate) policies: Policies,
 }
 

@@ -12,7 +12,11 @@ use model::{
 };
 use ports::{Adapters, Clock as _, Fault, Invocation, Ledger as _, Mailbox, PortError};
 
-use crate::{Error, Report, error::story};
+use crate::{
+    Report,
+    error::{Error, story},
+    recorder::Recorder,
+};
 
 /// How often the pulse is read again when others write it: each of them arms it, so that one more round
 /// is seldom needed.
@@ -20,12 +24,14 @@ const ARM_ATTEMPTS_MAX: u32 = 8;
 /// Seconds until a pass that failed as a whole is made again, at first and at most.
 const FAILED_SECONDS: (u64, u64) = (2, 60);
 
-/// Whose pulse it is, and where it beats.
+/// The pulse of a function, and where it beats.
 pub(crate) struct Beating<'a, A: Adapters> {
     pub(crate) function: Function,
     pub(crate) ledger: &'a A::Ledger,
     pub(crate) mailbox: &'a A::Mailbox,
     pub(crate) clock: &'a A::Clock,
+    /// Where the events of the pass are published.
+    pub(crate) recorder: &'a Recorder<'a, A>,
 }
 
 /// What a pass starts from.
@@ -50,10 +56,21 @@ impl Pass {
 }
 
 impl<A: Adapters> Beating<'_, A> {
-    /// Makes a pass if `signal` is due and nothing else is in charge of the cluster, and arms the pulse
-    /// whatever became of it. A pass that failed is made again, later each time; its error is returned
-    /// for people to see: the message that comes again for it is stale.
+    /// Makes a pass if `signal` is due and nothing else is in charge of the cluster, arms the pulse
+    /// whatever became of it, and publishes the events of the pass. A pass that failed is made again, later each
+    /// time; its error is returned for people to see: the message that comes again for it is stale.
     pub(crate) async fn call(
+        &self,
+        signal: Signal,
+        at: &Invocation,
+        pass: impl AsyncFnOnce(&Start) -> Result<Pass, Error>,
+    ) -> Result<Report, Error> {
+        let report = self.beat(signal, at, pass).await;
+        self.recorder.publish(self.clock, at).await;
+        report
+    }
+
+    async fn beat(
         &self,
         signal: Signal,
         at: &Invocation,
@@ -117,8 +134,8 @@ fn seconds_until(time: Timestamp, now: Timestamp) -> u32 {
     u32::try_from(millis.div_ceil(1_000)).unwrap_or(u32::MAX)
 }
 
-/// Tells `functions` that somebody committed, and that the counters are `counters` now. Losing it costs at
-/// most the minute of their schedules, so that a failure is only told.
+/// Wakes `functions` after a commit that made the counters `counters`. A failure costs at most the minute of their
+/// schedules, so that it is only logged.
 pub(crate) async fn wake(
     mailbox: &impl Mailbox,
     functions: &[Function],

@@ -13,7 +13,9 @@ use jiff::SignedDuration;
 use launch_template::NodeSettings;
 use model::{interruption::RebalanceRecommendations, policies::Policies};
 
-use crate::{DryRuns, provision::BatchWindow};
+use planner::pace::BatchWindow;
+
+use crate::DryRuns;
 
 pub use registry::SETTINGS;
 

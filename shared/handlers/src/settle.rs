@@ -23,15 +23,15 @@ use model::{
 use ports::{Adapters, Fault, Fleet, Invocation, Ledger as _, Nodes as _, PortError};
 
 use crate::{
-    Error, Report,
+    Report,
     commit::{Committed, Decided, commit},
-    error::story,
+    error::{Error, story},
     observe,
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start, wake},
+    recorder::Recorder,
     registrations,
     sync::sync,
-    told::Recorder,
 };
 
 pub use join::architecture_of;
@@ -86,8 +86,8 @@ pub async fn settle<A: Adapters>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let SettlePorts { ledger, mailbox, clock, .. } = *ports;
-    let beating = Beating::<A> { function: Function::Settle, ledger, mailbox, clock };
+    let SettlePorts { ledger, mailbox, clock, ref recorder, .. } = *ports;
+    let beating = Beating { function: Function::Settle, ledger, mailbox, clock, recorder };
     beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 

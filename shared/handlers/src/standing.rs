@@ -1,64 +1,65 @@
-//! Decisions that nothing follows from: pods that get no node, nodes that stay.
+//! Decisions without effect: pods that get no node, nodes that stay.
 //!
-//! The same is decided at every look, and is one record with a count. A process remembers which records are
-//! its own; another process begins others, which whoever reads them adds up.
+//! Every look makes such a decision again; it is one record with a count. A process counts in its own records, and
+//! readers add up the records of several processes.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{ledger::Decision, limits};
 
-/// How long the count of a record may be behind.
+/// By how much the count of a stored record may be behind.
 const WRITTEN_EVERY: SignedDuration = SignedDuration::from_mins(10);
-/// What was not decided for so long is a new decision when it is decided again.
+/// A decision that was not made for this time is a new one when it is made again.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// Records that a process remembers at most.
+/// Records that are remembered at most.
 const REMEMBERED_MAX: usize = 1_000;
 
-/// Which records of decisions that stand this process writes.
+/// The records that this process writes, by the content of their decisions.
 #[derive(Debug, Default)]
-pub(crate) struct Standing(RefCell<BTreeMap<u64, Kept>>);
+pub(crate) struct StandingDecisions(RefCell<BTreeMap<u64, CountedDecision>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CountedDecision {
     decision: Decision,
     /// Whether the stored record lacks more than the count.
     is_news: bool,
     written_at: Option<Timestamp>,
 }
 
-impl Standing {
-    /// The record of `decision`, which counts as decided once more; `None` where what is stored will do.
+impl StandingDecisions {
+    /// Counts `decision` as made once more. Returns its record if that is to be written; `None` if the stored
+    /// record will do.
     pub(crate) fn counted(&self, decision: Decision, now: Timestamp) -> Option<Decision> {
-        let mut known = self.0.borrow_mut();
-        known.retain(|_, kept| now.duration_since(kept.decision.last_at) < FORGOTTEN_AFTER);
-        if REMEMBERED_MAX <= known.len() {
-            known.clear();
+        let mut records = self.0.borrow_mut();
+        records.retain(|_, record| now.duration_since(record.decision.last_at) < FORGOTTEN_AFTER);
+        if REMEMBERED_MAX <= records.len() {
+            records.clear();
         }
-        let kept = known
+        let record = records
             .entry(decision.content())
-            .and_modify(|kept| kept.count(&decision, now))
-            .or_insert_with(|| Kept { decision, is_news: true, written_at: None });
+            .and_modify(|record| record.count(&decision, now))
+            .or_insert_with(|| CountedDecision { decision, is_news: true, written_at: None });
         let is_old = |written_at| WRITTEN_EVERY <= now.duration_since(written_at);
-        let is_due = kept.is_news || kept.written_at.is_none_or(is_old);
-        is_due.then(|| kept.decision.clone())
+        let is_due = record.is_news || record.written_at.is_none_or(is_old);
+        is_due.then(|| record.decision.clone())
     }
 
     /// Notes that `decisions` are stored.
     pub(crate) fn written(&self, decisions: &[Decision], now: Timestamp) {
-        let mut known = self.0.borrow_mut();
+        let mut records = self.0.borrow_mut();
         for decision in decisions {
-            if let Some(kept) = known.get_mut(&decision.content()) {
-                kept.is_news = false;
-                kept.written_at = Some(now);
-                // What it was made on when it was decided for the first time.
-                kept.decision.origin.clone_from(&decision.origin);
+            if let Some(record) = records.get_mut(&decision.content()) {
+                record.is_news = false;
+                record.written_at = Some(now);
+                // The facts of the first time.
+                record.decision.origin.clone_from(&decision.origin);
             }
         }
     }
 }
 
-impl Kept {
+impl CountedDecision {
     fn count(&mut self, again: &Decision, now: Timestamp) {
         self.decision.count = self.decision.count.saturating_add(1);
         self.decision.last_at = now;
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_decided_again_is_one_record_with_a_count() {
-        let standing = Standing::default();
+        let standing = StandingDecisions::default();
         let decide = |pod: &str, minutes| {
             let due = standing.counted(refused(pod, minutes), at(minutes));
             standing.written(due.as_slice(), at(minutes));
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_is_due_again() {
-        let standing = Standing::default();
+        let standing = StandingDecisions::default();
         assert_eq!(standing.counted(refused("a", 0), at(0)).unwrap().count, 1);
         assert_eq!(standing.counted(refused("a", 1), at(1)).unwrap().count, 2);
     }

@@ -31,10 +31,12 @@ use ports::{
 };
 
 use crate::{
-    Error, Recorder, Report, Settings,
-    error::story,
+    Report,
+    error::{Error, story},
     job::{Job, Jobs},
     observe,
+    recorder::Recorder,
+    settings::Settings,
 };
 
 /// Everything that `sweep` may touch.

@@ -1,92 +1,143 @@
-//! What deciders ask, from the question to the plan: the same for a function, a simulation, and whoever makes a
-//! recorded decision again.
+//! The one door to decisions: a question about facts, and the answer.
+//!
+//! A function, a simulation and a replay ask here, so that a recorded question has the same answer wherever it is
+//! asked again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    CommandId, NodeClaim, NodeClaimName, NodePoolName, Plan,
+    CommandId, Function, NodeClaim, NodePoolName, Plan,
     disruption::{Command, Cursor, DisruptionReason, Progress, VALIDATION_DELAY},
     event::ObjectEvent,
     facts::Facts,
-    interruption::Interruption,
     ledger::{Basis, Snapshot},
     plan::Reason,
     recorded::Question,
 };
 
 use crate::{
-    KnownTypes,
-    disruption::{self, Options, PreparedCluster},
-    events, forced, interrupt, launches, provision_with, scaled_down,
+    disruption::{self, Options, PreparedCluster, Proposal},
+    events,
+    lifecycle::{forced::forced, interrupt::interrupt},
+    scheduling::{
+        launchable::known::KnownTypes,
+        provision::provision_with,
+        static_pool::{launches, scaled_down},
+    },
 };
 
-/// What is decided on `facts` where `question` is asked of them.
-#[must_use]
-pub fn answer(facts: &Facts, question: &Question) -> Plan {
-    match question {
-        Question::Provision => needed(facts, &KnownTypes::default()).plan,
-        Question::Disrupt { unseen, from } => {
-            let (unseen, from) = (unseen.clone(), from.clone());
-            next_step(facts, &Options { unseen, from, ..Options::deployed() }).plan
-        }
-        Question::CarryOn => disruption::carried_on(&facts.ledger, facts.now),
-        Question::Interrupt(events) => interrupted(facts, events),
-    }
+/// What earlier answers in this process worked out. No answer depends on it: without it, work is repeated.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Indices of instance types.
+    pub types: KnownTypes,
 }
 
-/// What `provision` promises on one state of the cluster.
+/// What a function is to do.
 #[derive(Debug)]
-pub struct Needed {
-    /// What is to become real.
+pub struct Answer {
+    /// What to commit.
     pub plan: Plan,
-    /// Whether it is the nodes that static pools lack: pods may go onto them, so those are looked at again.
-    pub is_for_static_pools: bool,
-    /// Static pools that do not get what they want, and why.
-    pub notes: Vec<Reason>,
-}
-
-/// What is promised on `facts`: the nodes that static pools lack, and only where they lack none those that
-/// pods need. `types` is what was worked out before about instance types: nothing depends on it.
-#[must_use]
-pub fn needed(facts: &Facts, types: &KnownTypes) -> Needed {
-    let fixed = launches(facts, types);
-    let (is_for_static_pools, notes) = (!fixed.promises.is_empty(), fixed.notes.clone());
-    let plan = if is_for_static_pools { fixed.plan(facts) } else { provision_with(facts, types) };
-    Needed { plan, is_for_static_pools, notes }
-}
-
-/// What becomes of claims of whose instances EC2 tells `events`.
-fn interrupted(facts: &Facts, events: &[(NodeClaimName, Vec<Interruption>)]) -> Plan {
-    let events: Vec<(&NodeClaim, Vec<&Interruption>)> = events
-        .iter()
-        .filter_map(|(name, events)| {
-            Some((facts.ledger.claims.get(name)?, events.iter().collect()))
-        })
-        .collect();
-    let events: Vec<(&NodeClaim, &[&Interruption])> =
-        events.iter().map(|(claim, events)| (*claim, events.as_slice())).collect();
-    interrupt(&facts.ledger, &events, facts.now)
-}
-
-/// What `disrupt` does on one state of the cluster.
-#[derive(Debug)]
-pub struct NextStep {
-    /// What is to become real.
-    pub plan: Plan,
-    /// What it must not have missed.
+    /// Which changes of the ledger since the facts were read make the plan stale.
     pub basis: Basis,
-    /// What is told of nodes that stay.
-    pub staying: Vec<ObjectEvent>,
-    /// Where the next look goes on: the NodePools that consolidation did not reach, and where a thorough search
-    /// stopped; `None` where consolidation was not asked.
-    pub left: Option<(BTreeSet<NodePoolName>, Option<Cursor>)>,
+    /// What to publish once the plan is committed.
+    pub events: Vec<ObjectEvent>,
+    /// Functions with new work once the plan is committed, in the order in which they are woken.
+    pub wakes: Vec<Function>,
+    /// Whether the question has another answer at once, on the ledger with the plan in it.
+    pub asks_again: bool,
+    /// Static NodePools that do not get all of their replicas, and why.
+    pub missing_replicas: Vec<Reason>,
+    /// Where the next look continues; `None` if consolidation did not look.
+    pub next_search: Option<NextSearch>,
 }
 
-impl NextStep {
-    fn of(plan: Plan, basis: Basis) -> Self {
-        Self { plan, basis, staying: Vec::new(), left: None }
+/// Where the next look for consolidation continues: [`Question::Disrupt`] carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextSearch {
+    /// NodePools that the last look did not reach.
+    ///
+    /// Karpenter: `singlenodeconsolidation.go`, `PreviouslyUnseenNodePools`.
+    pub unseen: BTreeSet<NodePoolName>,
+    /// Where the last thorough search stopped; `None` if it was complete.
+    pub from: Option<Cursor>,
+}
+
+impl NextSearch {
+    /// The question of `disrupt` that continues there.
+    pub fn question(&self) -> Question {
+        Question::Disrupt { unseen: self.unseen.clone(), from: self.from.clone() }
     }
+}
+
+impl Answer {
+    fn of(plan: Plan, basis: Basis) -> Self {
+        let wakes = woken_by_disruption(&plan);
+        Self {
+            plan,
+            basis,
+            events: Vec::new(),
+            wakes,
+            asks_again: false,
+            missing_replicas: Vec::new(),
+            next_search: None,
+        }
+    }
+}
+
+/// The answer to `question` about `facts`.
+#[must_use]
+pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
+    match question {
+        Question::Provision => needed(facts, &memory.types),
+        Question::Disrupt { unseen, from } => {
+            let (unseen, from, types) = (unseen.clone(), from.clone(), memory.types.clone());
+            disrupted(facts, &Options { unseen, from, types, ..Options::deployed() })
+        }
+        Question::CarryOn => {
+            let plan = disruption::carried_on(&facts.ledger, facts.now);
+            let events = events::of_commands(&facts.ledger, &plan);
+            let asks_again = !plan.is_empty();
+            Answer { events, asks_again, ..Answer::of(plan, Basis::Both) }
+        }
+        Question::Interrupt(announced) => {
+            let claims = announced.iter().filter_map(|(name, interruptions)| {
+                Some((facts.ledger.claims.get(name)?, interruptions.as_slice()))
+            });
+            let plan = interrupt(&facts.ledger, claims, facts.now);
+            let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
+            let wakes = [Function::Drain, Function::Provision];
+            let wakes = if is_any_given_up { wakes.to_vec() } else { Vec::new() };
+            Answer { wakes, ..Answer::of(plan, Basis::Claims) }
+        }
+    }
+}
+
+/// The nodes that static NodePools lack, or, if they lack none, the nodes that pods need. Pods may be scheduled
+/// to nodes of static NodePools, so these come first.
+fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
+    let replicas = launches(facts, types);
+    let missing_replicas = replicas.notes.clone();
+    let is_any_missing = !replicas.promises.is_empty();
+    let plan = if is_any_missing { replicas.plan(facts) } else { provision_with(facts, types) };
+    let events = events::of_pods(&plan, &facts.pods);
+    let wakes = if plan.promises.is_empty() { Vec::new() } else { vec![Function::Launch] };
+    let asks_again = is_any_missing;
+    Answer { events, wakes, asks_again, missing_replicas, ..Answer::of(plan, Basis::Arrivals) }
+}
+
+/// The functions with new work after a plan of disruption.
+fn woken_by_disruption(plan: &Plan) -> Vec<Function> {
+    let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
+    let is_found = |command: &Command| command.progress == Progress::Found;
+    let is_carried_out = !plan.started.values().all(is_found);
+    let wakes = [
+        (Function::Launch, !plan.promises.is_empty()),
+        (Function::Provision, is_any_given_up),
+        (Function::Drain, is_any_given_up || is_carried_out),
+    ];
+    wakes.into_iter().filter_map(|(function, wakes)| wakes.then_some(function)).collect()
 }
 
 /// The reasons in the order in which they are asked: the first that finds something acts.
@@ -97,70 +148,84 @@ const REASONS: [DisruptionReason; 4] = [
     DisruptionReason::Underutilized,
 ];
 
-/// What is to be done first: what must go, what static pools have too many, nodes that are kept free for
-/// nothing, then what was found a while ago, then a new look.
-#[must_use]
-pub fn next_step(facts: &Facts, options: &Options) -> NextStep {
+/// The first step of disruption on `facts`, with its events.
+fn disrupted(facts: &Facts, options: &Options) -> Answer {
+    let mut answer = first_step(facts, options);
+    answer.events.splice(0..0, events::of_commands(&facts.ledger, &answer.plan));
+    answer.asks_again = answer.plan.started.values().any(Command::is_under_way);
+    answer
+}
+
+/// In this order: claims that are due for termination, surplus replicas of static NodePools, nodes of commands that
+/// were rolled back, a command that waits for its validation, a new look.
+fn first_step(facts: &Facts, options: &Options) -> Answer {
     let forced = forced(facts);
     if !forced.is_empty() {
-        return NextStep::of(forced, Basis::Claims);
+        return Answer::of(forced, Basis::Claims);
     }
     let surplus = scaled_down(facts);
     if !surplus.is_empty() {
-        return NextStep::of(surplus, Basis::Both);
+        return Answer::of(surplus, Basis::Both);
     }
     let freed = disruption::freed(facts);
     if !freed.is_empty() {
-        return NextStep::of(freed, Basis::Both);
+        return Answer::of(freed, Basis::Both);
     }
-    if let Some((id, command)) = found(&facts.ledger) {
+    if let Some((id, command)) = unvalidated(&facts.ledger) {
         if facts.now < validated_at(command) {
-            return NextStep::of(disruption::observed(facts), Basis::Claims);
+            return Answer::of(disruption::observed(facts), Basis::Claims);
         }
         let plan = disruption::validated(facts, (id, command), options);
-        return NextStep::of(plan, Basis::Both);
+        return Answer::of(plan, Basis::Both);
     }
     new_look(facts, options)
 }
 
-fn new_look(facts: &Facts, options: &Options) -> NextStep {
-    let mut step = NextStep::of(disruption::observed(facts), Basis::Claims);
+fn new_look(facts: &Facts, options: &Options) -> Answer {
+    let (mut plan, mut basis) = (disruption::observed(facts), Basis::Claims);
+    let (mut events, mut next_search) = (Vec::new(), None);
     let is_asked = |reason: &DisruptionReason| {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
     let mut prepared = PreparedCluster::of(facts, options);
+    let mut is_command_found = false;
     for reason in REASONS.into_iter().filter(is_asked) {
-        let outlook = prepared.look(reason);
-        let (notes, ineligible) = (&outlook.notes, &outlook.ineligible);
-        step.staying.extend(events::of_staying(&facts.ledger, reason, notes, ineligible));
-        step.plan.decisions.extend(outlook.decision);
-        if reason == DisruptionReason::Underutilized {
-            step.left = Some((outlook.unseen, outlook.left));
+        let finding = prepared.look(reason);
+        let is_last = reason == DisruptionReason::Underutilized;
+        let ineligible = if is_last { prepared.ineligible() } else { BTreeMap::new() };
+        events.extend(events::of_staying(&facts.ledger, reason, &finding.notes, &ineligible));
+        plan.decisions.extend(finding.decision);
+        if is_last {
+            next_search = Some(NextSearch { unseen: finding.unseen, from: finding.left });
         }
-        let Some(command) = outlook.command else { continue };
+        let Some(Proposal { command, .. }) = finding.proposal else { continue };
         let id = CommandId::derived(&command);
         if !command.method.is_eventual() {
-            step.plan.started.insert(id, command);
-            return step;
+            plan.started.insert(id, command);
+            is_command_found = true;
+            break;
         }
         match prepared.begun((&id, &command)) {
-            Ok(plan) => {
-                return NextStep { plan: with(plan, step.plan), basis: Basis::Both, ..step };
+            Ok(begun) => {
+                (plan, basis, is_command_found) = (with(begun, plan), Basis::Both, true);
+                break;
             }
             Err(objection) => {
-                if let Some(last) = step.plan.decisions.last_mut() {
+                if let Some(last) = plan.decisions.last_mut() {
                     last.rejected.push(objection.rejected(None));
                 }
             }
         }
     }
-    disruption::note(facts, &mut step.plan.changes);
-    step
+    if !is_command_found {
+        disruption::note(facts, &mut plan.changes);
+    }
+    Answer { events, next_search, ..Answer::of(plan, basis) }
 }
 
 /// `plan`, with what was `observed` before it.
 fn with(mut plan: Plan, mut observed: Plan) -> Plan {
-    // A claim is changed once: by its going.
+    // A claim is changed once: its deletion wins.
     observed
         .changes
         .retain(|noted| plan.changes.iter().all(|given_up| given_up.name != noted.name));
@@ -169,13 +234,12 @@ fn with(mut plan: Plan, mut observed: Plan) -> Plan {
     plan
 }
 
-/// The command that waits to be validated, if there is one.
-fn found(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
+/// The command that waits for its validation, if there is one.
+fn unvalidated(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
     ledger.commands.iter().find(|(_, command)| command.progress == Progress::Found)
 }
 
 /// When `command`, which was found, is validated.
-#[must_use]
-pub fn validated_at(command: &Command) -> Timestamp {
+pub(crate) fn validated_at(command: &Command) -> Timestamp {
     command.found_at.checked_add(VALIDATION_DELAY).unwrap_or(Timestamp::MAX)
 }

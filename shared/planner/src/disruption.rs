@@ -29,6 +29,7 @@ mod conditions;
 mod consolidation;
 mod decide;
 mod empty_since;
+mod finding;
 #[cfg(test)]
 mod laws;
 mod method;
@@ -56,16 +57,17 @@ use model::NodePoolName;
 use crate::KnownTypes;
 
 pub use crate::eviction::Immovable;
-pub use carry_out::{Found, look, observed, validated};
+pub use carry_out::{look, observed, validated};
 pub use command::{Marked, begun, carried_on, freed, marked};
-pub use decide::{Answer, PreparedCluster};
+pub use decide::PreparedCluster;
+pub use finding::Finding;
 pub use model::disruption::Cursor;
 pub use noted::note;
 pub use objection::Objection;
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use shown::reasons_shown;
-pub use thorough::{Thorough, thorough};
+pub use thorough::thorough;
 #[cfg(test)]
 pub(crate) use validation::still;
 pub use validation::{Dropped, Voided};

@@ -30,8 +30,9 @@
 //! * [`disruption`] finds nodes to give up, and says why every other node stays.
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
-//! * [`events`] says what people are told of all that.
-//! * [`answer`] takes a question of a function to its plan, whoever asks it.
+//! * [`events`] says which events are published.
+//! * [`pace`] says when a function looks at the whole cluster.
+//! * [`answer`] is the one door to decisions: a function, a simulation and a replay ask it a question about facts.
 //! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's),
 //!   `told` (what records say) and `index` (tables and sets of numbers) are below all of them.
 //!
@@ -46,13 +47,14 @@ pub mod events;
 mod eviction;
 mod index;
 mod lifecycle;
+pub mod pace;
 mod scheduling;
 #[cfg(test)]
 mod testing;
 mod told;
 mod world;
 
-pub use answer::{Needed, NextStep, answer, needed, next_step, validated_at};
+pub use answer::{Answer, Memory, NextSearch, answer};
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, left_behind, without_instance},

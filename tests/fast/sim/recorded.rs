@@ -67,7 +67,7 @@ fn made_again(sim: &Sim) -> Result<usize, String> {
             return Err(format!("{number:016x} is not read as it was"));
         }
         let RecordedFacts { question, facts, plan } = read;
-        let again = planner::answer(&facts, &question);
+        let again = planner::answer(&facts, &question, &planner::Memory::default()).plan;
         if again != plan {
             return Err(format!("{question:?}: {plan:#?} became {again:#?}"));
         }

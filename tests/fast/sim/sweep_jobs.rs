@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handlers::{Error, Job, Recorder, Settings, SweepPorts, Told, sweep};
+use handlers::{Error, Job, ProcessMemory, Recorder, Settings, SweepPorts, sweep};
 use jiff::SignedDuration;
 use model::{
     CapacityType, DeletionReason, Function, InstanceId, LaunchTemplateName, NodeClaim,
@@ -93,7 +93,7 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
         mailbox: sim,
         nodes: sim,
         settings: &Settings { heeds_zonal_shifts: true, ..Settings::default() },
-        recorder: Recorder { events: sim, told: &Told::default() },
+        recorder: Recorder { events: sim, memory: &ProcessMemory::default() },
         clock: sim,
     };
     match sim.block_on_as(Function::Sweep, sweep(&ports, &at)).expect("it ends") {

@@ -7,7 +7,7 @@ use model::{
     disruption::{Method, Replacement},
     plan::Target,
 };
-use planner::disruption::{Answer, Destination, Proposal};
+use planner::disruption::{Destination, Finding, Proposal};
 use serde::Serialize;
 
 use super::{Found, table::remarks};
@@ -155,7 +155,7 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
     }
 }
 
-fn action(answer: &Answer) -> Option<Action<'_>> {
+fn action(answer: &Finding) -> Option<Action<'_>> {
     answer.proposal.as_ref().map(shown)
 }
 

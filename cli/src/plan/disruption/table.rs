@@ -15,7 +15,7 @@ use model::{
 };
 use planner::{
     CronSchedule,
-    disruption::{Destination, Objection, Outlook, Proposal, Thorough},
+    disruption::{Destination, Finding, Objection, Outlook, Proposal},
 };
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, many},
@@ -224,7 +224,7 @@ fn destinations(proposal: &Proposal) -> BTreeMap<String, String> {
     texts.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
 }
 
-fn show_thorough(thorough: &Thorough, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+fn show_thorough(thorough: &Finding, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let examined = count(thorough.examined, "what-if");
     if let Some(proposal) = &thorough.proposal {
         show_proposal("thorough search", proposal, screen, out)?;

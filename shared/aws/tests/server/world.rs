@@ -12,8 +12,8 @@ use aws::{
 };
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, Metrics, ProvisionPorts,
-    Recorder, ResolvePorts, Settings,
+    DryRunTrigger, DryRuns, LaunchPorts, Metrics, ProcessMemory, ProvisionPorts, Recorder,
+    ResolvePorts, Settings,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -49,10 +49,8 @@ pub(super) struct World {
     pub(super) market: Ec2Market,
     /// What happens after a launch template was made and before it is used.
     pub(super) mischief: Option<Mischief>,
-    offers: KnownOffers,
+    memory: ProcessMemory,
     settings: Settings,
-    known: KnownTemplates,
-    told: handlers::Told,
 }
 
 /// A few small types of the built-in catalog, none with more than four processors.
@@ -103,10 +101,8 @@ impl World {
             market: account.market(),
             discovery: account.discovery(clusters),
             mischief: None,
-            offers: KnownOffers::default(),
+            memory: ProcessMemory::default(),
             settings: Settings::default(),
-            known: KnownTemplates::default(),
-            told: handlers::Told::default(),
         }
     }
 
@@ -215,7 +211,7 @@ impl World {
     }
 
     async fn provision(&self, signal: Signal, at: &Invocation) -> Result<(), handlers::Error> {
-        let Self { sim, discovery, offers, .. } = self;
+        let (Self { sim, discovery, .. }, memory) = (self, &ProcessMemory::default());
         let ports = ProvisionPorts::<Self> {
             cluster: sim,
             catalog: sim,
@@ -223,9 +219,8 @@ impl World {
             ledger: sim,
             mailbox: sim,
             clock: sim,
-            offers,
-            last_look: &handlers::LastLook::default(),
-            recorder: Recorder { events: sim, told: &handlers::Told::default() },
+            memory,
+            recorder: Recorder { events: sim, memory },
             settings: &Settings::default(),
         };
         let looked: Handled<'_> = Box::pin(handlers::provision(&ports, signal, at));
@@ -233,7 +228,7 @@ impl World {
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
-        let Self { sim, discovery, fleet, offers, settings, known, told, .. } = self;
+        let Self { sim, discovery, fleet, memory, settings, .. } = self;
         LaunchPorts {
             ledger: sim,
             cluster: sim,
@@ -243,10 +238,9 @@ impl World {
             fleet,
             mailbox: sim,
             clock: sim,
-            offers,
+            memory,
             settings,
-            known,
-            recorder: Recorder { events: sim, told },
+            recorder: Recorder { events: sim, memory },
         }
     }
 

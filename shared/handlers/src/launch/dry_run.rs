@@ -50,8 +50,8 @@ pub async fn dry_run<A: Adapters>(
     if at.now.duration_since(*asked_at) >= STALE {
         return Ok(());
     }
-    let known = cluster.node_classes().await?.items;
-    let Some(listed) = known.into_iter().find(|listed| listed.class.name == *class) else {
+    let classes = cluster.node_classes().await?.items;
+    let Some(listed) = classes.into_iter().find(|listed| listed.class.name == *class) else {
         return Ok(());
     };
     // Its condition Ready waits for this very dry run.
@@ -114,7 +114,7 @@ async fn prepare<A: Adapters>(
     key: &str,
     at: &Invocation,
 ) -> Result<Box<DryRunRequests>, Unprepared> {
-    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
+    let LaunchPorts { cluster, catalog, discovery, memory, .. } = *ports;
     let live = reservations(discovery, [listed]).await?;
     let (class, profile) = resolved(listed, &live, at.now).map_err(|obstacles| {
         BatchRefusal::NotReady { class: listed.class.name.clone(), obstacles }
@@ -123,7 +123,7 @@ async fn prepare<A: Adapters>(
     let pools = cluster.node_pools().await?.items;
     let catalog = catalog.catalog().await?;
     // What is unavailable, or was measured, has nothing to do with what is allowed.
-    let types = offers.offer(&catalog, &class, &Snapshot::default(), at.now);
+    let types = memory.offers.offer(&catalog, &class, &Snapshot::default(), at.now);
     // A launch template of the user's own has a profile.
     let profile = profile.unwrap_or_default();
     Ok(Box::new(requests(&class, &types, &pools, &settings, &profile, key)?))
@@ -137,7 +137,8 @@ async fn ask<A: Adapters>(
     key: &str,
     at: &Invocation,
 ) -> Result<Option<Validation>, PortError> {
-    let LaunchPorts { templates, fleet, known, .. } = *ports;
+    let LaunchPorts { templates, fleet, memory, .. } = *ports;
+    let ensured = &memory.templates;
     let judged = |check, answer: &DryRunAnswer| judged(check, answer, class, key, at.now);
     if let Some(template) = &wanted.template {
         let answer = templates.dry_run(template).await?;
@@ -145,12 +146,12 @@ async fn ask<A: Adapters>(
             return Ok(judged(FailedCheck::CreateLaunchTemplate, &answer));
         }
         // The rest is checked with it. Like every other it goes when it is old.
-        if !known.has(&template.name) {
+        if !ensured.has(&template.name) {
             templates.ensure(template).await?;
-            known.add(&template.name);
+            ensured.add(&template.name);
         }
     }
-    let answer = fleet.dry_run(&wanted.fleet).await.inspect_err(|_| known.forget())?;
+    let answer = fleet.dry_run(&wanted.fleet).await.inspect_err(|_| ensured.forget())?;
     if answer != DryRunAnswer::Works {
         return Ok(judged(FailedCheck::CreateFleet, &answer));
     }

@@ -15,7 +15,7 @@ use model::{
 use ports::{Adapters, Cluster, Discovery, Invocation, PortError};
 
 use super::{LaunchPorts, Shared};
-use crate::live::KnownAddresses;
+use crate::live::FreeAddresses;
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -42,7 +42,7 @@ impl Classes {
     pub(super) async fn look(
         cluster: &impl Cluster,
         discovery: &impl Discovery,
-        addresses: &KnownAddresses,
+        addresses: &FreeAddresses,
         at: &Invocation,
     ) -> Result<Self, PortError> {
         let listed = cluster.node_classes().await?.items;
@@ -110,7 +110,7 @@ pub(super) async fn prepare<A: Adapters>(
     claims: &[NodeClaim],
     at: &Invocation,
 ) -> Result<Box<Prepared>, Unprepared> {
-    let LaunchPorts { discovery, offers, .. } = *ports;
+    let LaunchPorts { discovery, memory, .. } = *ports;
     let Shared { snapshot, catalog, classes: Classes { listed, live } } = shared;
     let Some(first) = claims.first() else { return Err(BatchRefusal::NoClaims.into()) };
     let name = &first.node_class;
@@ -125,7 +125,7 @@ pub(super) async fn prepare<A: Adapters>(
         }
     })?;
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
-    let types = offers.offer(catalog, &class, snapshot, at.now);
+    let types = memory.offers.offer(catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
     let min_values = ports.settings.policies.min_values;
     let launch =

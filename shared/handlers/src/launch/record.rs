@@ -19,7 +19,7 @@ use model::{
 use ports::{Adapters, Invocation, Ledger};
 
 use super::{LaunchPorts, Outcome, Shared, prepare::Prepared};
-use crate::{Error, commit::origin, live::KnownAddresses, observe::ledger_only, registrations};
+use crate::{Error, commit::origin, live::FreeAddresses, observe::ledger_only, registrations};
 
 /// Seconds until a launch is tried again for which nothing was asked yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);
@@ -104,7 +104,7 @@ pub(super) async fn record<A: Adapters>(
             let lacks = lacks.map(|e| launch_template::in_words(&e.code, &e.message));
             told = lacks.map(|why| (EventReason::InsufficientCapacityError, why));
             if answer.errors.iter().any(FleetError::is_without_addresses) {
-                ports.offers.addresses.forget();
+                ports.memory.addresses.forget();
             }
             let subnets = &prepared.class.subnets;
             let of = |claim: &NodeClaim| {
@@ -122,7 +122,7 @@ pub(super) async fn record<A: Adapters>(
                     reservation: reservation_of(&prepared, instance),
                 };
                 let launched = launched(claim, &instance, &prepared.types, at);
-                note_addresses(&ports.offers.addresses, &prepared, &launched);
+                note_addresses(&ports.memory.addresses, &prepared, &launched);
                 Some(launched)
             };
             claims.iter().map(of).collect()
@@ -229,7 +229,7 @@ fn tell<'c, A: Adapters>(
 }
 
 /// The instance of `launched` and its pods have addresses of the subnet that it was asked for in.
-fn note_addresses(addresses: &KnownAddresses, prepared: &Prepared, launched: &NodeClaim) {
+fn note_addresses(addresses: &FreeAddresses, prepared: &Prepared, launched: &NodeClaim) {
     let Some(instance) = &launched.instance else { return };
     let mut overrides = prepared.request.templates.iter().flat_map(|target| &target.overrides);
     let chosen = overrides.find(|chosen| {

@@ -2,7 +2,7 @@
 //!
 //! How a command goes on once it has begun, [`super::command`] says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::{
     CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName, NodeName,
@@ -17,30 +17,10 @@ use model::{
 };
 
 use super::{
-    Answer, Cursor, Dropped, Objection, Options, Voided, budgets::Remaining,
-    decide::PreparedCluster, empty_since,
+    Dropped, Objection, Options, Voided, budgets::Remaining, decide::PreparedCluster, empty_since,
+    finding::Finding,
 };
 use crate::told;
-
-/// What a look found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// What to give up, if something. Unless its method is eventual, only if it still holds after
-    /// [`model::disruption::VALIDATION_DELAY`].
-    pub command: Option<Command>,
-    /// Why nodes go or stay. Of empty nodes it is said when they go; that others are not empty is no
-    /// news.
-    pub decision: Option<Decision>,
-    /// NodePools that were not reached: they come first in the next look.
-    pub unseen: BTreeSet<NodePoolName>,
-    /// Where the next look goes on, where consolidation is thorough and this look did not reach all.
-    pub left: Option<Cursor>,
-    /// Why nodes stay that were looked at.
-    pub notes: BTreeMap<NodeName, Objection>,
-    /// Nodes, or claims without a node, that no method can look at, and why. Told by the last reason that is
-    /// asked, [`DisruptionReason::Underutilized`], alone.
-    pub ineligible: BTreeMap<String, Objection>,
-}
 
 /// What is to be noted about claims, giving nothing up: since when their nodes are empty.
 #[must_use]
@@ -49,35 +29,30 @@ pub fn observed(facts: &Facts) -> Plan {
     Plan { parent, changes: empty_since::changes(facts), ..Plan::default() }
 }
 
-/// What there is to be given up for `reason`.
+/// What to disrupt for `reason`.
 #[must_use]
-pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
+pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Finding {
     PreparedCluster::of(facts, options).look(reason)
 }
 
 impl PreparedCluster<'_> {
-    /// What there is to be given up for `reason`. Who asks for several reasons makes the facts ready once.
-    pub fn look(&mut self, reason: DisruptionReason) -> Found {
-        let (facts, options) = (self.state.facts, self.options);
+    /// What to disrupt for `reason`. A caller that asks for several reasons prepares the facts once.
+    pub fn look(&mut self, reason: DisruptionReason) -> Finding {
+        let facts = self.state.facts;
         let is_thorough = reason == DisruptionReason::Underutilized
             && facts.policies.consolidation == ConsolidationSearch::Thorough;
-        let (answer, left) = if is_thorough {
-            self.look_thoroughly(options.from.as_ref())
+        let mut finding = if is_thorough {
+            self.look_thoroughly()
         } else {
-            (self.first(methods(reason, facts.policies.static_capacity)), None)
+            self.first(methods(reason, facts.policies.static_capacity))
         };
-        let is_last = reason == DisruptionReason::Underutilized;
-        let ineligible = if is_last { self.ineligible() } else { BTreeMap::new() };
-        let is_told = reason != DisruptionReason::Empty;
-        let bounds = if is_told { self.bounds(reason) } else { Vec::new() };
-        let decision = is_told.then(|| Decision { bounds, ..decision(facts, reason, &answer) });
-        let command = answer.proposal.map(|proposal| proposal.command);
-        let unseen = answer.unseen.into_iter().collect();
-        Found { command, decision, unseen, left, notes: answer.notes, ineligible }
+        if reason != DisruptionReason::Empty {
+            let bounds = self.bounds(reason);
+            finding.decision = Some(Decision { bounds, ..decision(facts, reason, &finding) });
+        }
+        finding
     }
-}
 
-impl PreparedCluster<'_> {
     /// What the budgets leave for `reason`.
     pub(super) fn bounds(&self, reason: DisruptionReason) -> Vec<Bound> {
         let remaining = Remaining::of(&self.state, reason);
@@ -196,32 +171,32 @@ fn lines(dropped: &[Dropped], method: Method) -> Vec<Rejected> {
     dropped.iter().map(line).collect()
 }
 
-fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decision {
-    let proposal = answer.proposal.as_ref();
+fn decision(facts: &Facts, reason: DisruptionReason, finding: &Finding) -> Decision {
+    let proposal = finding.proposal.as_ref();
     // Of nodes that have not drifted nothing else is to be said.
     let is_concerned = |node: &NodeName| {
-        reason == DisruptionReason::Underutilized || answer.eligible.contains(node)
+        reason == DisruptionReason::Underutilized || finding.eligible.contains(node)
     };
     let is_left = |node: &NodeName| {
         !proposal.is_some_and(|proposal| proposal.nodes().any(|goes| goes == node))
     };
     let is_reached = |why: &Objection| *why != Objection::NotReached;
-    let stay = answer
+    let stay = finding
         .notes
         .iter()
         .filter(|(node, why)| is_left(node) && is_concerned(node) && is_reached(why));
     let why = |what: String, objection: &Objection| objection.rejected(Some(what));
     let mut rejected: Vec<Rejected> =
         stay.map(|(node, objection)| why(node.to_string(), objection)).collect();
-    if let Some((proposal, voided)) = &answer.voided {
+    if let Some((proposal, voided)) = &finding.voided {
         let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
         let reason = RejectionReason::Changed;
         let (what, why) = (Some(nodes.join(", ")), voided.to_string());
         rejected.insert(0, Rejected { what, reason, why });
     }
-    let error = answer.error.as_ref();
+    let error = finding.error.as_ref();
     rejected.extend(error.map(|error| error.rejected(None)));
-    let unreached = answer.notes.values().filter(|why| !is_reached(why)).count();
+    let unreached = finding.notes.values().filter(|why| !is_reached(why)).count();
     if 0 < unreached {
         let nodes = words::counted(unreached, "node");
         let why = format!("{nodes} not reached: one look simulates only so much");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    NodeName, NodePoolName, Pod, PodKey,
+    NodeName, Pod, PodKey,
     disruption::{Command, DisruptionReason, Method, Progress, Replacement, VALIDATION_DELAY},
     facts::Facts,
     words,
@@ -14,7 +14,9 @@ use model::{
 use super::{
     Options,
     candidate::Candidate,
-    conditions, consolidation, multi,
+    conditions, consolidation,
+    finding::Finding,
+    multi,
     nodes::State,
     objection::Objection,
     price::{self, Exact},
@@ -29,29 +31,6 @@ use crate::index::id::CandidateId;
 
 /// Alternatives that a proposal names.
 const REJECTED_MAX: usize = 20;
-
-/// What one method says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// What it would do.
-    pub proposal: Option<Proposal>,
-    /// The nodes that it looks at, before budgets.
-    pub eligible: Vec<NodeName>,
-    /// Why it leaves the other nodes alone.
-    pub notes: BTreeMap<NodeName, Objection>,
-    /// What it found and would not do 15 seconds later, and why.
-    pub voided: Option<(Proposal, Voided)>,
-    /// Why it could not look at all.
-    pub error: Option<Objection>,
-    /// Pools that it did not reach within its work: they come first next time.
-    pub unseen: Vec<NodePoolName>,
-    /// Whether candidates are left that it did not reach within its work.
-    pub is_cut_short: bool,
-    /// How many what-ifs it took.
-    pub examined: u64,
-    /// How many different nodes they were about.
-    pub examined_nodes: usize,
-}
 
 /// The cluster, made ready for every method: for whoever asks several questions about the same facts,
 /// and so that both halves can be measured.
@@ -98,12 +77,12 @@ impl<'a> PreparedCluster<'a> {
     ///
     /// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
     /// for the function that carries it out, and for simulations. They differ in `options`.
-    pub(crate) fn first(&mut self, methods: &[Method]) -> Answer {
+    pub(crate) fn first(&mut self, methods: &[Method]) -> Finding {
         let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
         if !self.options.is_watched && methods.iter().any(is_asked) {
             self.spare_for_pending();
         }
-        let mut last = Answer::default();
+        let mut last = Finding::default();
         for method in methods {
             last = self.decide(*method);
             if last.proposal.is_some() {
@@ -114,34 +93,37 @@ impl<'a> PreparedCluster<'a> {
     }
 
     /// What one method would do.
-    pub fn decide(&mut self, method: Method) -> Answer {
-        let mut answer = Answer::default();
+    pub fn decide(&mut self, method: Method) -> Finding {
+        let mut finding = Finding::default();
         if self.waits(method) && !self.state.is_complete() {
-            answer.error = Some(Objection::Incomplete);
-            return answer;
+            finding.error = Some(Objection::Incomplete);
+            return finding;
         }
         let (eligible, mut notes) = self.field.eligible(&self.state, method);
-        answer.eligible =
+        finding.eligible =
             self.field.get(&eligible).iter().map(|candidate| candidate.node.name.clone()).collect();
         let examined = self.simulator.examined;
         self.simulator.allow(self.options.work);
-        let found = self.found(method, &eligible, &mut notes, &mut answer);
-        answer.examined = self.simulator.examined - examined;
-        answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
+        let found = self.found(method, &eligible, &mut notes, &mut finding);
+        finding.examined = self.simulator.examined - examined;
+        finding.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
         match found {
             Ok(Some(draft)) => {
                 let proposal = self.proposal(method, draft, &notes);
-                self.keep_valid(proposal, &mut answer);
+                self.keep_valid(proposal, &mut finding);
             }
             Ok(None) => {}
-            Err(objection) => answer.error = Some(objection),
+            Err(objection) => finding.error = Some(objection),
         }
-        answer.is_cut_short = notes.values().any(|note| *note == Objection::NotReached);
-        let named = notes
-            .into_iter()
-            .map(|(at, objection)| (self.field.candidates[at].node.name.clone(), objection));
-        answer.notes = named.collect();
-        answer
+        finding.is_cut_short = notes.values().any(|note| *note == Objection::NotReached);
+        finding.notes = self.by_name(notes);
+        finding
+    }
+
+    /// `notes` by the names of the nodes that they are about.
+    pub(super) fn by_name(&self, notes: Notes) -> BTreeMap<NodeName, Objection> {
+        let name = |at: CandidateId| self.field.candidates[at].node.name.clone();
+        notes.into_iter().map(|(at, objection)| (name(at), objection)).collect()
     }
 
     fn found(
@@ -149,7 +131,7 @@ impl<'a> PreparedCluster<'a> {
         method: Method,
         eligible: &[CandidateId],
         notes: &mut Notes,
-        answer: &mut Answer,
+        finding: &mut Finding,
     ) -> Result<Option<Draft>, Objection> {
         let (state, field, simulator) = (&self.state, &self.field, &mut self.simulator);
         match method {
@@ -161,23 +143,23 @@ impl<'a> PreparedCluster<'a> {
             Method::SingleNode => {
                 let asked = (eligible, &self.options.unseen);
                 let single = single::single_node(state, simulator, field, asked, notes);
-                answer.unseen = single.unseen.into_iter().collect();
+                finding.unseen = single.unseen;
                 Ok(single.draft)
             }
         }
     }
 
-    /// Puts `proposal` into the answer, if it will hold.
-    fn keep_valid(&mut self, proposal: Proposal, answer: &mut Answer) {
+    /// Puts `proposal` into the finding, if it will hold.
+    fn keep_valid(&mut self, proposal: Proposal, finding: &mut Finding) {
         let method = proposal.command.method;
         // Emptiness that is looked at again and again is looked at again then.
         if method.is_eventual() || !self.waits(method) {
-            answer.proposal = Some(proposal);
+            finding.proposal = Some(proposal);
             return;
         }
         match self.later(&proposal) {
-            Ok(proposal) => answer.proposal = Some(proposal),
-            Err(voided) => answer.voided = Some((proposal, voided)),
+            Ok(proposal) => finding.proposal = Some(proposal),
+            Err(voided) => finding.voided = Some((proposal, voided)),
         }
     }
 

@@ -218,7 +218,7 @@ proptest! {
         let options = Options::deployed();
         for reason in DisruptionReason::ALL {
             let outlook = look(&facts, reason, &options);
-            let Some(command) = outlook.command else { continue };
+            let Some(command) = outlook.command().cloned() else { continue };
             let id = CommandId::derived(&command);
             let plan = match begun(&facts, (&id, &command), &options) {
                 Ok(plan) => plan,

@@ -10,16 +10,14 @@ use model::{
 };
 
 use super::{
-    Objection, Options, Proposal,
-    budgets::Remaining,
-    decide::{Answer, PreparedCluster},
+    Objection, Options, Proposal, budgets::Remaining, decide::PreparedCluster, finding::Finding,
 };
 
 /// What would be given up, and why everything else stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// Each method's answer on the same facts, independently of the others.
-    pub answers: BTreeMap<Method, Answer>,
+    /// What each method finds on the same facts, independently of the others.
+    pub answers: BTreeMap<Method, Finding>,
     /// Nodes, or claims without a node, that no method can look at, and why.
     pub ineligible: BTreeMap<String, Objection>,
     /// What the budgets leave; `None` is unlimited.
@@ -53,7 +51,7 @@ pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
 
 impl PreparedCluster<'_> {
     /// Nodes, or claims without a node, that no method can look at, and why.
-    pub(super) fn ineligible(&self) -> BTreeMap<String, Objection> {
+    pub(crate) fn ineligible(&self) -> BTreeMap<String, Objection> {
         let mut ineligible = BTreeMap::new();
         for (number, reason) in &self.field.others {
             ineligible.insert(self.state.nodes[*number].name().to_owned(), reason.clone());

@@ -25,16 +25,16 @@ use model::{
 };
 
 use super::{
-    Answer, Objection, Options,
+    Objection, Options,
     budgets::Remaining,
     consolidation,
     decide::PreparedCluster,
+    finding::Finding,
     multi::{multi_node, together, together_packed},
     price::{self, Exact},
     proposal::Proposal,
     search::{Draft, Notes},
     single::single_node,
-    validation::Voided,
 };
 use crate::index::id::CandidateId;
 
@@ -49,46 +49,30 @@ const PACKED_SETS: usize = PACKED + 1;
 const PACKED_NEIGHBOURS: usize = PACKED_SETS + 1;
 const END: usize = PACKED_NEIGHBOURS + 1;
 
-/// What the search found so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Thorough {
-    /// What saves most.
-    pub proposal: Option<Proposal>,
-    /// What Karpenter's own choice would save in one hour.
-    pub compatible_saving: HourlyPrice,
-    /// The best that would not hold 15 seconds later, and why, if so.
-    pub best: Option<Proposal>,
-    /// Why it would not hold.
-    pub voided: Option<Voided>,
-    /// How many what-ifs it took.
-    pub examined: u64,
-    /// Where to go on; `None` when everything was looked at.
-    pub left: Option<Cursor>,
-}
-
 /// Searches with at most about `work` pods simulated, from where an earlier search stopped.
 #[must_use]
-pub fn thorough(facts: &Facts, options: &Options, work: u64, from: Option<&Cursor>) -> Thorough {
+pub fn thorough(facts: &Facts, options: &Options, work: u64, from: Option<&Cursor>) -> Finding {
     PreparedCluster::of(facts, options).thorough(work, from)
 }
 
 impl PreparedCluster<'_> {
     /// What [`thorough`] says.
     #[must_use]
-    pub fn thorough(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
+    pub fn thorough(&mut self, work: u64, from: Option<&Cursor>) -> Finding {
         if !self.state.is_complete() {
-            return Thorough::default();
+            return Finding::default();
         }
         let (eligible, _) = self.field.eligible(&self.state, Method::MultiNode);
         Search::of(self, eligible).run(work, from)
     }
 
-    /// What one look finds that goes on where `from` says: as [`Self::decide`] answers, and where to go on.
-    pub(super) fn look_thoroughly(&mut self, from: Option<&Cursor>) -> (Answer, Option<Cursor>) {
-        let mut answer = Answer::default();
+    /// What one look finds that continues where the look before stopped: as [`Self::decide`] says it, with where
+    /// the next look continues.
+    pub(super) fn look_thoroughly(&mut self) -> Finding {
+        let from = self.options.from.clone();
         if !self.state.is_complete() {
-            answer.error = Some(Objection::Incomplete);
-            return (answer, from.cloned());
+            let error = Some(Objection::Incomplete);
+            return Finding { error, left: from, ..Finding::default() };
         }
         if !self.options.is_watched
             && !self.field.eligible(&self.state, Method::MultiNode).0.is_empty()
@@ -96,40 +80,36 @@ impl PreparedCluster<'_> {
             self.spare_for_pending();
         }
         let (eligible, mut notes) = self.field.eligible(&self.state, Method::MultiNode);
-        answer.eligible = self.names(&eligible);
+        let names = self.names(&eligible);
         // Karpenter's choice takes half of the work at most, so that every look gets on.
         let work = self.options.work;
         let until = self.simulator.work.saturating_add(work);
         let mut search = Search::of(self, eligible);
         let compatible = search.compatible(Some(work / 4));
         let compatible = search.look.names(&compatible);
-        let from = from.cloned().unwrap_or_default();
+        let from = from.unwrap_or_default();
         let cursor = Cursor { compatible, stage: from.stage.max(1), best: Vec::new(), ..from };
-        let left = search.look.simulator.work;
-        let searched = search.run(until.saturating_sub(left), Some(&cursor));
+        let done = search.look.simulator.work;
+        let searched = search.run(until.saturating_sub(done), Some(&cursor));
         notes.append(&mut search.notes);
         if searched.voided.is_some() {
             // What is best will not hold; Karpenter's own choice may.
             let usual = self.first(&[Method::MultiNode, Method::SingleNode]);
             if usual.proposal.is_some() {
-                return (usual, searched.left);
+                return Finding { left: searched.left, ..usual };
             }
         }
-        answer.examined = searched.examined;
-        answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
-        answer.is_cut_short = searched.left.is_some();
-        answer.proposal = searched.proposal;
-        answer.voided = searched.best.zip(searched.voided);
-        let goes = |name: &NodeName| {
-            answer
-                .proposal
-                .as_ref()
-                .is_some_and(|proposal| proposal.nodes().any(|node| node == name))
-        };
-        let named =
-            notes.into_iter().map(|(at, why)| (self.field.candidates[at].node.name.clone(), why));
-        answer.notes = named.filter(|(name, _)| !goes(name)).collect();
-        (answer, searched.left)
+        let mut notes = self.by_name(notes);
+        for name in searched.proposal.iter().flat_map(Proposal::nodes) {
+            notes.remove(name);
+        }
+        Finding {
+            eligible: names,
+            notes,
+            is_cut_short: searched.left.is_some(),
+            examined_nodes: std::mem::take(&mut self.simulator.seen).len(),
+            ..searched
+        }
     }
 
     fn names(&self, ids: &[CandidateId]) -> Vec<NodeName> {
@@ -156,7 +136,7 @@ impl<'l, 'a> Search<'l, 'a> {
         Self { look, eligible, best, saving, is_packed: false, dear: None, notes }
     }
 
-    fn run(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
+    fn run(&mut self, work: u64, from: Option<&Cursor>) -> Finding {
         let mut cursor = from.cloned().unwrap_or_default();
         self.remember(&cursor.best.clone(), cursor.stage);
         // Taking up the best again is not counted, so that every run gets on.
@@ -324,15 +304,15 @@ impl<'l, 'a> Search<'l, 'a> {
         if ids.is_empty() { HourlyPrice::default() } else { self.worth(0, &ids).rounded() }
     }
 
-    fn answer(&mut self, cursor: &Cursor, is_complete: bool) -> Thorough {
-        let mut answer = Thorough {
+    fn answer(&mut self, cursor: &Cursor, is_complete: bool) -> Finding {
+        let mut finding = Finding {
             compatible_saving: self.saving_of(&cursor.compatible),
             left: (!is_complete).then(|| cursor.clone()),
             examined: self.look.simulator.examined,
-            ..Thorough::default()
+            ..Finding::default()
         };
         if self.best.is_empty() {
-            return answer;
+            return finding;
         }
         let nodes = self.best.clone();
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
@@ -342,17 +322,14 @@ impl<'l, 'a> Search<'l, 'a> {
         } else {
             together(state, simulator, field, &nodes)
         };
-        let Ok(outcome) = outcome else { return answer };
+        let Ok(outcome) = outcome else { return finding };
         let proposal =
             self.look.proposal(method, Draft { outcome, ..Draft::of(nodes) }, &Notes::new());
         match self.look.later(&proposal) {
-            Ok(proposal) => answer.proposal = Some(proposal),
-            Err(voided) => {
-                answer.voided = Some(voided);
-                answer.best = Some(proposal);
-            }
+            Ok(proposal) => finding.proposal = Some(proposal),
+            Err(voided) => finding.voided = Some((proposal, voided)),
         }
-        answer
+        finding
     }
 }
 

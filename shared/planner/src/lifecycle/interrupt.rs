@@ -22,19 +22,19 @@ const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 /// A claim of which nothing else is announced than such a recommendation has drifted, and is replaced as any
 /// other that has.
 #[must_use]
-pub fn interrupt(
-    snapshot: &Snapshot,
-    events: &[(&NodeClaim, &[&Interruption])],
+pub fn interrupt<'e>(
+    ledger: &Snapshot,
+    events: impl IntoIterator<Item = (&'e NodeClaim, &'e [Interruption])>,
     now: Timestamp,
 ) -> Plan {
-    let mut plan = Plan { parent: snapshot.head.counters, ..Plan::default() };
+    let mut plan = Plan { parent: ledger.head.counters, ..Plan::default() };
     for (claim, interruptions) in events {
         let taking = interruptions.iter().find(|event| takes_capacity(event, claim));
         if taking.is_some() || is_news_of_risk(claim, interruptions) {
             plan.unavailable_offerings.extend(unavailable(claim, now));
         }
         let ends_at = interruptions.iter().filter_map(|event| taken_at(event, now)).min();
-        let is_forced = interruptions.iter().any(|event| is_check(event));
+        let is_forced = interruptions.iter().any(is_check);
         if claim.is_deleting() {
             let ends_at = ends_at.or_else(|| (is_forced && has_no_deadline(claim)).then_some(now));
             plan.changes.extend(ends_at.and_then(|ends_at| claim.hastened(ends_at)));
@@ -100,8 +100,8 @@ fn is_recommendation(interruption: &Interruption) -> bool {
 
 /// Whether EC2 recommends for the first time to leave the offering of `claim`: what replaces it should not come
 /// from there.
-fn is_news_of_risk(claim: &NodeClaim, interruptions: &[&Interruption]) -> bool {
-    let is_advised = interruptions.iter().any(|event| is_recommendation(event));
+fn is_news_of_risk(claim: &NodeClaim, interruptions: &[Interruption]) -> bool {
+    let is_advised = interruptions.iter().any(is_recommendation);
     is_advised && !claim.is_deleting() && claim.conditions.drifted.is_none()
 }
 
@@ -162,12 +162,22 @@ mod tests {
         Interruption { kind, instance, at: now() }
     }
 
+    fn announced(
+        ledger: &Snapshot,
+        claim: &NodeClaim,
+        events: &[&Interruption],
+        now: Timestamp,
+    ) -> Plan {
+        let events: Vec<Interruption> = events.iter().copied().cloned().collect();
+        interrupt(ledger, [(claim, events.as_slice())], now)
+    }
+
     #[test]
     fn a_spot_interruption_gives_the_claim_up_and_lets_its_offering_are_unavailable() {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::SpotInterruption, &claim);
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
+        let plan = announced(&facts.ledger, &claim, &[&event], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
         let (offering, until) = plan.unavailable_offerings.first_key_value().unwrap();
@@ -182,7 +192,7 @@ mod tests {
         assert_eq!(plan.changes[0].version, claim.version + 1);
         assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
         // The same event again, once the plan was committed.
-        let again = interrupt(&facts.ledger, &[(&plan.changes[0], &[&event])], now());
+        let again = announced(&facts.ledger, &plan.changes[0], &[&event], now());
         assert!(again.changes.is_empty() && again.decisions.is_empty());
     }
 
@@ -193,7 +203,7 @@ mod tests {
         let given_up = claim.given_up(DeletionReason::Expired, ago(600));
         facts.ledger.claims.insert(given_up.name.clone(), given_up.clone());
         let event = interruption(InterruptionKind::SpotInterruption, &claim);
-        let plan = interrupt(&facts.ledger, &[(&given_up, &[&event])], now());
+        let plan = announced(&facts.ledger, &given_up, &[&event], now());
         assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
         let [hastened] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
         let deletion = hastened.deletion.as_ref().unwrap();
@@ -201,9 +211,9 @@ mod tests {
         assert_eq!(deletion.deadline, Some(now() + SPOT_NOTICE));
         // A nearer deadline stays, and a late notice leaves no time.
         let late = now() + SignedDuration::from_secs(30);
-        assert!(interrupt(&facts.ledger, &[(hastened, &[&event])], late).changes.is_empty());
+        assert!(announced(&facts.ledger, hastened, &[&event], late).changes.is_empty());
         let after = now() + SignedDuration::from_mins(10);
-        let plan = interrupt(&facts.ledger, &[(&given_up, &[&event])], after);
+        let plan = announced(&facts.ledger, &given_up, &[&event], after);
         assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, Some(after));
     }
 
@@ -213,11 +223,11 @@ mod tests {
         let claim = add_managed(&mut facts, "node-1");
         let ending = interruption(InterruptionKind::InstanceEnding, &claim);
         let spot = interruption(InterruptionKind::SpotInterruption, &claim);
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&ending, &spot])], now());
+        let plan = announced(&facts.ledger, &claim, &[&ending, &spot], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
         assert_eq!(plan.unavailable_offerings.len(), 1);
-        let again = interrupt(&facts.ledger, &[(&plan.changes[0], &[&ending])], now());
+        let again = announced(&facts.ledger, &plan.changes[0], &[&ending], now());
         assert!(again.is_empty(), "that an instance ends that was given up is no news");
     }
 
@@ -226,10 +236,10 @@ mod tests {
         let mut facts = facts(Vec::new());
         let mut claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::ReservationInterruption, &claim);
-        let on_demand = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
+        let on_demand = announced(&facts.ledger, &claim, &[&event], now());
         assert_eq!((on_demand.changes.len(), on_demand.unavailable_offerings.len()), (1, 0));
         claim.instance.as_mut().unwrap().capacity_type = model::CapacityType::Reserved;
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
+        let plan = announced(&facts.ledger, &claim, &[&event], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::ReservationEnding);
         let unavailable_offerings: Vec<String> =
@@ -242,7 +252,7 @@ mod tests {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let advice = interruption(InterruptionKind::RebalanceRecommendation, &claim);
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&advice, &advice])], now());
+        let plan = announced(&facts.ledger, &claim, &[&advice, &advice], now());
         assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
         let [marked] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
         assert!(!marked.is_deleting());
@@ -252,14 +262,14 @@ mod tests {
         let offerings = plan.unavailable_offerings.keys().map(ToString::to_string);
         assert_eq!(offerings.collect::<Vec<_>>(), ["spot t.large zone-1"]);
         // Once is enough, and what has drifted otherwise is replaced anyway.
-        assert!(interrupt(&facts.ledger, &[(marked, &[&advice])], now()).is_empty());
+        assert!(announced(&facts.ledger, marked, &[&advice], now()).is_empty());
         // What EC2 takes back goes at once.
         let spot = interruption(InterruptionKind::SpotInterruption, &claim);
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&advice, &spot])], now());
+        let plan = announced(&facts.ledger, &claim, &[&advice, &spot], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
         // And of what goes already nothing is news.
-        let going = interrupt(&facts.ledger, &[(&plan.changes[0], &[&advice])], now());
+        let going = announced(&facts.ledger, &plan.changes[0], &[&advice], now());
         assert!(going.is_empty());
     }
 
@@ -268,7 +278,7 @@ mod tests {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::InstanceEnding, &claim);
-        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
+        let plan = announced(&facts.ledger, &claim, &[&event], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::InstanceEnded);
         assert!(plan.unavailable_offerings.is_empty());

@@ -21,18 +21,18 @@ const FAILED_FOR: SignedDuration = SignedDuration::from_secs(120);
 pub fn impaired(snapshot: &Snapshot, reports: &[StatusReport], now: Timestamp) -> Plan {
     let interruptions: Vec<Interruption> =
         reports.iter().filter_map(|report| interruption(report, now)).collect();
-    let of_instance = |id: &InstanceId| -> Vec<&Interruption> {
-        interruptions.iter().filter(|interruption| interruption.instance == *id).collect()
+    let of_instance = |id: &InstanceId| -> Vec<Interruption> {
+        let is_of = |interruption: &&Interruption| interruption.instance == *id;
+        interruptions.iter().filter(is_of).cloned().collect()
     };
-    let events: Vec<(&NodeClaim, Vec<&Interruption>)> = snapshot
+    let events: Vec<(&NodeClaim, Vec<Interruption>)> = snapshot
         .claims
         .values()
         .filter_map(|claim| Some((claim, of_instance(&claim.instance.as_ref()?.id))))
         .filter(|(_, events)| !events.is_empty())
         .collect();
-    let events: Vec<(&NodeClaim, &[&Interruption])> =
-        events.iter().map(|(claim, events)| (*claim, events.as_slice())).collect();
-    let mut plan = interrupt(snapshot, &events, now);
+    let events = events.iter().map(|(claim, events)| (*claim, events.as_slice()));
+    let mut plan = interrupt(snapshot, events, now);
     for decision in &mut plan.decisions {
         decision.function = Function::Sweep;
     }

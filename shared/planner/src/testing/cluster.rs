@@ -15,7 +15,7 @@ use model::{
 };
 
 pub(crate) use super::*;
-use crate::disruption::{Answer, Options, PreparedCluster};
+use crate::disruption::{Finding, Options, PreparedCluster};
 
 /// A node of the pool `general` for each name, of the named type, on-demand in the first zone, that
 /// may be consolidated; no budgets.
@@ -105,11 +105,11 @@ pub(crate) fn budget(nodes: BudgetNodes) -> Budget {
     Budget { nodes, reasons: Vec::new(), window: None }
 }
 
-pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Answer {
+pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Finding {
     PreparedCluster::of(facts, options).first(methods)
 }
 
-pub(crate) fn ask(facts: &Facts, method: Method) -> Answer {
+pub(crate) fn ask(facts: &Facts, method: Method) -> Finding {
     decide(facts, &[method], &Options::default())
 }
 

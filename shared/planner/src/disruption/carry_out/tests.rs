@@ -12,9 +12,9 @@ fn texts(rejected: &[Rejected]) -> Vec<String> {
 /// The nodes that go for a reason, and why others stay.
 fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
     let outlook = look(facts, reason, &Options::deployed());
-    let claims = outlook.command.iter().flat_map(|command| &command.candidates);
+    let claims = outlook.command().into_iter().flat_map(|command| &command.candidates);
     let names = claims.map(|name| name.as_str().replacen("claim-", "", 1)).collect();
-    let begun = outlook.command.as_ref().map(|command| {
+    let begun = outlook.command().map(|command| {
         let id = CommandId::derived(command);
         begun(facts, (&id, command), &Options::deployed()).unwrap()
     });
@@ -37,7 +37,7 @@ fn a_node_whose_pods_fit_elsewhere_is_given_up() {
     assert_eq!(gone, ["b"]);
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
     assert!(observed(&facts).is_empty());
-    let given_up = given_up(&facts, &outlook.command.unwrap());
+    let given_up = given_up(&facts, &outlook.command().cloned().unwrap());
     let reasons = given_up.iter().filter_map(|claim| claim.deletion.as_ref());
     let reasons: Vec<DeletionReason> = reasons.map(|deletion| deletion.reason).collect();
     assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Underutilized)]);
@@ -58,7 +58,7 @@ fn a_look_says_how_many_nodes_it_did_not_reach() {
     facts.pods = ["a", "b", "c"].map(|node| app(node, node, "cpu=1800m")).into();
     let options = Options { work: 1, ..Options::deployed() };
     let told = |facts: &Facts, reason, options: &Options| {
-        let Found { decision, unseen, .. } = look(facts, reason, options);
+        let Finding { decision, unseen, .. } = look(facts, reason, options);
         (texts(&decision.unwrap().rejected), unseen.len())
     };
     let (rejected, unseen) = told(&facts, DisruptionReason::Underutilized, &options);
@@ -86,7 +86,7 @@ fn a_drifted_node_goes_when_its_pods_fit_elsewhere() {
 fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     let facts = spacious();
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    let command = outlook.command.unwrap();
+    let command = outlook.command().cloned().unwrap();
     let again = |facts: &Facts| {
         validated(facts, (&CommandId::derived(&command), &command), &Options::deployed())
     };
@@ -122,7 +122,7 @@ fn what_is_gone_does_not_void_the_rest_of_a_command() {
     let db = annotated(app("db", "a", "cpu=10"), model::labels::DO_NOT_DISRUPT, "true");
     facts.pods = vec![app("web", "b", "cpu=500m"), app("api", "c", "cpu=500m"), db];
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    let command = outlook.command.unwrap();
+    let command = outlook.command().cloned().unwrap();
     assert_eq!((command.method, command.candidates.len()), (Method::MultiNode, 2));
     let mut newer = facts.clone();
     newer.ledger.claims.remove("claim-b");

@@ -24,7 +24,8 @@ fn large() -> Facts {
 }
 
 fn begin(facts: &Facts) -> Plan {
-    let command = look(facts, DisruptionReason::Underutilized, &options()).command.unwrap();
+    let command =
+        look(facts, DisruptionReason::Underutilized, &options()).command().cloned().unwrap();
     let plan = begun(facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     assert_eq!(plan_check::violations(facts, &plan), Vec::new());
     plan
@@ -143,7 +144,7 @@ fn a_command_waits_for_all_of_its_replacements() {
     let small = requirement("node.kubernetes.io/instance-type=t.small");
     facts.node_pools[0].template.requirements.add(small);
     claim(&mut facts, "a").conditions.drifted = Some("NodePoolDrifted".to_owned());
-    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     let mut facts = committed(&facts, &plan);
     let [first, second] = plan.promises.as_slice() else { panic!("{:?}", plan.promises) };
@@ -163,7 +164,8 @@ fn a_command_without_replacements_is_over_at_once() {
     let mut facts = large();
     add(&mut facts, "b", "t.large", model::CapacityType::OnDemand);
     facts.pods.push(app("db", "b", "cpu=10"));
-    let command = look(&facts, DisruptionReason::Underutilized, &options()).command.unwrap();
+    let command =
+        look(&facts, DisruptionReason::Underutilized, &options()).command().cloned().unwrap();
     let id = CommandId::derived(&command);
     facts.ledger.commands.insert(id.clone(), command.clone());
     let plan = begun(&facts, (&id, &command), &options()).unwrap();
@@ -259,7 +261,7 @@ fn both_nodes_together_are_held_to_the_limits_of_their_pool() {
     facts.node_pools[0].limits = limits("cpu=16");
     assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
     let outlook = look(&facts, DisruptionReason::Underutilized, &options());
-    assert_eq!(outlook.command, None);
+    assert_eq!(outlook.command(), None);
     let why: Vec<String> =
         outlook.decision.iter().flat_map(|d| d.rejected.iter().map(ToString::to_string)).collect();
     assert!(why.iter().any(|why| why.contains("limit")), "{why:?}");
@@ -276,7 +278,7 @@ fn both_nodes_together_are_held_to_caps_in_dollars() {
     facts.policies.dollars_per_hour_max = Some(HourlyPrice::parse_dollars("1.6").unwrap());
     assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
     let outlook = look(&facts, DisruptionReason::Underutilized, &options());
-    assert_eq!(outlook.command, None);
+    assert_eq!(outlook.command(), None);
     let why: Vec<String> =
         outlook.decision.iter().flat_map(|d| d.rejected.iter().map(ToString::to_string)).collect();
     assert!(why.iter().any(|why| why.contains("MaxDollarsPerHour")), "{why:?}");
@@ -304,7 +306,7 @@ fn fixed(nodes: usize) -> Facts {
 #[test]
 fn nodes_of_static_pools_are_replaced_each_by_itself() {
     let facts = fixed(3);
-    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     assert_eq!((plan.started.len(), plan.promises.len()), (3, 3));
@@ -320,13 +322,13 @@ fn nodes_of_static_pools_are_replaced_each_by_itself() {
     assert_eq!(rolled_back.count(), 1);
     // Behind a closed gate nobody keeps them.
     facts.policies.static_capacity = false;
-    assert_eq!(look(&facts, DisruptionReason::Drifted, &options()).command, None);
+    assert_eq!(look(&facts, DisruptionReason::Drifted, &options()).command(), None);
 }
 
 #[test]
 fn more_nodes_of_static_pools_than_fit_one_commit_wait() {
     let facts = fixed(60);
-    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     assert_eq!((plan.started.len(), plan.promises.len()), (50, 50));

@@ -10,7 +10,7 @@ use model::{
 };
 
 use super::{
-    super::{Found, Options, look, observed, validated},
+    super::{Finding, Options, look, observed, validated},
     *,
 };
 use crate::testing::*;
@@ -34,12 +34,13 @@ fn change(facts: &mut Facts, name: &str, change: impl FnOnce(&mut NodeClaim)) {
     change(facts.ledger.claims.get_mut(&name).unwrap());
 }
 
-fn empty(facts: &Facts) -> Found {
+fn empty(facts: &Facts) -> Finding {
     look(facts, DisruptionReason::Empty, &Options::deployed())
 }
 
 fn names(facts: &Facts) -> Vec<String> {
-    let candidates = empty(facts).command.into_iter().flat_map(|command| command.candidates);
+    let candidates =
+        empty(facts).command().cloned().into_iter().flat_map(|command| command.candidates);
     candidates.map(|claim| claim.to_string()).collect()
 }
 
@@ -161,7 +162,7 @@ fn the_dearest_goes_first() {
 #[test]
 fn what_was_found_is_given_up_if_it_still_holds() {
     let mut facts = idle(&["a", "b", "c"]);
-    let command = empty(&facts).command.unwrap();
+    let command = empty(&facts).command().cloned().unwrap();
     facts.now = now() + SignedDuration::from_secs(15);
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));

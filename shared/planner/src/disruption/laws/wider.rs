@@ -40,7 +40,7 @@ proptest! {
         facts.policies.consolidation = ConsolidationSearch::Thorough;
         let usual = Options { work, ..Options::default() };
         let whole = thorough(&facts, &usual, u64::MAX, None);
-        let saving = |proposed: &crate::disruption::Found| {
+        let saving = |proposed: &crate::disruption::Finding| {
             let decision = proposed.decision.as_ref().unwrap();
             let before = decision.price_before.map_or(0, HourlyPrice::nanos);
             before.saturating_sub(decision.price_after.map_or(0, HourlyPrice::nanos))

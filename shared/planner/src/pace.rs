@@ -1,0 +1,330 @@
+//! When `provision` and `disrupt` look at the whole cluster, and when they look again.
+//!
+//! A beat of `provision` lists the pending pods, which is one small list. It looks at the whole cluster only for
+//! news: other pods are pending, capacity came, or nodes are disrupted.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    NodeClaim, Plan, Pod, PodUid,
+    disruption::{Command, Progress},
+    facts::Facts,
+    ledger::{Counters, Snapshot, digest},
+    node_pool::NodePool,
+    pulse::{PassEnd, PulseNote},
+};
+
+use crate::answer::validated_at;
+
+/// Until the next beat while pods come.
+const BUSY: SignedDuration = SignedDuration::from_secs(1);
+/// After a pending pod, other pods are expected for this time.
+const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
+/// If the same pods are still pending, the whole cluster is looked at again: a NodePool may have changed.
+///
+/// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
+/// here a look lists everything.
+const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// If a part of the pods of the last look is still pending, and no claim was created or deleted, the whole cluster
+/// is looked at again: the other pods may have taken the room of these.
+///
+/// Karpenter: `pkg/controllers/provisioning/controller.go`, which asks about each pending pod every 10 s.
+const FEWER_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// Between two looks because of disrupted claims: claims that are disrupted meanwhile share a request for instances.
+const DISRUPTED_APART: SignedDuration = SignedDuration::from_secs(1);
+/// Between two such looks after a look at [`MANY`] disrupted claims.
+const MANY_DISRUPTED_APART: SignedDuration = SignedDuration::from_secs(3);
+/// Between two such looks in a row: a mass interruption disrupts some claims each second.
+const MASS_DISRUPTED_APART: SignedDuration = SignedDuration::from_secs(8);
+/// Looks because of disrupted claims belong to one interruption if they are no further apart.
+const SAME_INTERRUPTION: SignedDuration = SignedDuration::from_secs(15);
+/// Number of claims disrupted within [`SAME_INTERRUPTION`] from which they are many.
+const MANY: usize = 10;
+
+/// For how long pods are gathered before nodes are launched for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchWindow {
+    /// The window closes when no pod has come for this time. Karpenter: `BATCH_IDLE_DURATION`.
+    pub idle: SignedDuration,
+    /// The window closes this time after its first pod. Karpenter: `BATCH_MAX_DURATION`.
+    pub max: SignedDuration,
+}
+
+impl Default for BatchWindow {
+    /// Karpenter's defaults.
+    fn default() -> Self {
+        Self { idle: SignedDuration::from_secs(1), max: SignedDuration::from_secs(10) }
+    }
+}
+
+/// What a beat of `provision` sees before it looks at the whole cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Pending pods that a new node may help.
+    pub pending: &'a [Pod],
+    /// The NodePools; none if the feature gate StaticCapacity is off.
+    pub node_pools: &'a [NodePool],
+    /// The counters of the ledger when the pass began.
+    pub counters: Counters,
+    /// When the pass began: earlier than now once pods were gathered.
+    pub began_at: Timestamp,
+    /// Whether CapacityBuffers are kept: their room may be missing without any pending pod.
+    pub keeps_buffers: bool,
+    /// Between two beats while no pods come.
+    pub poll_interval: SignedDuration,
+    /// For how long pods are gathered.
+    pub window: BatchWindow,
+}
+
+/// What earlier passes of `provision` saw.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// The counters of the ledger that the last whole pass read.
+    pub served: Counters,
+    /// What the last look left in the pulse; `None` if there was no look.
+    pub note: Option<PulseNote>,
+    /// The last look of this process; `None` if there was none, which costs one more look.
+    pub last_look: Option<Rc<LastLook>>,
+}
+
+/// What a look of `provision` was about.
+#[derive(Clone, Debug)]
+pub struct LastLook {
+    pods: BTreeSet<PodUid>,
+    counters: Counters,
+    at: Timestamp,
+    /// When the next look because of disrupted claims is due.
+    rests_until: Timestamp,
+}
+
+impl LastLook {
+    /// Whether the look was about all pods of `seen`, not long before `now`, and no claim changed since.
+    fn covers(&self, seen: &Seen<'_>, now: Timestamp) -> bool {
+        self.counters == seen.counters
+            && now.duration_since(self.at) < FEWER_AGAIN_AFTER
+            && seen.pending.iter().all(|pod| self.pods.contains(&pod.uid))
+    }
+}
+
+/// What a pass of `provision` does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Look at the whole cluster now.
+    Look,
+    /// List the pending pods again at this time, in the same call.
+    Wait(Timestamp),
+    /// End the pass.
+    Rest(PassEnd),
+}
+
+/// What a pass that sees `seen` does next.
+#[must_use]
+pub fn next(seen: &Seen<'_>, past: &Past, now: Timestamp) -> Pace {
+    let has_gathered = seen.began_at < now;
+    if !has_gathered && let Some(end) = seen.rest(past, now) {
+        return Pace::Rest(end);
+    }
+    // Pods of disrupted nodes do not wait for pods that have just come.
+    if !seen.is_any_disrupted(past)
+        && let Some(closes_at) = seen.window_closes_at(now)
+        && now.duration_since(seen.began_at) < seen.window.max
+    {
+        return Pace::Wait(closes_at);
+    }
+    Pace::Look
+}
+
+/// What a look of `provision` came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked {
+    /// The counters of the ledger after the commit.
+    pub counters: Counters,
+    /// Whether every static NodePool has its replicas, or claims for them.
+    pub has_all_replicas: bool,
+    /// Number of claims that were disrupted shortly before the look: see [`disrupted_lately`].
+    pub disrupted: usize,
+}
+
+/// How a pass ends after a look at `now`, and what the process remembers of the look. `looked` is `None` if other
+/// functions committed first each time.
+#[must_use]
+pub fn after(
+    seen: &Seen<'_>,
+    past: &Past,
+    looked: Option<&Looked>,
+    now: Timestamp,
+) -> (PassEnd, Option<LastLook>) {
+    let Some(looked) = looked else {
+        let next_at = Some(later(now, BUSY));
+        return (PassEnd { read: Some(seen.counters), next_at, note: past.note }, None);
+    };
+    let is_again =
+        past.last_look.as_ref().is_some_and(|last| now.duration_since(last.at) < SAME_INTERRUPTION);
+    let apart = match (looked.disrupted < MANY, is_again) {
+        (true, _) => DISRUPTED_APART,
+        (false, false) => MANY_DISRUPTED_APART,
+        (false, true) => MASS_DISRUPTED_APART,
+    };
+    let last_look = LastLook {
+        pods: seen.pending.iter().map(|pod| pod.uid.clone()).collect(),
+        counters: looked.counters,
+        at: now,
+        rests_until: later(now, apart),
+    };
+    // The pods of disrupted nodes that are evicted already come back as other pods.
+    let others_come = seen.is_any_disrupted(past);
+    let replicas = seen.replicas();
+    if seen.pending.is_empty() && replicas.is_empty() && !seen.keeps_buffers {
+        return (seen.end(past.note, others_come), Some(last_look));
+    }
+    let is_settled = seen.pending.is_empty() && looked.has_all_replicas && !seen.keeps_buffers;
+    let digest = seen.digest(&replicas, is_settled, looked.counters);
+    let known = past.note.filter(|note| seen.pending.is_empty() || note.digest == digest);
+    let first_seen = if seen.pending.is_empty() { Timestamp::UNIX_EPOCH } else { now };
+    let since = known.map_or(first_seen, |note| note.since);
+    let note = PulseNote { digest, at: now, since };
+    (seen.end(Some(note), others_come), Some(last_look))
+}
+
+/// Number of claims that were disrupted within the time of one interruption.
+#[must_use]
+pub fn disrupted_lately(ledger: &Snapshot, now: Timestamp) -> usize {
+    let deletions = ledger.claims.values().filter_map(|claim| claim.deletion.as_ref());
+    deletions.filter(|deletion| now.duration_since(deletion.at) < SAME_INTERRUPTION).count()
+}
+
+impl Seen<'_> {
+    /// How the pass ends at once, if there is no news.
+    fn rest(&self, past: &Past, now: Timestamp) -> Option<PassEnd> {
+        let is_any_disrupted = self.is_any_disrupted(past);
+        let replicas = self.replicas();
+        let is_noted = |is_settled| {
+            past.note.is_some_and(|note| {
+                note.digest == self.digest(&replicas, is_settled, self.counters)
+                    && (is_settled || now.duration_since(note.at) < LOOK_AGAIN_AFTER)
+            })
+        };
+        let is_idle = self.pending.is_empty() && !is_any_disrupted && !self.keeps_buffers;
+        let is_covered = || past.last_look.as_ref().is_some_and(|last| last.covers(self, now));
+        if (replicas.is_empty() && (is_idle || is_covered())) || is_noted(true) || is_noted(false) {
+            return Some(self.end(past.note, false));
+        }
+        let rests_until = past.last_look.as_ref().map(|last| last.rests_until);
+        let next_at = rests_until.filter(|until| is_any_disrupted && now < *until)?;
+        Some(PassEnd { read: None, next_at: Some(next_at), note: past.note })
+    }
+
+    /// The end of a pass that served everything it had read.
+    fn end(&self, note: Option<PulseNote>, others_come: bool) -> PassEnd {
+        let is_recent = |note: PulseNote| self.began_at.duration_since(note.since) < QUIET_AFTER;
+        let is_busy = others_come || note.is_some_and(is_recent);
+        let delay = if is_busy { BUSY.min(self.poll_interval) } else { self.poll_interval };
+        PassEnd { read: Some(self.counters), next_at: Some(later(self.began_at, delay)), note }
+    }
+
+    /// Whether claims were disrupted since the last pass. Their pods need other nodes before they are pending.
+    fn is_any_disrupted(&self, past: &Past) -> bool {
+        past.served.departures < self.counters.departures
+    }
+
+    /// What static NodePools ask for, a line for each.
+    fn replicas(&self) -> Vec<String> {
+        let line = |pool: &NodePool| {
+            let limit = pool.limits.0.get("nodes");
+            let may_launch = !pool.is_deleting && pool.problems.is_empty();
+            Some(format!("{} {} {limit:?} {may_launch}", pool.name, pool.replicas?))
+        };
+        self.node_pools.iter().filter_map(line).collect()
+    }
+
+    /// Digest of what a look is about: pending pods, static NodePools, what happened to claims so far, and whether
+    /// nothing is left to do.
+    fn digest(&self, replicas: &[String], is_settled: bool, counters: Counters) -> u64 {
+        let pods = self.pending.iter().map(|pod| format!("{} {}", pod.key, pod.uid));
+        let end = format!("{counters} {is_settled}");
+        let lines: Vec<String> = pods.chain(replicas.iter().cloned()).chain([end]).collect();
+        digest(lines.join("\n").as_bytes())
+    }
+
+    /// When the batch window closes; `None` if it is closed. By default it is open while the newest pod is younger
+    /// than a second and the oldest younger than ten.
+    fn window_closes_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let since = |pod: &Pod| Some(now.duration_since(pod.unschedulable_at?));
+        let ages = || self.pending.iter().filter_map(since);
+        let idle = self.window.idle - ages().min()?;
+        // A clock ahead of this one is no reason to wait longer.
+        let wait = idle.min(self.window.max - ages().max()?).min(self.window.idle);
+        (wait > SignedDuration::ZERO).then(|| later(now, wait))
+    }
+}
+
+/// Between two looks of `disrupt` while nothing is under way.
+const IDLE_LOOKS: SignedDuration = SignedDuration::from_mins(1);
+/// Until the next look of `disrupt` after a look that found something: more may follow.
+///
+/// Karpenter: `pkg/controllers/disruption/controller.go`, `pollingPeriod`.
+const BUSY_LOOKS: SignedDuration = SignedDuration::from_secs(10);
+/// Between two beats of `disrupt` while replacements launch.
+const REPLACING: SignedDuration = SignedDuration::from_secs(3);
+
+/// Whether a look of `disrupt` is due. `note` is what its last pass left: when the next look is due.
+#[must_use]
+pub fn is_disruption_due(note: Option<PulseNote>, now: Timestamp) -> bool {
+    note.and_then(PulseNote::time).is_none_or(|due_at| due_at <= now)
+}
+
+/// When `disrupt` looks again after `plan` on `facts`; `plan` is `None` if other functions committed first each time.
+#[must_use]
+pub fn next_disruption(facts: &Facts, plan: Option<&Plan>) -> PulseNote {
+    let again = |delay| later(facts.now, delay);
+    let due_at = plan.map_or_else(
+        || again(BUSY_LOOKS),
+        |plan| {
+            let delay = if is_news(facts, plan) { BUSY_LOOKS } else { IDLE_LOOKS };
+            first_validation(facts, plan).map_or(again(delay), |time| time.min(again(delay)))
+        },
+    );
+    // The note has whole seconds: never early.
+    PulseNote::of_time(later(due_at, SignedDuration::from_secs(1)), facts.now)
+}
+
+/// How a pass of `disrupt` ends that had read `read`. `is_replacing`: replacements are launching.
+#[must_use]
+pub fn disruption_end(
+    read: Counters,
+    note: Option<PulseNote>,
+    is_replacing: bool,
+    now: Timestamp,
+) -> PassEnd {
+    let replaced = is_replacing.then(|| later(now, REPLACING));
+    let next_at = replaced.into_iter().chain(note.and_then(PulseNote::time)).min();
+    PassEnd { read: Some(read), next_at, note }
+}
+
+/// When the first of the commands is validated that wait for it after `plan`; `None` if none does.
+fn first_validation(facts: &Facts, plan: &Plan) -> Option<Timestamp> {
+    let stored = facts.ledger.commands.iter();
+    let is_found = |command: &&Command| command.progress == Progress::Found;
+    stored
+        .filter(|(id, _)| !plan.ended.contains(*id) && !plan.started.contains_key(*id))
+        .chain(&plan.started)
+        .map(|(_, command)| command)
+        .filter(is_found)
+        .map(validated_at)
+        .min()
+}
+
+/// Whether more may follow `plan`. What claims only show to people is no news.
+fn is_news(facts: &Facts, plan: &Plan) -> bool {
+    let is_change = |change: &NodeClaim| {
+        let stored = facts.ledger.claims.get(&change.name);
+        change.is_deleting() || stored.is_none_or(|stored| stored.empty_since != change.empty_since)
+    };
+    let is_any_command = !(plan.started.is_empty() && plan.ended.is_empty());
+    is_any_command || !plan.promises.is_empty() || plan.changes.iter().any(is_change)
+}
+
+fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}

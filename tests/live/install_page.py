@@ -166,7 +166,7 @@ class Visit:
             self.type(INSTALL, "2. Build")
         else:
             build, path, functions = build_commands.printed()
-            self.leave_out(build, "JOURNEYMAN_INSTALL_BUILT=1 says that it is in target/local")
+            self.leave_out(build, "JOURNEYMAN_INSTALL_BUILT=1 says that it is in target/debug")
             self.leave_out(functions, "JOURNEYMAN_INSTALL_BUILT=1 says that they are in target/lambda")
             self.checks.check("the command is found", self.reader.type(f"{path}\njourneyman --version\n"))
         missing = missing_functions(REPOSITORY / "target" / "lambda")

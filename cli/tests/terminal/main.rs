@@ -125,7 +125,7 @@ const CALLS: &[Call] = &[
     complains("plan nowhere", 2, "nowhere"),
     // What needs the clients says how to build them in.
     complains("plan --live", 2, "journeyman plan --live: not in this build"),
-    complains("local --data pods.yaml --control-plane ./nowhere", 2, "cargo build --profile local"),
+    complains("local --data pods.yaml --control-plane ./nowhere", 2, "cargo build -p cli"),
     complains("shadow nowhere", 2, "nowhere"),
     answers("validate cluster.yaml", "nothing is wrong"),
     answers("hash cluster.yaml", "NodePool/general"),

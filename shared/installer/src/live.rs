@@ -46,7 +46,7 @@ pub fn needed(command: &str) -> Result<(), BadInput> {
     }
     Err(BadInput::one(format!(
         "journeyman {command}: not in this build, which has no client of Kubernetes and AWS; build one with them: \
-         cargo build --profile local -p cli --features live"
+         cargo build -p cli --features live"
     )))
 }
 

@@ -24,6 +24,7 @@ pub mod node_overlay;
 pub mod node_pool;
 pub mod node_pool_patch;
 pub(crate) mod pattern;
+pub(crate) mod pool_rules;
 pub(crate) mod rule;
 pub(crate) mod schema;
 pub mod status_patch;

@@ -305,14 +305,9 @@ impl<'a> Field<'a> {
         Some(items.iter().enumerate().map(item).collect())
     }
 
-    /// The same, of at most `most` items.
-    pub(crate) fn list_up_to(&self, most: usize) -> Option<Vec<Self>> {
-        let items = self.list()?;
-        if items.len() > most {
-            self.complain(format!("must have at most {most} entries, not {}", items.len()));
-            return None;
-        }
-        Some(items)
+    /// The items of a list, if there is one.
+    pub(crate) fn list_if_any(&self) -> Option<Vec<Self>> {
+        matches!(self.tree.value, TreeValue::List(_)).then(|| self.list()).flatten()
     }
 
     /// The texts of a list.

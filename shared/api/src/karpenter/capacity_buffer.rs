@@ -7,23 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    common::{ConditionEntry, QuantityText, rules},
+    common::{ConditionEntry, QuantityText},
     kind::{Column, CustomKind, Names, Scope},
+    pool_rules,
+    rule::validations,
     schema::schema_of,
 };
 
 /// How much room is kept free, in pods of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = rules(&[
-    (
-        "!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",
-        "If podTemplateRef is set, replicas or limits must also be set",
-    ),
-    (
-        "!(has(self.podTemplateRef) && has(self.scalableRef))",
-        "You must define either PodTemplateRef or ScalableRef, but not both",
-    ),
-])))]
+#[schemars(extend("x-kubernetes-validations" = validations(pool_rules::BUFFER)))]
 #[serde(rename_all = "camelCase")]
 pub struct CapacityBufferSpec {
     /// How the room is kept. `buffer.x-k8s.io/active-capacity`: by nodes that are there.

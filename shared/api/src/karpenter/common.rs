@@ -8,36 +8,13 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, Visitor},
 };
-use serde_json::{Value, json};
 
-use super::word::Word;
+use super::{pattern, pool_rules, rule::validations, word::Word};
 
-/// `prefix/name` or `name`, of labels and taints.
-pub const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
-/// A label's value; it may be empty.
-pub const LABEL_VALUE: &str = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
-/// Groups such as `1h30m`.
-pub const DURATION: &str = r"^([0-9]+(s|m|h))+$";
-/// The same, or `Never`.
-pub const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 const CONDITION_TYPE: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 const REASON: &str = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const REASON_OR_EMPTY: &str = r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$";
-
-/// `x-kubernetes-validations`: pairs of a CEL rule and the message that its violation gives.
-pub fn rules(pairs: &[(&str, &str)]) -> Value {
-    pairs.iter().map(|(rule, message)| json!({"message": message, "rule": rule})).collect()
-}
-
-/// Adds rules to those that a schema has.
-pub fn add_rules(schema: &mut Value, more: &Value) {
-    let Value::Object(map) = schema else { return };
-    let value = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
-    if let (Value::Array(values), Value::Array(more)) = (value, more) {
-        values.extend(more.iter().cloned());
-    }
-}
 
 /// An amount such as `500m`, `2Gi` or `3`, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -97,8 +74,8 @@ pub struct RequirementSpec {
     /// The label.
     #[schemars(
         length(max = 316),
-        regex(pattern = QUALIFIED_NAME),
-        extend("x-kubernetes-validations" = key_rules())
+        regex(pattern = pattern::QUALIFIED_NAME.expression),
+        extend("x-kubernetes-validations" = validations(pool_rules::KEY))
     )]
     pub key: String,
     /// How the label's value relates to `values`.
@@ -109,7 +86,7 @@ pub struct RequirementSpec {
     // values are checked when a controller looks at the object.
     #[schemars(extend(
         "maxLength" = 63,
-        "pattern" = LABEL_VALUE,
+        "pattern" = pattern::LABEL_VALUE.expression,
         "x-kubernetes-list-type" = "atomic"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,43 +98,15 @@ pub struct RequirementSpec {
     pub min_values: Option<i32>,
 }
 
-fn key_rules() -> Value {
-    rules(&[
-        (
-            r#"self in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !self.find("^([^/]+)").endsWith("karpenter.sh")"#,
-            r#"label domain "karpenter.sh" is restricted"#,
-        ),
-        (r#"self != "kubernetes.io/hostname""#, r#"label "kubernetes.io/hostname" is restricted"#),
-        (&aws_domain_rule("self", |_| true), AWS_DOMAIN_MESSAGE),
-    ])
-}
-
-/// The message of [`aws_domain_rule`].
-pub const AWS_DOMAIN_MESSAGE: &str = r#"label domain "karpenter.k8s.aws" is restricted"#;
-
-/// That `variable` is a label of the AWS provider which `is_known`, or of another domain.
-pub fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -> String {
-    let known: Vec<_> = model::labels::well_known()
-        .filter(|label| label.starts_with("karpenter.k8s.aws/"))
-        .chain([model::labels::NODE_CLASS])
-        .filter(|label| is_known(label))
-        .map(|label| format!("\"{label}\""))
-        .collect();
-    let known = known.join(", ");
-    format!(
-        r#"{variable} in [{known}] || !{variable}.find("^([^/]+)").endsWith("karpenter.k8s.aws")"#
-    )
-}
-
 /// What pods must tolerate to run on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaintSpec {
     /// What the taint is about.
-    #[schemars(length(min = 1), regex(pattern = QUALIFIED_NAME))]
+    #[schemars(length(min = 1), regex(pattern = pattern::QUALIFIED_NAME.expression))]
     pub key: String,
     /// The value that goes with the key.
-    #[schemars(regex(pattern = QUALIFIED_NAME))]
+    #[schemars(regex(pattern = pattern::QUALIFIED_NAME.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// What happens to pods that do not tolerate it.
@@ -173,15 +122,15 @@ pub struct TaintSpec {
 pub struct NodeClassReference {
     /// API group of the object, such as `karpenter.k8s.aws`.
     #[schemars(
-        regex(pattern = "^[^/]*$"),
-        extend("x-kubernetes-validations" = rules(&[("self != ''", "group may not be empty")]))
+        regex(pattern = pattern::GROUP.expression),
+        extend("x-kubernetes-validations" = validations(pool_rules::GROUP))
     )]
     pub group: String,
     /// Kind of the object, such as `EC2NodeClass`.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "kind may not be empty")])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::KIND)))]
     pub kind: String,
     /// Name of the object.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "name may not be empty")])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::NAME)))]
     pub name: String,
 }
 

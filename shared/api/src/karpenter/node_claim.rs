@@ -7,17 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    common::{
-        DURATION, DURATION_OR_NEVER, NodeClassReference, OptionalReason, QuantityText,
-        RequirementSpec, TaintSpec, rules,
-    },
+    common::{NodeClassReference, OptionalReason, QuantityText, RequirementSpec, TaintSpec},
     kind::{Column, CustomKind, Names, Scope},
+    pattern, pool_rules,
+    rule::validations,
     schema::schema_of,
 };
 
 /// What a node was promised to be. It never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = rules(&[("self == oldSelf", "spec is immutable")])))]
+#[schemars(extend("x-kubernetes-validations" = validations(pool_rules::CLAIM)))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimSpec {
     /// Taints of the node.
@@ -38,11 +37,11 @@ pub struct NodeClaimSpec {
     pub node_class_ref: NodeClassReference,
     /// How long the node may drain before it is ended whatever runs on it. Absent: as long as it
     /// takes.
-    #[schemars(regex(pattern = DURATION))]
+    #[schemars(regex(pattern = pattern::DURATION.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period: Option<String>,
     /// How old the node may become before it is given up, or `Never`.
-    #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
+    #[schemars(regex(pattern = pattern::DURATION_OR_NEVER.expression), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<String>,
 }
@@ -54,20 +53,7 @@ pub fn requirements(generator: &mut SchemaGenerator) -> Schema {
         "items": RequirementSpec::json_schema(generator),
         "maxItems": 100,
         "x-kubernetes-list-type": "atomic",
-        "x-kubernetes-validations": rules(&[
-            (
-                "self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)",
-                "requirements with operator 'In' must have a value defined",
-            ),
-            (
-                "self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)",
-                "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
-            ),
-            (
-                "self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)",
-                "requirements with 'minValues' must have at least that many values specified in the 'values' field",
-            ),
-        ]),
+        "x-kubernetes-validations": validations(pool_rules::REQUIREMENTS),
     })
 }
 

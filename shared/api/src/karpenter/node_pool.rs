@@ -8,29 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    common::{
-        AWS_DOMAIN_MESSAGE, ConditionEntry, DURATION, DURATION_OR_NEVER, LABEL_VALUE,
-        NodeClassReference, QuantityText, RequirementSpec, TaintSpec, add_rules, aws_domain_rule,
-        rules,
-    },
+    common::{ConditionEntry, NodeClassReference, QuantityText, RequirementSpec, TaintSpec},
     kind::{Column, CustomKind, Names, Replicas, Scope},
+    pattern, pool_rules,
+    rule::validations,
     schema::schema_of,
     word::Word,
 };
 
 /// What nodes a NodePool may have, and when it gives them up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = rules(&[
-    (
-        "has(self.replicas) == has(oldSelf.replicas)",
-        "Cannot transition NodePool between static (replicas set) and dynamic (replicas unset) provisioning modes",
-    ),
-    (
-        "!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))",
-        "only 'limits.nodes' is supported on static NodePools",
-    ),
-    ("!has(self.replicas) || !has(self.weight)", "'weight' is not supported on static NodePools"),
-])))]
+#[schemars(extend("x-kubernetes-validations" = validations(pool_rules::POOL)))]
 #[serde(rename_all = "camelCase")]
 pub struct NodePoolSpec {
     /// What every node of the pool is like.
@@ -78,21 +66,12 @@ pub struct TemplateMetadata {
 }
 
 fn labels(_: &mut SchemaGenerator) -> Schema {
-    let aws = format!("self.all(x, {})", aws_domain_rule("x", |_| true));
     schemars::json_schema!({
         "type": "object",
-        "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE},
+        "additionalProperties": {"type": "string", "maxLength": 63, "pattern": pattern::LABEL_VALUE.expression},
         "maxProperties": 100,
         "x-kubernetes-map-type": "atomic",
-        "x-kubernetes-validations": rules(&[
-            (
-                r#"self.all(x, x in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !x.find("^([^/]+)").endsWith("karpenter.sh"))"#,
-                r#"label domain "karpenter.sh" is restricted"#,
-            ),
-            (r#"self.all(x, x != "karpenter.sh/nodepool")"#, r#"label "karpenter.sh/nodepool" is restricted"#),
-            (r#"self.all(x, x != "kubernetes.io/hostname")"#, r#"label "kubernetes.io/hostname" is restricted"#),
-            (&aws, AWS_DOMAIN_MESSAGE),
-        ]),
+        "x-kubernetes-validations": validations(pool_rules::LABELS),
     })
 }
 
@@ -113,18 +92,15 @@ pub struct NodeClaimTemplateSpec {
     #[schemars(schema_with = "requirements")]
     pub requirements: Vec<RequirementSpec>,
     /// How nodes are launched.
-    #[schemars(extend("x-kubernetes-validations" = rules(&[
-        ("self.group == oldSelf.group", "nodeClassRef.group is immutable"),
-        ("self.kind == oldSelf.kind", "nodeClassRef.kind is immutable"),
-    ])))]
+    #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::REFERENCE_CHANGES)))]
     pub node_class_ref: NodeClassReference,
     /// How long a node that is being given up may drain before it is ended whatever runs on it.
     /// Absent: as long as it takes.
-    #[schemars(regex(pattern = DURATION))]
+    #[schemars(regex(pattern = pattern::DURATION.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period: Option<String>,
     /// How old a node may become before it is given up, or `Never`.
-    #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
+    #[schemars(regex(pattern = pattern::DURATION_OR_NEVER.expression), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<String>,
 }
@@ -132,14 +108,9 @@ pub struct NodeClaimTemplateSpec {
 /// Requirements of a NodePool: its own label cannot be required.
 fn requirements(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = super::node_claim::requirements(generator).to_value();
-    if let Some(key) = schema.pointer_mut("/items/properties/key") {
-        add_rules(
-            key,
-            &rules(&[(
-                r#"self != "karpenter.sh/nodepool""#,
-                r#"label "karpenter.sh/nodepool" is restricted"#,
-            )]),
-        );
+    let of_key = schema.pointer_mut("/items/properties/key/x-kubernetes-validations");
+    if let Some(Value::Array(of_key)) = of_key {
+        of_key.extend(validations(pool_rules::POOL_KEY).as_array().into_iter().flatten().cloned());
     }
     Schema::try_from(schema).unwrap_or_default()
 }
@@ -150,7 +121,7 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
 pub struct DisruptionSpec {
     /// How long no pod may have come or gone before a node may be consolidated, or `Never`.
     // Release 1.14.1 has no default here and requires the field.
-    #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "0s"))]
+    #[schemars(regex(pattern = pattern::DURATION_OR_NEVER.expression), extend("default" = "0s"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consolidate_after: Option<String>,
     /// Which nodes may be consolidated: empty ones, those whose pods fit elsewhere or on something
@@ -172,10 +143,7 @@ fn budgets(generator: &mut SchemaGenerator) -> Schema {
         "default": [{"nodes": "10%"}],
         "maxItems": 50,
         "x-kubernetes-list-type": "atomic",
-        "x-kubernetes-validations": rules(&[(
-            "self.all(x, has(x.schedule) == has(x.duration))",
-            "'schedule' must be set with 'duration'",
-        )]),
+        "x-kubernetes-validations": validations(pool_rules::BUDGETS),
     })
 }
 
@@ -183,9 +151,9 @@ fn budgets(generator: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetSpec {
     /// A number of nodes, or a percentage of the pool's nodes, rounded up.
-    #[schemars(regex(pattern = "^((100|[0-9]{1,2})%|[0-9]+)$"), extend("default" = "10%"))]
-    #[serde(default = "ten_percent")]
-    pub nodes: String,
+    #[schemars(regex(pattern = pattern::BUDGET_NODES.expression), extend("default" = "10%"))]
+    #[serde(default = "ten_percent", skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
     /// For which reasons the budget counts. Absent: for all.
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,18 +161,19 @@ pub struct BudgetSpec {
     /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC.
     /// Absent: it always is.
     #[schemars(regex(
-        pattern = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
+        pattern = pattern::SCHEDULE.expression
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     /// For how long the budget is active after each hit of the schedule, in hours and minutes.
-    #[schemars(regex(pattern = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"))]
+    #[schemars(regex(pattern = pattern::WINDOW.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
 }
 
-fn ten_percent() -> String {
-    "10%".to_owned()
+#[expect(clippy::unnecessary_wraps, reason = "serde asks for the field's type")]
+fn ten_percent() -> Option<String> {
+    Some("10%".to_owned())
 }
 
 /// What a NodePool has.

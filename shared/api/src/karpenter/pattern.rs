@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use model::{ImageId, SecurityGroupId, SubnetId, quantity::Quantity};
+use model::{
+    HourlyPrice, ImageId, SecurityGroupId, SubnetId, duration, id, overlay::PriceChange,
+    quantity::Quantity,
+};
 
 use crate::document::field::Field;
 
@@ -52,16 +55,126 @@ pub(crate) const VOLUME_SIZE: Pattern = pattern(
     volume_size,
 );
 
+/// `prefix/name` or `name`, of labels and taints.
+pub(crate) const QUALIFIED_NAME: Pattern = pattern(
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$",
+    |field| {
+        let text = field.text().unwrap_or_default();
+        if text.is_empty() && field.path().ends_with(".value") {
+            field.complain_with("must not be empty", "leave `value` out");
+        } else if text.is_empty() {
+            field.complain("must not be empty");
+        } else if !id::is_qualified_name(text) {
+            field.complain(format!(
+                "`{text}` is not a qualified name: it must be an optional DNS prefix and `/`, then \
+                 at most 63 letters, digits, `-`, `_` and `.`"
+            ));
+        }
+    },
+);
+/// A label's value; it may be empty.
+pub(crate) const LABEL_VALUE: Pattern =
+    pattern(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$", |field| {
+        let text = field.text().unwrap_or_default();
+        if !id::is_label_value(text) {
+            field.complain(not_a_label_value(text));
+        }
+    });
+/// Groups such as `1h30m`.
+pub(crate) const DURATION: Pattern = pattern(r"^([0-9]+(s|m|h))+$", |field| {
+    field.parsed(duration::parse_groups);
+});
+/// The same, or `Never`.
+pub(crate) const DURATION_OR_NEVER: Pattern = pattern(r"^(([0-9]+(s|m|h))+|Never)$", |field| {
+    field.parsed(duration::parse_nillable);
+});
+/// An API group.
+pub(crate) const GROUP: Pattern = pattern("^[^/]*$", |field| {
+    if field.text().is_some_and(|text| text.contains('/')) {
+        field.complain_with("must not contain `/`", "write `karpenter.k8s.aws`");
+    }
+});
+/// How many nodes a budget lets go.
+pub(crate) const BUDGET_NODES: Pattern = pattern("^((100|[0-9]{1,2})%|[0-9]+)$", |field| {
+    let text = field.text().unwrap_or_default();
+    let (number, most) = text.strip_suffix('%').map_or((text, u32::MAX), |number| (number, 100));
+    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    if !is_number || number.parse::<u32>().ok().is_none_or(|number| number > most) {
+        field.complain(format!(
+            "`{text}` is neither a count such as `5` nor a share such as `10%` of at most 100%"
+        ));
+    }
+});
+/// When a budget becomes active.
+pub(crate) const SCHEDULE: Pattern = pattern(
+    r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$",
+    schedule,
+);
+/// For how long a budget is active: hours, then minutes, either of them or both; `0s` may follow.
+pub(crate) const WINDOW: Pattern = pattern(r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$", |field| {
+    let text = field.text().unwrap_or_default();
+    let window = without_seconds(text);
+    let units: String = window.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let is_window = matches!(units.as_str(), "h" | "m" | "hm");
+    if !is_window || duration::parse_groups(window).is_err() {
+        field.complain(format!("`{text}` is not a duration in hours and minutes such as `1h30m`"));
+    }
+});
+/// A price in dollars.
+pub(crate) const PRICE: Pattern = pattern(r"^\d+(\.\d+)?$", |field| {
+    let text = field.text().unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+    let is_price = match text.split_once('.') {
+        Some((dollars, fraction)) => is_number(dollars) && is_number(fraction),
+        None => is_number(text),
+    };
+    if field.parsed(HourlyPrice::parse_dollars).is_some() && !is_price {
+        field.complain(format!("`{text}` is not a price: it must be such as `0.05`"));
+    }
+});
+/// What is added to a price.
+pub(crate) const ADJUSTMENT: Pattern = pattern(
+    r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$",
+    |field| {
+        let text = field.text().unwrap_or_default();
+        if price_change(text).is_none() {
+            field.complain(format!(
+                "`{text}` is not a change of a price: it must be such as `+0.5`, `-2`, `+10%` \
+                 or `-10%`, and no less than `-100%`"
+            ));
+        }
+    },
+);
+
 /// Every pattern with a check, by its expression.
 static CHECKS: LazyLock<BTreeMap<&str, fn(&Field<'_>)>> = LazyLock::new(|| {
-    let patterns =
-        [SUBNET, SECURITY_GROUP, IMAGE, RESERVATION, PLACEMENT_GROUP, ACCOUNT, VOLUME_SIZE];
+    let patterns = [
+        SUBNET,
+        SECURITY_GROUP,
+        IMAGE,
+        RESERVATION,
+        PLACEMENT_GROUP,
+        ACCOUNT,
+        VOLUME_SIZE,
+        QUALIFIED_NAME,
+        LABEL_VALUE,
+        DURATION,
+        DURATION_OR_NEVER,
+        GROUP,
+        BUDGET_NODES,
+        SCHEDULE,
+        WINDOW,
+        PRICE,
+        ADJUSTMENT,
+    ];
     patterns.into_iter().map(|pattern| (pattern.expression, pattern.check)).collect()
 });
 
 /// Complains of the text of `field` if it does not match `expression`.
 pub(crate) fn check(field: &Field<'_>, expression: &str) {
-    if let Some(check) = CHECKS.get(expression) {
+    let check = CHECKS.get(expression);
+    debug_assert!(check.is_some(), "a pattern of a schema is in no list: {expression}");
+    if let Some(check) = check {
         check(field);
     }
 }
@@ -96,4 +209,55 @@ fn volume_size(field: &Field<'_>) {
              58), G (to 64000) or T (to 64)"
         ));
     }
+}
+
+/// What is said of a `text` that no label can have.
+pub(crate) fn not_a_label_value(text: &str) -> String {
+    format!(
+        "`{text}` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and \
+         ending with a letter or digit"
+    )
+}
+
+const NAMED_SCHEDULES: [&str; 7] =
+    ["@annually", "@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+
+fn schedule(field: &Field<'_>) {
+    let text = field.text().unwrap_or_default();
+    let is_field = |part: &str| {
+        part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '*' | '/' | ',' | '-' | '?'))
+    };
+    let parts: Vec<_> = text.split_whitespace().collect();
+    if !NAMED_SCHEDULES.contains(&text) && !(parts.len() == 5 && parts.iter().all(|p| is_field(p)))
+    {
+        field.complain(format!(
+            "`{text}` is not a schedule: it must be five fields of cron or one of {}",
+            NAMED_SCHEDULES.join(", ")
+        ));
+    }
+}
+
+/// A window without the `0s` that may end it.
+pub(crate) fn without_seconds(text: &str) -> &str {
+    let rest = text.strip_suffix("0s").filter(|rest| rest.ends_with(['h', 'm']));
+    rest.unwrap_or(text)
+}
+
+/// Billionths in one.
+const NANOS: i128 = 1_000_000_000;
+
+/// `+1.5`, `-2`, `+10%`: a sign is required. A percentage takes off no more than all of it.
+pub(crate) fn price_change(text: &str) -> Option<PriceChange> {
+    let (sign, rest) = match text.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let billionths =
+        |text: &str| i64::try_from(HourlyPrice::parse_dollars(text).ok()?.nanos()).ok();
+    let Some(percent) = rest.strip_suffix('%') else {
+        return Some(PriceChange::Added(sign * billionths(rest)?));
+    };
+    let scaled = i64::try_from(i128::from(billionths(percent)?) / 100).ok()?;
+    (sign > 0 || i128::from(scaled) <= NANOS).then_some(PriceChange::Scaled(sign * scaled))
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Value, json};
 
-use super::node_class_rules;
+use super::{node_class_rules, pool_rules};
 use crate::document::field::Field;
 
 /// A rule across fields. Some of Karpenter's texts say `!self.all(…)` where each item is meant: an API
@@ -42,6 +42,11 @@ impl Rule {
         Self::new(expression, message, |_| {})
     }
 
+    /// A rule about a change: an object by itself cannot break it.
+    pub(crate) const fn of_change(expression: &'static str, message: &'static str) -> Self {
+        Self::and(expression, message)
+    }
+
     /// Expressions that are put together, with one check.
     pub(crate) const fn made(texts: fn() -> Vec<(String, String)>, check: fn(&Field<'_>)) -> Self {
         Self { texts: Texts::Made(texts), check }
@@ -63,7 +68,7 @@ pub(crate) fn validations(rules: &[Rule]) -> Value {
 
 /// Every rule by its expressions.
 static CHECKS: LazyLock<BTreeMap<String, fn(&Field<'_>)>> = LazyLock::new(|| {
-    let rules = [node_class_rules::ALL].into_iter().flatten().copied().flatten();
+    let rules = [node_class_rules::ALL, pool_rules::ALL].into_iter().flatten().copied().flatten();
     let checked = |rule: &Rule| {
         let check = rule.check;
         rule.texts().into_iter().map(move |(expression, _)| (expression, check))
@@ -75,5 +80,9 @@ static CHECKS: LazyLock<BTreeMap<String, fn(&Field<'_>)>> = LazyLock::new(|| {
 pub(crate) fn checks(schema: &Value) -> impl Iterator<Item = fn(&Field<'_>)> {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
     let expressions = rules.into_iter().flatten().filter_map(|rule| rule.get("rule")?.as_str());
-    expressions.filter_map(|expression| CHECKS.get(expression).copied())
+    expressions.filter_map(|expression| {
+        let check = CHECKS.get(expression).copied();
+        debug_assert!(check.is_some(), "a rule of a schema is in no list: {expression}");
+        check
+    })
 }

@@ -8,16 +8,28 @@ use serde_json::Value;
 use super::{pattern, rule};
 use crate::document::field::Field;
 
-/// What to write instead of an unknown field: the path of the map that it is in, and its key.
-pub(crate) type Cure = fn(&str, &str) -> Option<String>;
+/// What is known beside the schema of a kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hints {
+    /// What to write instead of an unknown field, by the path of the map that it is in and its key; or
+    /// of an unknown word, by the path of its field.
+    pub(crate) cure: fn(&str, &str) -> Option<String>,
+    /// Paths that an API server drops, and nobody need be told of here.
+    pub(crate) dropped: &'static [&'static str],
+}
+
+impl Hints {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self { cure: |_, _| None, dropped: &[] };
+}
 
 /// The typed form of `field`, if nothing is wrong with it; what is wrong goes to the complaints.
 pub(crate) fn typed<T: DeserializeOwned>(
     field: &Field<'_>,
     schema: &Value,
-    cure: Cure,
+    hints: Hints,
 ) -> Option<T> {
-    check(field, schema, cure);
+    check(field, schema, hints);
     if field.has_within(Weight::Refused) {
         return None;
     }
@@ -26,11 +38,11 @@ pub(crate) fn typed<T: DeserializeOwned>(
 
 /// Complains of everything in `field` that is not as `schema` asks for. Rules across fields are only
 /// looked at where each field by itself is right.
-fn check(field: &Field<'_>, schema: &Value, cure: Cure) {
+fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
     let is_of_its_type = match schema.get("type").and_then(Value::as_str) {
-        Some("object") => map(field, schema, cure).is_some(),
-        Some("array") => list(field, schema, cure).is_some(),
-        Some("string") => text(field, schema).is_some(),
+        Some("object") => map(field, schema, hints).is_some(),
+        Some("array") => list(field, schema, hints).is_some(),
+        Some("string") => text(field, schema, hints).is_some(),
         Some("boolean") => field.boolean().is_some(),
         Some("integer") => {
             let bound = |key: &str, default: i64| {
@@ -60,11 +72,11 @@ fn too_many(field: &Field<'_>, schema: &Value, key: &str, count: usize) {
     }
 }
 
-fn map(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
+fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let entries = field.entries()?;
     too_many(field, schema, "maxProperties", entries.len());
     if let Some(values) = schema.get("additionalProperties") {
-        entries.iter().for_each(|(_, value)| check(value, values, cure));
+        entries.iter().for_each(|(_, value)| check(value, values, hints));
         return Some(());
     }
     let is_open = schema.get("x-kubernetes-preserve-unknown-fields").is_some();
@@ -75,14 +87,14 @@ fn map(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
     for (key, value) in entries.iter().filter(|_| !is_open) {
         match members.get(*key) {
             Some(_) if value.tree().is_null() => {}
-            Some(member) => check(value, member, cure),
-            None if field.ignores_unknown() => {}
+            Some(member) => check(value, member, hints),
+            None if field.ignores_unknown() || hints.dropped.contains(&value.path()) => {}
             None => {
                 let near = || {
                     let near = members.keys().find(|known| known.eq_ignore_ascii_case(key));
                     near.map(|known| format!("it is spelled `{known}`"))
                 };
-                let cure = cure(field.path(), key).or_else(near);
+                let cure = (hints.cure)(field.path(), key).or_else(near);
                 cures.extend(cure.clone());
                 value.complain_cured("unknown field", cure);
             }
@@ -98,7 +110,7 @@ fn map(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
     Some(())
 }
 
-fn list(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
+fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let items = field.list()?;
     too_many(field, schema, "maxItems", items.len());
     if items.len() < limit(schema, "minItems").unwrap_or_default() {
@@ -107,7 +119,7 @@ fn list(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
     let is_set = schema.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("set");
     for (index, item) in items.iter().enumerate() {
         if let Some(schema) = schema.get("items") {
-            check(item, schema, cure);
+            check(item, schema, hints);
         }
         let before = items.iter().take(index);
         if is_set && before.into_iter().any(|other| other.tree().value == item.tree().value) {
@@ -117,11 +129,16 @@ fn list(field: &Field<'_>, schema: &Value, cure: Cure) -> Option<()> {
     Some(())
 }
 
-fn text(field: &Field<'_>, schema: &Value) -> Option<()> {
+fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let text = field.text()?;
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         let choices: Vec<_> =
             choices.iter().filter_map(Value::as_str).map(|choice| (choice, ())).collect();
+        let is_known = choices.iter().any(|(choice, ())| *choice == text);
+        if let Some(cure) = (hints.cure)(field.path(), text).filter(|_| !is_known) {
+            field.complain_with(format!("`{text}` is the name of an older version"), cure);
+            return None;
+        }
         return field.choice(&choices);
     }
     let length = text.chars().count();

@@ -7,8 +7,11 @@ use model::{
     topology::{PodAffinity, Weighted},
 };
 
-use super::{requirement, topology};
-use crate::{document::field::Field, karpenter::word::Words};
+use super::topology;
+use crate::{
+    document::field::Field,
+    karpenter::{pool_rules::values_rule, word::Words},
+};
 
 /// Affinity as it was read.
 #[derive(Default)]
@@ -99,7 +102,7 @@ fn expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Requireme
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     fields.done();
     let (key, operator, values) = (key?, operator?, values?);
-    if let Some(rule) = requirement::values_rule(key, operator, &values) {
+    if let Some(rule) = values_rule(key, operator, &values) {
         let words = format!("node affinity {key}: {rule}");
         problems.push(Problem::unsupported("affinity.nodeAffinity", words));
         return Requirement::new(key, operator, values).ok();

@@ -15,7 +15,14 @@ use super::{
     metadata::Metadata,
     workload::{Workload, WorkloadKind},
 };
-use crate::document::field::Field;
+use crate::{
+    document::field::Field,
+    karpenter::{
+        capacity_buffer::{CapacityBufferSpec, ScalableReference},
+        kind::CustomKind,
+        walk::{self, Hints},
+    },
+};
 
 /// A CapacityBuffer as written: what it refers to is not looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,40 +116,32 @@ const BUFFERED: &[(&str, WorkloadKind)] = &[
     ("ReplicaSet", WorkloadKind::ReplicaSet),
 ];
 
-/// Reads a CapacityBuffer.
+/// Reads a CapacityBuffer. Whichever strategy it names: Karpenter has one, and looks at no name.
 pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["status"]);
-    let spec_field = fields.require("spec");
+    let field = fields.require("spec");
     fields.done();
-    let spec_field = spec_field?;
-    let mut spec = spec_field.fields()?;
-    // Whichever it names: Karpenter has one strategy, and looks at no name.
-    spec.get("provisioningStrategy").and_then(|field| field.text());
-    let template = spec.get("podTemplateRef").and_then(|field| {
-        let mut fields = field.fields()?;
-        let name = fields.require("name").and_then(|field| field.parsed(ObjectName::new));
-        fields.done();
-        name
-    });
-    let workload = spec.get("scalableRef").and_then(|field| scalable(&field));
-    let count = |field: Option<Field<'_>>| field?.integer(0, i64::from(i32::MAX));
-    let (replicas, percentage) = (count(spec.get("replicas")), count(spec.get("percentage")));
-    let limits = spec.get("limits").and_then(|field| container::amounts(&field));
-    spec.done();
-    let is_bounded = replicas.is_some() || limits.is_some();
-    let reference = match (template, workload) {
-        (Some(_), Some(_)) => {
-            spec_field.complain("must have one of `podTemplateRef` and `scalableRef`, not both");
-            return None;
+    let field = field?;
+    let spec: CapacityBufferSpec = walk::typed(&field, CapacityBufferSpec::schema(), Hints::NONE)?;
+    let limits = match spec.limits {
+        Some(_) => container::amounts(&field.at("limits"))?,
+        None => BTreeMap::new(),
+    };
+    let name = |key: &str, name: &str| field.at(key).at("name").accept(ObjectName::new(name));
+    let reference = match (spec.pod_template_ref, spec.scalable_ref) {
+        (Some(template), _) => BufferReference::Template(name("podTemplateRef", &template.name)?),
+        (None, Some(ScalableReference { api_group, kind, name: workload })) => {
+            match api_group.as_deref().unwrap_or_default() {
+                "" | "apps" => {
+                    BufferReference::Workload { kind, name: name("scalableRef", &workload)? }
+                }
+                group => BufferReference::Unusable(format!(
+                    "`{group}` has no workloads that are looked up"
+                )),
+            }
         }
-        (Some(_), None) if !is_bounded => {
-            spec_field.complain("`podTemplateRef` needs `replicas` or `limits`");
-            return None;
-        }
-        (Some(name), None) => BufferReference::Template(name),
-        (None, Some(workload)) => workload,
         (None, None) => BufferReference::Unusable(
             "it has neither `podTemplateRef` nor `scalableRef`".to_owned(),
         ),
@@ -150,27 +149,14 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
     let metadata = metadata?;
     let key = metadata.key(object)?;
     let uid = metadata.uid.unwrap_or_else(|| key.to_string());
+    let count = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
     Some(BufferManifest {
         uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,
         namespace: key.namespace,
         name: key.name,
-        replicas,
-        percentage,
-        limits: limits.unwrap_or_default(),
+        replicas: count(spec.replicas),
+        percentage: count(spec.percentage),
+        limits,
         reference,
-    })
-}
-
-fn scalable(field: &Field<'_>) -> Option<BufferReference> {
-    let mut fields = field.fields()?;
-    let group = fields.get("apiGroup").and_then(|field| field.text()).unwrap_or_default();
-    let kind = fields.require("kind").and_then(|field| field.text_not_empty());
-    let name = fields.require("name").and_then(|field| field.parsed(ObjectName::new));
-    fields.done();
-    let (kind, name) = (kind?.to_owned(), name?);
-    Some(if matches!(group, "" | "apps") {
-        BufferReference::Workload { kind, name }
-    } else {
-        BufferReference::Unusable(format!("`{group}` has no workloads that are looked up"))
     })
 }

@@ -2,58 +2,61 @@
 
 use model::api_version::{AWS_GROUP, KARPENTER_GROUP};
 
-/// Cures of unknown fields in `spec` of a NodePool.
-pub(crate) fn node_pool_spec(key: &str) -> Option<String> {
-    let text = match key {
-        "expireAfter" => "`expireAfter` belongs in spec.template.spec",
-        "terminationGracePeriod" => "`terminationGracePeriod` belongs in spec.template.spec",
-        "requirements" | "taints" | "startupTaints" | "nodeClassRef" => {
-            return Some(format!("`{key}` belongs in spec.template.spec"));
+use crate::karpenter::walk::Hints;
+
+/// What is known of EC2NodeClasses beside their schema.
+pub(crate) const NODE_CLASS: Hints = Hints { cure: node_class, dropped: &[] };
+
+/// What is known of NodePools beside their schema. `kubelet` is left over from v1beta1: an API server
+/// prunes it and says so in a warning, and so does `files`.
+pub(crate) const NODE_POOL: Hints = Hints {
+    cure: node_pool,
+    dropped: &["spec.template.spec.kubelet", "spec.template.metadata.creationTimestamp"],
+};
+
+fn node_pool(path: &str, key: &str) -> Option<String> {
+    let text = match (path, key) {
+        ("spec.disruption.consolidationPolicy", "WhenUnderutilized") => {
+            "write `WhenEmptyOrUnderutilized`"
         }
-        "labels" | "annotations" => {
-            return Some(format!("`{key}` belongs in spec.template.metadata"));
+        ("spec.template.spec.nodeClassRef", "apiVersion") => {
+            "write `group: karpenter.k8s.aws` in place of `apiVersion`"
         }
-        "consolidationPolicy" | "consolidateAfter" | "budgets" => {
-            return Some(format!("`{key}` belongs in spec.disruption"));
-        }
-        "ttlSecondsAfterEmpty" => {
+        ("spec", "ttlSecondsAfterEmpty") => {
             "write spec.disruption with `consolidationPolicy: WhenEmpty` and `consolidateAfter`"
         }
-        "ttlSecondsUntilExpired" => "write spec.template.spec.expireAfter, such as `720h`",
-        "consolidation" => {
+        ("spec", "ttlSecondsUntilExpired") => {
+            "write spec.template.spec.expireAfter, such as `720h`"
+        }
+        ("spec", "consolidation") => {
             "write spec.disruption with `consolidationPolicy: WhenEmptyOrUnderutilized`"
         }
-        "provider" | "providerRef" => "write spec.template.spec.nodeClassRef",
-        "kubelet" | "kubeletConfiguration" => "kubelet settings belong in the EC2NodeClass",
+        ("spec", "provider" | "providerRef") => "write spec.template.spec.nodeClassRef",
+        ("spec", "kubelet" | "kubeletConfiguration") => {
+            "kubelet settings belong in the EC2NodeClass"
+        }
+        ("spec" | "spec.disruption" | "spec.template.spec", _) => {
+            let place = match key {
+                "expireAfter"
+                | "terminationGracePeriod"
+                | "requirements"
+                | "taints"
+                | "startupTaints"
+                | "nodeClassRef" => "spec.template.spec",
+                "labels" | "annotations" => "spec.template.metadata",
+                "consolidationPolicy" | "consolidateAfter" | "budgets" => "spec.disruption",
+                "weight" | "limits" => "spec",
+                _ => return None,
+            };
+            return Some(format!("`{key}` belongs in {place}"));
+        }
         _ => return None,
     };
     Some(text.to_owned())
 }
 
-/// Cures of unknown fields in `spec.disruption`.
-pub(crate) fn disruption(key: &str) -> Option<String> {
-    (key == "expireAfter").then(|| "`expireAfter` belongs in spec.template.spec".to_owned())
-}
-
-/// Cures of unknown fields in `spec.template.spec`.
-pub(crate) fn template_spec(key: &str) -> Option<String> {
-    let place = match key {
-        "consolidationPolicy" | "consolidateAfter" | "budgets" => "spec.disruption",
-        "labels" | "annotations" => "spec.template.metadata",
-        "weight" | "limits" => "spec",
-        _ => return None,
-    };
-    Some(format!("`{key}` belongs in {place}"))
-}
-
-/// Cures of unknown fields in `nodeClassRef`.
-pub(crate) fn node_class_ref(key: &str) -> Option<String> {
-    (key == "apiVersion")
-        .then(|| "write `group: karpenter.k8s.aws` in place of `apiVersion`".to_owned())
-}
-
 /// Cures of unknown fields of an EC2NodeClass, in the map at `path`.
-pub(crate) fn node_class(path: &str, key: &str) -> Option<String> {
+fn node_class(path: &str, key: &str) -> Option<String> {
     let text = match key {
         _ if path != "spec" => return None,
         "subnetSelector" => "write `subnetSelectorTerms`, a list of `tags` or `id`",

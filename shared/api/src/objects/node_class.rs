@@ -56,7 +56,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     let name = metadata.as_ref().and_then(|m| object.name().accept(NodeClassName::new(&m.name)));
     let spec = fields.require("spec");
     let read = spec.as_ref().and_then(|field| {
-        walk::typed::<Ec2NodeClassSpec>(field, Ec2NodeClassSpec::schema(), cures::node_class)
+        walk::typed::<Ec2NodeClassSpec>(field, Ec2NodeClassSpec::schema(), cures::NODE_CLASS)
     });
     fields.done();
     let (metadata, spec, read) = (metadata?, spec?, read?);

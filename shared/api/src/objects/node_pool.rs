@@ -15,10 +15,18 @@ use model::{
 };
 
 use super::{conditions::Conditions, cures, disruption, metadata::Metadata, requirement};
-use crate::document::{
-    field::{Complaints, Field, Fields},
-    placeholder,
-    tree::Tree,
+use crate::{
+    document::{
+        field::{Complaints, Field},
+        placeholder,
+        tree::Tree,
+    },
+    karpenter::{
+        common::NodeClassReference,
+        kind::CustomKind,
+        node_pool::{NodePoolSpec, NodePoolTemplate, TemplateMetadata},
+        walk,
+    },
 };
 
 /// 720 hours.
@@ -99,33 +107,18 @@ struct Spec {
 }
 
 fn read_spec(field: &Field<'_>) -> Option<Spec> {
-    let mut fields = field.fields()?;
-    let weight_field = fields.get("weight");
-    let weight = weight_field.as_ref().and_then(|field| field.integer::<u32>(1, 100));
-    let replicas_field = fields.get("replicas");
-    let replicas = replicas_field.as_ref().and_then(|field| field.integer::<u64>(0, i64::MAX));
-    let limits_field = fields.get("limits");
-    let limits = limits_field.as_ref().map(read_limits).unwrap_or_default();
-    let disruption = fields.get("disruption").map(|field| disruption::read(&field));
-    let template = fields.require("template").and_then(|field| read_template(&field));
-    if replicas_field.is_some() {
-        if let Some(weight) = &weight_field {
-            weight.complain("must not be set on a static pool (one with spec.replicas)");
-        }
-        if let Some(limits_field) = &limits_field
-            && limits.0.keys().any(|name| name.as_str() != "nodes")
-        {
-            limits_field.complain("a static pool (one with spec.replicas) may only limit `nodes`");
-        }
-    }
-    fields.done_with(cures::node_pool_spec);
-    let (template, node_class_line) = template?;
+    let spec: NodePoolSpec = walk::typed(field, NodePoolSpec::schema(), cures::NODE_POOL)?;
+    let limits = spec.limits.map_or_else(Limits::default, |_| read_limits(&field.at("limits")));
+    let (template, node_class_line) = template(spec.template, &field.at("template"))?;
     Some(Spec {
-        weight: weight.unwrap_or_default(),
-        replicas,
+        weight: spec.weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or_default(),
+        replicas: spec.replicas.and_then(|replicas| u64::try_from(replicas).ok()),
         limits,
         template,
-        disruption: disruption.unwrap_or_default(),
+        disruption: match spec.disruption {
+            Some(disruption) => disruption::read(disruption)?,
+            None => model::node_pool::Disruption::default(),
+        },
         node_class_line,
     })
 }
@@ -144,95 +137,62 @@ fn read_limits(field: &Field<'_>) -> Limits {
     limits
 }
 
-fn read_template(field: &Field<'_>) -> Option<(NodeClaimTemplate, u32)> {
-    let mut fields = field.fields()?;
-    let mut labels = std::collections::BTreeMap::new();
-    let mut annotations = std::collections::BTreeMap::new();
-    if let Some(mut metadata) = fields.get("metadata").and_then(|field| field.fields()) {
-        labels =
-            metadata.get("labels").map(|f| requirement::template_labels(&f)).unwrap_or_default();
-        annotations = metadata.get("annotations").and_then(|f| f.text_map()).unwrap_or_default();
-        metadata.ignore(&["creationTimestamp"]);
-        metadata.done();
-    }
-    let spec = fields.require("spec").and_then(|field| field.fields());
-    fields.done();
-    let mut spec = spec?;
-    let node_class = node_class_ref(&mut spec);
-    let requirements = spec.require("requirements").map(|f| requirement::of_node_pool(&f));
-    let (taints_field, startup_field) = (spec.get("taints"), spec.get("startupTaints"));
-    let taints = requirement::taints(taints_field.as_ref());
-    let startup_taints = requirement::taints(startup_field.as_ref());
-    requirement::check_unique(&[taints_field.as_ref(), startup_field.as_ref()]);
-    let expire_after = match spec.get("expireAfter") {
-        Some(field) => field.parsed(duration::parse_nillable),
-        None => Some(Some(EXPIRE_AFTER)),
-    };
-    let grace = spec.get("terminationGracePeriod");
-    let grace = grace.and_then(|field| field.parsed(duration::parse_groups));
-    // Left over from v1beta1: an API server prunes it, and says so in a warning. So does `files`.
-    spec.ignore(&["kubelet"]);
-    spec.done_with(cures::template_spec);
-    let (node_class, node_class_line) = node_class?;
+/// The template of `spec`, which stands at `field`, and the line of its `nodeClassRef`.
+fn template(spec: NodePoolTemplate, field: &Field<'_>) -> Option<(NodeClaimTemplate, u32)> {
+    let TemplateMetadata { labels, annotations } = spec.metadata.unwrap_or_default();
+    let labels = labels.unwrap_or_default();
+    requirement::check_labels(&labels, &field.at("metadata").at("labels"));
+    let (spec, field) = (spec.spec, field.at("spec"));
+    let (node_class, node_class_line) =
+        node_class(&spec.node_class_ref, &field.at("nodeClassRef"))?;
+    let items = field.at("requirements").list()?;
+    let requirements = spec.requirements.iter().zip(&items);
+    let requirements = requirements
+        .map(|(spec, item)| requirement::of_node_pool(spec, item))
+        .collect::<Option<_>>();
+    let lists = ["taints", "startupTaints"].map(|key| field.at(key));
+    let [taints, startup_taints] = &lists;
+    let taints = requirement::taints_of(spec.taints.unwrap_or_default(), taints);
+    let startup_taints =
+        requirement::taints_of(spec.startup_taints.unwrap_or_default(), startup_taints);
+    requirement::check_unique(&lists);
     let template = NodeClaimTemplate {
         labels,
-        annotations,
+        annotations: annotations.unwrap_or_default(),
         node_class,
         requirements: requirements?,
         taints,
         startup_taints,
-        expire_after: expire_after?,
-        termination_grace_period: grace,
+        expire_after: match spec.expire_after {
+            Some(text) => duration::parse_nillable(&text).ok()?,
+            None => Some(EXPIRE_AFTER),
+        },
+        termination_grace_period: match spec.termination_grace_period {
+            Some(text) => Some(duration::parse_groups(&text).ok()?),
+            None => None,
+        },
     };
     Some((template, node_class_line))
 }
 
-/// A pool whose classes are another provider's: one thing is said of it, and nothing is wrong with it.
-fn of_another_provider(
-    field: &Field<'_>,
-    fields: &mut Fields<'_>,
-    group: &str,
-) -> Option<(NodeClassName, u32)> {
-    let whose = match group {
-        "eks.amazonaws.com" => "EKS Auto Mode",
-        "karpenter.kwok.sh" => "kwok",
-        "karpenter.azure.com" => "the Azure provider",
-        _ => "another provider",
-    };
-    let kind = fields.get("kind").and_then(|kind| kind.text()).unwrap_or("class");
-    let name = fields.require("name").and_then(|field| field.text_not_empty());
-    field.complain_unusable(format!(
-        "names a {kind} of {group}: the pool is left to {whose}, only those with an EC2NodeClass of \
-         karpenter.k8s.aws are planned for"
-    ));
-    Some((field.accept(NodeClassName::new(name?))?, field.line()))
-}
-
-/// The EC2NodeClass that a pool names, and the line where it does.
-fn node_class_ref(spec: &mut Fields<'_>) -> Option<(NodeClassName, u32)> {
-    let field = spec.require("nodeClassRef")?;
-    let mut fields = field.fields()?;
-    let has_api_version = fields.has("apiVersion");
-    let group = if has_api_version { fields.get("group") } else { fields.require("group") };
-    if let Some(group) = group
-        && let Some(text) = group.text_not_empty()
-    {
-        if text.contains('/') {
-            group.complain_with("must not contain `/`", "write `karpenter.k8s.aws`");
-        } else if text != model::api_version::AWS_GROUP {
-            return of_another_provider(&field, &mut fields, text);
-        }
+/// The EC2NodeClass that a pool names at `field`, and the line where it does. Of a pool whose classes
+/// are another provider's one thing is said, and nothing is wrong with it.
+fn node_class(reference: &NodeClassReference, field: &Field<'_>) -> Option<(NodeClassName, u32)> {
+    let NodeClassReference { group, kind, name } = reference;
+    if group != model::api_version::AWS_GROUP {
+        let whose = match group.as_str() {
+            "eks.amazonaws.com" => "EKS Auto Mode",
+            "karpenter.kwok.sh" => "kwok",
+            "karpenter.azure.com" => "the Azure provider",
+            _ => "another provider",
+        };
+        field.complain_unusable(format!(
+            "names a {kind} of {group}: the pool is left to {whose}, only those with an \
+             EC2NodeClass of karpenter.k8s.aws are planned for"
+        ));
+    } else if kind != "EC2NodeClass" {
+        let rule = format!("must be `EC2NodeClass`, not `{kind}`");
+        field.at("kind").complain_unusable(rule);
     }
-    if let Some(kind) = fields.require("kind")
-        && let Some(text) = kind.text_not_empty()
-        && text != "EC2NodeClass"
-    {
-        kind.complain_unusable(format!("must be `EC2NodeClass`, not `{text}`"));
-    }
-    let name = fields.require("name").and_then(|field| {
-        let text = field.text_not_empty()?;
-        field.accept(NodeClassName::new(text))
-    });
-    fields.done_with(cures::node_class_ref);
-    Some((name?, field.line()))
+    Some((field.at("name").accept(NodeClassName::new(name))?, field.line()))
 }

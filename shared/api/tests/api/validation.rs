@@ -94,3 +94,13 @@ fn the_reader_of_node_pools_agrees_with_the_api_server() {
 fn the_reader_of_node_classes_agrees_with_the_api_server() {
     check("node-class");
 }
+
+#[test]
+fn the_reader_of_node_overlays_agrees_with_the_api_server() {
+    check("node-overlay");
+}
+
+#[test]
+fn the_reader_of_capacity_buffers_agrees_with_the_api_server() {
+    check("capacity-buffer");
+}

@@ -104,7 +104,7 @@ fn fields_in_the_wrong_place_come_with_the_cure() {
             Weight: 3
                 x.yaml:9: NodePool general: spec.Weight: unknown field; it is spelled `weight`
             disruption: {consolidationPolicy: WhenUnderutilized}
-                x.yaml:9: NodePool general: spec.disruption.consolidationPolicy: `WhenUnderutilized` is the name of v1beta1; write `WhenEmptyOrUnderutilized`
+                x.yaml:9: NodePool general: spec.disruption.consolidationPolicy: `WhenUnderutilized` is the name of an older version; write `WhenEmptyOrUnderutilized`
         "#]],
     );
     each(
@@ -268,7 +268,7 @@ fn requirements_have_rules() {
             key: karpenter.k8s.aws/custom, operator: Exists
                 x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `karpenter.k8s.aws/custom` is restricted
             key: a/b/c, operator: Exists
-                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `a/b/c` is not a label key: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `a/b/c` is not a qualified name: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
             key: team, operator: In
                 x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator In on `team` needs at least one value
             key: team, operator: Gt, values: [a]
@@ -347,9 +347,9 @@ fn labels_and_taints_have_rules() {
             taints: [{key: a}]
                 x.yaml:9: NodePool general: spec.template.spec.taints[0].effect: is required
             taints: [{key: a b, effect: NoExecute}]
-                x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `a b` is not a taint key: it must be a qualified name
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `a b` is not a qualified name: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
             taints: [{key: a, value: a b, effect: NoExecute}]
-                x.yaml:9: NodePool general: spec.template.spec.taints[0].value: `a b` is not a taint value: it must be a label value
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].value: `a b` is not a qualified name: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
             taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]
                 right
         "#]],

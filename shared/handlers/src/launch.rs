@@ -22,11 +22,11 @@ use futures_util::future::try_join;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, ClaimPhase, Function, NodeClaim, RegionCatalog,
-    event::EventReason,
     launch::{FleetAnswer, FleetError, Instance},
     ledger::{Snapshot, WriteOutcome},
     pulse::Signal,
 };
+use planner::LaunchOutcome;
 use ports::{
     Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Refusal, Templates as _,
 };
@@ -119,22 +119,6 @@ impl Batch {
     }
 }
 
-/// What became of a batch.
-enum Outcome {
-    /// EC2 answered; instances may be fewer than claims.
-    Answered(FleetAnswer, Box<Prepared>),
-    /// These, and no others, were launched earlier.
-    Found(Vec<Instance>),
-    /// Nothing was launched and nothing will be: for this reason, and by which event it is told.
-    Refused(String, Option<EventReason>),
-    /// The same, after it was tried for as long as a launch may take.
-    TooLate(String),
-    /// Somebody else launches it at this moment.
-    Overtaken,
-    /// Ask again later; something may have been launched. The reason is for people.
-    Later(String),
-}
-
 /// Launches every promised claim.
 pub async fn launch<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
@@ -175,11 +159,14 @@ async fn pass<A: Adapters>(
     let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
     let shared = Shared { snapshot, catalog, classes };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
-        let outcome = match outcome(ports, &shared, &mut batch, at).await {
-            Ok(outcome) => outcome,
-            Err(error) => Outcome::Later(story(&error)),
-        };
-        let recorded = record::record(ports, outcome, &batch.claims, &shared, at).await;
+        let outcome = outcome(ports, &shared, &mut batch, at).await;
+        let outcome = outcome.unwrap_or_else(|error| LaunchOutcome::Later(story(&error)));
+        if let LaunchOutcome::Later(reason) = &outcome {
+            tracing::warn!(reason, claims = batch.claims.len(), "launch postponed");
+        }
+        let (snapshot, claims) = (&shared.snapshot, &batch.claims);
+        let conclusion = planner::concluded(outcome, claims, snapshot, at.now);
+        let recorded = record::carry_out(ports, conclusion, claims, snapshot, at).await;
         recorded.unwrap_or_else(|error| {
             tracing::warn!(batch = %batch.id, story = story(&error), "launch not recorded");
             Recorded::again(at.after(SignedDuration::from_secs(2)))
@@ -200,29 +187,33 @@ async fn outcome<A: Adapters>(
     shared: &Shared,
     batch: &mut Batch,
     at: &Invocation,
-) -> Result<Outcome, PortError> {
+) -> Result<LaunchOutcome, PortError> {
     if batch.is_under_way(at) {
-        return Ok(Outcome::Overtaken);
+        return Ok(LaunchOutcome::Overtaken);
     }
     if batch.requested_at().is_some() {
         // What an earlier request brought counts, whatever would be asked for now.
         match read_back(ports.fleet, batch, at).await? {
             ReadBack::Nothing if batch.age(at) < LAUNCH_TTL => {}
             ReadBack::Nothing | ReadBack::Missing => {
-                return Ok(Outcome::Later("waiting until an earlier launch is visible".to_owned()));
+                return Ok(LaunchOutcome::Later(
+                    "waiting until an earlier launch is visible".to_owned(),
+                ));
             }
             ReadBack::Visible(instances) if instances.is_empty() && batch.age(at) < LAUNCH_TTL => {}
-            ReadBack::Visible(instances) => return Ok(Outcome::Found(instances)),
+            ReadBack::Visible(instances) => {
+                return Ok(record::found(&instances, &batch.claims, &shared.catalog));
+            }
         }
     }
     Ok(match prepare::prepare(ports, shared, &batch.claims, at).await {
         Ok(prepared) => ask(ports, prepared, batch, at).await?,
         Err(Unprepared::Refused(refusal)) => match batch.requested_at() {
-            None => Outcome::Refused(refusal.to_string(), refusal.event()),
-            Some(_) => Outcome::Later(refusal.to_string()),
+            None => LaunchOutcome::Refused(refusal.to_string(), refusal.event()),
+            Some(_) => LaunchOutcome::Later(refusal.to_string()),
         },
         Err(Unprepared::NotYet(why, word)) => never(batch, at, format!("{word}: {why}")),
-        Err(Unprepared::Port(error)) => Outcome::Later(story(&error)),
+        Err(Unprepared::Port(error)) => LaunchOutcome::Later(story(&error)),
     })
 }
 
@@ -257,7 +248,7 @@ async fn ask<A: Adapters>(
     prepared: Box<Prepared>,
     batch: &mut Batch,
     at: &Invocation,
-) -> Result<Outcome, PortError> {
+) -> Result<LaunchOutcome, PortError> {
     let LaunchPorts { templates, fleet, ledger, memory, .. } = *ports;
     let ensured = &memory.templates;
     let is_repeated = batch.requested_at().is_some();
@@ -271,33 +262,34 @@ async fn ask<A: Adapters>(
                 Err(error) if error.fault == Fault::Permanent => {
                     return Ok(never(batch, at, in_words(&error)));
                 }
-                Err(error) => return Ok(Outcome::Later(in_words(&error))),
+                Err(error) => return Ok(LaunchOutcome::Later(in_words(&error))),
                 Ok(()) => ensured.add(&template.name),
             }
         }
         if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
-            return Ok(Outcome::Overtaken);
+            return Ok(LaunchOutcome::Overtaken);
         }
         let launched = fleet.launch(&prepared.request).await;
         match launched.or_else(|error| without_capacity(&error).ok_or(error)) {
             Ok(answer) if is_repeated && answer.instances.len() < batch.size() => {
                 // Nothing is withdrawn on the word of a repeated request alone.
-                return Ok(Outcome::Later("EC2 brought less than was asked for".to_owned()));
+                return Ok(LaunchOutcome::Later("EC2 brought less than was asked for".to_owned()));
             }
             Ok(answer) => {
                 if answer.errors.iter().any(FleetError::is_template_missing) {
                     ensured.forget();
                 }
-                return Ok(Outcome::Answered(answer, prepared));
+                let addresses = &memory.addresses;
+                return Ok(record::answered(answer, &prepared, &batch.claims, addresses));
             }
             Err(error) if error.fault == Fault::NotFound => ensured.forget(),
             Err(error) if error.fault == Fault::Permanent => {
                 return Ok(never(batch, at, in_words(&error)));
             }
-            Err(error) => return Ok(Outcome::Later(in_words(&error))),
+            Err(error) => return Ok(LaunchOutcome::Later(in_words(&error))),
         }
     }
-    Ok(Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned()))
+    Ok(LaunchOutcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned()))
 }
 
 /// The answer that a refusal of the request as a whole stands for, if it says that there is no capacity or
@@ -320,11 +312,11 @@ fn in_words(error: &PortError) -> String {
 
 /// This is never launched as asked, or not as things stand. It may still be mended from outside, so it is
 /// given some time; and an earlier request, with another content, may have been taken.
-fn never(batch: &Batch, at: &Invocation, reason: String) -> Outcome {
+fn never(batch: &Batch, at: &Invocation, reason: String) -> LaunchOutcome {
     if batch.requested_at().is_none() && LAUNCH_TTL <= batch.age(at) {
-        return Outcome::TooLate(reason);
+        return LaunchOutcome::TooLate(reason);
     }
-    Outcome::Later(reason)
+    LaunchOutcome::Later(reason)
 }
 
 /// What earlier requests under the token of a batch brought.

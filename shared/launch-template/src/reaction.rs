@@ -4,14 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{
     InstanceTypeName, OfferingKey, Zone,
     launch::{FleetError, FleetOverride, FleetReaction, FleetRequest},
+    limits,
 };
-
-/// How long an offering without capacity is left alone. Karpenter: `UnavailableOfferingsTTL`.
-const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 const SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
@@ -66,7 +64,7 @@ const REASONS: [(&str, &str); 21] = [
 
 /// When an offering that had no capacity at `now` may be tried again.
 pub fn unavailable_until(now: Timestamp) -> Timestamp {
-    now.checked_add(UNAVAILABLE_FOR).unwrap_or(Timestamp::MAX)
+    now.checked_add(limits::UNAVAILABLE_FOR).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether EC2 says with `code` that there is no capacity or that a quota is reached, and not that

@@ -1,5 +1,7 @@
 //! Every maximum in one place. Reaching one is always visible: an error or a line in the plan.
 
+use jiff::SignedDuration;
+
 /// Claims that one commit may promise.
 pub const CLAIMS_PER_COMMIT_MAX: usize = 1_000;
 /// Pods that the claims which one commit promises may be for. A DynamoDB transaction takes 4 MB, the key
@@ -30,6 +32,9 @@ pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
 pub const CLAIMS_PER_BATCH_MAX: usize = 1_000;
 /// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
 pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
+/// How long an offering without capacity is not used.
+/// Karpenter: `UnavailableOfferingsTTL` of `pkg/cache/cache.go` of the AWS provider.
+pub const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 /// Longest delay of an SQS message, in seconds.
 pub const MESSAGE_DELAY_SECONDS_MAX: u32 = 900;
 /// Bytes of one DynamoDB item.

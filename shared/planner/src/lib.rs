@@ -28,7 +28,7 @@
 //! * `scheduling` finds a place for every pod: [`provision`], and `what_if` for disruption. How it
 //!   works, and what it costs, its header says.
 //! * [`disruption`] finds nodes to give up, and says why every other node stays.
-//! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
+//! * `lifecycle` takes a claim from its creation to its end: [`concluded`] after a launch, [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
 //! * [`events`] says which events are published.
 //! * [`pace`] says when a function looks at the whole cluster.
@@ -67,6 +67,7 @@ pub use lifecycle::{
     guard::{Verdict, verdict},
     interrupt::interrupt,
     join::{diagnose, is_look_due, looked_into, questions},
+    launch::{Conclusion, LaunchError, LaunchOutcome, NewInstance, Shortfall, concluded},
     overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},

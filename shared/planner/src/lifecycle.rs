@@ -7,6 +7,7 @@ pub(crate) mod forced;
 pub(crate) mod guard;
 pub(crate) mod interrupt;
 pub(crate) mod join;
+pub(crate) mod launch;
 pub(crate) mod overdue;
 pub(crate) mod renewal;
 pub(crate) mod reservation;

@@ -3,6 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
 
+#[path = "planner/launch.rs"]
+mod launch;
+#[path = "planner/pace.rs"]
+mod pace;
 #[path = "properties/packing.rs"]
 mod packing;
 #[path = "properties/worlds.rs"]

@@ -4,17 +4,13 @@
 //!
 //! Karpenter: `pkg/controllers/interruption/controller.go`.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{
     DeletionReason, Function, NodeClaim, OfferingKey, Plan,
     interruption::{Interruption, InterruptionKind, REBALANCE_RECOMMENDATION, SPOT_NOTICE},
     ledger::{Decision, DecisionKind, Snapshot},
+    limits,
 };
-
-/// How long an offering is not used after an instance of it was taken back.
-///
-/// Karpenter: `pkg/cache/cache.go`, `UnavailableOfferingsTTL`.
-const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 
 /// What to do about `events`: each claim with all that is announced of its instance. What its offering
 /// has no capacity for is left alone for a while, and so is an offering that EC2 recommends to leave.
@@ -129,7 +125,7 @@ fn takes_capacity(interruption: &Interruption, claim: &NodeClaim) -> bool {
 }
 
 fn unavailable(claim: &NodeClaim, now: Timestamp) -> Option<(OfferingKey, Timestamp)> {
-    let until = now.checked_add(COOLING_AFTER_INTERRUPTION).ok()?;
+    let until = now.checked_add(limits::UNAVAILABLE_FOR).ok()?;
     Some((claim.instance.as_ref()?.offering(), until))
 }
 
@@ -154,6 +150,8 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::testing::{add_managed, ago, facts, now};
 

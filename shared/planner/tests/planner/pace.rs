@@ -1,0 +1,147 @@
+//! When `provision` looks at the whole cluster.
+
+use std::rc::Rc;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Pod,
+    ledger::{Counters, Snapshot},
+    pulse::{PassEnd, PulseNote},
+};
+use planner::pace::{self, BatchWindow, LastLook, Looked, Pace, Past, Seen};
+use testkit::build;
+
+fn at(seconds: i64) -> Timestamp {
+    let start = build::at("2026-11-26T12:00:00Z");
+    start.checked_add(SignedDuration::from_secs(seconds)).unwrap()
+}
+
+fn counters(arrivals: u64, departures: u64) -> Counters {
+    Counters { arrivals, departures }
+}
+
+fn pending(name: &str, since: i64) -> Pod {
+    Pod { unschedulable_at: Some(at(since)), ..build::pod(name).build() }
+}
+
+/// A pass that begins at a second and sees pending pods.
+fn seen(pods: &[Pod], counters: Counters, began: i64) -> Seen<'_> {
+    Seen {
+        pending: pods,
+        node_pools: &[],
+        counters,
+        began_at: at(began),
+        keeps_buffers: false,
+        poll_interval: SignedDuration::from_secs(5),
+        window: BatchWindow::default(),
+    }
+}
+
+fn past(served: Counters) -> Past {
+    Past { served, note: None, last_look: None }
+}
+
+/// A look that created nothing, and what the next pass starts from.
+fn looked(seen: &Seen<'_>, past: &Past, disrupted: usize, second: i64) -> Past {
+    let looked = Looked { counters: seen.counters, has_all_replicas: true, disrupted };
+    let (end, look) = pace::after(seen, past, Some(&looked), at(second));
+    Past { served: seen.counters, note: end.note, last_look: look.map(Rc::new) }
+}
+
+fn rests_for(pace: Pace, began: i64) -> i64 {
+    match pace {
+        Pace::Rest(PassEnd { next_at: Some(next_at), .. }) => {
+            next_at.duration_since(at(began)).as_secs()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_pending_pods_the_next_beat_comes_after_the_poll_interval() {
+    let seen = seen(&[], counters(1, 0), 0);
+    assert_eq!(rests_for(pace::next(&seen, &past(counters(1, 0)), at(0)), 0), 5);
+    // Room for a CapacityBuffer may be missing without any pending pod.
+    let keeps = Seen { keeps_buffers: true, ..seen };
+    assert_eq!(pace::next(&keeps, &past(counters(1, 0)), at(0)), Pace::Look);
+}
+
+#[test]
+fn pods_are_gathered_until_none_has_come_for_a_second_or_the_oldest_is_ten_seconds_old() {
+    let past = past(counters(0, 0));
+    let next =
+        |pods: &[Pod], began, now| pace::next(&seen(pods, counters(0, 0), began), &past, at(now));
+    assert_eq!(next(&[pending("a", 20)], 20, 20), Pace::Wait(at(21)));
+    assert_eq!(next(&[pending("a", 20), pending("b", 21)], 20, 21), Pace::Wait(at(22)));
+    assert_eq!(next(&[pending("a", 20), pending("b", 21)], 20, 22), Pace::Look);
+    assert_eq!(next(&[pending("a", 10), pending("b", 20)], 20, 20), Pace::Look);
+    // After ten seconds of gathering nothing is waited for.
+    assert_eq!(next(&[pending("a", 30)], 20, 30), Pace::Look);
+    // The clock of the API server is ahead.
+    assert_eq!(next(&[pending("a", 25)], 20, 20), Pace::Wait(at(21)));
+}
+
+#[test]
+fn pods_of_disrupted_nodes_do_not_wait_for_other_pods() {
+    let pods = [pending("a", 20)];
+    assert_eq!(
+        pace::next(&seen(&pods, counters(0, 1), 20), &past(counters(0, 0)), at(20)),
+        Pace::Look
+    );
+}
+
+#[test]
+fn the_same_pods_are_looked_at_again_after_thirty_seconds_and_fewer_after_ten() {
+    let pods = [pending("a", 0), pending("b", 0)];
+    let counters = counters(3, 0);
+    let after = looked(&seen(&pods, counters, 10), &past(counters), 0, 10);
+    let next = |pods: &[Pod], now| pace::next(&seen(pods, counters, now), &after, at(now));
+    // Pods were pending a moment ago, so that the next beat comes after a second.
+    assert_eq!(rests_for(next(&pods, 11), 11), 1);
+    assert_eq!(rests_for(next(&pods, 39), 39), 1);
+    assert_eq!(next(&pods, 40), Pace::Look);
+    assert_eq!(rests_for(next(&pods[..1], 19), 19), 1);
+    assert_eq!(next(&pods[..1], 20), Pace::Look);
+    let others = [pending("c", 11)];
+    assert_eq!(next(&others, 12), Pace::Look);
+    // Another process does not know which pods the look was about: it looks once more.
+    let unknown = Past { last_look: None, ..after.clone() };
+    assert_eq!(pace::next(&seen(&pods[..1], counters, 12), &unknown, at(12)), Pace::Look);
+}
+
+#[test]
+fn looks_because_of_disrupted_claims_are_further_apart_the_more_claims_are_disrupted() {
+    let apart = |first: usize, second: Option<usize>| {
+        let start = past(counters(0, 0));
+        let mut after = looked(&seen(&[], counters(0, 1), 0), &start, first, 0);
+        if let Some(again) = second {
+            after = looked(&seen(&[], counters(0, 2), 5), &after, again, 5);
+        }
+        let began = if second.is_some() { 5 } else { 0 };
+        let next = pace::next(&seen(&[], counters(0, 3), began), &after, at(began));
+        assert!(matches!(next, Pace::Rest(PassEnd { read: None, .. })), "nothing is served");
+        rests_for(next, began)
+    };
+    assert_eq!((apart(9, None), apart(10, None), apart(10, Some(10))), (1, 3, 8));
+}
+
+#[test]
+fn a_look_that_others_overtook_is_made_again_in_a_second() {
+    let pods = [pending("a", 0)];
+    let note = PulseNote::new(7, at(0));
+    let past = Past { note: Some(note), ..past(counters(0, 0)) };
+    let (end, look): (PassEnd, Option<LastLook>) =
+        pace::after(&seen(&pods, counters(1, 0), 10), &past, None, at(11));
+    assert!(look.is_none());
+    let next_at = Some(at(12));
+    assert_eq!(end, PassEnd { read: Some(counters(1, 0)), next_at, note: Some(note) });
+}
+
+#[test]
+fn only_claims_that_were_disrupted_within_an_interruption_count() {
+    let claim = build::claim("a").given_up(model::DeletionReason::SpotInterrupted, at(0));
+    let claims = [(claim.name.clone(), claim)].into();
+    let ledger = Snapshot { claims, ..Snapshot::default() };
+    let count = |second| pace::disrupted_lately(&ledger, at(second));
+    assert_eq!((count(14), count(15)), (1, 0));
+}

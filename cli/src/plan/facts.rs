@@ -31,7 +31,7 @@ pub(super) fn of(
     daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
     let mut surroundings = loaded.surroundings;
     let referable = &loaded.referable;
-    let buffers = loaded.buffers.into_iter().map(|buffer| buffer.resolved(referable));
+    let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
     sort(&mut surroundings);
     let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim));

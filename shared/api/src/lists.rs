@@ -121,8 +121,11 @@ pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
 /// A NodePool with its hash: nobody but us may be there to keep the annotation up to date.
 fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePool> {
     let mut pool = node_pool::read(root, complaints)?.pool;
-    let template = root.tree().get("spec").and_then(|spec| spec.get("template"));
-    let template = template.and_then(|tree| serde_json::from_value(tree.to_json()).ok());
+    let template = root
+        .tree()
+        .get("spec")
+        .and_then(|spec| spec.get("template"))
+        .and_then(|tree| serde_json::from_value(tree.to_json()).ok());
     if let Some(hash) = template.and_then(|template| hash::node_pool(&template).ok()) {
         pool.annotations.extend(NODE_POOL.annotations(&hash.to_string()));
     }
@@ -155,8 +158,9 @@ pub fn observed_node_class_list(body: &[u8]) -> Result<Page<ObservedNodeClass>, 
         let class = node_class::read(root, complaints)?;
         let (uid, generation) = seen(root)?;
         let metadata = root.fields()?.get("metadata")?.fields();
-        let annotations = metadata.and_then(|mut metadata| metadata.get("annotations")?.text_map());
-        let annotations = annotations.unwrap_or_default();
+        let annotations = metadata
+            .and_then(|mut metadata| metadata.get("annotations")?.text_map())
+            .unwrap_or_default();
         Some(ObservedNodeClass { class, uid, generation, annotations })
     })
 }

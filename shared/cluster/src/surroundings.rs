@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
         let mut buffers: Vec<_> = written
             .into_iter()
-            .map(|buffer_manifest| buffer_manifest.resolved(&referable))
+            .map(|buffer| referable.resolved(buffer))
             .collect();
         buffers.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         Ok(buffers)

@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{Namespace, ObjectName, PodSpec, PodUid, ResourceName};
 
-/// A CapacityBuffer, with what it refers to looked up.
+/// A CapacityBuffer; what it refers to is looked up, unless `T` says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapacityBuffer {
+pub struct CapacityBuffer<T = BufferTarget> {
     /// Its namespace.
     pub namespace: Namespace,
     /// Its name.
@@ -22,7 +22,7 @@ pub struct CapacityBuffer {
     /// `spec.limits`, in the unit of [`crate::Resources::get`].
     pub limits: BTreeMap<ResourceName, u64>,
     /// The pods that it stands for.
-    pub target: BufferTarget,
+    pub target: T,
 }
 
 /// What a buffer refers to.

@@ -74,6 +74,9 @@ impl Complaints {
     }
 }
 
+/// Complains of what is wrong with a field.
+pub(crate) type Check = fn(&Field<'_>);
+
 /// A value at its place in the object.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'a> {
@@ -121,6 +124,11 @@ impl<'a> Field<'a> {
     /// Where it stands in the object: `spec.tags`.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Whether its key is `key`.
+    pub(crate) fn is_at(&self, key: &str) -> bool {
+        self.path.rsplit('.').next() == Some(key)
     }
 
     /// Whether fields that no reader knows are as good as absent.
@@ -374,26 +382,12 @@ impl<'a> Fields<'a> {
 
     /// The same; its absence is complained about, unless a field that is spelled alike will be.
     pub(crate) fn require(&mut self, key: &'static str) -> Option<Field<'a>> {
-        self.require_or(key, key)
-    }
-
-    /// The same, where `old` is what older versions called it.
-    pub(crate) fn require_or(&mut self, key: &'static str, old: &str) -> Option<Field<'a>> {
         let field = self.get(key);
-        let alike = |entry: &Entry| {
-            entry.key != key && entry.key.eq_ignore_ascii_case(key)
-                || entry.key == old && old != key
-        };
-        let will_be_refused = self.at.complaints.unknown == Unknown::Refused;
-        if field.is_none() && !(will_be_refused && self.entries.iter().any(alike)) {
-            self.missing(key).complain("is required");
+        let alike = |entry: &Entry| entry.key != key && entry.key.eq_ignore_ascii_case(key);
+        if field.is_none() && (self.at.ignores_unknown() || !self.entries.iter().any(alike)) {
+            self.at.missing(key).complain("is required");
         }
         field
-    }
-
-    /// A place for a complaint about a field that is not there.
-    pub(crate) fn missing(&self, key: &str) -> Field<'a> {
-        Field { path: joined(&self.at.path, key), ..self.at.clone() }
     }
 
     /// Names that are known and decide nothing here.
@@ -406,25 +400,14 @@ impl<'a> Fields<'a> {
         self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
     }
 
-    /// Complains about every field that nobody asked for, with the cure where `cure` knows one.
-    pub(crate) fn done_with(self, cure: impl Fn(&str) -> Option<String>) {
-        if self.at.complaints.unknown == Unknown::Ignored {
-            return;
-        }
-        for entry in self.entries {
-            if self.asked.contains(&entry.key.as_str()) {
-                continue;
-            }
-            let field = self.at.of_entry(entry);
-            let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
-            let near = || near.map(|known| format!("it is spelled `{known}`"));
-            let cure = cure(&entry.key).or_else(near);
-            field.add(Weight::Refused, "unknown field".into(), cure);
-        }
-    }
-
-    /// Complains about every field that nobody asked for.
+    /// Complains about every field that no reader asked for.
     pub(crate) fn done(self) {
-        self.done_with(|_| None);
+        for entry in self.entries.iter().filter(|_| !self.at.ignores_unknown()) {
+            if !self.asked.contains(&entry.key.as_str()) {
+                let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
+                let cure = near.map(|known| format!("it is spelled `{known}`"));
+                self.at.of_entry(entry).complain_cured("unknown field", cure);
+            }
+        }
     }
 }

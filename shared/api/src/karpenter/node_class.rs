@@ -132,7 +132,12 @@ fn kubelet(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The members of `kubelet` that reach nodes of every image family.
+/// Whether the member `key` of `kubelet` reaches nodes of every image family, and counts in decisions.
+pub(crate) fn is_interpreted(key: &str) -> bool {
+    KUBELET.iter().any(|(known, _)| *known == key)
+}
+
+/// Those members, each with what it says.
 const KUBELET: &[(&str, &str)] = &[
     ("clusterDNS", "A list of addresses of DNS servers, in place of the cluster's."),
     ("cpuCFSQuota", "Whether CPU limits of containers are enforced: true or false."),

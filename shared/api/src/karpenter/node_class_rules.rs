@@ -417,9 +417,12 @@ fn exactly_one(map: &Field<'_>, keys: &[&str]) {
 /// That one of `keys` is there; `weak` does not count, and is named if it is all there is.
 fn at_least_one(map: &Field<'_>, keys: &[&str], weak: &str) {
     if !keys.iter().any(|key| map.has(key)) {
-        let but = map.has(weak).then(|| format!("; `{weak}` alone is not enough"));
-        let but = but.unwrap_or_default();
-        map.complain(format!("must have at least one of {}{but}", listed(keys)));
+        let rule = format!("must have at least one of {}", listed(keys));
+        if map.has(weak) {
+            map.complain(format!("{rule}; `{weak}` alone is not enough"));
+        } else {
+            map.complain(rule);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use model::{
     quantity::Quantity,
 };
 
-use crate::document::field::Field;
+use crate::document::field::{Check, Field};
 
 /// A pattern. The check may ask for more: half of Karpenter's expressions are not anchored.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +16,10 @@ pub(crate) struct Pattern {
     /// The expression.
     pub(crate) expression: &'static str,
     /// Complains of a text that it does not match.
-    check: fn(&Field<'_>),
+    check: Check,
 }
 
-const fn pattern(expression: &'static str, check: fn(&Field<'_>)) -> Pattern {
+const fn pattern(expression: &'static str, check: Check) -> Pattern {
     Pattern { expression, check }
 }
 
@@ -60,7 +60,7 @@ pub(crate) const QUALIFIED_NAME: Pattern = pattern(
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$",
     |field| {
         let text = field.text().unwrap_or_default();
-        if text.is_empty() && field.path().ends_with(".value") {
+        if text.is_empty() && field.is_at("value") {
             field.complain_with("must not be empty", "leave `value` out");
         } else if text.is_empty() {
             field.complain("must not be empty");
@@ -147,7 +147,7 @@ pub(crate) const ADJUSTMENT: Pattern = pattern(
 );
 
 /// Every pattern with a check, by its expression.
-static CHECKS: LazyLock<BTreeMap<&str, fn(&Field<'_>)>> = LazyLock::new(|| {
+static CHECKS: LazyLock<BTreeMap<&str, Check>> = LazyLock::new(|| {
     let patterns = [
         SUBNET,
         SECURITY_GROUP,
@@ -228,8 +228,8 @@ fn schedule(field: &Field<'_>) {
         part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '*' | '/' | ',' | '-' | '?'))
     };
     let parts: Vec<_> = text.split_whitespace().collect();
-    if !NAMED_SCHEDULES.contains(&text) && !(parts.len() == 5 && parts.iter().all(|p| is_field(p)))
-    {
+    let is_cron = parts.len() == 5 && parts.iter().all(|part| is_field(part));
+    if !is_cron && !NAMED_SCHEDULES.contains(&text) {
         field.complain(format!(
             "`{text}` is not a schedule: it must be five fields of cron or one of {}",
             NAMED_SCHEDULES.join(", ")

@@ -41,7 +41,7 @@ pub(crate) const POOL: &[Rule] = &[
         |spec| {
             let limits = spec.at("limits");
             let limits_others = spec.has("limits")
-                && limits.entries().is_some_and(|all| all.iter().any(|(key, _)| *key != "nodes"));
+                && limits.entries().is_some_and(|entries| entries.iter().any(|(key, _)| *key != "nodes"));
             if spec.has("replicas") && limits_others {
                 limits.complain("a static pool (one with spec.replicas) may only limit `nodes`");
             }
@@ -226,8 +226,11 @@ pub(crate) const REQUIREMENTS: &[Rule] = &[
         "requirements with 'minValues' must have at least that many values specified in the 'values' field",
         |list| {
             for item in list.list().iter().flatten() {
-                let count = item.has("values").then(|| item.at("values").list()).flatten();
-                let count = count.map_or(0, |values| values.len());
+                let count = item
+                    .has("values")
+                    .then(|| item.at("values").list())
+                    .flatten()
+                    .map_or(0, |values| values.len());
                 let least = item.has("minValues").then(|| item.at("minValues"));
                 if item.text_at("operator") == Some("In")
                     && let Some(least) = least

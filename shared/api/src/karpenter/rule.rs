@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde_json::{Value, json};
 
 use super::{node_class_rules, pool_rules};
-use crate::document::field::Field;
+use crate::document::field::Check;
 
 /// A rule across fields. Some of Karpenter's texts say `!self.all(…)` where each item is meant: an API
 /// server refuses a list only if every item of it is wrong. The check means each.
@@ -17,7 +17,7 @@ use crate::document::field::Field;
 pub(crate) struct Rule {
     texts: Texts,
     /// Complains, at the field of the schema or within it, where the rule is broken.
-    check: fn(&Field<'_>),
+    check: Check,
 }
 
 /// What an API server is given: each a CEL expression and the message of its violation.
@@ -29,11 +29,7 @@ enum Texts {
 
 impl Rule {
     /// One expression.
-    pub(crate) const fn new(
-        expression: &'static str,
-        message: &'static str,
-        check: fn(&Field<'_>),
-    ) -> Self {
+    pub(crate) const fn new(expression: &'static str, message: &'static str, check: Check) -> Self {
         Self { texts: Texts::One(expression, message), check }
     }
 
@@ -48,7 +44,7 @@ impl Rule {
     }
 
     /// Expressions that are put together, with one check.
-    pub(crate) const fn made(texts: fn() -> Vec<(String, String)>, check: fn(&Field<'_>)) -> Self {
+    pub(crate) const fn made(texts: fn() -> Vec<(String, String)>, check: Check) -> Self {
         Self { texts: Texts::Made(texts), check }
     }
 
@@ -67,7 +63,7 @@ pub(crate) fn validations(rules: &[Rule]) -> Value {
 }
 
 /// Every rule by its expressions.
-static CHECKS: LazyLock<BTreeMap<String, fn(&Field<'_>)>> = LazyLock::new(|| {
+static CHECKS: LazyLock<BTreeMap<String, Check>> = LazyLock::new(|| {
     let rules = [node_class_rules::ALL, pool_rules::ALL].into_iter().flatten().copied().flatten();
     let checked = |rule: &Rule| {
         let check = rule.check;
@@ -77,7 +73,7 @@ static CHECKS: LazyLock<BTreeMap<String, fn(&Field<'_>)>> = LazyLock::new(|| {
 });
 
 /// The checks of the rules that `schema` names, in order.
-pub(crate) fn checks(schema: &Value) -> impl Iterator<Item = fn(&Field<'_>)> {
+pub(crate) fn checks(schema: &Value) -> impl Iterator<Item = Check> {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
     let expressions = rules.into_iter().flatten().filter_map(|rule| rule.get("rule")?.as_str());
     expressions.filter_map(|expression| {

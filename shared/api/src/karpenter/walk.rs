@@ -76,7 +76,9 @@ fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let entries = field.entries()?;
     too_many(field, schema, "maxProperties", entries.len());
     if let Some(values) = schema.get("additionalProperties") {
-        entries.iter().for_each(|(_, value)| check(value, values, hints));
+        for (_, value) in &entries {
+            check(value, values, hints);
+        }
         return Some(());
     }
     let is_open = schema.get("x-kubernetes-preserve-unknown-fields").is_some();

@@ -40,8 +40,7 @@ impl<T: Words> Serialize for Word<T> {
 impl<'de, T: Words> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        let word = T::WORDS.iter().find(|(word, _)| *word == text);
-        let word = word.map(|(_, value)| Self(*value));
+        let word = T::WORDS.iter().find(|(word, _)| *word == text).map(|(_, value)| Self(*value));
         word.ok_or_else(|| D::Error::custom(format!("unknown word `{text}`")))
     }
 }

@@ -21,16 +21,16 @@ pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
     let mut status = fields.get("status").and_then(|field| field.fields());
     fields.done();
     let mut spec = spec?;
-    let selector = spec.get("selector");
-    let selector = selector.map_or(Some(None), |field| label_selector::read(&field).map(Some));
+    let selector =
+        spec.get("selector").map_or(Some(None), |field| label_selector::read(&field).map(Some));
     let (min_field, max_field) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
     let amount = |field: &Option<Field<'_>>| match field {
         Some(field) => count_or_percent(field).map(Some),
         None => Some(None),
     };
     let (min_available, max_unavailable) = (amount(&min_field), amount(&max_field));
-    let policy = spec.get("unhealthyPodEvictionPolicy");
-    let policy = policy.map_or(Some(false), |field| field.choice(POLICIES));
+    let policy =
+        spec.get("unhealthyPodEvictionPolicy").map_or(Some(false), |field| field.choice(POLICIES));
     spec.done();
     if let (Some(_), Some(field)) = (min_field, max_field) {
         field.complain("must not be there together with `minAvailable`");

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    Namespace, ObjectName, PodKey, PodSpec, PodUid, ResourceName,
+    ObjectName, PodKey, PodSpec, PodUid,
     buffer::{BufferTarget, CapacityBuffer},
 };
 
@@ -25,23 +25,7 @@ use crate::{
 };
 
 /// A CapacityBuffer as written: what it refers to is not looked up yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BufferManifest {
-    /// Its namespace.
-    pub namespace: Namespace,
-    /// Its name.
-    pub name: ObjectName,
-    /// Its uid.
-    pub uid: PodUid,
-    /// `spec.replicas`.
-    pub replicas: Option<u32>,
-    /// `spec.percentage`.
-    pub percentage: Option<u32>,
-    /// `spec.limits`.
-    pub limits: BTreeMap<ResourceName, u64>,
-    /// What it refers to.
-    pub reference: BufferReference,
-}
+pub type BufferManifest = CapacityBuffer<BufferReference>;
 
 /// What a CapacityBuffer refers to, in its own namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,22 +58,19 @@ impl Referable {
         let key = (workload.kind, workload.key.clone());
         self.workloads.insert(key, (Arc::clone(&workload.spec), workload.replicas));
     }
-}
 
-impl BufferManifest {
     /// The buffer with what it refers to.
-    pub fn resolved(self, referable: &Referable) -> CapacityBuffer {
+    pub fn resolved(&self, buffer: BufferManifest) -> CapacityBuffer {
         let key =
-            |name: &ObjectName| PodKey { namespace: self.namespace.clone(), name: name.clone() };
-        let target = match &self.reference {
-            BufferReference::Template(name) => match referable.templates.get(&key(name)) {
+            |name: &ObjectName| PodKey { namespace: buffer.namespace.clone(), name: name.clone() };
+        let target = match &buffer.target {
+            BufferReference::Template(name) => match self.templates.get(&key(name)) {
                 Some(spec) => BufferTarget::Template(Arc::clone(spec)),
                 None => BufferTarget::Missing(format!("there is no PodTemplate `{name}`")),
             },
             BufferReference::Workload { kind, name } => {
                 let entry = BUFFERED.iter().find(|(known, _)| known == kind);
-                let template =
-                    entry.and_then(|(_, kind)| referable.workloads.get(&(*kind, key(name))));
+                let template = entry.and_then(|(_, kind)| self.workloads.get(&(*kind, key(name))));
                 match template {
                     Some((spec, replicas)) => BufferTarget::Workload(Arc::clone(spec), *replicas),
                     None => BufferTarget::Missing(format!("there is no {kind} `{name}`")),
@@ -97,15 +78,8 @@ impl BufferManifest {
             }
             BufferReference::Unusable(rule) => BufferTarget::Missing(rule.clone()),
         };
-        CapacityBuffer {
-            namespace: self.namespace,
-            name: self.name,
-            uid: self.uid,
-            replicas: self.replicas,
-            percentage: self.percentage,
-            limits: self.limits,
-            target,
-        }
+        let CapacityBuffer { namespace, name, uid, replicas, percentage, limits, .. } = buffer;
+        CapacityBuffer { namespace, name, uid, replicas, percentage, limits, target }
     }
 }
 
@@ -130,7 +104,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
         None => BTreeMap::new(),
     };
     let name = |key: &str, name: &str| field.at(key).at("name").accept(ObjectName::new(name));
-    let reference = match (spec.pod_template_ref, spec.scalable_ref) {
+    let target = match (spec.pod_template_ref, spec.scalable_ref) {
         (Some(template), _) => BufferReference::Template(name("podTemplateRef", &template.name)?),
         (None, Some(ScalableReference { api_group, kind, name: workload })) => {
             match api_group.as_deref().unwrap_or_default() {
@@ -157,6 +131,6 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
         replicas: count(spec.replicas),
         percentage: count(spec.percentage),
         limits,
-        reference,
+        target,
     })
 }

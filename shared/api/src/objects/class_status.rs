@@ -68,8 +68,8 @@ fn image(item: &Field<'_>) -> Option<Image> {
     let mut fields = item.fields()?;
     let id = fields.require("id")?.parsed(model::ImageId::new)?;
     let name = fields.get("name").and_then(|field| field.text()).unwrap_or_default();
-    let requirements = fields.get("requirements").and_then(|field| field.list());
-    let requirements = requirements.unwrap_or_default();
+    let requirements =
+        fields.get("requirements").and_then(|field| field.list()).unwrap_or_default();
     let requirements: Option<Requirements> = requirements.iter().map(requirement).collect();
     Some(Image {
         id,
@@ -93,8 +93,7 @@ fn reservation(item: &Field<'_>) -> Option<CapacityReservation> {
     let id = fields.require("id")?.parsed(ReservationId::new)?;
     let instance_type = fields.require("instanceType")?.parsed(InstanceTypeName::new)?;
     let zone = fields.require("availabilityZone")?.parsed(Zone::new)?;
-    let owner = fields.get("ownerID").and_then(|field| field.text());
-    let owner = owner.unwrap_or_default().to_owned();
+    let owner = fields.get("ownerID").and_then(|field| field.text()).unwrap_or_default().to_owned();
 
     let match_criteria = fields.get("instanceMatchCriteria").and_then(|f| f.choice(Words::WORDS));
     let kinds = &[("default", false), ("capacity-block", true)];

@@ -15,25 +15,12 @@ use model::{
     quantity::Quantity,
 };
 
-use crate::document::{field::Field, tree::TreeValue};
+use crate::{
+    document::{field::Field, tree::TreeValue},
+    karpenter::node_class::is_interpreted,
+};
 
 mod schema;
-
-/// The members that count here.
-const INTERPRETED: [&str; 12] = [
-    "clusterDNS",
-    "cpuCFSQuota",
-    "evictionHard",
-    "evictionMaxPodGracePeriod",
-    "evictionSoft",
-    "evictionSoftGracePeriod",
-    "imageGCHighThresholdPercent",
-    "imageGCLowThresholdPercent",
-    "kubeReserved",
-    "maxPods",
-    "podsPerCore",
-    "systemReserved",
-];
 
 const SIGNALS: [&str; 6] = [
     "memory.available",
@@ -63,8 +50,7 @@ pub(crate) fn read(field: &Field<'_>, family: ImageFamily) -> Kubelet {
         thresholds(&reclaim);
     }
     let others = field.entries().unwrap_or_default().into_iter();
-    let others =
-        others.filter(|(key, value)| !INTERPRETED.contains(key) && !value.tree().is_null());
+    let others = others.filter(|(key, value)| !is_interpreted(key) && !value.tree().is_null());
     kubelet.passed_through =
         others.map(|(key, value)| (key.to_owned(), value.tree().to_json().to_string())).collect();
     kubelet.fault = fault(&field, family, &kubelet);

@@ -55,7 +55,8 @@ fn read_status(field: &Field<'_>) -> Status {
     };
     let (capacity, allocatable) = (resources("capacity"), resources("allocatable"));
     let info = fields.get("nodeInfo");
-    let boot_id = info.and_then(|info| Some(info.fields()?.get("bootID")?.text()?.to_owned()));
-    let boot_id = boot_id.unwrap_or_default();
+    let boot_id = info
+        .and_then(|info| Some(info.fields()?.get("bootID")?.text()?.to_owned()))
+        .unwrap_or_default();
     Status { capacity, allocatable, boot_id }
 }

@@ -44,8 +44,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
     let metadata = Metadata::read(&mut fields);
     let spec = fields.require("spec").and_then(|field| read_spec(&field));
     let conditions = Conditions::of(object.tree());
-    let status = fields.get("status").and_then(|field| read_status(&field, &conditions));
-    let status = status.unwrap_or_default();
+    let status =
+        fields.get("status").and_then(|field| read_status(&field, &conditions)).unwrap_or_default();
     fields.done();
     let (metadata, spec) = (metadata?, spec?);
     let node_pool = match metadata.labels.get(labels::NODE_POOL) {

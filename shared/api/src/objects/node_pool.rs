@@ -146,8 +146,10 @@ fn template(spec: NodePoolTemplate, field: &Field<'_>) -> Option<(NodeClaimTempl
     let (node_class, node_class_line) =
         node_class(&spec.node_class_ref, &field.at("nodeClassRef"))?;
     let items = field.at("requirements").list()?;
-    let requirements = spec.requirements.iter().zip(&items);
-    let requirements = requirements
+    let requirements = spec
+        .requirements
+        .iter()
+        .zip(&items)
         .map(|(spec, item)| requirement::of_node_pool(spec, item))
         .collect::<Option<_>>();
     let lists = ["taints", "startupTaints"].map(|key| field.at(key));

@@ -51,8 +51,9 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
     let metadata = Metadata::read(&mut fields);
     let status = fields.get("status");
     let allocated = status.as_ref().map(container::allocated).unwrap_or_default();
-    let spec = fields.require("spec");
-    let spec = spec.and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
+    let spec = fields
+        .require("spec")
+        .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
     fields.done();
     let (metadata, Read { spec, node, volumes, is_gated }) = (metadata?, spec?);
     let key = metadata.key(object)?;

@@ -76,8 +76,8 @@ pub(crate) fn read(
     let requests = container::pod_requests(&mut fields, &init, &main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
     let affinity = fields.get("affinity");
-    let affinity = affinity.map(|f| affinity::read(&f, &metadata.labels, &mut problems));
-    let affinity = affinity.unwrap_or_default();
+    let affinity =
+        affinity.map(|f| affinity::read(&f, &metadata.labels, &mut problems)).unwrap_or_default();
     let tolerations = fields.get("tolerations").map(|f| tolerations(&f));
     let spread = fields.get("topologySpreadConstraints");
     let claims = fields.get("resourceClaims").and_then(|f| f.list());
@@ -89,8 +89,10 @@ pub(crate) fn read(
     let class = fields.get("priorityClassName").and_then(|f| f.text()).unwrap_or_default();
     let priority =
         fields.get("priority").and_then(|f| f.integer(i64::from(i32::MIN), i64::from(i32::MAX)));
-    let grace = fields.get("terminationGracePeriodSeconds");
-    let grace = grace.and_then(|f| f.integer(0, i64::from(u32::MAX))).unwrap_or(30);
+    let grace = fields
+        .get("terminationGracePeriodSeconds")
+        .and_then(|f| f.integer(0, i64::from(u32::MAX)))
+        .unwrap_or(30);
     let node = fields.get("nodeName").and_then(|f| f.text()).filter(|name| !name.is_empty());
     let gates = fields.get("schedulingGates").and_then(|f| f.list()).unwrap_or_default();
     fields.done();

@@ -115,8 +115,10 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
     let csi = inner.get("csi").and_then(|field| field.fields());
     let driver = csi.and_then(|mut csi| csi.require("driver")?.text().map(ToOwned::to_owned));
     let affinity = inner.get("nodeAffinity").and_then(|field| field.fields()?.get("required"));
-    let terms = affinity.and_then(|field| field.fields()?.require("nodeSelectorTerms"));
-    let terms = terms.and_then(|field| field.list()).unwrap_or_default();
+    let terms = affinity
+        .and_then(|field| field.fields()?.require("nodeSelectorTerms"))
+        .and_then(|field| field.list())
+        .unwrap_or_default();
     let mut refused = Vec::new();
     let terms = terms.iter().filter_map(|item| affinity::term(item, &mut refused));
     let terms: Vec<Vec<Requirement>> = terms.map(|term| term.expressions).collect();
@@ -141,8 +143,11 @@ pub(crate) fn read_attachment(object: &Field<'_>) -> Option<VolumeAttachment> {
     spec.done();
     let mut source = source?;
     source.ignore(&["inlineVolumeSpec"]);
-    let volume = source.get("persistentVolumeName").and_then(|field| field.text());
-    let volume = volume.filter(|name| !name.is_empty()).map(ToOwned::to_owned);
+    let volume = source
+        .get("persistentVolumeName")
+        .and_then(|field| field.text())
+        .filter(|name| !name.is_empty())
+        .map(ToOwned::to_owned);
     source.done();
     Some(VolumeAttachment { name: metadata?.name, node: node?, volume })
 }
@@ -153,8 +158,8 @@ pub(crate) fn read_class(object: &Field<'_>) -> Option<StorageClassManifest> {
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["parameters", "reclaimPolicy", "mountOptions", "allowVolumeExpansion"]);
     let provisioner = fields.require("provisioner").and_then(|field| field.text_not_empty());
-    let mode = fields.get("volumeBindingMode");
-    let mode = mode.map_or(Some(false), |field| field.choice(BINDING_MODES));
+    let mode =
+        fields.get("volumeBindingMode").map_or(Some(false), |field| field.choice(BINDING_MODES));
     let topologies = fields.get("allowedTopologies").and_then(|field| field.list());
     fields.done();
     let topologies = topologies.unwrap_or_default();
@@ -178,8 +183,8 @@ const BINDING_MODES: &[(&str, bool)] = &[("WaitForFirstConsumer", true), ("Immed
 
 /// An entry of `allowedTopologies`: all of its expressions must hold.
 fn topology(item: &Field<'_>) -> Option<Vec<Requirement>> {
-    let expressions = item.fields()?.get("matchLabelExpressions").and_then(|f| f.list());
-    let expressions = expressions.unwrap_or_default();
+    let expressions =
+        item.fields()?.get("matchLabelExpressions").and_then(|f| f.list()).unwrap_or_default();
     let requirement = |item: &Field<'_>| {
         let mut fields = item.fields()?;
         let key = fields.require("key").and_then(|field| field.text_not_empty());

@@ -210,8 +210,8 @@ fn conditions_move_only_with_their_status() {
         "Ready=True Ready 00:55",
     ];
     assert_eq!(conditions(&object), ready);
-    let gone = NodeClaim { version: 7, ..initialized() };
-    let gone = gone.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
+    let gone = NodeClaim { version: 7, ..initialized() }
+        .given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
     object = shown(Some(deleted(object)), &gone);
     let (root, rest) = ready.split_last().unwrap();
     let going = ["DisruptionReason=True Drifted 08:00", "Drained=Unknown Draining 08:00", root];

@@ -243,7 +243,7 @@ fn a_buffer_stands_for_the_pods_that_it_refers_to() {
     let text = "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: spare, uid: u}\n\
         spec: {podTemplateRef: {name: small}, replicas: 3, limits: {cpu: '2'}}\n";
     let Object::CapacityBuffer(buffer) = one(text) else { panic!("a buffer") };
-    let missing = buffer.clone().resolved(&Referable::default());
+    let missing = Referable::default().resolved(buffer.clone());
     assert!(
         matches!(missing.target, BufferTarget::Missing(why) if why.contains("PodTemplate `small`"))
     );
@@ -251,7 +251,7 @@ fn a_buffer_stands_for_the_pods_that_it_refers_to() {
         [{name: m, resources: {requests: {cpu: 500m}}}]}}\n";
     let Object::PodTemplate(key, spec) = one(template) else { panic!("a template") };
     let referable = Referable { templates: [(key, spec)].into(), ..Referable::default() };
-    let capacity_buffer = buffer.resolved(&referable);
+    let capacity_buffer = referable.resolved(buffer);
     assert_eq!((capacity_buffer.replicas, capacity_buffer.limits.len()), (Some(3), 1));
     assert!(
         matches!(capacity_buffer.target, BufferTarget::Template(spec) if spec.requests.cpu.0 == 500)

@@ -93,10 +93,8 @@ impl Reader<'_> {
                 self.all(kind).await?.iter().for_each(|workload| referable.add(workload));
             }
         }
-        let mut buffers: Vec<_> = written
-            .into_iter()
-            .map(|buffer| referable.resolved(buffer))
-            .collect();
+        let mut buffers: Vec<_> =
+            written.into_iter().map(|buffer| referable.resolved(buffer)).collect();
         buffers.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         Ok(buffers)
     }

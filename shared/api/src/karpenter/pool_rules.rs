@@ -41,7 +41,9 @@ pub(crate) const POOL: &[Rule] = &[
         |spec| {
             let limits = spec.at("limits");
             let limits_others = spec.has("limits")
-                && limits.entries().is_some_and(|entries| entries.iter().any(|(key, _)| *key != "nodes"));
+                && limits
+                    .entries()
+                    .is_some_and(|entries| entries.iter().any(|(key, _)| *key != "nodes"));
             if spec.has("replicas") && limits_others {
                 limits.complain("a static pool (one with spec.replicas) may only limit `nodes`");
             }

@@ -159,8 +159,9 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     }
     let list = complaints.into_list();
     let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
-    let told = list.into_iter().filter(|complaint| complaint.problem.weight != Weight::Unsupported);
-    manifest.problems.extend(told.map(|Complaint { problem, line, cure }| Diagnostic {
+    let reported =
+        list.into_iter().filter(|complaint| complaint.problem.weight != Weight::Unsupported);
+    manifest.problems.extend(reported.map(|Complaint { problem, line, cure }| Diagnostic {
         file: file.to_owned(),
         line: line_of(line),
         object: Some(reference.clone()),
@@ -200,15 +201,15 @@ fn line_of(line: u32) -> Option<u32> {
 pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
     let class_called =
         |name: &str| ObjectReference { kind: "EC2NodeClass".to_owned(), name: name.to_owned() };
-    let mut known = BTreeSet::new();
+    let mut classes = BTreeSet::new();
     for manifest in manifests {
         for object in &manifest.objects {
             if let Object::NodeClass(class) = object {
-                known.insert(class_called(class.class.name.as_str()));
+                classes.insert(class_called(class.class.name.as_str()));
             }
         }
         let refused = manifest.problems.iter().filter_map(|problem| problem.object.clone());
-        known.extend(refused.map(|object| match object.kind.as_str() {
+        classes.extend(refused.map(|object| match object.kind.as_str() {
             "AWSNodeTemplate" => class_called(&object.name),
             _ => object,
         }));
@@ -222,7 +223,7 @@ pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
             if pool.problems.iter().any(|problem| problem.field == of_reference) {
                 continue; // Another provider's.
             }
-            if !known.contains(&class_called(class.as_str())) {
+            if !classes.contains(&class_called(class.as_str())) {
                 let (kind, name) = ("NodePool".to_owned(), pool.name.to_string());
                 problems.push(Diagnostic {
                     file: place.file.clone(),

@@ -209,8 +209,10 @@ pub fn node_claim_list(body: &[u8]) -> Result<Page<NodeClaim>, Error> {
     let page = list(body, "NodeClaim", |root, _| node_claim::read(root))?;
     let Page { items, malformed, continue_token, resource_version } = page;
     let of_pools = |read| match read {
-        node_claim::Read::Claim(claim) | node_claim::Read::Standalone(claim) => Some(*claim),
-        node_claim::Read::Foreign => None,
+        node_claim::ReadNodeClaim::Claim(claim) | node_claim::ReadNodeClaim::Standalone(claim) => {
+            Some(*claim)
+        }
+        node_claim::ReadNodeClaim::Foreign => None,
     };
     let items = items.into_iter().filter_map(of_pools).collect();
     Ok(Page { items, malformed, continue_token, resource_version })
@@ -287,7 +289,7 @@ pub fn disruption_budget_list(body: &[u8]) -> Result<Page<PodDisruptionBudget>, 
 }
 
 /// Reads an object; what it complains about goes to the second argument.
-type Read<T> = fn(&Field<'_>, &Complaints) -> Option<T>;
+type Reader<T> = fn(&Field<'_>, &Complaints) -> Option<T>;
 
 #[derive(Deserialize)]
 struct RawList<'a> {
@@ -310,7 +312,7 @@ struct RawListMetadata {
     resource_version: Option<String>,
 }
 
-fn list<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<Page<T>, Error> {
+fn list<T>(body: &[u8], kind: &str, read: Reader<T>) -> Result<Page<T>, Error> {
     items(body, kind, |item| read_item(item, kind, read))
 }
 
@@ -351,7 +353,7 @@ fn items<T>(
     })
 }
 
-fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
+fn object<T>(body: &[u8], kind: &str, read: Reader<T>) -> Result<T, Error> {
     let text = std::str::from_utf8(body).map_err(|error| Error::List(error.to_string()))?;
     read_item(text, kind, read).map_err(|Unreadable { name, problem, .. }| {
         let name = name.unwrap_or_else(|| "(without a name)".to_owned());
@@ -360,7 +362,7 @@ fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
 }
 
 /// The object, or its name (where it has one) and what is wrong.
-fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable<T>> {
+fn read_item<T>(text: &str, kind: &str, read: Reader<T>) -> Result<T, Unreadable<T>> {
     let unreadable = |name, problem| Unreadable { name, problem, rest: None };
     let tree = tree::parse_json(text).map_err(|error| unreadable(None, error))?;
     let complaints = Complaints::new(Unknown::Ignored);

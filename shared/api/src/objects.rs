@@ -94,7 +94,7 @@ pub enum Object {
 }
 
 /// What was read: `None` of the object is a kind that decides nothing.
-pub(crate) struct Read {
+pub(crate) struct ReadObject {
     pub(crate) object: Option<Object>,
     /// Of a NodePool: the line of its `nodeClassRef`.
     pub(crate) node_class_line: Option<u32>,
@@ -106,18 +106,18 @@ pub(crate) fn read(
     complaints: &Complaints,
     api_version: &str,
     kind: &str,
-) -> Option<Read> {
-    let plain = |object: Object| Read { object: Some(object), node_class_line: None };
+) -> Option<ReadObject> {
+    let plain = |object: Object| ReadObject { object: Some(object), node_class_line: None };
     let object = match (api_version, kind) {
         (KARPENTER_V1, "NodePool") => {
             let read = node_pool::read(root, complaints)?;
             let object = Some(Object::NodePool(read.pool));
-            return Some(Read { object, node_class_line: Some(read.node_class_line) });
+            return Some(ReadObject { object, node_class_line: Some(read.node_class_line) });
         }
         (KARPENTER_V1, "NodeClaim") => match node_claim::read(root)? {
-            node_claim::Read::Claim(claim) => Some(Object::NodeClaim(claim)),
+            node_claim::ReadNodeClaim::Claim(claim) => Some(Object::NodeClaim(claim)),
             // `plan` knows nodes of NodePools alone.
-            node_claim::Read::Standalone(_) | node_claim::Read::Foreign => None,
+            node_claim::ReadNodeClaim::Standalone(_) | node_claim::ReadNodeClaim::Foreign => None,
         },
         (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;
@@ -129,11 +129,11 @@ pub(crate) fn read(
         }
         _ => {
             return of_kubernetes(root, api_version, kind).map(|read| {
-                read.map_or_else(|| Read { object: None, node_class_line: None }, plain)
+                read.map_or_else(|| ReadObject { object: None, node_class_line: None }, plain)
             });
         }
     };
-    Some(Read { object, node_class_line: None })
+    Some(ReadObject { object, node_class_line: None })
 }
 
 /// The same for Kubernetes' own kinds: `Some(None)` for one that decides nothing.

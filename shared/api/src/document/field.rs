@@ -178,7 +178,7 @@ impl<'a> Field<'a> {
         self.add(Weight::Unsupported, what.into(), None);
     }
 
-    /// The same, with what to write instead.
+    /// Says that a rule is broken, with what to write instead.
     pub(crate) fn complain_with(&self, rule: impl Into<Rule>, cure: impl Into<String>) {
         self.add(Weight::Refused, rule.into(), Some(cure.into()));
     }
@@ -404,8 +404,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn done(self) {
         for entry in self.entries.iter().filter(|_| !self.at.ignores_unknown()) {
             if !self.asked.contains(&entry.key.as_str()) {
-                let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
-                let cure = near.map(|known| format!("it is spelled `{known}`"));
+                let near = self.asked.iter().find(|key| key.eq_ignore_ascii_case(&entry.key));
+                let cure = near.map(|key| format!("it is spelled `{key}`"));
                 self.at.of_entry(entry).complain_cured("unknown field", cure);
             }
         }

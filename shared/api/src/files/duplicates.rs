@@ -24,13 +24,13 @@ pub fn keep_last(manifests: &mut [Manifest]) -> Vec<Replaced> {
         return Vec::new();
     }
     let mut gone: BTreeSet<(usize, usize)> = BTreeSet::new();
-    let mut told = Vec::new();
+    let mut lost = Vec::new();
     for (at, by) in &replaced {
         gone.insert(*at);
         let pair = object_at(manifests, *at).zip(object_at(manifests, *by));
         if let Some(((object, place), (_, by))) = pair {
             let object = key(object).map(shown).unwrap_or_default();
-            told.push(Replaced { object, place: place.clone(), by: by.clone() });
+            lost.push(Replaced { object, place: place.clone(), by: by.clone() });
         }
     }
     for (number, manifest) in manifests.iter_mut().enumerate() {
@@ -42,7 +42,7 @@ pub fn keep_last(manifests: &mut [Manifest]) -> Vec<Replaced> {
         manifest.places =
             places.filter(|(place, _)| stays(place)).map(|(_, place)| place).collect();
     }
-    told
+    lost
 }
 
 fn object_at(manifests: &[Manifest], at: (usize, usize)) -> Option<(&Object, &Place)> {

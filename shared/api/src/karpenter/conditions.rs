@@ -75,7 +75,7 @@ impl Set {
     fn put(&mut self, found: &Found) {
         let status = ConditionStatus::of(found.status);
         let About { generation, created_at, is_deleting } = self.about;
-        let place = self.conditions.iter().position(|known| known.is(found.kind));
+        let place = self.conditions.iter().position(|entry| entry.is(found.kind));
         let old = place.map(|place| self.conditions.remove(place));
         let is_dependent =
             found.kind == ConditionKind::Ready || self.dependents.0.contains(&found.kind);

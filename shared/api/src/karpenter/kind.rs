@@ -124,7 +124,7 @@ impl Column {
         Self { name, path, format: "integer", is_wide: false }
     }
 
-    /// The same, only with `-o wide`.
+    /// This column, only with `-o wide`.
     #[must_use]
     pub const fn wide(self) -> Self {
         Self { is_wide: true, ..self }

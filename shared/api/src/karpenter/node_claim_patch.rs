@@ -152,24 +152,25 @@ pub fn created(claim: &NodeClaim, owner: Option<&str>) -> Value {
 /// What has to be applied to `stored`, which is ours, so that it says what `claim` says. Nothing when
 /// it says something newer.
 pub fn changes(stored: &StoredNodeClaim, claim: &NodeClaim) -> Changes {
-    let known = stored.version();
-    if known > claim.version {
+    let stored_version = stored.version();
+    if stored_version > claim.version {
         return Changes::default();
     }
     let status = json!(status(claim, stored));
     // What an older version said and this one does not can only be found in another version.
-    let status = (known < claim.version || !contains(&stored.status, &status)).then_some(status);
+    let status =
+        (stored_version < claim.version || !contains(&stored.status, &status)).then_some(status);
     let mut metadata = metadata(claim);
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         let version = claim.version.to_string();
         annotations.insert(labels::CLAIM_VERSION.to_owned(), version.into());
     }
     let StoredMetadata { labels, annotations, finalizers, owner_references, .. } = &stored.metadata;
-    let said = json!({ "labels": labels, "annotations": annotations });
+    let texts = json!({ "labels": labels, "annotations": annotations });
     let has_finalizer = finalizers.iter().any(|name| name == labels::TERMINATION_FINALIZER);
     // What is being deleted can be held back no more.
     let holds = has_finalizer || !stored.is_deleting();
-    let is_said = has_finalizer == holds && contains(&said, &json!(metadata));
+    let is_said = has_finalizer == holds && contains(&texts, &json!(metadata));
     if holds {
         metadata.insert("finalizers".to_owned(), json!([labels::TERMINATION_FINALIZER]));
     }
@@ -205,12 +206,12 @@ fn applied(
 /// The JSON merge patch that takes our finalizer from `stored`; `None` where it has none.
 pub fn released(stored: &StoredNodeClaim) -> Option<Value> {
     let StoredMetadata { uid, resource_version, finalizers, .. } = &stored.metadata;
-    let kept: Vec<&String> =
+    let others: Vec<&String> =
         finalizers.iter().filter(|name| *name != labels::TERMINATION_FINALIZER).collect();
-    (kept.len() < finalizers.len()).then(|| {
+    (others.len() < finalizers.len()).then(|| {
         // A list is replaced whole: somebody else's finalizer must not get lost.
         let metadata =
-            json!({ "uid": uid, "resourceVersion": resource_version, "finalizers": kept });
+            json!({ "uid": uid, "resourceVersion": resource_version, "finalizers": others });
         json!({ "metadata": metadata })
     })
 }
@@ -271,8 +272,9 @@ fn status(claim: &NodeClaim, stored: &StoredNodeClaim) -> NodeClaimStatus {
 
 fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason> {
     // Conditions that nobody can read are written anew.
-    let known = stored.status.get("conditions").cloned().unwrap_or_default();
-    let known: Vec<OptionalReason> = serde_json::from_value(known).unwrap_or_default();
+    let stored_entries = stored.status.get("conditions").cloned().unwrap_or_default();
+    let stored_entries: Vec<OptionalReason> =
+        serde_json::from_value(stored_entries).unwrap_or_default();
     let entries = findings(claim);
     let is_kept = |kind: ConditionKind| match kind {
         ConditionKind::Consolidatable
@@ -284,7 +286,7 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         | ConditionKind::Rebooting => entries.iter().any(|(finding, _)| finding.kind == kind),
         _ => OWN_CONDITIONS.contains(&kind),
     };
-    let known: Vec<ConditionEntry> = known
+    let stored_entries: Vec<ConditionEntry> = stored_entries
         .into_iter()
         .filter(|condition| ConditionKind::parse(&condition.kind).is_some_and(is_kept))
         .map(ConditionEntry::from)
@@ -295,12 +297,12 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         is_deleting: stored.is_deleting(),
     };
     let (findings, times): (Vec<Found>, Vec<Timestamp>) = entries.into_iter().unzip();
-    let mut conditions = updated(&known, &findings, NODE_CLAIM, about, claim.phase_since);
+    let mut conditions = updated(&stored_entries, &findings, NODE_CLAIM, about, claim.phase_since);
     for (finding, since) in findings.iter().zip(times) {
         let is_same = |condition: &&ConditionEntry| {
             condition.is(finding.kind) && condition.status.holds() == finding.status
         };
-        let is_new = !known.iter().any(|before| is_same(&before));
+        let is_new = !stored_entries.iter().any(|before| is_same(&before));
         for condition in conditions.iter_mut().filter(|stored| is_new && stored.is(finding.kind)) {
             // What was never known began with the claim.
             if condition.status != ConditionStatus::Unknown {
@@ -404,10 +406,10 @@ fn contains(stored: &Value, wanted: &Value) -> bool {
     match (stored, wanted) {
         (Value::Object(stored), Value::Object(wanted)) => wanted
             .iter()
-            .all(|(key, value)| stored.get(key).is_some_and(|known| contains(known, value))),
+            .all(|(key, value)| stored.get(key).is_some_and(|member| contains(member, value))),
         (Value::Array(stored), Value::Array(wanted)) => wanted.iter().all(|value| {
-            let mut stored = stored.iter().filter(|known| known.get("type") == value.get("type"));
-            stored.any(|known| contains(known, value))
+            let mut stored = stored.iter().filter(|member| member.get("type") == value.get("type"));
+            stored.any(|member| contains(member, value))
         }),
         _ => stored == wanted,
     }

@@ -104,10 +104,10 @@ fn requirements(all: &Requirements) -> Vec<AmiRequirement> {
 }
 
 fn reservation(capacity_reservation: &CapacityReservation) -> StoredReservation {
-    let shown = |at: Timestamp| at.round(Unit::Second).unwrap_or(at).to_string();
+    let whole_seconds = |at: Timestamp| at.round(Unit::Second).unwrap_or(at).to_string();
     StoredReservation {
         availability_zone: capacity_reservation.zone.to_string(),
-        end_time: capacity_reservation.ends_at.map(shown),
+        end_time: capacity_reservation.ends_at.map(whole_seconds),
         id: capacity_reservation.id.to_string(),
         instance_match_criteria: Word(capacity_reservation.match_criteria),
         instance_type: capacity_reservation.instance_type.to_string(),

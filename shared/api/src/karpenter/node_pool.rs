@@ -231,9 +231,9 @@ impl CustomKind for NodePoolSpec {
 /// not, and whatever else there is.
 pub fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, QuantityText> {
     let always = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name, total.get(name)));
-    let shown =
+    let quantity =
         |(name, amount)| (String::from(name), QuantityText(resources::format_amount(name, amount)));
-    let mut quantities: BTreeMap<_, _> = total.iter().chain(always).map(shown).collect();
+    let mut quantities: BTreeMap<_, _> = total.iter().chain(always).map(quantity).collect();
     quantities.insert("nodes".to_owned(), QuantityText(nodes.to_string()));
     quantities
 }

@@ -24,16 +24,16 @@ pub fn status_patch(
     if !stored.is(&seen.uid, seen.generation) {
         return Ok(StatusPatch::Moved);
     }
-    let known = stored.conditions();
+    let entries = stored.conditions();
     let class_generation =
         stored.get("nodeClassObservedGeneration").and_then(serde_json::Value::as_i64);
     let findings = [
         seen.pool.validation(),
         node_pool_status.node_class.condition(),
-        registration(&known, seen.generation, class_generation, node_pool_status),
+        registration(&entries, seen.generation, class_generation, node_pool_status),
     ];
     let about = stored.about(seen.pool.is_deleting);
-    let conditions = updated(&known, &findings, NODE_POOL, about, node_pool_status.found_at);
+    let conditions = updated(&entries, &findings, NODE_POOL, about, node_pool_status.found_at);
     let wanted = StoredPoolStatus {
         resources: Some(resources_of(&node_pool_status.resources, node_pool_status.nodes)),
         nodes: Some(i64::try_from(node_pool_status.nodes).unwrap_or(i64::MAX)),

@@ -84,7 +84,7 @@ pub(crate) const LABEL_VALUE: Pattern =
 pub(crate) const DURATION: Pattern = pattern(r"^([0-9]+(s|m|h))+$", |field| {
     field.parsed(duration::parse_groups);
 });
-/// The same, or `Never`.
+/// Groups such as `1h30m`, or `Never`.
 pub(crate) const DURATION_OR_NEVER: Pattern = pattern(r"^(([0-9]+(s|m|h))+|Never)$", |field| {
     field.parsed(duration::parse_nillable);
 });

@@ -167,15 +167,15 @@ pub(crate) const OVERLAY_KEY: &[Rule] = &[
 
 /// That `variable` is a label of the AWS provider which `is_known`, or of another domain.
 fn aws_domain(variable: &str, is_known: impl Fn(&str) -> bool) -> (String, String) {
-    let known: Vec<_> = labels::well_known()
+    let domain_labels: Vec<_> = labels::well_known()
         .filter(|label| label.starts_with("karpenter.k8s.aws/"))
         .chain([labels::NODE_CLASS])
         .filter(|label| is_known(label))
         .map(|label| format!("\"{label}\""))
         .collect();
-    let known = known.join(", ");
+    let domain_labels = domain_labels.join(", ");
     let expression = format!(
-        r#"{variable} in [{known}] || !{variable}.find("^([^/]+)").endsWith("karpenter.k8s.aws")"#
+        r#"{variable} in [{domain_labels}] || !{variable}.find("^([^/]+)").endsWith("karpenter.k8s.aws")"#
     );
     (expression, r#"label domain "karpenter.k8s.aws" is restricted"#.to_owned())
 }

@@ -1,14 +1,10 @@
 //! Rules across fields: the CEL text that a definition holds, beside the check that does the same here.
 //!
-//! A schema names its rules by [`validations`]; whoever walks over an object with that schema finds
-//! their checks again by [`checks`]. So no rule is in a definition that is not checked, and the other
-//! way round.
-
-use std::{collections::BTreeMap, sync::LazyLock};
+//! A schema names its rules by [`validations`]; the walk over an object finds their checks again. So no
+//! rule is in a definition that is not checked, and the other way round.
 
 use serde_json::{Value, json};
 
-use super::{node_class_rules, pool_rules};
 use crate::document::field::Check;
 
 /// A rule across fields. Some of Karpenter's texts say `!self.all(…)` where each item is meant: an API
@@ -17,7 +13,7 @@ use crate::document::field::Check;
 pub(crate) struct Rule {
     texts: Texts,
     /// Complains, at the field of the schema or within it, where the rule is broken.
-    check: Check,
+    pub(crate) check: Check,
 }
 
 /// What an API server is given: each a CEL expression and the message of its violation.
@@ -48,7 +44,8 @@ impl Rule {
         Self { texts: Texts::Made(texts), check }
     }
 
-    fn texts(self) -> Vec<(String, String)> {
+    /// Its expressions, each with its message.
+    pub(crate) fn texts(self) -> Vec<(String, String)> {
         match self.texts {
             Texts::One(expression, message) => vec![(expression.to_owned(), message.to_owned())],
             Texts::Made(make) => make(),
@@ -60,25 +57,4 @@ impl Rule {
 pub(crate) fn validations(rules: &[Rule]) -> Value {
     let texts = rules.iter().flat_map(|rule| rule.texts());
     texts.map(|(rule, message)| json!({"message": message, "rule": rule})).collect()
-}
-
-/// Every rule by its expressions.
-static CHECKS: LazyLock<BTreeMap<String, Check>> = LazyLock::new(|| {
-    let rules = [node_class_rules::ALL, pool_rules::ALL].into_iter().flatten().copied().flatten();
-    let checked = |rule: &Rule| {
-        let check = rule.check;
-        rule.texts().into_iter().map(move |(expression, _)| (expression, check))
-    };
-    rules.flat_map(checked).collect()
-});
-
-/// The checks of the rules that `schema` names, in order.
-pub(crate) fn checks(schema: &Value) -> impl Iterator<Item = Check> {
-    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
-    let expressions = rules.into_iter().flatten().filter_map(|rule| rule.get("rule")?.as_str());
-    expressions.filter_map(|expression| {
-        let check = CHECKS.get(expression).copied();
-        debug_assert!(check.is_some(), "a rule of a schema is in no list: {expression}");
-        check
-    })
 }

@@ -88,8 +88,8 @@ impl Stored {
 
     /// Its conditions. Those that nobody can read are written anew.
     pub(super) fn conditions(&self) -> Vec<ConditionEntry> {
-        let known = self.get("conditions").cloned().unwrap_or_default();
-        serde_json::from_value(known).unwrap_or_default()
+        let conditions = self.get("conditions").cloned().unwrap_or_default();
+        serde_json::from_value(conditions).unwrap_or_default()
     }
 
     /// What makes its status `wanted`, and nothing else.

@@ -1,12 +1,14 @@
 //! A walk over an object with the schema of its definition: what an API server would refuse, field by
 //! field, with path, line and cure.
 
+use std::{collections::BTreeMap, sync::LazyLock};
+
 use model::problem::Weight;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{pattern, rule};
-use crate::document::field::Field;
+use super::{node_class_rules, pattern, pool_rules, rule::Rule};
+use crate::document::field::{Check, Field};
 
 /// What is known beside the schema of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +16,7 @@ pub(crate) struct Hints {
     /// What to write instead of an unknown field, by the path of the map that it is in and its key; or
     /// of an unknown word, by the path of its field.
     pub(crate) cure: fn(&str, &str) -> Option<String>,
-    /// Paths that an API server drops, and nobody need be told of here.
+    /// Paths of fields that an API server prunes: no reader complains of them.
     pub(crate) dropped: &'static [&'static str],
 }
 
@@ -34,6 +36,27 @@ pub(crate) fn typed<T: DeserializeOwned>(
         return None;
     }
     field.accept(serde_json::from_value(field.tree().to_json()))
+}
+
+/// Every rule by its expressions.
+static CHECKS: LazyLock<BTreeMap<String, Check>> = LazyLock::new(|| {
+    let rules = [node_class_rules::ALL, pool_rules::ALL].into_iter().flatten().copied().flatten();
+    let checked = |rule: &Rule| {
+        let check = rule.check;
+        rule.texts().into_iter().map(move |(expression, _)| (expression, check))
+    };
+    rules.flat_map(checked).collect()
+});
+
+/// The checks of the rules that `schema` names, in order.
+fn checks(schema: &Value) -> impl Iterator<Item = Check> {
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    let expressions = rules.into_iter().flatten().filter_map(|rule| rule.get("rule")?.as_str());
+    expressions.filter_map(|expression| {
+        let check = CHECKS.get(expression).copied();
+        debug_assert!(check.is_some(), "a rule of a schema is in no list: {expression}");
+        check
+    })
 }
 
 /// Complains of everything in `field` that is not as `schema` asks for. Rules across fields are only
@@ -57,7 +80,7 @@ fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
         _ => true,
     };
     if is_of_its_type && !field.has_within(Weight::Refused) {
-        rule::checks(schema).for_each(|check| check(field));
+        checks(schema).for_each(|check| check(field));
     }
 }
 
@@ -93,8 +116,8 @@ fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
             None if field.ignores_unknown() || hints.dropped.contains(&value.path()) => {}
             None => {
                 let near = || {
-                    let near = members.keys().find(|known| known.eq_ignore_ascii_case(key));
-                    near.map(|known| format!("it is spelled `{known}`"))
+                    let near = members.keys().find(|member| member.eq_ignore_ascii_case(key));
+                    near.map(|member| format!("it is spelled `{member}`"))
                 };
                 let cure = (hints.cure)(field.path(), key).or_else(near);
                 cures.extend(cure.clone());

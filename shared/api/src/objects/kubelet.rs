@@ -154,11 +154,11 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
 }
 
 fn is_signal(key: &str, value: &Field<'_>) -> bool {
-    let known = SIGNALS.contains(&key);
-    if !known {
+    let is_known = SIGNALS.contains(&key);
+    if !is_known {
         value.complain(format!("unknown signal: it must be one of {}", SIGNALS.join(", ")));
     }
-    known
+    is_known
 }
 
 /// Signals with a quantity or a percentage.

@@ -83,8 +83,8 @@ pub(crate) fn own_annotations(texts: &BTreeMap<String, String>) -> BTreeMap<Stri
 }
 
 fn kept(texts: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap<String, String> {
-    let kept = texts.iter().filter(|(key, _)| is_kept(key));
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    let entries = texts.iter().filter(|(key, _)| is_kept(key));
+    entries.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn is_own(key: &str) -> bool {

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// A claim that was read.
-pub(crate) enum Read {
+pub(crate) enum ReadNodeClaim {
     /// One of a NodePool.
     Claim(Box<NodeClaim>),
     /// One without the label of a NodePool: a user made it.
@@ -39,7 +39,7 @@ pub(crate) enum Read {
 }
 
 /// Reads a NodeClaim. Without a creation time it is as old as can be.
-pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
+pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     let spec = fields.require("spec").and_then(|field| read_spec(&field));
@@ -53,7 +53,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             let pool_label = object.at("metadata").at("labels").at(labels::NODE_POOL);
             pool_label.accept(NodePoolName::new(pool))?
         }
-        None if spec.is_foreign => return Some(Read::Foreign),
+        None if spec.is_foreign => return Some(ReadNodeClaim::Foreign),
         None => NodePoolName::none(),
     };
     let is_standalone = node_pool.is_none();
@@ -119,7 +119,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         retry: None,
         not_understood: None,
     });
-    Some(if is_standalone { Read::Standalone(claim) } else { Read::Claim(claim) })
+    Some(if is_standalone { ReadNodeClaim::Standalone(claim) } else { ReadNodeClaim::Claim(claim) })
 }
 
 struct Spec {
@@ -141,8 +141,8 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let class = fields.require("nodeClassRef").and_then(|field| {
         let mut fields = field.fields()?;
         for (key, wanted) in [("group", AWS_GROUP), ("kind", "EC2NodeClass")] {
-            let said = fields.get(key).and_then(|field| field.text().map(str::to_owned));
-            is_foreign |= said.is_some_and(|said| said != wanted);
+            let text = fields.get(key).and_then(|field| field.text().map(str::to_owned));
+            is_foreign |= text.is_some_and(|text| text != wanted);
         }
         let name = fields.require("name")?;
         fields.done();

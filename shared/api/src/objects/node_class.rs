@@ -86,7 +86,7 @@ pub(crate) fn is_present(object: &Tree) -> bool {
     Conditions::of(object).is_about(conditions::generation(object))
 }
 
-/// [`not_ready`] in a cluster, where somebody looks at every class: one without conditions is new.
+/// [`not_ready`] in a cluster, whose controller looks at every class: one without conditions is new.
 pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
     if Conditions::of(object).is_empty() { Some(NotReady::Unseen) } else { not_ready(object) }
 }

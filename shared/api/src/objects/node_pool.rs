@@ -33,13 +33,13 @@ use crate::{
 const EXPIRE_AFTER: SignedDuration = SignedDuration::from_hours(720);
 
 /// A pool, and the line of its `nodeClassRef`.
-pub(crate) struct Read {
+pub(crate) struct ReadNodePool {
     pub(crate) pool: NodePool,
     pub(crate) node_class_line: u32,
 }
 
 /// Reads a NodePool; what is wrong goes to the complaints behind `object`.
-pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> {
+pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNodePool> {
     placeholder::refuse(object);
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
@@ -80,7 +80,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
         is_deleting: metadata.deleted_at.is_some(),
         problems: complaints.own_problems(),
     };
-    Some(Read { pool, node_class_line: spec.node_class_line })
+    Some(ReadNodePool { pool, node_class_line: spec.node_class_line })
 }
 
 /// Why the pool `object` may launch nothing, by its status: a pool without conditions is ready.

@@ -14,7 +14,7 @@ use super::{
     conditions::Conditions,
     container,
     metadata::{Metadata, timestamp},
-    pod_spec::{self, Read},
+    pod_spec::{self, ReadPodSpec},
 };
 use crate::document::{
     field::{Complaints, Field, Unknown},
@@ -55,7 +55,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         .require("spec")
         .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
     fields.done();
-    let (metadata, Read { spec, node, volumes, is_gated }) = (metadata?, spec?);
+    let (metadata, ReadPodSpec { spec, node, volumes, is_gated }) = (metadata?, spec?);
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
@@ -177,7 +177,7 @@ pub(crate) fn read_pod_template(object: &Field<'_>) -> Option<(PodKey, Arc<PodSp
 }
 
 /// Reads `template` of what makes pods.
-pub(crate) fn read_template(field: &Field<'_>) -> Option<Read> {
+pub(crate) fn read_template(field: &Field<'_>) -> Option<ReadPodSpec> {
     let mut fields = field.fields()?;
     let mut metadata = Metadata::default();
     if let Some(mut inner) = fields.get("metadata").and_then(|field| field.fields()) {

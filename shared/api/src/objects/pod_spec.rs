@@ -19,7 +19,7 @@ use super::{
 use crate::document::field::Field;
 
 /// A pod that was read.
-pub(crate) struct Read {
+pub(crate) struct ReadPodSpec {
     pub(crate) spec: PodSpec,
     /// The node that it is bound to.
     pub(crate) node: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) fn read(
     field: &Field<'_>,
     metadata: &Metadata,
     allocated: &BTreeMap<String, Resources>,
-) -> Option<Read> {
+) -> Option<ReadPodSpec> {
     let mut fields = field.fields()?;
     fields.ignore(IGNORED);
     let mut problems = Vec::new();
@@ -115,7 +115,7 @@ pub(crate) fn read(
         problems,
     };
     let node = node.map(ToOwned::to_owned);
-    Some(Read { spec, node, volumes, is_gated: !gates.is_empty() })
+    Some(ReadPodSpec { spec, node, volumes, is_gated: !gates.is_empty() })
 }
 
 /// The priority that admission gives to the two classes that every cluster has.

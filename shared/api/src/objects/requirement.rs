@@ -48,17 +48,17 @@ fn check_known_values(
     values: &[&str],
     min_values: Option<u32>,
 ) {
-    let known: &[&str] = match labels::canonical(&spec.key) {
+    let known_values: &[&str] = match labels::canonical(&spec.key) {
         labels::CAPACITY_TYPE => &["on-demand", "spot", "reserved"],
         labels::INSTANCE_TENANCY => &["default", "dedicated"],
         _ => return,
     };
-    let count = values.iter().filter(|value| known.contains(value)).count();
+    let count = values.iter().filter(|value| known_values.contains(value)).count();
     let is_in = spec.operator.0 == Operator::In;
     if is_in && count == 0 {
         place.complain_unusable(format!(
             "{values:?} has none of the known values {}",
-            known.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
+            known_values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
         ));
     } else if is_in
         && min_values.is_some_and(|min| count < usize::try_from(min).unwrap_or(usize::MAX))

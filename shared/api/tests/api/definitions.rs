@@ -17,10 +17,10 @@ fn the_tags_that_a_launch_sets_are_refused_by_the_schema() {
 }
 #[test]
 fn a_pool_without_nodes_shows_zeros() {
-    let shown = resources_of(&Resources::default(), 0);
-    let names: Vec<_> = shown.keys().map(String::as_str).collect();
+    let quantities = resources_of(&Resources::default(), 0);
+    let names: Vec<_> = quantities.keys().map(String::as_str).collect();
     assert_eq!(names, ["cpu", "ephemeral-storage", "memory", "nodes", "pods"]);
-    assert!(shown.values().all(|quantity| quantity.0 == "0"), "{shown:?}");
+    assert!(quantities.values().all(|quantity| quantity.0 == "0"), "{quantities:?}");
 }
 
 #[test]

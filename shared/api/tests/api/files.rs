@@ -30,13 +30,13 @@ fn problems(text: &str) -> String {
 /// What is wrong with the text that `make` makes of each input: one message for each bad one.
 #[track_caller]
 fn each(make: impl Fn(&str) -> String, inputs: &[&str], expected: &Expect) {
-    let shown = inputs.iter().map(|input| {
+    let outcomes = inputs.iter().map(|input| {
         let text = problems(&make(input));
         assert!(!text.contains('\n'), "more than one message about {input}:\n{text}");
         let outcome = if text.is_empty() { "right" } else { &text };
         format!("{}\n    {outcome}\n", input.replace('\n', "\\n"))
     });
-    expected.assert_eq(&shown.collect::<String>());
+    expected.assert_eq(&outcomes.collect::<String>());
 }
 
 #[track_caller]
@@ -167,11 +167,11 @@ fn what_is_no_manifest_is_one_message() {
 
 #[test]
 fn two_objects_without_a_line_between_them_are_said_to_be_two() {
-    let said = expect![
+    let expected = expect![
         "x.yaml:9: two objects stand without `---` between them; put a line `---` above this one"
     ];
-    check(&format!("{POOL}{CLASS}"), &said);
-    check(&format!("{POOL}{CLASS}").replace('\n', "\r\n"), &said);
+    check(&format!("{POOL}{CLASS}"), &expected);
+    check(&format!("{POOL}{CLASS}").replace('\n', "\r\n"), &expected);
     // Wherever the second begins, and whatever stands before both.
     let class = CLASS.replacen("apiVersion: karpenter.k8s.aws/v1\n", "", 1);
     check(

@@ -225,8 +225,8 @@ fn families_differ_in_what_their_nodes_can_be_told() {
 #[test]
 fn what_only_the_node_looks_at_is_kept_as_it_is() {
     let kubelet = class("AL2023", "{maxPods: 20, registryPullQPS: 5, featureGates: {A: true}}");
-    let kept: Vec<_> = kubelet.kubelet.passed_through.iter().collect();
+    let passed_through: Vec<_> = kubelet.kubelet.passed_through.iter().collect();
     let passed = |key: &str, json: &str| (key.to_owned(), json.to_owned());
     let expected = [passed("featureGates", r#"{"A":true}"#), passed("registryPullQPS", "5")];
-    assert_eq!(kept, expected.iter().map(|(key, json)| (key, json)).collect::<Vec<_>>());
+    assert_eq!(passed_through, expected.iter().map(|(key, json)| (key, json)).collect::<Vec<_>>());
 }

@@ -288,8 +288,11 @@ fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
     object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::NODE_CLASS);
     object["status"]["nodeName"] = "other".into();
     let first = changes(&read(&object), &initialized());
-    let said = &first.object.unwrap()["metadata"]["labels"];
-    assert_eq!((&said["team"], &said[labels::NODE_CLASS]), (&json!("blue"), &json!("default")));
+    let labels_of = &first.object.unwrap()["metadata"]["labels"];
+    assert_eq!(
+        (&labels_of["team"], &labels_of[labels::NODE_CLASS]),
+        (&json!("blue"), &json!("default"))
+    );
     assert_eq!(first.status.unwrap()["status"]["nodeName"], "ip-10-0-0-1.ec2.internal");
     let mut claim = initialized();
     claim.conditions.drifted = Some("NodePoolDrifted".to_owned());
@@ -311,11 +314,11 @@ fn a_node_that_lacks_something_makes_its_claim_inconsistent() {
     let mut claim = initialized();
     claim.conditions.inconsistent = Some("expected 4 of cpu, and the node has 2".to_owned());
     let object = shown(None, &claim);
-    let told = conditions(&object);
+    let words = conditions(&object);
     let expected = "ConsistentStateFound=False ConsistencyCheckFailed 00:55".to_owned();
-    assert!(told.contains(&expected), "{told:?}");
+    assert!(words.contains(&expected), "{words:?}");
     // It decides nothing: the claim is as ready as it was.
-    assert!(told.contains(&"Ready=True Ready 00:55".to_owned()), "{told:?}");
+    assert!(words.contains(&"Ready=True Ready 00:55".to_owned()), "{words:?}");
 }
 
 #[test]

@@ -131,16 +131,16 @@ fn what_is_written_is_what_launches_read() {
 #[test]
 fn what_is_said_already_is_not_sent_again() {
     let first = stored(1, &json!({}));
-    let told = stored(1, &merged(&first, &found())["status"]);
+    let written = stored(1, &merged(&first, &found())["status"]);
     let later = NodeClassStatus { found_at: "2026-08-01T14:00:00Z".parse().unwrap(), ..found() };
-    let patch = status_patch(told.to_string().as_bytes(), &seen(&told), &later).unwrap();
+    let patch = status_patch(written.to_string().as_bytes(), &seen(&written), &later).unwrap();
     assert_eq!(patch, StatusPatch::Nothing);
 }
 
 #[test]
 fn what_is_gone_is_taken_back_and_the_rest_is_left_alone() {
     let first = stored(1, &json!({}));
-    let told = stored(1, &merged(&first, &found())["status"]);
+    let written = stored(1, &merged(&first, &found())["status"]);
     let none = NodeClassStatus {
         images: Vec::new(),
         conditions: vec![model::Condition::fails(
@@ -150,7 +150,7 @@ fn what_is_gone_is_taken_back_and_the_rest_is_left_alone() {
         )],
         ..found()
     };
-    let patch = merged(&told, &none);
+    let patch = merged(&written, &none);
     let status = patch["status"].as_object().unwrap();
     assert_eq!(status.keys().collect::<Vec<_>>(), ["amis", "conditions"]);
     assert_eq!(status["amis"], Value::Null);

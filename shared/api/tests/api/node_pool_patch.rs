@@ -106,22 +106,22 @@ fn a_pool_says_what_it_has_and_whether_it_can_be_used() {
 
 #[test]
 fn what_is_said_already_is_not_sent_again() {
-    let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
-    let patch = status_patch(told.to_string().as_bytes(), &seen(&told), &found(14)).unwrap();
+    let written = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+    let patch = status_patch(written.to_string().as_bytes(), &seen(&written), &found(14)).unwrap();
     assert_eq!(patch, StatusPatch::Nothing);
     // Only what changed is sent, and no time moves.
-    let patch = merged(&told, &Found { nodes: 3, ..found(14) });
+    let patch = merged(&written, &Found { nodes: 3, ..found(14) });
     let status = patch["status"].as_object().unwrap();
     assert_eq!(status.keys().collect::<Vec<_>>(), ["nodes", "resources"]);
 }
 
 #[test]
 fn a_class_that_is_not_ready_makes_its_pools_so() {
-    let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+    let written = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
     let reason = ConditionReason::UnhealthyDependents;
     let message = "SubnetsReady=False".to_owned();
     let node_class = ClassReadiness::NotReady { reason, message };
-    let patch = merged(&told, &Found { node_class, ..found(14) });
+    let patch = merged(&written, &Found { node_class, ..found(14) });
     assert_eq!(
         conditions(&patch["status"]),
         [
@@ -139,44 +139,47 @@ fn a_pool_that_is_wrong_says_so() {
     let requirement = json!({"key": "karpenter.sh/capacity-type", "operator": "In",
         "values": ["sport"]});
     wrong["spec"]["template"]["spec"]["requirements"] = json!([requirement]);
-    let told = conditions(&merged(&wrong, &found(13))["status"]);
+    let words = conditions(&merged(&wrong, &found(13))["status"]);
     let validation =
         "ValidationSucceeded=False NodePoolValidationFailed 2026-08-01T13:00:00Z".to_owned();
-    assert!(told.contains(&validation), "{told:?}");
+    assert!(words.contains(&validation), "{words:?}");
 }
 
 #[test]
 fn how_launches_ended_is_about_one_spec() {
     let none = |hour| Found { registrations: Registrations::default(), ..found(hour) };
-    let told = merged(&stored(1, &json!({})), &found(13))["status"].clone();
+    let written = merged(&stored(1, &json!({})), &found(13))["status"].clone();
     let healthy = "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z";
-    let same =
-        status_patch(stored(1, &told).to_string().as_bytes(), &seen(&stored(1, &told)), &none(14));
+    let same = status_patch(
+        stored(1, &written).to_string().as_bytes(),
+        &seen(&stored(1, &written)),
+        &none(14),
+    );
     assert_eq!(same.unwrap(), StatusPatch::Nothing);
     let open = "NodeRegistrationHealthy=Unknown AwaitingReconciliation 2026-08-01T14:00:00Z";
-    let another = conditions(&merged(&stored(2, &told), &none(14))["status"]);
+    let another = conditions(&merged(&stored(2, &written), &none(14))["status"]);
     assert!(another.contains(&open.to_owned()), "{another:?}");
     assert!(!another.contains(&healthy.to_owned()));
     let other_class = Found { node_class_generation: Some(2), ..none(14) };
-    let another = conditions(&merged(&stored(1, &told), &other_class)["status"]);
+    let another = conditions(&merged(&stored(1, &written), &other_class)["status"]);
     assert!(another.contains(&open.to_owned()), "{another:?}");
     let failed =
         |hour, reasons: &[&str]| Found { registrations: registrations(reasons), ..found(hour) };
     let single = status_patch(
-        stored(1, &told).to_string().as_bytes(),
-        &seen(&stored(1, &told)),
+        stored(1, &written).to_string().as_bytes(),
+        &seen(&stored(1, &written)),
         &failed(14, &["RegistrationFailed"]),
     );
     assert_eq!(single.unwrap(), StatusPatch::Nothing, "one failure changes nothing");
     let two = failed(14, &["RegistrationFailed", "LaunchFailed"]);
-    let patch = merged(&stored(1, &told), &two);
-    let mut told = told;
-    told["conditions"] = patch["status"]["conditions"].clone();
+    let patch = merged(&stored(1, &written), &two);
+    let mut written = written;
+    written["conditions"] = patch["status"]["conditions"].clone();
     let unhealthy = "NodeRegistrationHealthy=False LaunchFailed 2026-08-01T14:00:00Z";
-    assert!(conditions(&told).contains(&unhealthy.to_owned()), "{told}");
+    assert!(conditions(&written).contains(&unhealthy.to_owned()), "{written}");
     // What was too much first stands, and a single success is not enough.
     let more = failed(15, &["LaunchFailed", "LaunchFailed", "RegistrationFailed", ""]);
-    let object = stored(1, &told);
+    let object = stored(1, &written);
     let more = status_patch(object.to_string().as_bytes(), &seen(&object), &more).unwrap();
     assert!(!format!("{more:?}").contains("RegistrationFailed"), "{more:?}");
 }

@@ -77,8 +77,8 @@ fn check(table: &str) {
             None => row["accepts"] == true,
         };
         if accepted != wanted {
-            let said: Vec<_> = manifest.problems.iter().map(ToString::to_string).collect();
-            wrong.push(format!("{}: accepted {accepted}: {}", row["row"], said.join("; ")));
+            let problems: Vec<_> = manifest.problems.iter().map(ToString::to_string).collect();
+            wrong.push(format!("{}: accepted {accepted}: {}", row["row"], problems.join("; ")));
         }
     }
     assert!(rows.len() > 20, "the table is nearly empty");

@@ -77,7 +77,7 @@ impl Splitter {
         mut each: impl FnMut(Item<'_>) -> Option<()>,
     ) -> Option<()> {
         // Up to here everything is handed on or kept.
-        let mut kept = 0;
+        let mut handed_on = 0;
         for (at, byte) in piece.iter().enumerate() {
             self.lines.0 += u32::from(*byte == b'\n');
             match (self.place, byte) {
@@ -92,8 +92,8 @@ impl Splitter {
                 (Place::Before, _) => return None,
                 (Place::Structure, b'{' | b'[') => {
                     if self.depth < 3 {
-                        self.skeleton.extend_from_slice(piece.get(kept..at)?);
-                        kept = at;
+                        self.skeleton.extend_from_slice(piece.get(handed_on..at)?);
+                        handed_on = at;
                         self.opens(*byte);
                     }
                     self.depth += 1;
@@ -102,8 +102,8 @@ impl Splitter {
                     self.depth = self.depth.checked_sub(1)?;
                     if self.is_in_items && self.depth == 2 {
                         self.items += 1;
-                        let end = piece.get(kept..=at)?;
-                        kept = at + 1;
+                        let end = piece.get(handed_on..=at)?;
+                        handed_on = at + 1;
                         let is_whole = self.item.is_empty();
                         if !is_whole {
                             self.item.extend_from_slice(end);
@@ -117,7 +117,7 @@ impl Splitter {
                 (Place::Text | Place::Structure, _) => {}
             }
         }
-        let rest = piece.get(kept..)?;
+        let rest = piece.get(handed_on..)?;
         let is_in_item = self.is_in_items && self.depth > 2;
         let begun = if is_in_item { &mut self.item } else { &mut self.skeleton };
         begun.extend_from_slice(rest);

@@ -190,15 +190,15 @@ impl<'a> Metadata<'a> {
 }
 
 fn annotations<'a>(cursor: &mut JsonCursor<'a>) -> Option<Annotations<'a>> {
-    let mut kept = Vec::new();
+    let mut annotations = Vec::new();
     cursor.members(|key, cursor| {
         let value = cursor.text()?;
         if metadata::is_read_of_pods(key) {
-            kept.push((key, value));
+            annotations.push((key, value));
         }
         Some(())
     })?;
-    Some(kept)
+    Some(annotations)
 }
 
 /// Passes over `metadata.managedFields`, whatever it is. What a manager manages is alike in pods that

@@ -184,12 +184,12 @@ fn a_class_is_as_ready_in_a_file_as_in_a_cluster() {
     ] {
         let (of_file, of_list) = not_ready(conditions);
         assert_eq!(of_file, of_list, "{conditions}");
-        let said = of_file.map(|why| why.to_string());
-        let is_expected = match (&said, expected) {
-            (Some(said), Some(expected)) => said.contains(expected),
-            (said, expected) => said.is_none() && expected.is_none(),
+        let words = of_file.map(|why| why.to_string());
+        let is_expected = match (&words, expected) {
+            (Some(words), Some(expected)) => words.contains(expected),
+            (words, expected) => words.is_none() && expected.is_none(),
         };
-        assert!(is_expected, "{conditions}: {said:?}");
+        assert!(is_expected, "{conditions}: {words:?}");
     }
 }
 

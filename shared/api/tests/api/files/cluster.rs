@@ -115,8 +115,8 @@ fn readiness_is_what_conditions_say_and_nothing_said_is_ready() {
     let ready = "status: {conditions: [{type: ValidationSucceeded, status: 'True'}, {type: Ready, status: 'True'}]}";
     assert_eq!(place(ready).not_ready, None);
     let not_ready = "status: {conditions: [{type: NodeClassReady, status: 'False', reason: SubnetsNotFound}, {type: Ready, status: 'False', reason: UnhealthyDependents}]}";
-    let said = place(not_ready).not_ready.unwrap();
-    assert_eq!(said.in_detail(), "condition NodeClassReady is not true: SubnetsNotFound");
+    let reason = place(not_ready).not_ready.unwrap();
+    assert_eq!(reason.in_detail(), "condition NodeClassReady is not true: SubnetsNotFound");
     assert!(
         place("status: {conditions: [{type: ValidationSucceeded, status: 'True'}]}")
             .not_ready

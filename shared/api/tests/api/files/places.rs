@@ -108,8 +108,8 @@ fn what_breaks_the_rules_of_the_api_is_refused() {
         ),
     ];
     for (spec, rule) in cases {
-        let said = problems(&labelled(spec));
-        assert!(said.contains(rule), "`{rule}` is missing in {said}");
+        let found_problems = problems(&labelled(spec));
+        assert!(found_problems.contains(rule), "`{rule}` is missing in {found_problems}");
     }
 }
 

@@ -30,11 +30,12 @@ use crate::{
         field::{Complaints, Field, Unknown},
         tree::{self, Tree},
     },
-    karpenter::hash,
     objects::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
-        metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod, volume,
-        workload,
+        metadata::Metadata,
+        node, node_claim, node_class,
+        node_pool::{self, ReadNodePool},
+        overlay, pod, volume, workload,
     },
 };
 
@@ -118,15 +119,10 @@ pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
     list(body, "NodePool", stored_node_pool)
 }
 
-/// A NodePool with its hash: nobody but us may be there to keep the annotation up to date.
+/// A NodePool with its hash: no Karpenter may run that keeps the annotation up to date.
 fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePool> {
-    let mut pool = node_pool::read(root, complaints)?.pool;
-    let template = root
-        .tree()
-        .get("spec")
-        .and_then(|spec| spec.get("template"))
-        .and_then(|tree| serde_json::from_value(tree.to_json()).ok());
-    if let Some(hash) = template.and_then(|template| hash::node_pool(&template).ok()) {
+    let ReadNodePool { mut pool, hash, .. } = node_pool::read(root, complaints)?;
+    if let Some(hash) = hash {
         pool.annotations.extend(NODE_POOL.annotations(&hash.to_string()));
     }
     Some(pool)

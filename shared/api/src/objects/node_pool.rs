@@ -23,6 +23,7 @@ use crate::{
     },
     karpenter::{
         common::NodeClassReference,
+        hash,
         kind::CustomKind,
         node_pool::{NodePoolSpec, NodePoolTemplate, TemplateMetadata},
         walk,
@@ -32,10 +33,12 @@ use crate::{
 /// 720 hours.
 const EXPIRE_AFTER: SignedDuration = SignedDuration::from_hours(720);
 
-/// A pool, and the line of its `nodeClassRef`.
+/// A pool, the line of its `nodeClassRef`, and its drift hash: all of one typed spec.
 pub(crate) struct ReadNodePool {
     pub(crate) pool: NodePool,
     pub(crate) node_class_line: u32,
+    /// Its drift hash; `None` where a duration is longer than the hash can hold.
+    pub(crate) hash: Option<u64>,
 }
 
 /// Reads a NodePool; what is wrong goes to the complaints behind `object`.
@@ -80,7 +83,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNo
         is_deleting: metadata.deleted_at.is_some(),
         problems: complaints.own_problems(),
     };
-    Some(ReadNodePool { pool, node_class_line: spec.node_class_line })
+    Some(ReadNodePool { pool, node_class_line: spec.node_class_line, hash: spec.hash })
 }
 
 /// Why the pool `object` may launch nothing, by its status: a pool without conditions is ready.
@@ -104,10 +107,12 @@ struct Spec {
     template: NodeClaimTemplate,
     disruption: model::node_pool::Disruption,
     node_class_line: u32,
+    hash: Option<u64>,
 }
 
 fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let spec: NodePoolSpec = walk::typed(field, NodePoolSpec::schema(), cures::NODE_POOL)?;
+    let hash = hash::node_pool(&spec.template).ok();
     let limits = spec.limits.map_or_else(Limits::default, |_| read_limits(&field.at("limits")));
     let (template, node_class_line) = template(spec.template, &field.at("template"))?;
     Some(Spec {
@@ -120,6 +125,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
             None => model::node_pool::Disruption::default(),
         },
         node_class_line,
+        hash,
     })
 }
 

@@ -67,6 +67,7 @@ impl Process {
         Self { memories, settings, metrics: Metrics::default() }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "each function has a memory")]
     fn memory(&self, function: Function) -> &ProcessMemory {
         &self.memories[&function]
     }

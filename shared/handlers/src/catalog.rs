@@ -57,7 +57,7 @@ pub async fn catalog<A: Adapters>(
         let why = "EC2 named no instance type, no zone, or nothing that is sold";
         return Err(PortError::because(OPERATION, Fault::Transient, why).into());
     }
-    let asked = Prices {
+    let prices = Prices {
         region: region.to_owned(),
         zones,
         offered,
@@ -68,9 +68,9 @@ pub async fn catalog<A: Adapters>(
         },
         spot: or_none("spot prices", market.spot(at.now).await),
     };
-    let descriptions = with_former(descriptions, &asked.offered, before.as_ref());
-    let known = before.map(|before| Prices::of(&before.catalog));
-    let market = priced(asked, known, || Prices::of(builtin).on_demand);
+    let descriptions = with_former(descriptions, &prices.offered, before.as_ref());
+    let stored_prices = before.map(|before| Prices::of(&before.catalog));
+    let market = priced(prices, stored_prices, || Prices::of(builtin).on_demand);
     let descriptions = with_facts(descriptions, builtin);
     let catalog = launch_template::catalog(&market, descriptions, &settings.nodes);
     let stored = StoredRegionCatalog { catalog, found_at: at.now };

@@ -1,11 +1,16 @@
 //! Question → answer → commit: the way of every decider.
 
-use model::{Plan, facts::Facts, ledger::Counters, recorded::Question};
+use model::{
+    Function, Plan,
+    facts::Facts,
+    ledger::{Basis, Counters},
+    recorded::Question,
+};
 use planner::Answer;
 use ports::{Adapters, Invocation, Ledger as _};
 
 use crate::{
-    commit::{Committed, Decided, both, commit_and_record, put_decisions},
+    commit::{Committed, Decided, both, commit, commit_and_record, put_decisions},
     error::Error,
     memory::ProcessMemory,
     pulse::wake,
@@ -25,7 +30,7 @@ pub(crate) struct Decider<'a, A: Adapters> {
 }
 
 /// What a decider came to.
-pub(crate) struct Outcome {
+pub(crate) struct Decisions {
     /// All plans that were committed, merged; `None` if there is none.
     pub(crate) plan: Option<Plan>,
     /// The last answer without its plan, and the counters after its commit; `None` if other functions committed first each time.
@@ -67,7 +72,7 @@ impl<A: Adapters> Decider<'_, A> {
         question: impl Fn() -> Question,
         goes_on: impl Fn(u32) -> bool,
         at: &Invocation,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Decisions, Error> {
         let (mut plan, mut overtaken, mut answers) = (None, 0, 0);
         while overtaken < ATTEMPTS_MAX {
             let question = question();
@@ -79,7 +84,7 @@ impl<A: Adapters> Decider<'_, A> {
                 }
                 plan = both(plan, Some(std::mem::take(&mut answer.plan)));
                 if !answer.asks_again || !goes_on(answers) {
-                    return Ok(Outcome { plan, last: Some((answer, counters)) });
+                    return Ok(Decisions { plan, last: Some((answer, counters)) });
                 }
             } else {
                 overtaken += 1;
@@ -87,6 +92,23 @@ impl<A: Adapters> Decider<'_, A> {
             // The ledger has what other functions did. What they saw of the cluster these facts have, too.
             facts.ledger = self.ledger.snapshot(&at.cluster).await?;
         }
-        Ok(Outcome { plan, last: None })
+        Ok(Decisions { plan, last: None })
+    }
+}
+
+/// Commits `plan`, which deletes claims of `facts`, and wakes `drain` and `provision`. Returns whether it did: if another
+/// function changed one of the claims first, the next call finds the others again.
+pub(crate) async fn delete<A: Adapters>(
+    (ledger, mailbox): (&A::Ledger, &A::Mailbox),
+    facts: &Facts,
+    plan: &Plan,
+    at: &Invocation,
+) -> Result<bool, Error> {
+    match commit(ledger, facts, &Decided::of(plan, Basis::Claims), at).await? {
+        Committed::All(counters) => {
+            wake(mailbox, &[Function::Drain, Function::Provision], counters, at).await;
+            Ok(true)
+        }
+        Committed::Overtaken => Ok(false),
     }
 }

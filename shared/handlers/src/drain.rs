@@ -144,8 +144,8 @@ async fn pass<A: Adapters>(
         let end = PassEnd { read: Some(read), next_at: marks_at, note };
         return Ok(Pass { report: Report::default(), end });
     }
-    let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
-    let waiting = waiting.filter(|not_before| at.now < *not_before).min();
+    let retries = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
+    let waiting = retries.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
     let looked_at: Vec<&NodeClaim> =
         due.iter().copied().chain(rebooting.iter().map(|(claim, _)| *claim)).collect();
@@ -158,25 +158,25 @@ async fn pass<A: Adapters>(
     let reboots_at = reboot::all(ports, rebooting, &observed, at).await;
     let mut next_at = sooner(sooner(sooner(waiting, rest_at), marks_at), reboots_at);
     let mut endings = Vec::new();
-    let mut told = Vec::new();
+    let mut noted = Vec::new();
     for Visited { again, terminate, events } in visited {
         next_at = sooner(next_at, again);
         endings.extend(terminate);
-        told.extend(events);
+        noted.extend(events);
     }
     let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
     let ended_at = if let Some(until) = rests_until {
         Some(until)
     } else {
         let volumes::Settled { endings, again, events } = volumes::settle(ports, endings, at).await;
-        told.extend(events);
+        noted.extend(events);
         sooner(again, terminate(ports, &endings, at).await)
     };
     next_at = sooner(next_at, ended_at);
     if observed.are_many {
         next_at = next_at.map(|next_at| next_at.max(at.after(MANY_APART)));
     }
-    ports.recorder.note(told);
+    ports.recorder.note(noted);
     let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }
@@ -217,10 +217,10 @@ async fn step<A: Adapters>(
         // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
         return gone(ports, claim, at).await;
     };
-    let mut told = Vec::new();
+    let mut noted = Vec::new();
     if last.is_none_or(|note| note.at <= claim.phase_since) {
         sync(node_claims, claim).await;
-        told = events::of_given_up(claim);
+        noted = events::of_given_up(claim);
     }
     let view = observed.view(claim, at);
     if view == InstanceView::Gone && observed.is_absent(&instance.id) {
@@ -238,9 +238,9 @@ async fn step<A: Adapters>(
     if let (Some(node), Some(patch)) = (node, &drainage.patch) {
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }
-    told.extend(evict(nodes, claim, &drainage.evict).await);
+    noted.extend(evict(nodes, claim, &drainage.evict).await);
     if let Some(node) = node {
-        told.extend(events::of_pods_left(&node.name, drainage.pods_left));
+        noted.extend(events::of_pods_left(&node.name, drainage.pods_left));
     }
     if let (Some(node), true) = (node, drainage.delete_node) {
         delete(nodes, node).await?;
@@ -269,7 +269,7 @@ async fn step<A: Adapters>(
         look: drainage.volumes,
         volumes: claim.conditions.volumes,
     });
-    Ok(Visited { again, terminate, events: told })
+    Ok(Visited { again, terminate, events: noted })
 }
 
 /// The node goes; one that is gone went.
@@ -338,18 +338,18 @@ async fn evict(
     let mut answers = stream::iter(evictions)
         .map(|eviction| async move { (eviction, nodes.evict(eviction).await) })
         .buffer_unordered(EVICTIONS_MAX);
-    let mut told = Vec::new();
+    let mut noted = Vec::new();
     while let Some((eviction, answer)) = answers.next().await {
         let EvictionRequest { pod, uid, grace_seconds } = eviction;
         match answer {
             Ok(answer) => {
-                let said = match answer {
+                let outcome = match answer {
                     Eviction::Accepted => "pod evicted",
                     Eviction::Blocked => "eviction blocked by a disruption budget",
                     Eviction::Gone => "pod is gone",
                 };
-                tracing::info!(%pod, said, "eviction");
-                told.extend(events::of_eviction(
+                tracing::info!(%pod, outcome, "eviction");
+                noted.extend(events::of_eviction(
                     claim,
                     (pod, uid),
                     grace_seconds.is_some(),
@@ -359,5 +359,5 @@ async fn evict(
             Err(error) => tracing::warn!(%pod, story = story(&error), "eviction failed"),
         }
     }
-    told
+    noted
 }

@@ -1,14 +1,14 @@
-//! Promised claims → instances.
+//! New claims → instances.
 //!
-//! A pass launches every batch that is promised, side by side. A batch is one CreateFleet request whose
-//! client token is the batch: repeating it, after a crash or a lost answer, brings the same instances,
-//! and each claim takes the one at its own place. EC2 refuses a repeated token with another content, and
-//! the content follows the world (free addresses, prices, unavailable offerings); so before a request is
-//! repeated, what an earlier one brought is read back by its tag.
+//! A pass launches every batch of new claims, side by side. A batch is one CreateFleet request whose client token is
+//! the batch. If the request is repeated, after a crash or a lost answer, EC2 answers with the same instances, and
+//! each claim takes the instance at its own place. EC2 refuses a repeated token with another content, and the content
+//! changes with the world (free addresses, prices, unavailable offerings). So before a request is repeated, the
+//! instances of the earlier request are read by their tag.
 //!
-//! A promised claim leaves its phase only here, and is withdrawn only when it is known that nothing was
-//! launched for it: before each request every claim of the batch is stamped, and what was asked for is
-//! withdrawn no earlier than the latest request is visible.
+//! Only `launch` moves a new claim on. It withdraws a claim only if nothing was launched for it: every claim of the
+//! batch is stamped before each request, and no stamped claim is withdrawn before the latest request is visible.
+//! What became of a batch is concluded by [`planner::concluded`].
 
 mod dry_run;
 mod prepare;
@@ -43,13 +43,13 @@ use crate::{
 use prepare::{Classes, Prepared, Unprepared};
 use record::Recorded;
 
-/// A launch that EC2 keeps refusing is given up after so long.
+/// How long EC2 may refuse a launch before the claim is withdrawn.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/liveness.go`, `launchTTL`.
 const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
-/// After so long every instance of a request is visible in listings.
+/// Until every instance of a request is visible in listings.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(2);
-/// A request that was made so shortly ago may be under way in a pass beside this one, which answers for it.
+/// How long another pass may still wait for the answer to its request.
 const UNDER_WAY: SignedDuration = SignedDuration::from_secs(5);
 /// Batches that are launched at the same time.
 const AT_ONCE: usize = 8;
@@ -81,10 +81,10 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub settings: &'a Settings,
 }
 
-/// Promised claims that share one fleet request.
+/// New claims that share one fleet request.
 struct Batch {
     id: BatchId,
-    /// Those that are still promised, in their order in the batch; never none.
+    /// The claims without an instance, in their order in the batch; at least one.
     claims: Vec<NodeClaim>,
 }
 
@@ -95,31 +95,31 @@ impl Batch {
         usize::try_from(size).unwrap_or(usize::MAX)
     }
 
-    /// How long ago it was promised.
+    /// Age of its oldest claim.
     fn age(&self, at: &Invocation) -> SignedDuration {
         let ages = self.claims.iter().map(|claim| at.now.duration_since(claim.created_at));
         ages.max().unwrap_or_default()
     }
 
-    /// When the latest request was about to be made, if one was.
+    /// When the latest request was about to be made; `None` if there was none.
     fn requested_at(&self) -> Option<Timestamp> {
         self.claims.iter().filter_map(|claim| claim.requested_at).max()
     }
 
-    /// Whether another pass may be asking for it at this moment: a request was about to be made, and nobody wrote
-    /// what became of it yet.
+    /// Whether another pass may be launching it at this moment: a request was about to be made, and its result is
+    /// not stored yet.
     fn is_under_way(&self, at: &Invocation) -> bool {
-        let is_recent = |asked_at| at.now.duration_since(asked_at) < UNDER_WAY;
+        let is_recent = |requested_at| at.now.duration_since(requested_at) < UNDER_WAY;
         self.not_before().is_none() && self.requested_at().is_some_and(is_recent)
     }
 
-    /// When it is tried again, if it failed before.
+    /// When it is tried again; `None` if no launch failed before.
     fn not_before(&self) -> Option<Timestamp> {
         self.claims.iter().filter_map(|claim| Some(claim.retry?.not_before)).max()
     }
 }
 
-/// Launches every promised claim.
+/// Launches every new claim.
 pub async fn launch<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     signal: Signal,
@@ -130,7 +130,7 @@ pub async fn launch<A: Adapters>(
     beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
-/// What is asked once for all batches of a pass.
+/// What all batches of a pass share.
 struct Shared {
     snapshot: Snapshot,
     catalog: std::sync::Arc<RegionCatalog>,
@@ -217,7 +217,7 @@ async fn outcome<A: Adapters>(
     })
 }
 
-/// The batches with promised claims.
+/// The batches with new claims.
 fn batches(snapshot: &Snapshot) -> Vec<Batch> {
     let mut batches: BTreeMap<BatchId, Vec<NodeClaim>> = BTreeMap::new();
     for claim in snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised) {
@@ -229,7 +229,7 @@ fn batches(snapshot: &Snapshot) -> Vec<Batch> {
     batches.into_iter().map(|(id, claims)| Batch { id, claims }).collect()
 }
 
-/// Stamps every claim before something is asked for. `Conflict` when somebody else moved one of them on.
+/// Stamps every claim before a request. `Conflict` if another pass changed one of them first.
 async fn stamp(
     ledger: &impl Ledger,
     batch: &mut Batch,
@@ -280,7 +280,7 @@ async fn ask<A: Adapters>(
                     ensured.forget();
                 }
                 let addresses = &memory.addresses;
-                return Ok(record::answered(answer, &prepared, &batch.claims, addresses));
+                return Ok(record::answered(&answer, &prepared, &batch.claims, addresses));
             }
             Err(error) if error.fault == Fault::NotFound => ensured.forget(),
             Err(error) if error.fault == Fault::Permanent => {
@@ -292,8 +292,8 @@ async fn ask<A: Adapters>(
     Ok(LaunchOutcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned()))
 }
 
-/// The answer that a refusal of the request as a whole stands for, if it says that there is no capacity or
-/// that a quota is reached: nothing, for all that was asked for.
+/// The answer without instances that a refusal of the whole request stands for, if it says that there is no capacity
+/// or that a quota is reached.
 fn without_capacity(error: &PortError) -> Option<FleetAnswer> {
     let Refusal { code, message } =
         error.refusal().filter(|refusal| launch_template::is_without_capacity(&refusal.code))?;
@@ -302,7 +302,7 @@ fn without_capacity(error: &PortError) -> Option<FleetAnswer> {
     Some(FleetAnswer { instances: Vec::new(), errors: vec![whole] })
 }
 
-/// Why a call failed: what EC2 said with Karpenter's word for it.
+/// Why a call failed: what EC2 said, after Karpenter's word for it.
 fn in_words(error: &PortError) -> String {
     match error.refusal() {
         Some(Refusal { code, message }) => launch_template::in_words(code, message),
@@ -310,8 +310,8 @@ fn in_words(error: &PortError) -> String {
     }
 }
 
-/// This is never launched as asked, or not as things stand. It may still be mended from outside, so it is
-/// given some time; and an earlier request, with another content, may have been taken.
+/// A batch that EC2 refuses as things stand. A user may mend that, so the launch has some time; and EC2 may have
+/// accepted an earlier request with another content.
 fn never(batch: &Batch, at: &Invocation, reason: String) -> LaunchOutcome {
     if batch.requested_at().is_none() && LAUNCH_TTL <= batch.age(at) {
         return LaunchOutcome::TooLate(reason);
@@ -319,13 +319,13 @@ fn never(batch: &Batch, at: &Invocation, reason: String) -> LaunchOutcome {
     LaunchOutcome::Later(reason)
 }
 
-/// What earlier requests under the token of a batch brought.
+/// The instances of earlier requests under the token of a batch.
 enum ReadBack {
-    /// No instance is visible; some may be later.
+    /// None is visible yet.
     Nothing,
-    /// Some are visible, and more may be later.
+    /// Some are visible, and others may become visible.
     Missing,
-    /// These, and there are no others.
+    /// All instances.
     Visible(Vec<Instance>),
 }
 

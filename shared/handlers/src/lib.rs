@@ -1,12 +1,17 @@
 //! One module per function: observe, decide, check, commit, act.
 //!
-//! A handler takes a struct of ports, which is the list of everything that it can touch; its IAM policy
-//! in `template.yaml` says the same, and a test compares them. Nothing here waits, retries or holds state:
-//! waiting is a message with a delay, and every call can be repeated at any point.
+//! A handler takes a struct of ports, which is the list of everything that it can touch; its IAM policy in
+//! `template.yaml` allows the same calls, and a test compares both. Every call of a handler can be repeated at any
+//! point. Handlers hold no decision: they observe, ask [`planner`], commit and act.
 //!
-//! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
-//! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
-//! tells of every EC2NodeClass and NodePool what it finds, and `sweep` makes equal what differs.
+//! A handler waits with a message that has a delay. The only wait inside a call is the batch window of `provision`:
+//! ten seconds at most, as [`planner::pace`] says. What a process remembers from call to call is [`ProcessMemory`];
+//! no decision depends on it.
+//!
+//! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger: they send a question to
+//! [`planner::answer`] and commit the plan. The *actor* (`launch`) chooses nothing. *Reconcilers* (`settle`, `drain`)
+//! move one claim under its own version; `resolve` writes the status of every EC2NodeClass and NodePool, and `sweep`
+//! reconciles instances, claims and objects.
 
 mod calls;
 mod catalog;

@@ -49,7 +49,7 @@ pub(crate) struct FreeAddresses(RefCell<Option<Listed>>);
 #[derive(Debug)]
 struct Listed {
     subnets: BTreeSet<SubnetId>,
-    listed_at: Timestamp,
+    since: Timestamp,
     free: BTreeMap<SubnetId, u32>,
 }
 
@@ -82,7 +82,7 @@ impl FreeAddresses {
             return Ok(free);
         }
         let free = discovery.free_addresses(&subnets).await?;
-        *self.0.borrow_mut() = Some(Listed { subnets, listed_at: now, free: free.clone() });
+        *self.0.borrow_mut() = Some(Listed { subnets, since: now, free: free.clone() });
         Ok(free)
     }
 
@@ -94,7 +94,7 @@ impl FreeAddresses {
     ) -> Option<BTreeMap<SubnetId, u32>> {
         let listed = self.0.borrow();
         let listed = listed.as_ref()?;
-        let is_fresh = now.duration_since(listed.listed_at) < KEPT_FOR;
+        let is_fresh = now.duration_since(listed.since) < KEPT_FOR;
         (is_fresh && listed.subnets == *subnets).then(|| listed.free.clone())
     }
 
@@ -121,20 +121,20 @@ mod tests {
     fn addresses_that_launches_took_are_not_free_any_more() {
         let subnet: SubnetId = SubnetId::new("subnet-0a").unwrap();
         let subnets = BTreeSet::from([subnet.clone()]);
-        let listed_at = Timestamp::UNIX_EPOCH;
+        let since = Timestamp::UNIX_EPOCH;
         let free = BTreeMap::from([(subnet.clone(), 100)]);
-        let listed = Listed { subnets: subnets.clone(), listed_at, free };
+        let listed = Listed { subnets: subnets.clone(), since, free };
         let addresses = FreeAddresses(RefCell::new(Some(listed)));
         addresses.took(&subnet, 29);
         addresses.took(&SubnetId::new("subnet-0b").unwrap(), 29);
         let after = |seconds| {
-            let now = listed_at + SignedDuration::from_secs(seconds);
+            let now = since + SignedDuration::from_secs(seconds);
             addresses.listed(&subnets, now)
         };
         assert_eq!(after(59), Some(BTreeMap::from([(subnet.clone(), 71)])));
         assert_eq!(after(60), None);
         let others = BTreeSet::from([subnet.clone(), SubnetId::new("subnet-0b").unwrap()]);
-        assert_eq!(addresses.listed(&others, listed_at), None);
+        assert_eq!(addresses.listed(&others, since), None);
         addresses.took(&subnet, 100);
         assert_eq!(after(0), Some(BTreeMap::from([(subnet.clone(), 0)])));
         addresses.forget();

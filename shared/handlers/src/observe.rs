@@ -66,8 +66,8 @@ impl<A: Adapters> Sources<'_, A> {
                     let types = self.offers.offer(&catalog, &class, ledger, at.now);
                     if let Some(launched) = launched.get(name) {
                         let is_launched = |known: &&InstanceType| launched.contains(&known.name);
-                        let types = types.iter().map(AsRef::as_ref).filter(is_launched);
-                        images.insert(name.clone(), images_of_types(&class.images, types));
+                        let launched_types = types.iter().map(AsRef::as_ref).filter(is_launched);
+                        images.insert(name.clone(), images_of_types(&class.images, launched_types));
                     }
                     ClassOffer::Ready(types)
                 }
@@ -199,8 +199,7 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
 /// A pool whose launches were refused a moment ago gets nothing promised for a while.
 fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
     for pool in &mut facts.node_pools {
-        let refusals = facts.ledger.refusals.get(&pool.name);
-        let refusals = refusals.filter(|refusals| at.now < refusals.until);
+        let refusals = facts.ledger.refusals.get(&pool.name).filter(|it| at.now < it.until);
         let rule = refusals.map(|refusals| Rule::LaunchRefused {
             reason: refusals.reason.clone(),
             until: refusals.until,

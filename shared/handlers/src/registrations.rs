@@ -83,11 +83,11 @@ async fn try_note(ledger: &impl Ledger, ended: Ended, at: &Invocation) -> Result
         by_pool.entry(pool).or_default().push(outcome);
     }
     for _ in 0..ATTEMPTS_MAX {
-        let known = ledger.registrations(&at.cluster).await?;
+        let stored = ledger.registrations(&at.cluster).await?;
         let none = Registrations::default();
         let mut overtaken = BTreeMap::new();
         for (pool, outcomes) in by_pool {
-            let Some(next) = known.get(&pool).unwrap_or(&none).after(&outcomes) else { continue };
+            let Some(next) = stored.get(&pool).unwrap_or(&none).after(&outcomes) else { continue };
             match ledger.put_registrations(&at.cluster, &pool, &next).await? {
                 WriteOutcome::Written => {}
                 WriteOutcome::Conflict => drop(overtaken.insert(pool, outcomes)),

@@ -76,11 +76,11 @@ pub async fn resolve<A: Adapters>(
     let observed = ports.node_classes.observed_classes().await?;
     let settings = ports.discovery.cluster_settings(&at.cluster).await?;
     let mut jobs = Jobs::default();
-    let (known, updated) = update_class_statuses(ports, &settings, &observed.items, at).await;
+    let (classes, updated) = update_class_statuses(ports, &settings, &observed.items, at).await;
     jobs.note(Job::NodeClassStatus, updated);
     let mut malformed = observed.malformed;
     let all_are_known = malformed.is_empty();
-    match update_pool_statuses(ports, &known, all_are_known, at).await {
+    match update_pool_statuses(ports, &classes, all_are_known, at).await {
         Ok(unreadable) => malformed.extend(unreadable),
         Err(error) => jobs.note(Job::NodePoolStatus, Err(error)),
     }

@@ -16,7 +16,7 @@ use model::{
     claim::LaunchedInstance,
     labels,
     launch::InstanceState,
-    ledger::{Basis, Decision, DecisionKind, MeasuredKey, Snapshot, WriteOutcome},
+    ledger::{Decision, DecisionKind, MeasuredKey, Snapshot, WriteOutcome},
     node::Node,
     pulse::{PassEnd, PulseNote, Signal},
 };
@@ -24,11 +24,11 @@ use ports::{Adapters, Fault, Fleet, Invocation, Ledger as _, Nodes as _, PortErr
 
 use crate::{
     Report,
-    commit::{Committed, Decided, commit},
+    decide::delete,
     error::{Error, story},
     observe,
     pass::{each, postpone, sooner},
-    pulse::{Beating, Pass, Start, wake},
+    pulse::{Beating, Pass, Start},
     recorder::Recorder,
     registrations,
     sync::sync,
@@ -113,8 +113,8 @@ async fn pass<A: Adapters>(
         return Ok(Pass::whole(Report::default(), read, promised));
     }
     registrations::note(ports.ledger, registrations::joined(open.iter().copied()), at).await;
-    let waiting = open.iter().filter_map(|claim| Some(claim.retry?.not_before));
-    let waiting = waiting.filter(|not_before| at.now < *not_before).min();
+    let retries = open.iter().filter_map(|claim| Some(claim.retry?.not_before));
+    let waiting = retries.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
     let last = start.pulse.note;
     let observed = Observed::look(ports, &due, last, at).await?;
@@ -259,7 +259,7 @@ impl Observed {
         }
         let Err(error) = answer else { return true };
         tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
-        let left = match error.fault {
+        let tags_left = match error.fault {
             // It is gone, or not visible yet: that says nothing of the next one.
             Fault::NotFound | Fault::Conflict => return false,
             // A right that the role lacks is lacking for the next one, too, and what one instance has of tags is not:
@@ -268,7 +268,7 @@ impl Observed {
             // EC2 answers nobody now.
             Fault::Transient | Fault::Unknown => 0,
         };
-        self.tags_left.set(left);
+        self.tags_left.set(tags_left);
         false
     }
 
@@ -391,12 +391,7 @@ async fn give_up<A: Adapters>(
     // Before they are: whoever crashes in between tells it again.
     registrations::note(ports.ledger, registrations::not_joined(&plan.changes, at), at).await;
     let facts = observe::ledger_only(snapshot, at);
-    let decided = Decided::of(&plan, Basis::Claims);
-    let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? else {
-        return Ok(false);
-    };
-    wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
-    Ok(true)
+    delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await
 }
 
 /// Keeps how much memory a node has that joined: the next node of its type and image will not have

@@ -32,6 +32,7 @@ use ports::{
 
 use crate::{
     Report,
+    decide::delete,
     error::{Error, story},
     job::{Job, Jobs},
     observe,
@@ -170,7 +171,7 @@ impl Seen {
             return Ok(());
         }
         let facts = observe::ledger_only(snapshot.clone(), at);
-        instances::commit_given_up(ports, &facts, &plan, at).await
+        delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await.map(drop)
     }
 
     async fn equalize_node_claims<A: Adapters>(

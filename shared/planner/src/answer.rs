@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use model::{
     CommandId, Function, NodeClaim, NodePoolName, Plan,
-    disruption::{Command, Cursor, DisruptionReason, Progress, VALIDATION_DELAY},
+    disruption::{Command, Cursor, DisruptionReason, Progress},
     event::ObjectEvent,
     facts::Facts,
     ledger::{Basis, Snapshot},
@@ -20,6 +19,7 @@ use crate::{
     disruption::{self, Options, PreparedCluster, Proposal},
     events,
     lifecycle::{forced::forced, interrupt::interrupt},
+    pace::validated_at,
     scheduling::{
         launchable::known::KnownTypes,
         provision::provision_with,
@@ -93,7 +93,7 @@ pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
         Question::Provision => needed(facts, &memory.types),
         Question::Disrupt { unseen, from } => {
             let (unseen, from, types) = (unseen.clone(), from.clone(), memory.types.clone());
-            disrupted(facts, &Options { unseen, from, types, ..Options::deployed() })
+            disrupted(facts, &Options { unseen, types, from, ..Options::deployed() })
         }
         Question::CarryOn => {
             let plan = disruption::carried_on(&facts.ledger, facts.now);
@@ -237,9 +237,4 @@ fn with(mut plan: Plan, mut observed: Plan) -> Plan {
 /// The command that waits for its validation, if there is one.
 fn unvalidated(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
     ledger.commands.iter().find(|(_, command)| command.progress == Progress::Found)
-}
-
-/// When `command`, which was found, is validated.
-pub(crate) fn validated_at(command: &Command) -> Timestamp {
-    command.found_at.checked_add(VALIDATION_DELAY).unwrap_or(Timestamp::MAX)
 }

@@ -26,9 +26,9 @@ use crate::disruption::Objection;
 /// Karpenter: `pkg/controllers/provisioning/scheduling/events.go`.
 #[must_use]
 pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
-    let known: BTreeMap<&PodKey, &Pod> = pods.iter().map(|pod| (&pod.key, pod)).collect();
+    let by_key: BTreeMap<&PodKey, &Pod> = pods.iter().map(|pod| (&pod.key, pod)).collect();
     let about = |key: &PodKey| {
-        let pod = known.get(key)?;
+        let pod = by_key.get(key)?;
         Some(EventObject::Pod(pod.key.clone(), Some(pod.uid.clone())))
     };
     let unplaced = plan.unplaced.iter().filter_map(|unplaced| {
@@ -118,10 +118,10 @@ pub fn of_staying(
 ) -> Vec<ObjectEvent> {
     let claims = ledger.claims.values();
     let joined = claims.clone().filter_map(|claim| Some((claim.node.as_ref()?.as_str(), claim)));
-    let known: BTreeMap<&str, &NodeClaim> =
+    let claims_by_name: BTreeMap<&str, &NodeClaim> =
         claims.map(|claim| (claim.name.as_str(), claim)).chain(joined).collect();
     let of = |name: &str, objection: &Objection, is_ineligible: bool| {
-        let (claim, said) = (known.get(name)?, said(objection, reason, is_ineligible)?);
+        let (claim, said) = (claims_by_name.get(name)?, said(objection, reason, is_ineligible)?);
         Some((*claim, said, objection.to_string()))
     };
     let ineligible = ineligible.iter().filter_map(|(name, why)| of(name, why, true));
@@ -247,8 +247,8 @@ pub fn of_eviction(
 /// Of a node that pods are left on.
 #[must_use]
 pub fn of_pods_left(node: &NodeName, count: usize) -> Option<ObjectEvent> {
-    let left = (0 < count).then(|| format!("{} left on it", words::counted(count, "pod")))?;
-    Some(ObjectEvent::new(EventObject::Node(node.clone()), EventReason::FailedDraining, left))
+    let why = (0 < count).then(|| format!("{} left on it", words::counted(count, "pod")))?;
+    Some(ObjectEvent::new(EventObject::Node(node.clone()), EventReason::FailedDraining, why))
 }
 
 /// Of claims that EC2 had no capacity for, and of the pods that they were promised for.

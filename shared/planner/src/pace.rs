@@ -8,14 +8,12 @@ use std::{collections::BTreeSet, rc::Rc};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaim, Plan, Pod, PodUid,
-    disruption::{Command, Progress},
+    disruption::{Command, Progress, VALIDATION_DELAY},
     facts::Facts,
     ledger::{Counters, Snapshot, digest},
     node_pool::NodePool,
     pulse::{PassEnd, PulseNote},
 };
-
-use crate::answer::validated_at;
 
 /// Until the next beat while pods come.
 const BUSY: SignedDuration = SignedDuration::from_secs(1);
@@ -180,9 +178,9 @@ pub fn after(
     }
     let is_settled = seen.pending.is_empty() && looked.has_all_replicas && !seen.keeps_buffers;
     let digest = seen.digest(&replicas, is_settled, looked.counters);
-    let known = past.note.filter(|note| seen.pending.is_empty() || note.digest == digest);
+    let same = past.note.filter(|note| seen.pending.is_empty() || note.digest == digest);
     let first_seen = if seen.pending.is_empty() { Timestamp::UNIX_EPOCH } else { now };
-    let since = known.map_or(first_seen, |note| note.since);
+    let since = same.map_or(first_seen, |note| note.since);
     let note = PulseNote { digest, at: now, since };
     (seen.end(Some(note), others_come), Some(last_look))
 }
@@ -277,14 +275,10 @@ pub fn is_disruption_due(note: Option<PulseNote>, now: Timestamp) -> bool {
 /// When `disrupt` looks again after `plan` on `facts`; `plan` is `None` if other functions committed first each time.
 #[must_use]
 pub fn next_disruption(facts: &Facts, plan: Option<&Plan>) -> PulseNote {
-    let again = |delay| later(facts.now, delay);
-    let due_at = plan.map_or_else(
-        || again(BUSY_LOOKS),
-        |plan| {
-            let delay = if is_news(facts, plan) { BUSY_LOOKS } else { IDLE_LOOKS };
-            first_validation(facts, plan).map_or(again(delay), |time| time.min(again(delay)))
-        },
-    );
+    let is_busy = plan.is_none_or(|plan| is_news(facts, plan));
+    let again = later(facts.now, if is_busy { BUSY_LOOKS } else { IDLE_LOOKS });
+    let validation = plan.and_then(|plan| first_validation(facts, plan));
+    let due_at = validation.map_or(again, |validated_at| validated_at.min(again));
     // The note has whole seconds: never early.
     PulseNote::of_time(later(due_at, SignedDuration::from_secs(1)), facts.now)
 }
@@ -315,6 +309,11 @@ fn first_validation(facts: &Facts, plan: &Plan) -> Option<Timestamp> {
         .min()
 }
 
+/// When `command`, which was found, is validated.
+pub(crate) fn validated_at(command: &Command) -> Timestamp {
+    later(command.found_at, VALIDATION_DELAY)
+}
+
 /// Whether more may follow `plan`. What claims only show to people is no news.
 fn is_news(facts: &Facts, plan: &Plan) -> bool {
     let is_change = |change: &NodeClaim| {
@@ -325,6 +324,7 @@ fn is_news(facts: &Facts, plan: &Plan) -> bool {
     is_any_command || !plan.promises.is_empty() || plan.changes.iter().any(is_change)
 }
 
-fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
+/// `time` with `duration` added; the far future if that does not fit.
+pub(crate) fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

@@ -96,9 +96,11 @@ impl Observed {
         claims: &[&NodeClaim],
         at: &Invocation,
     ) -> Result<(), PortError> {
-        let asked = claims.iter().filter(|claim| may_have_ended(claim, at));
-        let asked = asked.filter_map(|claim| claim.instance.as_ref());
-        self.asked = asked.map(|instance| instance.id.clone()).collect();
+        self.asked = claims
+            .iter()
+            .filter(|claim| may_have_ended(claim, at))
+            .filter_map(|claim| Some(claim.instance.as_ref()?.id.clone()))
+            .collect();
         if self.asked.is_empty() {
             return Ok(());
         }

@@ -1,14 +1,11 @@
 //! What EC2 launched → what the planner concludes of it → the claims.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, InstanceType, NodeClaim, OfferingKey, RegionCatalog, ReservationId, Zone, ZoneId,
-    labels,
+    CapacityType, ImageId, InstanceId, InstanceType, NodeClaim, OfferingKey, RegionCatalog,
+    ReservationId, ZoneId, labels,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
     ledger::{Snapshot, WriteOutcome},
 };
@@ -40,7 +37,7 @@ impl Recorded {
 
 /// The `answer` to a request for `claims`. What it says of free addresses is noted in `addresses`.
 pub(super) fn answered(
-    answer: FleetAnswer,
+    answer: &FleetAnswer,
     prepared: &Prepared,
     claims: &[NodeClaim],
     addresses: &FreeAddresses,
@@ -52,24 +49,17 @@ pub(super) fn answered(
     let instance_of = |claim: &NodeClaim| {
         let instance = answer.instances.get(place(claim))?;
         let FleetInstance { id, instance_type, zone, image } = instance.clone();
-        let subnets = &prepared.class.subnets;
-        let subnet = subnets.iter().find(|subnet| subnet.zone == zone);
-        let known_type = prepared.types.iter().find(|known| known.name == instance_type).cloned();
+        let offering = OfferingKey { capacity_type, instance_type, zone };
+        let subnet = prepared.class.subnets.iter().find(|subnet| subnet.zone == offering.zone);
         let zone_id = subnet.map(|subnet| &subnet.zone_id);
-        let place = (&zone, zone_id, capacity_type);
-        let pods = known_type.as_ref().map_or(&claim.capacity, |known| &known.capacity).get("pods");
-        note_addresses(addresses, prepared, instance, pods);
+        let new = new_instance(claim, (id, image), offering, &prepared.types, zone_id);
+        let capacity = new.known_type.as_ref().map_or(&claim.capacity, |known| &known.capacity);
+        note_addresses(addresses, prepared, instance, capacity.get("pods"));
         Some(NewInstance {
-            labels: node_labels(claim, known_type.as_deref(), place),
             reservation: reservation_of(prepared, instance).map(ToString::to_string),
             profile: prepared.profile.clone(),
             is_named: prepared.request.tags.contains_key(labels::NAME_TAG),
-            id,
-            instance_type,
-            zone,
-            capacity_type,
-            image,
-            known_type,
+            ..new
         })
     };
     let instances = claims.iter().map(instance_of).collect();
@@ -84,39 +74,43 @@ pub(super) fn found(
     claims: &[NodeClaim],
     catalog: &RegionCatalog,
 ) -> LaunchOutcome {
-    if instances.is_empty() {
-        return LaunchOutcome::Found(Vec::new());
-    }
     let instance_of = |claim: &NodeClaim| {
-        let instance = instances.get(place(claim))?.clone();
-        let is_its = |known: &&Arc<InstanceType>| known.name == instance.instance_type;
-        let known_type = catalog.instance_types.iter().find(is_its).cloned();
-        let zone_id = catalog.zones.get(&instance.zone);
-        let place = (&instance.zone, zone_id, instance.capacity_type);
-        Some(NewInstance {
-            labels: node_labels(claim, known_type.as_deref(), place),
-            id: instance.id,
-            instance_type: instance.instance_type,
-            zone: instance.zone,
-            capacity_type: instance.capacity_type,
-            image: instance.image,
-            known_type,
-            profile: None,
-            is_named: instance.is_named,
-            reservation: instance.reservation.as_ref().map(ToString::to_string),
-        })
+        let Instance {
+            id, instance_type, zone, capacity_type, image, is_named, reservation, ..
+        } = instances.get(place(claim))?.clone();
+        let zone_id = catalog.zones.get(&zone);
+        let offering = OfferingKey { capacity_type, instance_type, zone };
+        let new = new_instance(claim, (id, image), offering, &catalog.instance_types, zone_id);
+        let reservation = reservation.as_ref().map(ToString::to_string);
+        Some(NewInstance { is_named, reservation, ..new })
     };
-    LaunchOutcome::Found(claims.iter().map(instance_of).collect())
+    let claims = claims.iter().filter(|_| !instances.is_empty());
+    LaunchOutcome::Found(claims.map(instance_of).collect())
 }
 
-/// The labels that the node of `claim` has by its type and place; none if the type is not known.
-fn node_labels(
+/// An instance of one of `types` for `claim`, with the labels that its node gets by its type and place.
+fn new_instance(
     claim: &NodeClaim,
-    known_type: Option<&InstanceType>,
-    (zone, zone_id, capacity_type): (&Zone, Option<&ZoneId>, CapacityType),
-) -> BTreeMap<String, String> {
-    let labels = |known| launch_template::node_labels(claim, known, zone, zone_id, capacity_type);
-    known_type.map(labels).unwrap_or_default()
+    (id, image): (InstanceId, ImageId),
+    offering: OfferingKey,
+    types: &[Arc<InstanceType>],
+    zone_id: Option<&ZoneId>,
+) -> NewInstance {
+    let known_type = types.iter().find(|known| known.name == offering.instance_type).cloned();
+    let OfferingKey { capacity_type, ref zone, .. } = offering;
+    let labels = |known: &Arc<InstanceType>| {
+        launch_template::node_labels(claim, known, zone, zone_id, capacity_type)
+    };
+    NewInstance {
+        labels: known_type.as_ref().map(labels).unwrap_or_default(),
+        id,
+        image,
+        known_type,
+        offering,
+        profile: None,
+        is_named: false,
+        reservation: None,
+    }
 }
 
 /// The place of the instance of `claim` among those of its batch.

@@ -28,16 +28,16 @@ pub(super) async fn dry_run<A: Adapters>(
         &status.images,
         launched_with,
     );
-    let known = ports.ledger.validation(&at.cluster, &class.name).await?;
-    // What could be launched from goes on to be while a change is checked by a dry run, or every new image
-    // would keep pods waiting. Only what was refused, or never checked, is open until then.
-    let known = known.filter(|validation| validation.key == key || validation.failure.is_none());
-    let is_due = known
+    let stored = ports.ledger.validation(&at.cluster, &class.name).await?;
+    // A class that could be launched from stays so while a dry run checks a change, or every new image would keep
+    // pods pending. Only a class that was refused, or never checked, is open until then.
+    let valid = stored.filter(|validation| validation.key == key || validation.failure.is_none());
+    let is_due = valid
         .as_ref()
         .is_none_or(|validation| validation.key != key || validation.due_at <= at.now);
     let (name, asked_at) = (class.name.clone(), at.now);
     let message = is_due.then_some(Message::DryRun { class: name, key, asked_at });
-    let failure = known.map(|validation| validation.failure);
+    let failure = valid.map(|validation| validation.failure);
     let dry_run = failure.map_or(DryRun::Pending, |failure| {
         failure.map_or(DryRun::Passed, |(check, why)| DryRun::Failed(check, why))
     });

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommitId, DeletionReason, Function, InstanceId, NodeClaim, Plan,
-    facts::Facts,
     launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Snapshot},
     limits,
@@ -19,13 +18,7 @@ use ports::{
 };
 
 use super::{SweepPorts, standalone};
-use crate::{
-    Error,
-    commit::{Committed, Decided, commit, origin},
-    observe,
-    pulse::wake,
-    settle::ignore_missing,
-};
+use crate::{Error, commit::origin, decide::delete, observe, pulse::wake, settle::ignore_missing};
 
 /// Instances are compared every second minute, as Karpenter does.
 pub(super) fn is_due(at: &Invocation) -> bool {
@@ -222,22 +215,5 @@ pub(super) async fn give_up<A: Adapters>(
     if reason == DeletionReason::NodeClaimDeleted {
         facts.deleted_claims = Some(lost.iter().map(|claim| claim.name.clone()).collect());
     }
-    commit_given_up(ports, &facts, &plan, at).await
-}
-
-/// Commits `plan`, which gives up claims of `facts`, and wakes who has to do with it. Where somebody else
-/// moved one of them first, the next sweep finds the others again.
-pub(super) async fn commit_given_up<A: Adapters>(
-    ports: &SweepPorts<'_, A>,
-    facts: &Facts,
-    plan: &Plan,
-    at: &Invocation,
-) -> Result<(), Error> {
-    match commit(ports.ledger, facts, &Decided::of(plan, Basis::Claims), at).await? {
-        Committed::All(counters) => {
-            wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
-        }
-        Committed::Overtaken => {}
-    }
-    Ok(())
+    delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await.map(drop)
 }

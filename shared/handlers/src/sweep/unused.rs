@@ -77,10 +77,10 @@ impl ProfileUsers<'_> {
     /// is still to be launched, or that does not say with which it was.
     fn have(&self, profile: &InstanceProfile) -> bool {
         self.snapshot.claims.values().any(|claim| {
-            let said = claim.annotations.get(labels::INSTANCE_PROFILE);
-            let is_open = claim.phase == ClaimPhase::Promised || said.is_none();
+            let named = claim.annotations.get(labels::INSTANCE_PROFILE);
+            let is_open = claim.phase == ClaimPhase::Promised || named.is_none();
             let path = launch_template::instance_profile_path(self.settings, &claim.node_class);
-            said == Some(&profile.name) || is_open && path == profile.path
+            named == Some(&profile.name) || is_open && path == profile.path
         })
     }
 }

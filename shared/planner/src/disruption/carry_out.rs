@@ -109,36 +109,37 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
         ended: [id.clone()].into(),
         ..Plan::default()
     };
-    let told = |objection: &Objection| vec![objection.rejected(None)];
+    let only = |objection: &Objection| vec![objection.rejected(None)];
     let mut prepared = PreparedCluster::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();
     }
-    let (mut plan, left, mut rejected) = match prepared.still(command) {
+    let (mut plan, candidates, mut rejected) = match prepared.still(command) {
         Ok(valid) => {
             let rejected = lines(&valid.dropped, command.method);
             match prepared.begun((id, &valid.command)) {
                 Ok(plan) => (plan, valid.command.candidates, rejected),
-                Err(objection) => (ended(), Vec::new(), told(&objection)),
+                Err(objection) => (ended(), Vec::new(), only(&objection)),
             }
         }
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
             (ended(), Vec::new(), lines(&dropped, command.method))
         }
-        Err(Voided::Scheduling(objection)) => (ended(), Vec::new(), told(&objection)),
+        Err(Voided::Scheduling(objection)) => (ended(), Vec::new(), only(&objection)),
     };
     rejected.sort_by_cached_key(ToString::to_string);
     if let [decision] = plan.decisions.as_mut_slice() {
         decision.rejected = rejected;
     } else if !command.candidates.is_empty() {
-        let (told, bounds) = (told_of(facts, command.method, &left), prepared.bounds_of(command));
-        plan.decisions = vec![Decision { rejected, bounds, ..told }];
+        let bounds = prepared.bounds_of(command);
+        let record = record_of(facts, command.method, &candidates);
+        plan.decisions = vec![Decision { rejected, bounds, ..record }];
     }
     plan
 }
 
-/// What is told of claims that are given up.
-pub(super) fn told_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
+/// The record of a disruption of the claims that are `left` of a command.
+pub(super) fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
     let given_up = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
     let prices = given_up().filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);

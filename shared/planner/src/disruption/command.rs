@@ -195,29 +195,30 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
             }
             _ => continue,
         };
-        let left: Vec<&NodeClaim> = claims_left(ledger, command).collect();
+        let candidates: Vec<&NodeClaim> = claims_left(ledger, command).collect();
         let deadline = since.checked_add(REPLACEMENTS_WITHIN).unwrap_or(Timestamp::MAX);
         let state = Replacements::of(ledger, claims);
         match state {
-            _ if left.is_empty() => drop(plan.ended.insert(id.clone())),
+            _ if candidates.is_empty() => drop(plan.ended.insert(id.clone())),
             Replacements::Initialized => {
                 let reason = DeletionReason::Disrupted(command.method.reason());
-                let given_up =
-                    left.iter().map(|claim| claim.given_up_within(reason, now, command.drain));
+                let given_up = candidates
+                    .iter()
+                    .map(|claim| claim.given_up_within(reason, now, command.drain));
                 plan.changes.extend(given_up);
                 plan.ended.insert(id.clone());
-                plan.decisions.push(finished(command, &left, now));
+                plan.decisions.push(finished(command, &candidates, now));
             }
             Replacements::Gone(claim) => {
                 let why = format!("its replacement {claim} is gone");
                 let why = (RejectionReason::ReplacementGone, why);
-                roll_back(&mut plan, (id, command), (&left, now), why);
+                roll_back(&mut plan, (id, command), (&candidates, now), why);
             }
             Replacements::Coming(claim) if deadline <= now => {
                 let minutes = REPLACEMENTS_WITHIN.as_mins();
                 let why = format!("its replacement {claim} was not ready within {minutes} minutes");
                 let why = (RejectionReason::ReplacementLate, why);
-                roll_back(&mut plan, (id, command), (&left, now), why);
+                roll_back(&mut plan, (id, command), (&candidates, now), why);
             }
             Replacements::Coming(_) => {}
         }
@@ -341,17 +342,17 @@ pub fn freed(facts: &Facts) -> Plan {
     let tainted: BTreeSet<&NodeClaimName> =
         claims.filter(|claim| is_tainted(claim)).map(|claim| &claim.name).collect();
     let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
-    let mut known: BTreeSet<&NodeClaimName> = BTreeSet::new();
+    let mut rolled_back: BTreeSet<&NodeClaimName> = BTreeSet::new();
     for (id, command) in
         facts.ledger.commands.iter().filter(|(_, command)| command.is_rolled_back())
     {
-        known.extend(&command.candidates);
+        rolled_back.extend(&command.candidates);
         if command.candidates.iter().all(|name| !tainted.contains(name)) {
             plan.ended.insert(id.clone());
         }
     }
     let stale: Vec<NodeClaimName> =
-        tainted.into_iter().filter(|name| !known.contains(name)).cloned().collect();
+        tainted.into_iter().filter(|name| !rolled_back.contains(name)).cloned().collect();
     if !stale.is_empty() {
         let why = "nobody gives its nodes up".to_owned();
         let command = Command {

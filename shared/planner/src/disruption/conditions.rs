@@ -95,13 +95,14 @@ fn found_drift(
     if has_other_hash(claim, pool) {
         return Some("NodePoolDrifted");
     }
-    let known = known_labels(state, entry, claim, pool);
-    if known.compatible(&pool.template.requirements, Undefined::Refused).is_err() {
+    let labels_of_node = known_labels(state, entry, claim, pool);
+    if labels_of_node.compatible(&pool.template.requirements, Undefined::Refused).is_err() {
         return Some("RequirementsDrifted");
     }
     let is_old = state.now.duration_since(claim.created_at) > INSTANCE_TYPE_GRACE;
     let types = state.types(pool);
-    let is_missing = is_old && !types.is_empty() && !is_offered(state, claim, pool, &known);
+    let is_missing =
+        is_old && !types.is_empty() && !is_offered(state, claim, pool, &labels_of_node);
     if is_missing {
         return Some("InstanceTypeNotFound");
     }

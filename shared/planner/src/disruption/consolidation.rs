@@ -14,7 +14,7 @@ use super::{
     nodes::State,
     objection::Objection,
     price::{self, Exact},
-    simulation::{Mode, NewNode, Outcome, Simulator},
+    simulation::{Mode, NewNode, Simulated, Simulator},
 };
 
 /// Types that a single spot node's spot replacement must have at least, so that what EC2 chooses
@@ -29,7 +29,7 @@ pub(crate) fn compute<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
-) -> Result<Outcome, Objection> {
+) -> Result<Simulated, Objection> {
     let trial = || simulator.without(nodes, Mode::Consolidation(state.now));
     let mut outcome = places_for_all(state, nodes, trial)?;
     let [new] = outcome.in_flight.as_mut_slice() else {
@@ -60,8 +60,8 @@ pub(crate) fn compute<'a>(
 pub(super) fn places_for_all(
     state: &State<'_>,
     nodes: &[&Candidate<'_>],
-    trial: impl FnOnce() -> Result<Outcome, Objection>,
-) -> Result<Outcome, Objection> {
+    trial: impl FnOnce() -> Result<Simulated, Objection>,
+) -> Result<Simulated, Objection> {
     let pods = nodes.iter().map(|node| node.pods.len()).sum();
     if let Some(objection) = state.history.too_many(pods) {
         return Err(objection);
@@ -111,8 +111,8 @@ fn keep_saving(
     let requirements = &new.requirements;
     let is_like = |instance_type: &InstanceType| {
         nodes.iter().any(|node| {
-            let known = node.instance_type.as_ref();
-            known.is_some_and(|known| known.name == instance_type.name)
+            let of_node = node.instance_type.as_ref();
+            of_node.is_some_and(|of_node| of_node.name == instance_type.name)
                 && node.capacity_type.is_some_and(|paid| allows(requirements, paid))
         })
     };
@@ -187,20 +187,20 @@ fn spot_to_spot(
 pub(crate) fn without_same_types(
     state: &State<'_>,
     nodes: &[&Candidate<'_>],
-    outcome: &mut Outcome,
+    outcome: &mut Simulated,
 ) -> Result<(), Objection> {
     let [new] = outcome.in_flight.as_mut_slice() else { return Ok(()) };
     let mut least: BTreeMap<&str, Option<Exact>> = BTreeMap::new();
     for node in nodes {
         let Some(instance_type) = &node.instance_type else { continue };
-        let known = least.entry(instance_type.name.as_str()).or_default();
+        let least_price = least.entry(instance_type.name.as_str()).or_default();
         let labels = Requirements::of_labels(state.nodes[node.number].all_labels());
         let filter =
             instance_type.offerings.iter().filter(|offering| offering.is_compatible(&labels));
         let cheapest = filter.map(price::exact).min();
-        *known = match (*known, cheapest) {
-            (Some(known), Some(cheapest)) => Some(known.min(cheapest)),
-            (known, cheapest) => known.or(cheapest),
+        *least_price = match (*least_price, cheapest) {
+            (Some(price), Some(cheapest)) => Some(price.min(cheapest)),
+            (price, cheapest) => price.or(cheapest),
         };
     }
     let shared =
@@ -213,7 +213,7 @@ pub(crate) fn without_same_types(
 }
 
 /// What the replacements of an outcome cost at least.
-pub(crate) fn price_after(outcome: &Outcome) -> Exact {
+pub(crate) fn price_after(outcome: &Simulated) -> Exact {
     let prices = outcome.in_flight.iter().filter_map(|new| {
         let cheapest = new
             .types

@@ -22,8 +22,8 @@ use super::{
     price::{self, Exact},
     proposal::{Destination, Disrupted, Move, Proposal},
     repair,
-    search::{self, Draft, Field, Notes},
-    simulation::{Outcome, Simulator},
+    search::{self, CommandDraft, Field, Notes},
+    simulation::{Simulated, Simulator},
     single,
     validation::{self, Valid, Voided},
 };
@@ -132,7 +132,7 @@ impl<'a> PreparedCluster<'a> {
         eligible: &[CandidateId],
         notes: &mut Notes,
         finding: &mut Finding,
-    ) -> Result<Option<Draft>, Objection> {
+    ) -> Result<Option<CommandDraft>, Objection> {
         let (state, field, simulator) = (&self.state, &self.field, &mut self.simulator);
         match method {
             Method::Repair => repair::repair(state, simulator, field, eligible, notes),
@@ -141,8 +141,8 @@ impl<'a> PreparedCluster<'a> {
             Method::Drift => search::drift(state, simulator, field, eligible, notes),
             Method::MultiNode => multi::multi_node(state, simulator, field, eligible, notes),
             Method::SingleNode => {
-                let asked = (eligible, &self.options.unseen);
-                let single = single::single_node(state, simulator, field, asked, notes);
+                let candidates = (eligible, &self.options.unseen);
+                let single = single::single_node(state, simulator, field, candidates, notes);
                 finding.unseen = single.unseen;
                 Ok(single.draft)
             }
@@ -184,7 +184,7 @@ impl<'a> PreparedCluster<'a> {
     }
 
     /// The command that a draft is, with what speaks for it.
-    pub(crate) fn proposal(&self, method: Method, draft: Draft, notes: &Notes) -> Proposal {
+    pub(crate) fn proposal(&self, method: Method, draft: CommandDraft, notes: &Notes) -> Proposal {
         let chosen = self.field.get(&draft.nodes);
         let before =
             chosen.iter().fold(Exact::default(), |sum, candidate| sum.plus(candidate.price));
@@ -294,7 +294,7 @@ fn replacement(new: super::simulation::NewNode) -> Replacement {
 }
 
 /// Where the pods of `chosen` go.
-fn moves(chosen: &[&Candidate<'_>], outcome: &Outcome) -> Vec<Move> {
+fn moves(chosen: &[&Candidate<'_>], outcome: &Simulated) -> Vec<Move> {
     let moved = |pod: &&'_ Pod, node: &NodeName| (pod.key.clone(), node.clone());
     let from: BTreeMap<PodKey, NodeName> = chosen
         .iter()

@@ -12,8 +12,8 @@ use super::{
     objection::Objection,
     packed,
     price::{self, Exact},
-    search::{Draft, Field, Notes, within_budgets},
-    simulation::{Outcome, Simulator},
+    search::{CommandDraft, Field, Notes, within_budgets},
+    simulation::{Simulated, Simulator},
 };
 use crate::index::id::CandidateId;
 
@@ -29,7 +29,7 @@ pub(crate) fn multi_node<'a>(
     field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Result<Option<Draft>, Objection> {
+) -> Result<Option<CommandDraft>, Objection> {
     let mut remaining = Remaining::of(state, Method::MultiNode.reason());
     let sorted = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
     if sorted.len() < 2 {
@@ -44,7 +44,7 @@ pub(crate) fn multi_node<'a>(
         let nodes: Vec<CandidateId> = sorted.iter().take(middle + 1).copied().collect();
         match together(state, simulator, field, &nodes) {
             Ok(outcome) => {
-                best = Some(Draft { outcome, ..Draft::of(nodes) });
+                best = Some(CommandDraft { outcome, ..CommandDraft::of(nodes) });
                 low = middle + 1;
             }
             Err(Objection::NoReadyNodePool) => return Err(Objection::NoReadyNodePool),
@@ -57,7 +57,7 @@ pub(crate) fn multi_node<'a>(
         }
     }
     for at in sorted {
-        let goes = best.as_ref().is_some_and(|draft: &Draft| draft.nodes.contains(&at));
+        let goes = best.as_ref().is_some_and(|draft: &CommandDraft| draft.nodes.contains(&at));
         if !goes {
             notes.entry(at).or_insert(Objection::NotTogether);
         }
@@ -71,7 +71,7 @@ pub(crate) fn together<'a>(
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
     nodes: &[CandidateId],
-) -> Result<Outcome, Objection> {
+) -> Result<Simulated, Objection> {
     let chosen = field.get(nodes);
     let mut outcome = consolidation::compute(state, simulator, &chosen)?;
     if chosen.len() > 1 {
@@ -89,7 +89,7 @@ pub(crate) fn together_packed<'a>(
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
     nodes: &[CandidateId],
-) -> Result<(Outcome, Exact), Objection> {
+) -> Result<(Simulated, Exact), Objection> {
     let chosen = field.get(nodes);
     let mut outcome = packed::compute(state, simulator, &chosen)?;
     if chosen.len() > 1 {

@@ -131,8 +131,7 @@ impl<'a> State<'a> {
             !node.is_initialized() && !node.labels.contains_key(labels::INSTANCE_TYPE)
         };
         let is_joined = |node: &Node| world.claim(&node.name).is_none() || !is_unknown(node);
-        let known = facts.nodes.values().filter(|node| is_joined(node));
-        let joined = known.map(|node| StateNode {
+        let joined = facts.nodes.values().filter(|node| is_joined(node)).map(|node| StateNode {
             node: Some(node),
             claim: world.claim(&node.name),
             pods: pods.remove(&node.name).unwrap_or_default(),

@@ -32,7 +32,7 @@ pub fn note(facts: &Facts, changes: &mut Vec<NodeClaim>) {
             pods.entry(node).or_default().push(pod);
         }
     }
-    let mut left = NOTED_MAX;
+    let mut more = NOTED_MAX;
     for stored in facts.ledger.claims.values().filter(|claim| !claim.is_deleting()) {
         let Some(node) = world.node(stored).filter(|node| node.is_initialized()) else { continue };
         let change = changes.iter_mut().find(|change| change.name == stored.name);
@@ -45,8 +45,8 @@ pub fn note(facts: &Facts, changes: &mut Vec<NodeClaim>) {
         let Some(conditions) = shown(claim, node, pool, pods, facts) else { continue };
         match change {
             Some(change) => change.conditions = conditions,
-            None if left > 0 => {
-                left -= 1;
+            None if more > 0 => {
+                more -= 1;
                 changes.push(NodeClaim { conditions, ..stored.following() });
             }
             None => {}

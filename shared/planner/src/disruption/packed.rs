@@ -19,7 +19,7 @@ use super::{
     nodes::State,
     objection::Objection,
     price::{self, Exact},
-    simulation::{NewNode, Outcome, Simulator},
+    simulation::{NewNode, Simulated, Simulator},
 };
 
 /// New nodes of one command at most. With their pods and types they are one item of the ledger, of which each may
@@ -35,7 +35,7 @@ pub(crate) fn compute<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
-) -> Result<Outcome, Objection> {
+) -> Result<Simulated, Objection> {
     let mut outcome = places_for_all(state, nodes, || simulator.packed(nodes, state.now))?;
     let moved: BTreeSet<&PodKey> =
         nodes.iter().flat_map(|node| &node.pods).map(|pod| &pod.key).collect();
@@ -83,7 +83,8 @@ fn keep_cheaper(
     if most <= after {
         return Err(dear());
     }
-    let kept = (TYPES_MAX / new.len().max(1)).clamp(SPOT_TYPES_MIN, INSTANCE_TYPES_PER_FLEET_MAX);
+    let types_max =
+        (TYPES_MAX / new.len().max(1)).clamp(SPOT_TYPES_MIN, INSTANCE_TYPES_PER_FLEET_MAX);
     let millionths = most.0.saturating_mul(1_000_000) / after.0.max(1);
     for (new, price) in new.iter_mut().zip(prices) {
         let part = Exact(price.0.saturating_mul(millionths) / 1_000_000);
@@ -99,7 +100,7 @@ fn keep_cheaper(
         if is_spot && all_spot && nodes.len() == 1 && types.len() < SPOT_TYPES_MIN {
             return Err(Objection::FewSpotTypes(types.len()));
         }
-        types.truncate(kept);
+        types.truncate(types_max);
         reaches_minimums(new)?;
     }
     Ok(())
@@ -112,7 +113,7 @@ fn cheapest(new: &NewNode) -> Option<Exact> {
 
 /// What `outcome` saves in one hour of what `nodes` cost. Where there are more nodes afterwards, their volumes and
 /// what else each counts as are set against it.
-pub(crate) fn saving(state: &State<'_>, nodes: &[&Candidate<'_>], outcome: &Outcome) -> Exact {
+pub(crate) fn saving(state: &State<'_>, nodes: &[&Candidate<'_>], outcome: &Simulated) -> Exact {
     let before = price::of_all(nodes);
     let saving = before.minus(consolidation::price_after(outcome));
     let charged = charges(state, nodes.iter().map(|node| &node.pool.name));
@@ -136,7 +137,7 @@ pub(crate) fn whole_price(state: &State<'_>, node: &Candidate<'_>) -> Exact {
 }
 
 /// What the new nodes of `outcome` cost in one hour at least, with what each costs beside its instance.
-pub(crate) fn whole_price_after(state: &State<'_>, outcome: &Outcome) -> Exact {
+pub(crate) fn whole_price_after(state: &State<'_>, outcome: &Simulated) -> Exact {
     let charges = charges(state, outcome.in_flight.iter().map(|new| &new.pool));
     consolidation::price_after(outcome).plus(charges)
 }

@@ -24,8 +24,8 @@ impl Exact {
 
     /// Without so many millionths of it, rounded down.
     pub(crate) fn less(self, millionths: u64) -> Self {
-        let kept = u128::from(1_000_000_u64.saturating_sub(millionths));
-        Self(self.0 / 1_000_000 * kept + self.0 % 1_000_000 * kept / 1_000_000)
+        let share = u128::from(1_000_000_u64.saturating_sub(millionths));
+        Self(self.0 / 1_000_000 * share + self.0 % 1_000_000 * share / 1_000_000)
     }
 
     /// As a price.

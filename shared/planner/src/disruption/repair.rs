@@ -15,7 +15,7 @@ use super::{
     candidate::Candidate,
     nodes::State,
     objection::Objection,
-    search::{Draft, Field, Notes, dynamic, may_refill, room},
+    search::{CommandDraft, Field, Notes, dynamic, may_refill, room},
     simulation::{Mode, Simulator},
 };
 use crate::index::id::CandidateId;
@@ -31,7 +31,7 @@ pub(crate) fn repair<'a>(
     field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Result<Option<Draft>, Objection> {
+) -> Result<Option<CommandDraft>, Objection> {
     let remaining = Remaining::of(state, Method::Repair.reason());
     let broken = broken_pools(state);
     let goes_first = state.facts.policies.terminate_first_repair;
@@ -50,10 +50,12 @@ pub(crate) fn repair<'a>(
         } else if needs_budget && remaining.is_spent(pool) {
             notes.insert(at, Objection::BudgetSpent);
         } else if candidate.is_to_be_rebooted() {
-            return Ok(Some(Draft { reboots: true, ..Draft::of(vec![at]) }));
+            return Ok(Some(CommandDraft { reboots: true, ..CommandDraft::of(vec![at]) }));
         } else if candidate.pool.replicas.is_some() {
             match of_static_pool(state, candidate, goes_first) {
-                Ok(is_first) => return Ok(Some(Draft { is_first, ..Draft::of(vec![at]) })),
+                Ok(is_first) => {
+                    return Ok(Some(CommandDraft { is_first, ..CommandDraft::of(vec![at]) }));
+                }
                 Err(objection) => drop(notes.insert(at, objection)),
             }
         } else if simulator.is_used_up() {
@@ -61,7 +63,7 @@ pub(crate) fn repair<'a>(
         } else {
             match dynamic(simulator, candidate, (Mode::Repair, goes_first))? {
                 Ok((outcome, is_first)) => {
-                    let draft = Draft { outcome, is_first, ..Draft::of(vec![at]) };
+                    let draft = CommandDraft { outcome, is_first, ..CommandDraft::of(vec![at]) };
                     return Ok(Some(draft));
                 }
                 Err(objection) => drop(notes.insert(at, objection)),

@@ -13,7 +13,7 @@ use super::{
     conditions, method,
     nodes::State,
     objection::Objection,
-    simulation::{Mode, Outcome, Simulator},
+    simulation::{Mode, Simulated, Simulator},
 };
 use crate::{
     index::{
@@ -26,19 +26,19 @@ use crate::{
 /// Candidates that would go together, and what would become of
 /// their pods.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct CommandDraft {
     pub(crate) nodes: Vec<CandidateId>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Simulated,
     /// Whether they go before anything is launched in their place: there is no room for both.
     pub(crate) is_first: bool,
     /// Whether their instances are rebooted, and they stay.
     pub(crate) reboots: bool,
 }
 
-impl Draft {
+impl CommandDraft {
     /// `nodes` go, and nothing is known of their pods.
     pub(crate) fn of(nodes: Vec<CandidateId>) -> Self {
-        Self { nodes, outcome: Outcome::default(), is_first: false, reboots: false }
+        Self { nodes, outcome: Simulated::default(), is_first: false, reboots: false }
     }
 }
 
@@ -101,15 +101,15 @@ pub(crate) fn within_budgets(
     remaining: &mut Remaining<'_>,
     notes: &mut Notes,
 ) -> Vec<CandidateId> {
-    let mut kept = Vec::new();
+    let mut within_budgets = Vec::new();
     for at in sorted {
         if remaining.take(&field.candidates[*at].pool.name) {
-            kept.push(*at);
+            within_budgets.push(*at);
         } else {
             notes.insert(*at, Objection::BudgetSpent);
         }
     }
-    kept
+    within_budgets
 }
 
 /// As many of `candidates` as may be moved within this hour, in their order.
@@ -119,18 +119,18 @@ fn within_moves(
     candidates: &[CandidateId],
     notes: &mut Notes,
 ) -> Vec<CandidateId> {
-    let (mut kept, mut pods) = (Vec::new(), 0);
+    let (mut movable, mut pods) = (Vec::new(), 0);
     for at in candidates {
         let more = pods + field.candidates[*at].pods.len();
         match state.history.too_many(more) {
             None => {
                 pods = more;
-                kept.push(*at);
+                movable.push(*at);
             }
             Some(objection) => drop(notes.insert(*at, objection)),
         }
     }
-    kept
+    movable
 }
 
 /// Every empty node that the budgets allow, at once.
@@ -139,10 +139,10 @@ pub(crate) fn emptiness(
     field: &Field<'_>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Option<Draft> {
+) -> Option<CommandDraft> {
     let mut remaining = Remaining::of(state, Method::Emptiness.reason());
     let nodes = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
-    (!nodes.is_empty()).then(|| Draft::of(nodes))
+    (!nodes.is_empty()).then(|| CommandDraft::of(nodes))
 }
 
 /// The first drifted node whose pods all find a place: what drifted first, and before that what has
@@ -153,7 +153,7 @@ pub(crate) fn drift<'a>(
     field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Result<Option<Draft>, Objection> {
+) -> Result<Option<CommandDraft>, Objection> {
     let remaining = Remaining::of(state, Method::Drift.reason());
     let mut sorted: Vec<(bool, jiff::Timestamp, CandidateId)> = Vec::new();
     for at in eligible {
@@ -176,7 +176,7 @@ pub(crate) fn drift<'a>(
         let goes_first = state.facts.policies.terminate_first_drift;
         match dynamic(simulator, candidate, (Mode::Drift, goes_first))? {
             Ok((outcome, is_first)) => {
-                return Ok(Some(Draft { outcome, is_first, ..Draft::of(vec![at]) }));
+                return Ok(Some(CommandDraft { outcome, is_first, ..CommandDraft::of(vec![at]) }));
             }
             Err(objection) => drop(notes.insert(at, objection)),
         }
@@ -193,7 +193,7 @@ pub(crate) fn dynamic<'a>(
     simulator: &mut Simulator<'a>,
     candidate: &Candidate<'a>,
     (mode, goes_first): (Mode, bool),
-) -> Result<Result<(Outcome, bool), Objection>, Objection> {
+) -> Result<Result<(Simulated, bool), Objection>, Objection> {
     let outcome = simulator.without(&[candidate], mode)?;
     let Some(reason) = outcome.stuck else {
         return Ok(Ok((outcome, false)));
@@ -214,7 +214,7 @@ pub(crate) fn static_drift(
     field: &Field<'_>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Option<Draft> {
+) -> Option<CommandDraft> {
     let remaining = Remaining::of(state, Method::StaticDrift.reason());
     let eligible = within_moves(state, field, eligible, notes);
     let mut by_pool: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
@@ -237,7 +237,7 @@ pub(crate) fn static_drift(
     // What is replaced is as good as ever: those that go first wait until nothing else is to be done.
     let is_first = replaced.is_empty();
     let nodes = if is_first { first } else { replaced };
-    (!nodes.is_empty()).then(|| Draft { is_first, ..Draft::of(nodes) })
+    (!nodes.is_empty()).then(|| CommandDraft { is_first, ..CommandDraft::of(nodes) })
 }
 
 /// Nodes of one static pool that may go now.

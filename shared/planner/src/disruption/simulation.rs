@@ -40,7 +40,7 @@ pub(crate) struct NewNode {
 
 /// Where the pods would be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Simulated {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
     pub(crate) in_flight: Vec<NewNode>,
     /// Pods that go onto what is there.
@@ -104,7 +104,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         nodes: &[&Candidate<'a>],
         mode: Mode,
-    ) -> Result<Outcome, Objection> {
+    ) -> Result<Simulated, Objection> {
         self.tried(nodes, mode, Trial::default())
     }
 
@@ -113,7 +113,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         nodes: &[&Candidate<'a>],
         now: Timestamp,
-    ) -> Result<Outcome, Objection> {
+    ) -> Result<Simulated, Objection> {
         let trial = Trial { is_packed: true, ..Trial::default() };
         self.tried(nodes, Mode::Consolidation(now), trial)
     }
@@ -123,7 +123,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         nodes: &[&Candidate<'a>],
         now: Timestamp,
-    ) -> Result<Outcome, Objection> {
+    ) -> Result<Simulated, Objection> {
         let trial = Trial { is_scattered: true, ..Trial::default() };
         self.tried(nodes, Mode::Consolidation(now), trial)
     }
@@ -147,7 +147,7 @@ impl<'a> Simulator<'a> {
         &mut self,
         node: &Candidate<'a>,
         mode: Mode,
-    ) -> Option<Result<Outcome, Objection>> {
+    ) -> Option<Result<Simulated, Objection>> {
         let held = node.reservation()?;
         let trial = Trial { given_back: Some(held), ..Trial::default() };
         Some(self.tried(&[node], mode, trial))
@@ -158,7 +158,7 @@ impl<'a> Simulator<'a> {
         nodes: &[&Candidate<'a>],
         mode: Mode,
         trial: Trial<'_>,
-    ) -> Result<Outcome, Objection> {
+    ) -> Result<Simulated, Objection> {
         if !self.facts.node_pools.iter().any(|pool| is_ready(self.facts, pool)) {
             return Err(Objection::NoReadyNodePool);
         }
@@ -179,7 +179,7 @@ impl<'a> Simulator<'a> {
             requirements: new.requirements,
             pods: new.pods,
         };
-        Ok(Outcome {
+        Ok(Simulated {
             stuck: outcome
                 .stuck
                 .into_iter()

@@ -11,7 +11,7 @@ use super::{
     multi,
     nodes::State,
     objection::Objection,
-    search::{Draft, Field, Notes},
+    search::{CommandDraft, Field, Notes},
     simulation::Simulator,
 };
 use crate::index::id::CandidateId;
@@ -19,7 +19,7 @@ use crate::index::id::CandidateId;
 /// What a look at single nodes found.
 #[derive(Debug, Default)]
 pub(crate) struct Single {
-    pub(crate) draft: Option<Draft>,
+    pub(crate) draft: Option<CommandDraft>,
     /// Pools that were not reached before the work was used up: they come first next time.
     pub(crate) unseen: BTreeSet<NodePoolName>,
 }
@@ -54,7 +54,7 @@ pub(crate) fn single_node<'a>(
         match multi::together(state, simulator, field, &[at]) {
             Ok(outcome) => {
                 return Single {
-                    draft: Some(Draft { outcome, ..Draft::of(vec![at]) }),
+                    draft: Some(CommandDraft { outcome, ..CommandDraft::of(vec![at]) }),
                     ..Single::default()
                 };
             }

@@ -33,7 +33,7 @@ use super::{
     multi::{multi_node, together, together_packed},
     price::{self, Exact},
     proposal::Proposal,
-    search::{Draft, Notes},
+    search::{CommandDraft, Notes},
     single::single_node,
 };
 use crate::index::id::CandidateId;
@@ -239,7 +239,7 @@ impl<'l, 'a> Search<'l, 'a> {
     fn grow(&mut self, cursor: &mut Cursor) {
         let order = self.order(cursor.stage);
         let mut set = self.named(&cursor.set);
-        let known: BTreeSet<CandidateId> = set.iter().copied().collect();
+        let members: BTreeSet<CandidateId> = set.iter().copied().collect();
         let next: Vec<CandidateId> = order.iter().copied().skip(cursor.next).collect();
         if next.is_empty() {
             let stage = cursor.stage + 1;
@@ -249,8 +249,9 @@ impl<'l, 'a> Search<'l, 'a> {
         let more: Vec<CandidateId> = next.iter().copied().take(cursor.step).collect();
         let is_begun = !set.is_empty();
         let before = if is_begun { self.worth(cursor.stage, &set) } else { Exact::default() };
-        set.extend(more.iter().filter(|at| !known.contains(at)));
-        let gains = set.len() > known.len() && self.consider_at(cursor.stage, &set) > Some(before);
+        set.extend(more.iter().filter(|at| !members.contains(at)));
+        let gains =
+            set.len() > members.len() && self.consider_at(cursor.stage, &set) > Some(before);
         if gains {
             cursor.set = self.look.names(&set);
             cursor.next += more.len();
@@ -323,8 +324,11 @@ impl<'l, 'a> Search<'l, 'a> {
             together(state, simulator, field, &nodes)
         };
         let Ok(outcome) = outcome else { return finding };
-        let proposal =
-            self.look.proposal(method, Draft { outcome, ..Draft::of(nodes) }, &Notes::new());
+        let proposal = self.look.proposal(
+            method,
+            CommandDraft { outcome, ..CommandDraft::of(nodes) },
+            &Notes::new(),
+        );
         match self.look.later(&proposal) {
             Ok(proposal) => finding.proposal = Some(proposal),
             Err(voided) => finding.voided = Some((proposal, voided)),

@@ -20,7 +20,7 @@ use super::{
     nodes::{State, StateNode},
     objection::Objection,
     search::Field,
-    simulation::{Mode, NewNode, Outcome, Simulator},
+    simulation::{Mode, NewNode, Simulated, Simulator},
 };
 use crate::index::id::CandidateId;
 
@@ -169,7 +169,7 @@ pub(super) fn as_promised<'a>(
     simulator: &mut Simulator<'a>,
     (command, mode): (&Command, Mode),
     nodes: &[&Candidate<'a>],
-) -> Result<Outcome, Objection> {
+) -> Result<Simulated, Objection> {
     let usual = simulator.without(nodes, mode)?;
     let is_usual = is_as_expected(&usual, &command.replacements).is_ok();
     if is_usual || !may_be_packed(state, command) {
@@ -186,7 +186,7 @@ fn may_be_packed(state: &State<'_>, command: &Command) -> bool {
 }
 
 /// Why the pods need other nodes than `expected`, if so.
-fn is_as_expected(outcome: &Outcome, expected: &[Replacement]) -> Result<(), Objection> {
+fn is_as_expected(outcome: &Simulated, expected: &[Replacement]) -> Result<(), Objection> {
     if let Some(stuck) = &outcome.stuck {
         return Err(stuck.clone());
     }
@@ -200,9 +200,9 @@ fn is_as_expected(outcome: &Outcome, expected: &[Replacement]) -> Result<(), Obj
 }
 
 fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {
-    let known: BTreeSet<&InstanceTypeName> =
+    let offered: BTreeSet<&InstanceTypeName> =
         new.types.iter().map(|instance_type| &instance_type.name).collect();
-    expected.instance_types.iter().all(|name| known.contains(name))
+    expected.instance_types.iter().all(|name| offered.contains(name))
 }
 
 /// The candidates of `command` that still are candidates within budgets, and what became of the

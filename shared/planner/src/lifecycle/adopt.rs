@@ -56,19 +56,25 @@ pub fn adopt(
     catalog: &RegionCatalog,
     now: Timestamp,
 ) -> Adoption {
-    let known = snapshot.claims.values().filter_map(|claim| Some(&claim.instance.as_ref()?.id));
     let unreadable = snapshot.unreadable.iter().filter_map(|item| item.instance.as_ref());
-    let known: BTreeSet<&InstanceId> = known.chain(unreadable).collect();
+    let of_claims: BTreeSet<&InstanceId> = snapshot
+        .claims
+        .values()
+        .filter_map(|claim| Some(&claim.instance.as_ref()?.id))
+        .chain(unreadable)
+        .collect();
     let promised = snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised);
     let open: BTreeSet<&BatchId> = promised.map(|claim| &claim.batch).collect();
-    let objects =
-        present.objects.iter().filter_map(|claim| Some((&claim.instance.as_ref()?.id, claim)));
-    let objects: BTreeMap<&InstanceId, &NodeClaim> = objects.collect();
-    let nodes = present
+    let objects: BTreeMap<&InstanceId, &NodeClaim> = present
+        .objects
+        .iter()
+        .filter_map(|claim| Some((&claim.instance.as_ref()?.id, claim)))
+        .collect();
+    let nodes: BTreeMap<InstanceId, &Node> = present
         .nodes
         .iter()
-        .filter_map(|node| Some((node.provider_id.as_ref()?.instance()?, node)));
-    let nodes: BTreeMap<InstanceId, &Node> = nodes.collect();
+        .filter_map(|node| Some((node.provider_id.as_ref()?.instance()?, node)))
+        .collect();
     let mut adoption = Adoption::default();
     let unreadable = snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref());
     let mut names: BTreeSet<NodeClaimName> =
@@ -76,7 +82,7 @@ pub fn adopt(
     for instance in present.instances {
         let is_open = instance.batch.as_ref().is_some_and(|batch| open.contains(batch));
         let is_live = instance.state < InstanceState::ShuttingDown;
-        if !is_live || is_open || known.contains(&instance.id) {
+        if !is_live || is_open || of_claims.contains(&instance.id) {
             continue;
         }
         let (object, node) = (objects.get(&instance.id), nodes.get(&instance.id).copied());
@@ -265,11 +271,13 @@ pub fn left_behind<'n>(
     let instances = claims().filter_map(|claim| Some(&claim.instance.as_ref()?.id));
     let live =
         present.instances.iter().filter(|instance| instance.state < InstanceState::ShuttingDown);
-    let kept: BTreeSet<&InstanceId> = instances.chain(live.map(|instance| &instance.id)).collect();
+    let live_instances: BTreeSet<&InstanceId> =
+        instances.chain(live.map(|instance| &instance.id)).collect();
     let named: BTreeSet<_> = claims().filter_map(|claim| claim.node.as_ref()).collect();
     let is_kept = |node: &Node| {
         let instance = node.provider_id.as_ref().and_then(ProviderId::instance);
-        instance.is_some_and(|instance| kept.contains(&instance)) || named.contains(&node.name)
+        instance.is_some_and(|instance| live_instances.contains(&instance))
+            || named.contains(&node.name)
     };
     let is_left = |node: &&Node| {
         node.is_deleting

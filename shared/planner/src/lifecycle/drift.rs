@@ -52,13 +52,14 @@ fn next_of(claim: &NodeClaim, reason: Option<&str>, now: Timestamp) -> Option<No
     let is_of_account = |reason: &&String| {
         [SECURITY_GROUPS, SUBNET, RESERVATION, PLACEMENT_GROUP].contains(&reason.as_str())
     };
-    let known = claim.conditions.drifted.as_ref();
-    if known.map(String::as_str) == reason || known.is_some_and(|known| !is_of_account(&known)) {
+    let stored = claim.conditions.drifted.as_ref();
+    if stored.map(String::as_str) == reason || stored.is_some_and(|stored| !is_of_account(&stored))
+    {
         return None;
     }
     let mut next = NodeClaim { version: claim.version + 1, ..claim.clone() };
     next.conditions.drifted = reason.map(str::to_owned);
-    let since = known.and(claim.conditions.drifted_since).unwrap_or(now);
+    let since = stored.and(claim.conditions.drifted_since).unwrap_or(now);
     next.conditions.drifted_since = reason.map(|_| since);
     Some(next)
 }

@@ -48,32 +48,32 @@ pub fn looked_into(claim: &NodeClaim, finding: &JoinFinding, now: Timestamp) -> 
 /// What is asked for beside `console`: all that may explain what it says, and everything where it tells no cause.
 #[must_use]
 pub fn questions(console: &Result<String, String>) -> JoinQuestions {
-    let told = console.as_deref().ok().and_then(console::told).map(|told| told.reason);
+    let reason = console.as_deref().ok().and_then(console::told).map(|line| line.reason);
     JoinQuestions {
-        access: matches!(told, None | Some(JoinReason::NodeRoleRefused)),
-        network: matches!(told, None | Some(JoinReason::ApiServerUnreachable)),
-        image: matches!(told, None | Some(JoinReason::ArchitectureMismatch)),
+        access: matches!(reason, None | Some(JoinReason::NodeRoleRefused)),
+        network: matches!(reason, None | Some(JoinReason::ApiServerUnreachable)),
+        image: matches!(reason, None | Some(JoinReason::ArchitectureMismatch)),
     }
 }
 
 /// What `evidence` comes to.
 #[must_use]
 pub fn diagnose(evidence: &JoinEvidence) -> JoinFinding {
-    let told = evidence.console.as_deref().ok().and_then(console::told);
+    let line = evidence.console.as_deref().ok().and_then(console::told);
     let seen = seen::causes(evidence, questions(&evidence.console));
-    match (told, seen.split_first()) {
-        (told, Some((first, more))) => {
+    match (line, seen.split_first()) {
+        (line, Some((first, more))) => {
             let also = more.iter().map(|cause| format!("; also: {}", cause.words));
             let words = format!("{}{}", first.words, also.collect::<String>());
-            finding(first.reason, with(words, told))
+            finding(first.reason, with(words, line))
         }
-        (Some(told), None) => {
-            let words = seen::beside(evidence, told.reason);
+        (Some(line), None) => {
+            let words = seen::beside(evidence, line.reason);
             let message = match words {
-                Some(words) => with(words, Some(told.clone())),
-                None => told.line.clone(),
+                Some(words) => with(words, Some(line.clone())),
+                None => line.line.clone(),
             };
-            finding(told.reason, message)
+            finding(line.reason, message)
         }
         (None, None) => without_cause(evidence),
     }

@@ -9,8 +9,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, Function, ImageId, InstanceId, InstanceType, InstanceTypeName,
-    NodeClaim, NodePoolName, OfferingKey, Zone,
+    ClaimPhase, Function, ImageId, InstanceId, InstanceType, NodeClaim, NodePoolName, OfferingKey,
     claim::{ClaimMessage, LaunchedInstance, Retry},
     condition::ConditionReason,
     event::{EventReason, ObjectEvent},
@@ -19,7 +18,7 @@ use model::{
     limits, words,
 };
 
-use crate::events;
+use crate::{events, pace::later};
 
 /// Seconds until a launch is tried again for which nothing was requested yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);
@@ -52,14 +51,10 @@ pub enum LaunchOutcome {
 pub struct NewInstance {
     /// The id.
     pub id: InstanceId,
-    /// The name of its type.
-    pub instance_type: InstanceTypeName,
-    /// The zone.
-    pub zone: Zone,
-    /// How it is paid for.
-    pub capacity_type: CapacityType,
     /// The image.
     pub image: ImageId,
+    /// Its type and zone, and how it is paid for.
+    pub offering: OfferingKey,
     /// Its type as nodes of the class have it; `None` if the catalog does not have it.
     pub known_type: Option<Arc<InstanceType>>,
     /// The labels that its type and place give the node.
@@ -257,8 +252,8 @@ impl Batch<'_> {
             Some(EventReason::NodeClassNotReady) => RejectionReason::NodeClassNotReady,
             _ => RejectionReason::LaunchRefused,
         };
-        let why = event.map(|(_, why)| why.clone()).or(refusal);
-        let why = why.unwrap_or_else(|| NOTHING_LAUNCHED.to_owned());
+        let message = event.map(|(_, why)| why.clone()).or(refusal);
+        let why = message.unwrap_or_else(|| NOTHING_LAUNCHED.to_owned());
         let summary = format!("{} withdrawn: {why}", words::counted(withdrawn.len(), "claim"));
         let by = (Function::Launch, self.now);
         Some(Decision {
@@ -311,10 +306,8 @@ fn lost(withdrawn: &[NodeClaim], reason: EventReason, why: &str) -> Vec<ObjectEv
 /// The claim with its instance: what EC2 chose becomes its labels and capacity.
 fn launched(claim: &NodeClaim, instance: NewInstance, now: Timestamp) -> NodeClaim {
     let mut launched = claim.moved_to(ClaimPhase::Launched, now);
-    let NewInstance { instance_type, zone, capacity_type, known_type, .. } = instance;
-    let key = OfferingKey { capacity_type, instance_type, zone };
-    let known_type = known_type.as_deref();
-    let offering = known_type.and_then(|known| known.offering(&key));
+    let known_type = instance.known_type.as_deref();
+    let offering = known_type.and_then(|known| known.offering(&instance.offering));
     launched.labels.extend(instance.labels);
     if let Some(known) = known_type {
         launched.capacity = known.capacity.clone();
@@ -327,9 +320,9 @@ fn launched(claim: &NodeClaim, instance: NewInstance, now: Timestamp) -> NodeCla
     launched.instance = Some(LaunchedInstance {
         id: instance.id,
         price: offering.map(|offering| offering.price).unwrap_or_default(),
-        instance_type: key.instance_type,
-        zone: key.zone,
-        capacity_type,
+        capacity_type: instance.offering.capacity_type,
+        instance_type: instance.offering.instance_type,
+        zone: instance.offering.zone,
         image: Some(instance.image),
         launched_at: now,
     });
@@ -358,8 +351,4 @@ fn reservation_labels(
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .into()
-}
-
-fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

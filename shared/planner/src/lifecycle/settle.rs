@@ -244,8 +244,9 @@ fn given_up(
 /// The claim stays where it is; why is stored only when it is new.
 fn waiting(claim: &NodeClaim, reason: ConditionReason, text: String, now: Timestamp) -> Settlement {
     let message = Some(ClaimMessage { reason: Some(reason), text });
-    let told = NodeClaim { message, ..claim.clone() };
-    let next = (told != *claim).then(|| NodeClaim { version: claim.version + 1, ..told });
+    let waiting_claim = NodeClaim { message, ..claim.clone() };
+    let next = (waiting_claim != *claim)
+        .then(|| NodeClaim { version: claim.version + 1, ..waiting_claim });
     Settlement { claim: next, ..revisit(claim, None, now) }
 }
 
@@ -258,8 +259,8 @@ fn revisit(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp) -> S
 
 /// What is left of `ttl` after `since`, or `None` when it is over.
 fn left(since: Timestamp, ttl: SignedDuration, now: Timestamp) -> Option<SignedDuration> {
-    let left = ttl.saturating_sub(now.duration_since(since));
-    left.is_positive().then_some(left)
+    let time = ttl.saturating_sub(now.duration_since(since));
+    time.is_positive().then_some(time)
 }
 
 /// Often while the claim is young and nodes join, seldom later, and never past a deadline.
@@ -270,10 +271,8 @@ fn delay_seconds(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp
         300..900 => 15,
         _ => 60,
     };
-    let left = left.map_or(u32::MAX, |left| {
-        u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX)
-    });
-    left.min(delay)
+    let seconds = |left: SignedDuration| u32::try_from(left.as_secs().saturating_add(1));
+    left.map_or(u32::MAX, |left| seconds(left).unwrap_or(u32::MAX)).min(delay)
 }
 
 #[cfg(test)]

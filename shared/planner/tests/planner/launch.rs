@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, NodeClaim,
+    ClaimPhase, NodeClaim,
     event::EventReason,
     ledger::{LaunchRefusals, RejectionReason, Snapshot},
 };
@@ -19,16 +19,15 @@ fn later(seconds: i64) -> Timestamp {
     now().checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
+#[expect(clippy::indexing_slicing, reason = "helpers of tests fail loudly")]
 fn instance(id: &str) -> NewInstance {
     let known_type = build::instance_type("t.large", "cpu=2 memory=4Gi pods=29")
         .on_demand("zone-1", "0.1")
         .build();
     NewInstance {
         id: build::id(id),
-        instance_type: known_type.name.clone(),
-        zone: build::id("zone-1"),
-        capacity_type: CapacityType::OnDemand,
         image: build::id("ami-0a"),
+        offering: known_type.key_of(&known_type.offerings[0]),
         known_type: Some(known_type),
         labels: BTreeMap::from([("shape".to_owned(), "large".to_owned())]),
         profile: Some("nodes".to_owned()),
@@ -48,8 +47,7 @@ fn conclude(outcome: LaunchOutcome, claims: &[NodeClaim]) -> Conclusion {
 #[test]
 fn a_claim_takes_its_instance_and_a_claim_without_one_is_withdrawn() {
     let claims = build::batch("a", 2);
-    let key = instance("i-0a").known_type.unwrap();
-    let offering = key.key_of(&key.offerings[0]);
+    let offering = instance("i-0a").offering;
     let errors = vec![error("NoRoom: none", Shortfall::Unavailable([offering.clone()].into()))];
     let answered = LaunchOutcome::Answered(vec![Some(instance("i-0a")), None], errors);
     let concluded = conclude(answered, &claims);
@@ -104,9 +102,8 @@ fn an_error_that_passes_holds_the_pool_back_only_if_no_other_offering_is_left_ou
     };
     let passing = || error("Throttled: wait", Shortfall::Passing);
     assert_eq!(refusal(vec![passing()]).as_deref(), Some("Throttled: wait"));
-    let known_type = instance("i-0a").known_type.unwrap();
-    let offering = known_type.key_of(&known_type.offerings[0]);
-    let unavailable = error("NoRoom: none", Shortfall::Unavailable([offering].into()));
+    let offerings = [instance("i-0a").offering].into();
+    let unavailable = error("NoRoom: none", Shortfall::Unavailable(offerings));
     assert_eq!(refusal(vec![passing(), unavailable.clone()]), None);
     let lasting = error("Refused: never", Shortfall::Lasting);
     assert_eq!(refusal(vec![unavailable, lasting]).as_deref(), Some("Refused: never"));

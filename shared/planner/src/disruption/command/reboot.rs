@@ -19,12 +19,12 @@ pub(super) fn carried_on(
     (id, command): (&CommandId, &Command),
     (ledger, since, now): (&Snapshot, Timestamp, Timestamp),
 ) {
-    let left: Vec<&NodeClaim> = claims_left(ledger, command).collect();
-    if left.is_empty() {
+    let candidates: Vec<&NodeClaim> = claims_left(ledger, command).collect();
+    if candidates.is_empty() {
         plan.ended.insert(id.clone());
         return;
     }
-    let late = left.iter().copied().find_map(|claim| {
+    let late = candidates.iter().copied().find_map(|claim| {
         let reboot = claim.conditions.reboot(since)?;
         Some((claim, overdue(reboot, now)?))
     });
@@ -46,8 +46,8 @@ pub(super) fn carried_on(
     let is_back = |claim: &&NodeClaim| {
         claim.conditions.reboot(since).is_some_and(|reboot| reboot.ended_at.is_some())
     };
-    if left.iter().all(is_back) {
-        plan.decisions.push(decide(&left, format!("{method}: a node was rebooted")));
+    if candidates.iter().all(is_back) {
+        plan.decisions.push(decide(&candidates, format!("{method}: a node was rebooted")));
         let progress = Progress::RolledBack { why: "its instance was rebooted".to_owned() };
         plan.started.insert(id.clone(), Command { progress, ..command.clone() });
     }

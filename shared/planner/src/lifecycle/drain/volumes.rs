@@ -81,12 +81,12 @@ pub fn await_volumes(
     claims: &BTreeMap<VolumeClaimKey, VolumeClaim>,
     now: Timestamp,
 ) -> VolumeStep {
-    let kept: BTreeSet<&str> =
+    let kept_volumes: BTreeSet<&str> =
         look.kept.iter().filter_map(|key| claims.get(key)?.volume.as_deref()).collect();
     let awaited: Option<Vec<&str>> = attachments.map(|attachments| {
         let here = attachments.iter().filter(|attachment| attachment.node == look.node);
         let volumes = here.filter_map(|attachment| attachment.volume.as_deref());
-        volumes.filter(|volume| !kept.contains(volume)).collect()
+        volumes.filter(|volume| !kept_volumes.contains(volume)).collect()
     });
     let became = |state| {
         let before = claim.conditions.volumes.filter(|before| before.state == state);
@@ -101,12 +101,15 @@ pub fn await_volumes(
     }
     let volumes = became(VolumeState::Awaited);
     let age = now.duration_since(volumes.since);
-    let left = deadline.map_or(SignedDuration::MAX, |deadline| deadline.duration_since(now));
-    let left = u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX);
+    let until_deadline = deadline
+        .map_or(SignedDuration::MAX, |deadline| deadline.duration_since(now))
+        .as_secs()
+        .saturating_add(1);
     VolumeStep::Wait {
         volumes,
         why: awaited.map_or_else(|| "its volumes cannot be read".to_owned(), |names| words(&names)),
-        revisit_after_seconds: often_at_first(age).min(left),
+        revisit_after_seconds: often_at_first(age)
+            .min(u32::try_from(until_deadline).unwrap_or(u32::MAX)),
     }
 }
 

@@ -92,7 +92,8 @@ pub(crate) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
             let filled = program.scaled.fill(program.market, offer, (&values, &left));
             let ratio = filled.value / program.scaled.prices[offer].max(1e-12);
             program.spend(filled.steps);
-            let ratio = ratio.max(0.0).to_bits();
+            // Bits order numbers that are not negative. The sum of no values is `-0.0`, which `max(0.0)` may keep.
+            let ratio = if 0.0 < ratio { ratio.to_bits() } else { 0 };
             known.push(Known { ratio, counts: filled.counts, ..best });
         }
     }

@@ -1,5 +1,6 @@
 //! `journeyman catalog`: instance types as nodes of an EC2NodeClass would have them.
 
+pub mod args;
 mod class;
 mod json;
 mod live;
@@ -8,21 +9,19 @@ mod table;
 
 use std::io::Write;
 
-use launch_template::{NodeSettings, OfferedType, Share};
-use model::{CapacityType, labels, policies::Policies};
+pub use self::args::CatalogArgs;
+
+use launch_template::OfferedType;
+use model::{CapacityType, labels};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     screen::{Color, Format, Screen},
 };
 
-use crate::{
-    args::{CatalogArgs, NodeSettingsArgs},
-    plan::gates,
-};
-
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError> {
-    let settings = node_settings(&args.settings)?;
+    let settings = args.settings.read(&[])?.nodes;
     let source = if args.live {
         source::live("catalog --live", args.region.as_deref())?
     } else {
@@ -59,20 +58,11 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError>
     Ok(())
 }
 
-/// Karpenter's settings of these names.
-pub(crate) fn node_settings(args: &NodeSettingsArgs) -> Result<NodeSettings, BadInput> {
-    let mut policies = Policies::default();
-    gates::set(&mut policies, &args.feature_gates)?;
-    let text = &args.vm_memory_overhead_percent;
-    let memory_overhead = Share::parse(text).ok_or_else(|| {
-        let rule = "must be a decimal such as 0.075";
-        BadInput::one(format!("--vm-memory-overhead-percent: `{text}`: {rule}"))
-    })?;
-    Ok(NodeSettings {
-        reserved_enis: args.reserved_enis,
-        memory_overhead,
-        reserved_capacity: policies.reserved_capacity,
-    })
+impl RunCommand for CatalogArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, &mut { out })?;
+        Ok(true)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! `journeyman convert`: objects of Karpenter's older versions as v1.
 
+use crate::options::MoreManifests;
+use report::command::RunCommand;
 use std::{io::Write, path::PathBuf};
 
 use api::{convert::ConversionSettings, files::older::to_v1};
 use report::error::{BadInput, CommandError};
+use report::screen::Screen;
 
-use crate::{args::MoreManifests, manifests};
+use crate::manifests;
 
 /// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
@@ -38,4 +41,11 @@ pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), CommandError>
     }
     let problems = converted.problems.iter().map(ToString::to_string).collect();
     Err(CommandError::Input(BadInput(problems)))
+}
+
+impl RunCommand for ConvertArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, &mut { out })?;
+        Ok(true)
+    }
 }

@@ -1,5 +1,7 @@
 //! `journeyman crds`: the CustomResourceDefinitions of the kinds that people write.
 
+use report::command::RunCommand;
+use report::{error::CommandError, screen::Screen};
 use std::{fs, io, io::Write, path::PathBuf};
 
 use api::{document::yaml, karpenter::crd};
@@ -27,6 +29,13 @@ pub fn run(args: &CrdsArgs, out: &mut impl Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+impl RunCommand for CrdsArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, &mut { out })?;
+        Ok(true)
+    }
 }
 
 /// Every definition as a file: its name and its text.

@@ -13,7 +13,7 @@ use model::{
     ledger::{Decision, Subject},
     words,
 };
-use report::{error::CommandError, output::dollars, screen::Screen};
+use report::{command::RunCommand, error::CommandError, output::dollars, screen::Screen};
 use serde_json::json;
 
 use crate::{
@@ -76,6 +76,13 @@ impl ExplainedKind {
 /// Reads and prints.
 pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     show(&args.records.read()?, args, screen, out)
+}
+
+impl RunCommand for ExplainArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })?;
+        Ok(true)
+    }
 }
 
 /// Prints what `records` say.

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use model::{CapacityType, NodeClaim, NodeClaimName, NodePoolName, words};
 use report::{
+    command::RunCommand,
     error::CommandError,
     output::{HOURS_PER_MONTH, dollars, exact_dollars},
     screen::Screen,
@@ -105,6 +106,13 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
                 Screen::of_stderr().lines(&text, &mut io::stderr())?;
             }
         }
+    }
+}
+
+impl RunCommand for GetArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })?;
+        Ok(true)
     }
 }
 

@@ -1,5 +1,7 @@
 //! `journeyman hash`: drift hashes of NodePools and EC2NodeClasses, and what would drift by them.
 
+use crate::options::MoreManifests;
+use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
 use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
@@ -12,10 +14,7 @@ use report::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{
-    args::MoreManifests,
-    manifests::{self, Depth},
-};
+use crate::manifests::{self, Depth};
 
 /// Options of `hash`.
 #[derive(Clone, Debug, clap::Args)]
@@ -92,6 +91,13 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     Ok(drifts)
 }
 
+impl RunCommand for HashArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        let some_drift = run(self, screen, &mut { out })?;
+        Ok(!(self.strict && some_drift))
+    }
+}
+
 /// Refuses what nodes could not be given: a hash of it would be one that no cluster has.
 fn check_base64(bundle: &str) -> Result<(), BadInput> {
     let digits = bundle.trim_end_matches('=');
@@ -106,22 +112,22 @@ fn check_base64(bundle: &str) -> Result<(), BadInput> {
 }
 
 fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
-    let mut all = Stored::default();
+    let mut merged = Stored::default();
     for file in manifests::files(paths, depth)? {
         let mut stored = stored::read(&file.text, &file.name);
         if !file.is_meant() {
             // Directories hold more than manifests.
             stored.problems.retain(|problem| problem.object.is_some());
         }
-        all.node_pools.append(&mut stored.node_pools);
-        all.node_classes.append(&mut stored.node_classes);
-        all.node_claims.append(&mut stored.node_claims);
-        all.problems.append(&mut stored.problems);
+        merged.node_pools.append(&mut stored.node_pools);
+        merged.node_classes.append(&mut stored.node_classes);
+        merged.node_claims.append(&mut stored.node_claims);
+        merged.problems.append(&mut stored.problems);
     }
-    if all.problems.is_empty() {
-        return Ok(all);
+    if merged.problems.is_empty() {
+        return Ok(merged);
     }
-    Err(CommandError::Input(BadInput(all.problems.iter().map(ToString::to_string).collect())))
+    Err(CommandError::Input(BadInput(merged.problems.iter().map(ToString::to_string).collect())))
 }
 
 /// `NodePool/name` and `EC2NodeClass/name` with their hashes.

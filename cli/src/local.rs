@@ -6,7 +6,7 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::Subcommand;
-use report::{error::CommandError, screen::Screen};
+use report::{command::RunCommand, error::CommandError, screen::Screen};
 
 #[cfg(feature = "live")]
 mod live;
@@ -75,4 +75,11 @@ pub fn run(args: &LocalArgs, screen: Screen, out: &mut impl Write) -> Result<(),
 #[cfg(not(feature = "live"))]
 pub fn run(_: &LocalArgs, _: Screen, _: &mut impl Write) -> Result<(), CommandError> {
     Ok(installer::live::needed("local")?)
+}
+
+impl RunCommand for LocalArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })?;
+        Ok(true)
+    }
 }

@@ -1,11 +1,11 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
+pub mod args;
 mod compare;
 mod disruption;
 mod expand;
 mod facts;
-pub(crate) mod gates;
-mod html;
+pub(crate) mod html;
 mod included;
 mod input;
 mod json;
@@ -19,17 +19,24 @@ mod table;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use model::{HourlyPrice, Plan, facts::Facts, policies::Policies};
+use model::{
+    HourlyPrice, Plan,
+    facts::Facts,
+    labels,
+    node_pool::{self, NodePool},
+    policies::Policies,
+};
 use planner::{Fleets, KnownTypes, Launches};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     page,
     screen::Screen,
 };
 use serde::Serialize;
 
+pub use self::args::{PlanArgs, PlanFormat};
 use self::{progress::Progress, rounds::Round};
-use crate::args::{PlanArgs, PlanFormat};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +119,7 @@ pub fn run(
         return Err(BadInput::one(rule).into());
     }
     let now = now(args)?;
-    let policies = gates::policies(args)?;
+    let policies = policies(args)?;
     let progress = Progress::new();
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
@@ -154,10 +161,18 @@ pub fn run(
     Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
 }
 
+impl RunCommand for PlanArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        let complaints = (Screen::of_stderr(), &mut io::stderr());
+        let exit = run(self, Screen::of_stdout(self.color), &mut { out }, complaints)?;
+        Ok(exit.is_good(self.strict))
+    }
+}
+
 /// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
-    let policies = gates::policies(args)?;
+    let policies = policies(args)?;
     let loaded = input::load(args, &Progress::new())?;
     Ok(looked_at(args, loaded, policies, now)?.0)
 }
@@ -173,7 +188,7 @@ fn looked_at(
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let (mut facts, notes) = facts::of(loaded, offers, policies, now)?;
     if let Some(text) = &args.max_node_share {
-        gates::share_nodes(&mut facts.node_pools, text)?;
+        share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
     Ok((facts, Remarks { assumptions, left_out }))
@@ -219,6 +234,26 @@ impl Planned {
         let last = self.later.iter().rfind(|round| round.is_wanted);
         last.map_or(self.plan.unplaced.len(), |round| round.plan.unplaced.len())
     }
+}
+
+/// How to decide. How far consolidation looks is up to `disruption` alone: it asks for both.
+fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
+    let consolidation = Policies::default().consolidation;
+    Ok(Policies { consolidation, ..args.settings()?.policies })
+}
+
+/// Has each of `pools` that does not say it itself say how much of it one node may hold.
+fn share_nodes(pools: &mut [NodePool], text: &str) -> Result<(), BadInput> {
+    if node_pool::parse_share(text).is_none() {
+        let rule = "must be a whole number of per cent from 1% to 100%";
+        return Err(BadInput::one(format!("--max-node-share: `{text}` {rule}")));
+    }
+    for pool in pools {
+        pool.annotations
+            .entry(labels::MAX_NODE_SHARE.to_owned())
+            .or_insert_with(|| text.to_owned());
+    }
+    Ok(())
 }
 
 /// One pass of provisioning, and those that would follow. While a claim has no instance Karpenter makes

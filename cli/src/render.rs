@@ -1,5 +1,6 @@
 //! `journeyman render`: what EC2 would be asked for, for a NodePool, its EC2NodeClass and a cluster.
 
+pub mod args;
 mod compare;
 mod input;
 mod json;
@@ -12,18 +13,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use dispatch::Settings;
 use launch_template::{Launch, NodeSettings};
-use model::{InstanceType, InstanceTypeName, Resources, policies};
+use model::{InstanceType, InstanceTypeName, Resources};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     screen::{Format, Screen},
 };
 
-use crate::{
-    args::{MinValuesPolicyFlag, RenderArgs},
-    catalog::node_settings,
-    cluster_facts,
-};
+use crate::cluster_facts;
+
+pub use self::args::RenderArgs;
 
 /// What would be launched, and what it is worked out from.
 pub(crate) struct Rendered {
@@ -69,9 +70,16 @@ pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
+impl RunCommand for RenderArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })?;
+        Ok(true)
+    }
+}
+
 /// What would be launched for the objects in `files`.
 fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandError> {
-    let settings = node_settings(&args.settings)?;
+    let Settings { nodes: settings, policies, .. } = args.settings()?;
     let Some(facts) = &args.cluster_facts else {
         return Err(BadInput::one("--cluster-facts: is missing").into());
     };
@@ -98,12 +106,14 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
     let types: Vec<_> =
         types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
     let claims = [*claim];
-    let min_values = match args.min_values_policy {
-        MinValuesPolicyFlag::Strict => policies::MinValuesPolicy::Strict,
-        MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
-    };
-    let launch =
-        launch_template::requests_with(&claims, &class, &types, &cluster, &profile, min_values);
+    let launch = launch_template::requests_with(
+        &claims,
+        &class,
+        &types,
+        &cluster,
+        &profile,
+        policies.min_values,
+    );
     let launch = launch.map_err(|refusal| CommandError::Refused(refusal.to_string()))?;
     let types = types
         .iter()

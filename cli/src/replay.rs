@@ -12,6 +12,7 @@ use model::{
     recorded::{Question, RecordedFacts},
 };
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     output::{dollars, exact_dollars},
     screen::Screen,
@@ -86,6 +87,12 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
         ReplayFormat::Yaml => document(&replay.document(), RecordsFormat::Yaml, out)?,
     }
     Ok(replay.difference.is_none())
+}
+
+impl RunCommand for ReplayArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })
+    }
 }
 
 /// The decision whose id begins with `id`.

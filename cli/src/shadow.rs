@@ -23,14 +23,14 @@ use jiff::{SignedDuration, Timestamp};
 use launch_template::NodeSettings;
 use model::{HourlyPrice, RegionCatalog};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     page,
     screen::{Format, Screen},
 };
 
 use self::dumps::Dump;
-pub(crate) use self::dumps::file_name;
-use crate::{catalog::source, simulate::scenario};
+use crate::{catalog::source, options};
 
 /// Options of `shadow`.
 #[derive(Clone, Debug, clap::Args)]
@@ -134,8 +134,8 @@ struct Compared {
 /// Compares and prints.
 pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
     if args.live {
-        let every = scenario::duration("--every", &args.every)?;
-        let length = scenario::duration("--duration", &args.duration)?;
+        let every = options::duration("--every", &args.every)?;
+        let length = options::duration("--duration", &args.duration)?;
         live::record(args, (every, length))?;
     }
     let compared = compare(args)?;
@@ -151,6 +151,13 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
         }
     }
     Ok(())
+}
+
+impl RunCommand for ShadowArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })?;
+        Ok(true)
+    }
 }
 
 fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {

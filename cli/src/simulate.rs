@@ -1,6 +1,7 @@
 //! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
 
-mod dumps;
+pub mod args;
+pub(crate) mod dumps;
 mod html;
 mod progress;
 mod record;
@@ -19,6 +20,7 @@ use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     page,
     screen::{Color, Format, Screen},
@@ -26,15 +28,15 @@ use report::{
 use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
-    args::{RecordFlag, SimulateArgs},
     manifests::{self, Loaded},
-    plan::gates,
-    records,
+    options, records,
     simulate::{
         dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
         summary::Outcome, timeline::Timeline,
     },
 };
+
+pub use self::args::SimulateArgs;
 
 /// How long user's own manifests are played when nothing else is said.
 const DURATION_DEFAULT: SignedDuration = SignedDuration::from_mins(30);
@@ -60,18 +62,7 @@ struct Play {
 /// Plays and prints.
 pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, CommandError> {
     let mut play = load(args)?;
-    if let Some(packing) = args.packing {
-        play.scenario.functions.policies.packing = gates::packing(packing);
-    }
-    if let Some(charge) = gates::node_charge(args.node_charge.as_deref())? {
-        play.scenario.functions.policies.node_charge = charge;
-    }
-    if let Some(record) = args.record {
-        play.scenario.functions.record = match record {
-            RecordFlag::Decisions => dispatch::Record::Decisions,
-            RecordFlag::Facts => dispatch::Record::Facts,
-        };
-    }
+    args.change(&mut play.scenario.functions)?;
     let mut settings = play.scenario.settings(args.seed);
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;
@@ -122,6 +113,13 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     })
 }
 
+impl RunCommand for SimulateArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        let exit = run(self, &mut { out })?;
+        Ok(!(self.strict && exit == SimulateExit::SomeUnplaced))
+    }
+}
+
 fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
     let scenario = match &args.scenario {
         Some(path) => Some(Scenario::load(path)?),
@@ -146,7 +144,7 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
 /// What writes dumps, if they are asked for.
 fn dumps(args: &SimulateArgs, start: Timestamp) -> Result<Option<Dumps>, BadInput> {
     let Some(folder) = &args.dumps else { return Ok(None) };
-    let every = scenario::duration("--every", &args.every)?;
+    let every = options::duration("--every", &args.every)?;
     if every < STEP {
         return Err(BadInput::one(format!("--every: `{}` must be at least 10s", args.every)));
     }
@@ -178,7 +176,7 @@ pub(crate) fn check_zones(
 
 fn end(scenario: &Scenario, args: &SimulateArgs, start: Timestamp) -> Result<Timestamp, BadInput> {
     let given = match &args.duration {
-        Some(text) => Some(scenario::duration("--duration", text)?),
+        Some(text) => Some(options::duration("--duration", text)?),
         None => None,
     };
     let length = given.or(scenario.end).unwrap_or(DURATION_DEFAULT);

@@ -1,5 +1,7 @@
 //! `journeyman validate`: what an API server or Karpenter would find wrong with manifests.
 
+use crate::options::MoreManifests;
+use report::command::RunCommand;
 use std::{
     collections::BTreeMap,
     io::{self, Write},
@@ -13,10 +15,7 @@ use report::{
     screen::Screen,
 };
 
-use crate::{
-    args::MoreManifests,
-    manifests::{self, Read},
-};
+use crate::manifests::{self, Read};
 
 /// Options of `validate`.
 #[derive(Clone, Debug, clap::Args)]
@@ -62,6 +61,12 @@ pub fn run(
         read.notes.iter().try_for_each(|note| screen.text(2, note, out))?;
     }
     Ok(problems.is_empty())
+}
+
+impl RunCommand for ValidateArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })
+    }
 }
 
 /// How many objects of each kind could be read.

@@ -9,8 +9,8 @@
 use std::path::PathBuf;
 
 use journeyman::{
-    args::{MoreManifests, SimulateArgs},
-    simulate::{SimulateExit, run},
+    options::{MoreManifests, SetArgs},
+    simulate::{SimulateArgs, SimulateExit, run},
 };
 use report::{error::CommandError, screen::Format};
 use tests::repository;
@@ -24,6 +24,7 @@ fn arguments() -> SimulateArgs {
     SimulateArgs {
         packing: None,
         node_charge: None,
+        set: SetArgs::default(),
         manifests: Vec::new(),
         more_manifests: Vec::new(),
         more: MoreManifests::default(),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use api::objects::Object;
-use journeyman::{args::PlanArgs, plan};
+use journeyman::plan::{self, PlanArgs};
 use report::screen::Screen;
 use tests::{files, repository};
 

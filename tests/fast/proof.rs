@@ -15,12 +15,10 @@ use std::{
 };
 
 use journeyman::{
-    args::{
-        MinValuesPolicyFlag, MoreManifests, NodeSettingsArgs, PlanArgs, PlanFormat,
-        PreferencePolicyFlag, RenderArgs,
-    },
     hash::{self, HashArgs},
-    plan, render,
+    options::{MoreManifests, NodeSettingsArgs},
+    plan::{self, PlanArgs, PlanFormat},
+    render::{self, RenderArgs},
 };
 use model::RegionCatalog;
 use report::screen::{Format, Screen};
@@ -89,14 +87,8 @@ fn plan_args(scenario: &Scenario, catalog: &Path, manifests: PathBuf) -> PlanArg
         manifests: vec![manifests],
         instance_types: Some(catalog.to_owned()),
         now: scenario.now.clone(),
-        preference_policy: match flag("preference-policy") {
-            Some("Ignore") => PreferencePolicyFlag::Ignore,
-            _ => PreferencePolicyFlag::Respect,
-        },
-        min_values_policy: match flag("min-values-policy") {
-            Some("BestEffort") => MinValuesPolicyFlag::BestEffort,
-            _ => MinValuesPolicyFlag::Strict,
-        },
+        preference_policy: flag("preference-policy").map(ToOwned::to_owned),
+        min_values_policy: flag("min-values-policy").map(ToOwned::to_owned),
         feature_gates: flag("feature-gates").unwrap_or_default().to_owned(),
         legacy_node_repair: flag("legacy-node-repair") == Some("true"),
         output: Some(PlanFormat::Json),
@@ -109,21 +101,18 @@ fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
     let cluster = manifests.with_extension("json");
     std::fs::write(&cluster, &entry.files["cluster.json"]).expect("a file for the test");
     let flags = &entry.scenario.flags;
-    let flag = |name: &str, usual: &str| flags.get(name).map_or(usual, String::as_str).to_owned();
     RenderArgs {
         manifests: vec![manifests],
         from: Some(repository().join("tests/proof/ec2")),
         cluster_facts: Some(cluster),
         now: entry.scenario.now.clone(),
         settings: NodeSettingsArgs {
-            feature_gates: flag("feature-gates", ""),
-            reserved_enis: flag("reserved-enis", "0").parse().expect("a number"),
-            vm_memory_overhead_percent: flag("vm-memory-overhead-percent", "0.075"),
+            feature_gates: flags.get("feature-gates").cloned().unwrap_or_default(),
+            reserved_enis: flags.get("reserved-enis").cloned(),
+            vm_memory_overhead_percent: flags.get("vm-memory-overhead-percent").cloned(),
+            ..NodeSettingsArgs::default()
         },
-        min_values_policy: match flags.get("min-values-policy").map(String::as_str) {
-            Some("BestEffort") => MinValuesPolicyFlag::BestEffort,
-            _ => MinValuesPolicyFlag::Strict,
-        },
+        min_values_policy: flags.get("min-values-policy").cloned(),
         output: Format::Json,
         ..RenderArgs::default()
     }

@@ -12,8 +12,9 @@ use model::{
 };
 use report::error::BadInput;
 
+use super::args::CatalogArgs;
 use super::source::Source;
-use crate::{args::CatalogArgs, cluster_facts, manifests};
+use crate::{cluster_facts, manifests};
 
 /// A class that says nothing but what it must.
 const PLAIN: &str = "\

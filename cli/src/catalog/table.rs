@@ -15,7 +15,7 @@ use report::{
     screen::Screen,
 };
 
-use crate::args::{CatalogArgs, CatalogOrder};
+use crate::catalog::args::{CatalogArgs, CatalogOrder};
 
 /// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`, of which
 /// `instance-NAME` may be written, too.

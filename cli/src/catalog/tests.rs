@@ -9,7 +9,6 @@ use super::*;
 
 fn listed(change: impl FnOnce(&mut CatalogArgs)) -> String {
     let mut args = CatalogArgs::default();
-    args.settings.vm_memory_overhead_percent = "0.075".to_owned();
     change(&mut args);
     let mut out = Vec::new();
     run(&args, &mut out).unwrap();
@@ -71,7 +70,7 @@ fn differences(name: &str, known: &RegionCatalog, catalog: &RegionCatalog) -> Ve
 fn every_type_comes_out_of_its_description_as_karpenter_has_it() {
     // Labels, capacity, overhead and prices of these were computed by Karpenter itself.
     let known = instance_catalog::builtin().unwrap();
-    let settings = NodeSettings::default();
+    let settings = launch_template::NodeSettings::default();
     let source = source::load(None).unwrap();
     let class = class::load(&CatalogArgs::default(), &source).unwrap();
     let catalog = source.catalog(&class.subnets, &settings);
@@ -110,7 +109,7 @@ fn the_table_shows_the_cheapest_offering_of_each_type() {
         &["type=m7i.large,c7i.large"],
         |args| {
             args.capacity_type = Some("on-demand".to_owned());
-            args.sort = crate::args::CatalogOrder::Name;
+            args.sort = args::CatalogOrder::Name;
         },
         &expect![[r"
               TYPE       ARCH   CPU  MEMORY  PODS  FOR PODS     GPU  NETWORK   NVME  ON-DEMAND  SPOT  PER VCPU

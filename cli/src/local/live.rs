@@ -19,7 +19,7 @@ use report::{
 };
 
 use super::{LocalArgs, LocalCommand};
-use crate::simulate::scenario;
+use crate::options;
 
 /// Columns of who says a line: the longest function is called `provision`.
 const WHO: usize = 9;
@@ -82,7 +82,7 @@ fn refused(error: local::LocalError) -> CommandError {
 
 /// A duration that is longer than nothing.
 fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
-    match scenario::duration(what, text)? {
+    match options::duration(what, text)? {
         SignedDuration::ZERO => Err(BadInput::one(format!("{what}: `{text}` must not be zero"))),
         duration => Ok(duration),
     }

@@ -17,7 +17,7 @@ use report::{
 use serde::Serialize;
 
 use super::{CommandError, Remarks, included, print_document, table};
-use crate::args::PlanArgs;
+use crate::plan::args::PlanArgs;
 
 /// All of it, for machines. Prices are exact dollars.
 #[derive(Debug, Serialize)]

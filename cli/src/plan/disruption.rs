@@ -8,12 +8,12 @@ mod table;
 
 use std::io::Write;
 
-use model::facts::Facts;
+use model::{facts::Facts, policies::ConsolidationSearch};
 use planner::disruption::{self, Finding, Options, Outlook};
 use report::{error::BadInput, output::count, screen::Screen};
 
 use super::{CommandError, Remarks, print_document};
-use crate::args::{Consolidation, PlanArgs};
+use crate::plan::args::PlanArgs;
 
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
@@ -40,7 +40,7 @@ pub(super) fn run(
         return Err(BadInput::one(rule).into());
     }
     let options = Options::default();
-    let is_thorough = args.consolidation == Consolidation::Thorough;
+    let is_thorough = args.settings()?.policies.consolidation == ConsolidationSearch::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
     let outlook = Found {
         facts,

@@ -22,7 +22,7 @@ use model::{
 use report::error::BadInput;
 
 use super::{live, progress::Progress};
-use crate::{args::PlanArgs, manifests::Read};
+use crate::{manifests::Read, plan::args::PlanArgs};
 
 /// Objects by kind, in the order of the input.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! The cluster of a kubeconfig, read through its API server. Nothing is changed.
 
 use api::files::{self, Manifest};
-use installer::live::{self, ClusterClient, Looked, ObjectFilter, ObjectKind, kinds};
+use installer::live::{self, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds};
 use report::error::BadInput;
 use serde_json::{Value, json};
 
 use super::progress::Progress;
-use crate::args::PlanArgs;
+use crate::plan::args::PlanArgs;
 
 /// What is read, capacity before pods: what is bound meanwhile is planned too little, never too much.
 const KINDS: [ObjectKind; 13] = [
@@ -47,7 +47,7 @@ pub(super) fn read(args: &PlanArgs, progress: &Progress) -> Result<Read, BadInpu
     Ok(Read { manifests, server: cluster.server().to_owned() })
 }
 
-fn manifests(cluster: &ClusterClient, progress: &Progress) -> Looked<Vec<Manifest>> {
+fn manifests(cluster: &ClusterClient, progress: &Progress) -> LiveAnswer<Vec<Manifest>> {
     let mut manifests = Vec::new();
     let mut has_buffers = false;
     for kind in KINDS {

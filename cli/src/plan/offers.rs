@@ -17,8 +17,9 @@ use model::{
 };
 use report::error::BadInput;
 
+use super::args::PlanArgs;
 use super::input::Loaded;
-use crate::{args::PlanArgs, assumed, catalog::source, cluster_facts, manifests};
+use crate::{assumed, catalog::source, cluster_facts, manifests};
 
 /// What can be bought.
 pub(super) struct Offers {

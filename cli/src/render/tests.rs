@@ -5,7 +5,6 @@ use std::fs;
 use expect_test::expect;
 
 use super::*;
-use crate::args::NodeSettingsArgs;
 
 const FACTS: &str = r#"{
   "name": "golden", "endpoint": "https://golden.example", "caBundle": "Z29sZGVu",
@@ -63,10 +62,6 @@ impl Files {
         RenderArgs {
             manifests: manifests.iter().map(|file| self.0.join(file)).collect(),
             cluster_facts: Some(self.0.join("facts.json")),
-            settings: NodeSettingsArgs {
-                vm_memory_overhead_percent: "0.075".to_owned(),
-                ..NodeSettingsArgs::default()
-            },
             ..RenderArgs::default()
         }
     }

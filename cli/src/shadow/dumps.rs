@@ -14,6 +14,7 @@ use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 use crate::{
     manifests::{self, Depth, Read},
+    simulate::dumps::file_name,
     workloads::deployment_of,
 };
 
@@ -27,11 +28,6 @@ pub(super) struct Dump {
     /// The same and everything else, as it is played.
     pub(super) objects: Vec<ClusterObject>,
     pub(super) notes: Vec<String>,
-}
-
-/// What a dump of `at` is called: every file system takes it, and names sort by time.
-pub(crate) fn file_name(at: Timestamp) -> String {
-    format!("{}.json", at.strftime("%Y-%m-%dT%H-%M-%SZ"))
 }
 
 /// The time that `name` says: as [`file_name`] writes it, or as RFC 3339 does.

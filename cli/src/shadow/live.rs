@@ -4,13 +4,14 @@ use std::fs;
 
 use installer::{
     installation::{now, pause},
-    live::{self, ClusterClient, Looked, ObjectKind, kinds},
+    live::{self, ClusterClient, LiveAnswer, ObjectKind, kinds},
 };
 use jiff::{SignedDuration, Timestamp};
 use report::{error::BadInput, screen::Screen};
 use serde_json::{Value, json};
 
-use super::{ShadowArgs, file_name};
+use super::ShadowArgs;
+use crate::simulate::dumps::file_name;
 
 /// What is read. Nodes come before pods: what is bound meanwhile is on a node that is there.
 const KINDS: [ObjectKind; 13] = [
@@ -64,7 +65,7 @@ pub(super) fn record(
     }
 }
 
-fn items(cluster: &ClusterClient) -> Looked<Vec<Value>> {
+fn items(cluster: &ClusterClient) -> LiveAnswer<Vec<Value>> {
     let mut items = Vec::new();
     for kind in KINDS {
         items.append(&mut cluster.objects(&kind)?);

@@ -15,7 +15,12 @@ use report::error::BadInput;
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, TimelineEvent};
 
-use crate::{manifests::InputFile, shadow, workloads::workload_of};
+use crate::{manifests::InputFile, workloads::workload_of};
+
+/// What a dump of `at` is called: every file system takes it, and names sort by time.
+pub(crate) fn file_name(at: Timestamp) -> String {
+    format!("{}.json", at.strftime("%Y-%m-%dT%H-%M-%SZ"))
+}
 
 /// Writes a dump each time it is due.
 pub(super) struct Dumps {
@@ -69,7 +74,7 @@ impl Dumps {
             return Ok(());
         }
         self.due = self.due.checked_add(self.every).unwrap_or(Timestamp::MAX);
-        let path = self.folder.join(shadow::file_name(sim.now()));
+        let path = self.folder.join(file_name(sim.now()));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.items(sim)});
         fs::write(&path, list.to_string()).map_err(|error| bad(&path, &error))
     }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use dispatch::{SETTINGS, Settings};
+use dispatch::Settings;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClaimName, NodeClassName, NodeName,
@@ -15,7 +15,10 @@ use report::error::BadInput;
 use serde::Deserialize;
 use simulator::{Action, JoinFailure, Sim, SpotTarget, WorldSettings};
 
-use crate::manifests::{self, Depth};
+use crate::{
+    manifests::{self, Depth},
+    options::{duration, setting},
+};
 
 /// What happens when.
 #[derive(Debug, Default)]
@@ -91,25 +94,11 @@ struct WrittenPrice {
     price_per_hour: String,
 }
 
-/// Reads a duration such as `45m`.
-pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
-    match model::duration::parse_go(text) {
-        Ok(duration) if duration.is_negative() => {
-            Err(BadInput::one(format!("{what}: `{text}` must not be negative")))
-        }
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(BadInput::one(format!("{what}: {error}"))),
-    }
-}
-
 /// The settings that are `written` by the names of the stack's parameters.
 fn functions(written: &BTreeMap<String, serde_json::Value>) -> Result<Settings, String> {
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     for (name, value) in written {
-        if !SETTINGS.iter().any(|setting| setting.parameter == name) {
-            let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.parameter).collect();
-            return Err(format!("`{name}` is not among {}", known.join(", ")));
-        }
+        setting(name)?;
         let text = match value {
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),

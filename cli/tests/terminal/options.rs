@@ -87,7 +87,8 @@ const CALLS: &[Call] = &[
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(
-        "simulate cluster.yaml --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m",
+        "simulate cluster.yaml --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m \
+         --set Consolidation=thorough",
         "pods unplaced",
     ),
     complains(
@@ -135,6 +136,10 @@ const CALLS: &[Call] = &[
         "instances, their volumes and $0.0100 for each node",
     ),
     complains("plan cluster.yaml --node-charge much", 2, "--node-charge"),
+    answers("plan cluster.yaml web.yaml --set Packing=cheapest --compare", "no plan below"),
+    complains("plan cluster.yaml --set Packing=tight", 2, "--set Packing: `tight` is not"),
+    complains("plan cluster.yaml --set Patience=low", 2, "`Patience` is not among FeatureGates"),
+    complains("plan cluster.yaml --set Packing", 2, "it is NAME=VALUE"),
     complains("plan cluster.yaml --max-node-share 0.2", 2, "--max-node-share"),
     answers("plan cluster.yaml web.yaml --max-dollars-per-hour 0.01", "$0.0100 of $0.0100 an hour"),
     complains("plan cluster.yaml --max-dollars-per-hour much", 2, "--max-dollars-per-hour"),
@@ -167,7 +172,7 @@ const CALLS: &[Call] = &[
     answers(
         "render -f cluster.yaml -R --cluster-facts facts.json --nodepool general --type m7i.large \
          --now 2026-08-01T12:00:00Z --min-values-policy Strict --preference-policy Respect \
-         --feature-gates ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1",
+         --feature-gates ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1 --set MinValuesPolicy=BestEffort",
         "ami-0a",
     ),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
@@ -178,7 +183,7 @@ const CALLS: &[Call] = &[
     complains("render cluster.yaml --cluster-facts facts.json --type m99.large", 2, "m99.large"),
     answers(
         "catalog --where arch=arm64 --capacity-type spot --sort name --limit 3 --feature-gates \
-         ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1",
+         ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1 --set ReservedEnis=2",
         "3 of ",
     ),
     answers("catalog --node-class class.yaml --capacity-reservations reservations", "m7i.large"),

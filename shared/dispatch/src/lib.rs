@@ -11,12 +11,12 @@ mod world;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
+pub use handlers::{Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings};
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
     Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,
     SweepPorts,
 };
-pub use handlers::{InvalidSetting, Record, SETTINGS, Settings};
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
 use ports::Invocation;

@@ -184,12 +184,23 @@ impl Settings {
         for setting in &SETTINGS {
             let name = name(setting);
             let Some(value) = get(name).filter(|value| !value.is_empty()) else { continue };
-            if (setting.set)(&mut settings, &value).is_none() {
-                let rule = setting.allowed.to_string();
-                wrong.push(InvalidSetting { name: name.to_owned(), value, rule });
-            }
+            wrong.extend(settings.change(setting, name, &value).err());
         }
         if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+    }
+
+    /// Changes one setting to `value`, which was read from `name`. A value that is not allowed changes nothing.
+    pub fn change(
+        &mut self,
+        setting: &Setting,
+        name: &str,
+        value: &str,
+    ) -> Result<(), InvalidSetting> {
+        (setting.set)(self, value).ok_or_else(|| InvalidSetting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            rule: setting.allowed.to_string(),
+        })
     }
 }
 

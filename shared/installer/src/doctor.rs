@@ -11,11 +11,12 @@ use std::io::Write;
 use gather::InstallationClients;
 use observed::Observed;
 use report::{
+    command::RunCommand,
     error::CommandError,
     screen::{Format, Screen},
 };
 use serde_json::json;
-use steps::{Finding, STEPS, StepVerdict};
+use steps::{STEPS, StepFinding, StepVerdict};
 
 use crate::{
     installation::{InstallationArgs, now},
@@ -53,6 +54,12 @@ pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bo
     Ok(verdicts.iter().all(|(_, verdict)| is_good(verdict)))
 }
 
+impl RunCommand for DoctorArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })
+    }
+}
+
 /// Every step with its verdict, in their order.
 pub fn judged(seen: &Observed) -> Vec<(&'static steps::Step, StepVerdict)> {
     STEPS.iter().map(|step| (step, step.judged(seen))).collect()
@@ -63,8 +70,8 @@ fn document(step: &steps::Step, verdict: &StepVerdict) -> serde_json::Value {
     let (state, found, cure) = match verdict {
         StepVerdict::Done(how) => ("done", vec![how.clone()], None),
         StepVerdict::NotNeeded(why) => ("not-needed", vec![why.clone()], None),
-        StepVerdict::Wrong(Finding { found, cure }) => ("wrong", found.clone(), Some(cure)),
-        StepVerdict::Unknown(Finding { found, cure }) => ("unknown", found.clone(), Some(cure)),
+        StepVerdict::Wrong(StepFinding { found, cure }) => ("wrong", found.clone(), Some(cure)),
+        StepVerdict::Unknown(StepFinding { found, cure }) => ("unknown", found.clone(), Some(cure)),
     };
     json!({ "step": step.id, "what": step.what, "state": state, "found": found, "cure": cure })
 }

@@ -15,6 +15,7 @@ use std::{
 use jiff::Timestamp;
 use judged::{Handover, Owned, Scale, adopted, adoption, handed, release};
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     screen::Screen,
 };
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 use crate::{
     doctor::gather::InstallationClients,
     installation::{InstallationArgs, Look, answers, is_wanted, now, pause, waited},
-    live::{self, Looked, ObjectFilter, kinds},
+    live::{self, LiveAnswer, ObjectFilter, kinds},
 };
 
 /// Options of `adopt` and `release`.
@@ -41,6 +42,34 @@ pub struct HandoverArgs {
     /// Do not ask before it is done.
     #[arg(short, long)]
     pub yes: bool,
+}
+
+/// Options of `adopt`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AdoptArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
+    pub handover: HandoverArgs,
+}
+
+impl RunCommand for AdoptArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(&self.handover, Direction::Adopt, screen, &mut { out })
+    }
+}
+
+/// Options of `release`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReleaseArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
+    pub handover: HandoverArgs,
+}
+
+impl RunCommand for ReleaseArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(&self.handover, Direction::Release, screen, &mut { out })
+    }
 }
 
 /// Which way the nodes go.
@@ -136,7 +165,7 @@ fn state(
 }
 
 /// Karpenter's Deployments.
-fn deployments(ends: &InstallationClients, args: &HandoverArgs) -> Looked<Vec<Value>> {
+fn deployments(ends: &InstallationClients, args: &HandoverArgs) -> LiveAnswer<Vec<Value>> {
     let cluster = ends.cluster()?;
     let Some(named) = &args.karpenter else {
         let karpenters = ObjectFilter { labels: Some("app.kubernetes.io%2Fname%3Dkarpenter") };
@@ -153,7 +182,7 @@ fn deployments(ends: &InstallationClients, args: &HandoverArgs) -> Looked<Vec<Va
 fn carry_out(
     ends: &InstallationClients,
     Scale { namespace, name, replicas }: &Scale,
-) -> Looked<()> {
+) -> LiveAnswer<()> {
     let change = json!({"spec": {"replicas": replicas}});
     ends.cluster()?.merge(&kinds::DEPLOYMENTS, (Some(namespace), name), Some("scale"), &change)
 }

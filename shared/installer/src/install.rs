@@ -9,6 +9,7 @@ use std::io::{BufRead, Write};
 
 use changes::Change;
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     screen::Screen,
 };
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use crate::{
     installation::{ClusterArgs, answers, is_wanted},
-    live::{self, ClusterClient, Looked, Manifests, ObjectKind, namespace_of},
+    live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, namespace_of},
 };
 
 /// Options of `install`.
@@ -42,6 +43,12 @@ struct Outlook {
 /// Shows what would change, and applies it if that is wanted. `true`: the cluster has everything.
 pub fn run(args: &InstallArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     run_with(args, answers().as_mut(), screen, out)
+}
+
+impl RunCommand for InstallArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })
+    }
 }
 
 /// The same, where `answers` says what somebody answers, if there is anybody.
@@ -89,7 +96,7 @@ fn run_with(
 }
 
 /// What would become of every object, definitions first.
-fn outlooks(cluster: &ClusterClient) -> Looked<Vec<Outlook>> {
+fn outlooks(cluster: &ClusterClient) -> LiveAnswer<Vec<Outlook>> {
     let outlook = |object: Value| {
         let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();

@@ -32,7 +32,7 @@ use model::{HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone, ZoneId};
 use report::error::BadInput;
 
 /// An answer, or why there is none. What cannot be read is never taken for absent.
-pub type Looked<T> = Result<T, String>;
+pub type LiveAnswer<T> = Result<T, String>;
 
 /// `text` without breaks of lines, however much there is between its words.
 fn one_line(text: &str) -> String {

@@ -10,6 +10,7 @@ use acts::{Act, Installed, NodesAfter};
 use carry_out::carry_out;
 use jiff::Timestamp;
 use report::{
+    command::RunCommand,
     error::{BadInput, CommandError},
     screen::Screen,
 };
@@ -22,7 +23,7 @@ use crate::{
         steps,
     },
     installation::{InstallationArgs, answers, is_wanted, now},
-    live::{self, AccountClient, Looked, ObjectFilter, kinds},
+    live::{self, AccountClient, LiveAnswer, ObjectFilter, kinds},
 };
 
 /// Options of `uninstall`.
@@ -52,6 +53,12 @@ pub fn run(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     run_with(args, answers().as_mut(), screen, out)
+}
+
+impl RunCommand for UninstallArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        run(self, screen, &mut { out })
+    }
 }
 
 fn run_with(
@@ -109,7 +116,7 @@ fn look(
     ends: &InstallationClients,
     place: &InstallationArgs,
     now: Timestamp,
-) -> Looked<(Installed, bool)> {
+) -> LiveAnswer<(Installed, bool)> {
     let (cluster, account) = (ends.cluster()?, ends.account()?);
     let of_pools = ObjectFilter { labels: Some("karpenter.sh%2Fnodepool") };
     let nodes = cluster.selected(&kinds::NODES, of_pools)?.unwrap_or_default();
@@ -137,7 +144,7 @@ fn look(
 
 /// The tables that the stacks of `functions` made. What was given to a stack (`ExistingTableName`) is not a
 /// resource of it, and stays: others may use it, or somebody keeps it.
-fn tables(account: &AccountClient, functions: &[Value]) -> Looked<Vec<String>> {
+fn tables(account: &AccountClient, functions: &[Value]) -> LiveAnswer<Vec<String>> {
     let mut tables = Vec::new();
     for stack in functions.iter().filter_map(acts::stack) {
         tables.extend(account.made_by_stack(stack, "AWS::DynamoDB::Table")?);

@@ -2,6 +2,7 @@
 //!
 //! Which answer it is belongs to the command that gives it.
 
+pub mod command;
 pub mod contents;
 pub mod error;
 pub mod output;

@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use journeyman::{
-    args::SimulateArgs,
     explain::{self, ExplainArgs, ExplainedKind},
     get::{self, GetArgs, RecordsFormat, RecordsKind},
     records::RecordsArgs,
+    simulate::SimulateArgs,
 };
 use report::screen::{Format, Screen};
 use serde_json::Value;

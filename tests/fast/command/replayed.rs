@@ -6,10 +6,10 @@ use std::{
 };
 
 use journeyman::{
-    args::{RecordFlag, SimulateArgs},
     explain::ExplainedKind,
     get::{RecordsFormat, RecordsKind},
     replay::{self, ReplayArgs, ReplayFormat},
+    simulate::SimulateArgs,
 };
 use report::screen::{Format, Screen};
 use serde_json::Value;
@@ -40,7 +40,7 @@ fn replay(args: &ReplayArgs) -> Result<(String, bool), String> {
 /// The ledger that the built-in story leaves to the test called `test`, with the facts of its decisions.
 fn recorded(test: &str, story: SimulateArgs) -> PathBuf {
     let path = ledger(&format!("replayed-{test}.json"));
-    let (ledger, record) = (Some(path.clone()), Some(RecordFlag::Facts));
+    let (ledger, record) = (Some(path.clone()), Some("facts".to_owned()));
     play(&SimulateArgs { ledger, record, output: Format::Json, ..story });
     path
 }

@@ -14,10 +14,7 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
-use journeyman::{
-    args::{NodeSettingsArgs, RenderArgs},
-    render,
-};
+use journeyman::render::{self, RenderArgs};
 use report::screen::{Format, Screen};
 use serde_json::{Value, json};
 use tests::{files, repository};
@@ -189,10 +186,6 @@ fn told(folder: &Path, world: &Value) -> Result<Vec<String>, String> {
         manifests,
         cluster_facts: Some(write("facts.json", world["facts"].to_string())),
         from: Some(folder.to_owned()),
-        settings: NodeSettingsArgs {
-            vm_memory_overhead_percent: "0.075".to_owned(),
-            ..NodeSettingsArgs::default()
-        },
         output: Format::Json,
         ..RenderArgs::default()
     };

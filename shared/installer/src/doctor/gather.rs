@@ -17,16 +17,16 @@ use super::{
 };
 use crate::{
     installation::InstallationArgs,
-    live::{AccountClient, ClusterClient, Looked, ObjectKind, kinds},
+    live::{AccountClient, ClusterClient, LiveAnswer, ObjectKind, kinds},
 };
 
 /// Both ends of an installation, each or why it cannot be reached.
 #[derive(Debug)]
 pub struct InstallationClients {
     /// The API server; the error says why there is no client of it.
-    pub cluster: Looked<ClusterClient>,
+    pub cluster: LiveAnswer<ClusterClient>,
     /// The account and its region; the error says why there is no client of it.
-    pub account: Looked<AccountClient>,
+    pub account: LiveAnswer<AccountClient>,
 }
 
 impl InstallationClients {
@@ -39,26 +39,29 @@ impl InstallationClients {
     }
 
     /// The cluster, or why it cannot be reached.
-    pub fn cluster(&self) -> Looked<&ClusterClient> {
+    pub fn cluster(&self) -> LiveAnswer<&ClusterClient> {
         self.cluster.as_ref().map_err(Clone::clone)
     }
 
     /// The account, or why it cannot be reached.
-    pub fn account(&self) -> Looked<&AccountClient> {
+    pub fn account(&self) -> LiveAnswer<&AccountClient> {
         self.account.as_ref().map_err(Clone::clone)
     }
 
     /// All objects of a kind. A cluster that does not know a custom kind has none of it.
-    pub fn objects(&self, kind: &ObjectKind) -> Looked<Vec<Value>> {
+    pub fn objects(&self, kind: &ObjectKind) -> LiveAnswer<Vec<Value>> {
         self.cluster()?.objects(kind)
     }
 
     /// The functions that say that they are for the cluster called `cluster`.
-    pub fn functions(&self, cluster: &str) -> Looked<Vec<Value>> {
+    pub fn functions(&self, cluster: &str) -> LiveAnswer<Vec<Value>> {
         of_cluster(self.account()?.functions()?, cluster)
     }
 
-    fn iam_roles(&self, classes: &Looked<Vec<Value>>) -> Looked<Vec<(String, Option<Value>)>> {
+    fn iam_roles(
+        &self,
+        classes: &LiveAnswer<Vec<Value>>,
+    ) -> LiveAnswer<Vec<(String, Option<Value>)>> {
         let mut names: BTreeSet<&str> = [SPOT_ROLE].into();
         names.extend(classes.as_ref().map(|classes| steps::roles_of(classes)).unwrap_or_default());
         let account = self.account()?;
@@ -77,7 +80,7 @@ impl InstallationClients {
     }
 
     /// How much the terms of each of `classes` select.
-    fn selected(&self, classes: &Looked<Vec<Value>>) -> Looked<Vec<ClassSelection>> {
+    fn selected(&self, classes: &LiveAnswer<Vec<Value>>) -> LiveAnswer<Vec<ClassSelection>> {
         let body = json!({"metadata": {}, "items": classes.as_ref().map_err(Clone::clone)?});
         let page =
             node_class_list(body.to_string().as_bytes()).map_err(|error| error.to_string())?;
@@ -95,16 +98,16 @@ impl InstallationClients {
     /// What lies between each subnet of `functions` and the API server of `cluster`.
     fn networks(
         &self,
-        functions: &Looked<Vec<Value>>,
+        functions: &LiveAnswer<Vec<Value>>,
         cluster: &str,
-    ) -> Looked<Vec<(String, JoinNetwork)>> {
+    ) -> LiveAnswer<Vec<(String, JoinNetwork)>> {
         let functions = functions.as_ref().map_err(Clone::clone)?;
         let account = self.account()?;
         let network = |(subnet, place)| Ok((subnet, account.network(cluster, &place)?));
         places(functions).into_iter().map(network).collect()
     }
 
-    fn rbac(&self) -> Looked<Vec<Value>> {
+    fn rbac(&self) -> LiveAnswer<Vec<Value>> {
         let mut objects = Vec::new();
         for kind in
             [kinds::CLUSTER_ROLES, kinds::CLUSTER_ROLE_BINDINGS, kinds::ROLES, kinds::ROLE_BINDINGS]
@@ -115,12 +118,12 @@ impl InstallationClients {
     }
 
     /// Leases of all namespaces.
-    pub fn leases(&self) -> Looked<Vec<Value>> {
+    pub fn leases(&self) -> LiveAnswer<Vec<Value>> {
         self.objects(&kinds::LEASES)
     }
 
     /// NodeClaims.
-    pub fn claims(&self) -> Looked<Vec<Value>> {
+    pub fn claims(&self) -> LiveAnswer<Vec<Value>> {
         self.objects(&kinds::NODE_CLAIMS)
     }
 
@@ -178,7 +181,7 @@ fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
 
 /// The functions of `all` that say that they are for the cluster called `cluster`. One that is called like ours and
 /// does not say so, because its variables cannot be read, may be of any.
-pub fn of_cluster(all: Vec<Value>, cluster: &str) -> Looked<Vec<Value>> {
+pub fn of_cluster(all: Vec<Value>, cluster: &str) -> LiveAnswer<Vec<Value>> {
     let mut functions = Vec::new();
     for function in all {
         let name = text(&function, "/FunctionName");

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use model::join::JoinNetwork;
 use serde_json::Value;
 
-use crate::live::Looked;
+use crate::live::LiveAnswer;
 
 /// Everything that a step looks at.
 #[derive(Clone, Debug)]
@@ -15,33 +15,33 @@ pub struct Observed {
     /// The name of the EKS cluster.
     pub cluster: String,
     /// What the API server says of itself: `/version`.
-    pub version: Looked<Value>,
+    pub version: LiveAnswer<Value>,
     /// `cluster` of eks:DescribeCluster; none: EKS knows no such cluster.
-    pub eks: Looked<Option<Value>>,
+    pub eks: LiveAnswer<Option<Value>>,
     /// `Functions` of lambda:ListFunctions that are for this cluster.
-    pub functions: Looked<Vec<Value>>,
+    pub functions: LiveAnswer<Vec<Value>>,
     /// `accessEntry` of each of eks:ListAccessEntries.
-    pub entries: Looked<Vec<Value>>,
+    pub entries: LiveAnswer<Vec<Value>>,
     /// ConfigMap `aws-auth` of `kube-system`.
-    pub aws_auth: Looked<Option<Value>>,
+    pub aws_auth: LiveAnswer<Option<Value>>,
     /// Of the roles that EC2NodeClasses name, and of spot's: what iam:GetRole says, if IAM knows it.
-    pub iam_roles: Looked<Vec<(String, Option<Value>)>>,
+    pub iam_roles: LiveAnswer<Vec<(String, Option<Value>)>>,
     /// CustomResourceDefinitions.
-    pub definitions: Looked<Vec<Value>>,
+    pub definitions: LiveAnswer<Vec<Value>>,
     /// ClusterRoles, ClusterRoleBindings, Roles and RoleBindings.
-    pub rbac: Looked<Vec<Value>>,
+    pub rbac: LiveAnswer<Vec<Value>>,
     /// Leases of all namespaces.
-    pub leases: Looked<Vec<Value>>,
+    pub leases: LiveAnswer<Vec<Value>>,
     /// NodePools.
-    pub pools: Looked<Vec<Value>>,
+    pub pools: LiveAnswer<Vec<Value>>,
     /// EC2NodeClasses.
-    pub classes: Looked<Vec<Value>>,
+    pub classes: LiveAnswer<Vec<Value>>,
     /// NodeClaims.
-    pub claims: Looked<Vec<Value>>,
+    pub claims: LiveAnswer<Vec<Value>>,
     /// What EC2 has for each EC2NodeClass.
-    pub selected: Looked<Vec<ClassSelection>>,
+    pub selected: LiveAnswer<Vec<ClassSelection>>,
     /// What lies between the functions and the API server, by the id of each subnet that they are in.
-    pub networks: Looked<Vec<(String, JoinNetwork)>>,
+    pub networks: LiveAnswer<Vec<(String, JoinNetwork)>>,
 }
 
 /// How many of each the terms of an EC2NodeClass select.

@@ -10,7 +10,7 @@ pub use account::roles_of;
 pub use cluster::{are_at_work, granted, karpenters};
 
 use super::observed::Observed;
-use crate::live::Looked;
+use crate::live::LiveAnswer;
 
 /// What a step came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,16 +18,16 @@ pub enum StepVerdict {
     /// It is done: how it shows.
     Done(String),
     /// Something is wrong with it.
-    Wrong(Finding),
+    Wrong(StepFinding),
     /// Nobody knows: why it could not be seen, and how it could be.
-    Unknown(Finding),
+    Unknown(StepFinding),
     /// It is not needed here: why.
     NotNeeded(String),
 }
 
 /// What is the matter, and the cure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct StepFinding {
     /// What was found, each a sentence.
     pub found: Vec<String>,
     /// What helps: sentences, or commands.
@@ -35,14 +35,14 @@ pub struct Finding {
 }
 
 /// What a step came to; an error is what keeps anybody from knowing.
-type Judged = Result<StepVerdict, Finding>;
+type Judged = Result<StepVerdict, StepFinding>;
 
 /// What was seen; where it was not, why, and the `cure` of that.
-fn told<'a, T>(answer: &'a Looked<T>, cure: &str) -> Result<&'a T, Finding> {
-    answer.as_ref().map_err(|why| Finding::of(why.as_str(), cure))
+fn told<'a, T>(answer: &'a LiveAnswer<T>, cure: &str) -> Result<&'a T, StepFinding> {
+    answer.as_ref().map_err(|why| StepFinding::of(why.as_str(), cure))
 }
 
-impl Finding {
+impl StepFinding {
     fn of(found: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { found: vec![found.into()], cure: cure.into() }
     }
@@ -50,7 +50,7 @@ impl Finding {
 
 impl StepVerdict {
     fn wrong(found: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self::Wrong(Finding::of(found, cure))
+        Self::Wrong(StepFinding::of(found, cure))
     }
 
     /// Done, unless something was `found`.
@@ -58,7 +58,7 @@ impl StepVerdict {
         if found.is_empty() {
             Self::Done(done.into())
         } else {
-            Self::Wrong(Finding { found, cure: cure.into() })
+            Self::Wrong(StepFinding { found, cure: cure.into() })
         }
     }
 }

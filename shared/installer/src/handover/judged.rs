@@ -11,7 +11,7 @@ use crate::{
         observed::{Observed, name, text},
         steps::{StepVerdict, are_at_work, karpenters},
     },
-    live::Looked,
+    live::LiveAnswer,
 };
 
 /// Steps of `doctor` that adoption relies on; the others are about what comes after it.
@@ -122,9 +122,9 @@ impl Owned {
     /// Of what was read, or what cannot be read.
     pub fn of(
         now: Timestamp,
-        leases: Looked<Vec<Value>>,
-        claims: Looked<Vec<Value>>,
-    ) -> Looked<Self> {
+        leases: LiveAnswer<Vec<Value>>,
+        claims: LiveAnswer<Vec<Value>>,
+    ) -> LiveAnswer<Self> {
         let leases = leases.map_err(|why| format!("Leases cannot be read: {why}"))?;
         let claims = claims.map_err(|why| format!("NodeClaims cannot be read: {why}"))?;
         Ok(Self { now, leases, claims })

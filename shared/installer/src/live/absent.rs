@@ -7,7 +7,9 @@ use model::{
 };
 use serde_json::Value;
 
-use super::{ApiCall, ApiCallError, ItemQuery, Looked, Sold, StackState, TableItem, TableState};
+use super::{
+    ApiCall, ApiCallError, ItemQuery, LiveAnswer, Sold, StackState, TableItem, TableState,
+};
 use crate::installation::ClusterArgs;
 
 /// Why there is none.
@@ -19,7 +21,7 @@ pub enum ApiConnection {}
 
 impl ApiConnection {
     /// Never opens.
-    pub fn open(_: &ClusterArgs) -> Looked<Self> {
+    pub fn open(_: &ClusterArgs) -> LiveAnswer<Self> {
         Err(WHY.to_owned())
     }
 
@@ -38,7 +40,7 @@ pub enum AccountClient {}
 
 impl AccountClient {
     /// Never opens.
-    pub fn open(_: Option<&str>) -> Looked<Self> {
+    pub fn open(_: Option<&str>) -> LiveAnswer<Self> {
         Err(WHY.to_owned())
     }
 
@@ -46,85 +48,85 @@ impl AccountClient {
         match *self {}
     }
 
-    pub(crate) fn eks_cluster(&self, _: &str) -> Looked<Option<Value>> {
+    pub(crate) fn eks_cluster(&self, _: &str) -> LiveAnswer<Option<Value>> {
         match *self {}
     }
 
-    pub(crate) fn functions(&self) -> Looked<Vec<Value>> {
+    pub(crate) fn functions(&self) -> LiveAnswer<Vec<Value>> {
         match *self {}
     }
 
-    pub(crate) fn access_entries(&self, _: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn access_entries(&self, _: &str) -> LiveAnswer<Vec<Value>> {
         match *self {}
     }
 
-    pub(crate) fn role(&self, _: &str) -> Looked<Option<Value>> {
+    pub(crate) fn role(&self, _: &str) -> LiveAnswer<Option<Value>> {
         match *self {}
     }
 
-    pub(crate) fn attached_policies(&self, _: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn attached_policies(&self, _: &str) -> LiveAnswer<Vec<Value>> {
         match *self {}
     }
 
-    pub(crate) fn launch_templates(&self, _: &str) -> Looked<Vec<String>> {
+    pub(crate) fn launch_templates(&self, _: &str) -> LiveAnswer<Vec<String>> {
         match *self {}
     }
 
-    pub(crate) fn instance_profiles(&self, _: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn instance_profiles(&self, _: &str) -> LiveAnswer<Vec<Value>> {
         match *self {}
     }
 
-    pub(crate) fn delete_stack(&self, _: &str) -> Looked<()> {
+    pub(crate) fn delete_stack(&self, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn stack(&self, _: &str) -> Looked<Option<StackState>> {
+    pub(crate) fn stack(&self, _: &str) -> LiveAnswer<Option<StackState>> {
         match *self {}
     }
 
-    pub(crate) fn made_by_stack(&self, _: &str, _: &str) -> Looked<Vec<String>> {
+    pub(crate) fn made_by_stack(&self, _: &str, _: &str) -> LiveAnswer<Vec<String>> {
         match *self {}
     }
 
-    pub(crate) fn table(&self, _: &str) -> Looked<Option<TableState>> {
+    pub(crate) fn table(&self, _: &str) -> LiveAnswer<Option<TableState>> {
         match *self {}
     }
 
-    pub(crate) fn unprotect_table(&self, _: &str) -> Looked<()> {
+    pub(crate) fn unprotect_table(&self, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn delete_table(&self, _: &str) -> Looked<()> {
+    pub(crate) fn delete_table(&self, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn delete_launch_template(&self, _: &str) -> Looked<()> {
+    pub(crate) fn delete_launch_template(&self, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn remove_role(&self, _: &str, _: &str) -> Looked<()> {
+    pub(crate) fn remove_role(&self, _: &str, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn delete_instance_profile(&self, _: &str) -> Looked<()> {
+    pub(crate) fn delete_instance_profile(&self, _: &str) -> LiveAnswer<()> {
         match *self {}
     }
 
     /// Items of a table.
-    pub fn items(&self, _: ItemQuery<'_>) -> Looked<(Vec<TableItem>, bool)> {
+    pub fn items(&self, _: ItemQuery<'_>) -> LiveAnswer<(Vec<TableItem>, bool)> {
         match *self {}
     }
 
-    pub(crate) fn selected(&self, _: &NodeClass) -> Looked<(usize, usize)> {
+    pub(crate) fn selected(&self, _: &NodeClass) -> LiveAnswer<(usize, usize)> {
         match *self {}
     }
 
-    pub(crate) fn network(&self, _: &str, _: &JoiningInstance) -> Looked<JoinNetwork> {
+    pub(crate) fn network(&self, _: &str, _: &JoiningInstance) -> LiveAnswer<JoinNetwork> {
         match *self {}
     }
 
     /// What a region sells.
-    pub fn sold(&self, _: Timestamp) -> Looked<Sold> {
+    pub fn sold(&self, _: Timestamp) -> LiveAnswer<Sold> {
         match *self {}
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::{
-    Looked,
+    LiveAnswer,
     connection::runtime,
     failure::{chain, present},
 };
@@ -39,7 +39,7 @@ pub struct AccountClient {
 impl AccountClient {
     /// The account of the credentials that are found, in `region` or that of the variables or the profile. Credentials
     /// are looked for at once.
-    pub fn open(region: Option<&str>) -> Looked<Self> {
+    pub fn open(region: Option<&str>) -> LiveAnswer<Self> {
         let runtime = runtime()?;
         let config = runtime.block_on(configured(region.map(str::to_owned)));
         let Some(region) = config.region().map(ToString::to_string) else {
@@ -64,7 +64,7 @@ impl AccountClient {
     }
 
     /// The account as the functions' own adapters ask it.
-    fn adapters(&self) -> Looked<aws::Account> {
+    fn adapters(&self) -> LiveAnswer<aws::Account> {
         aws::Account::new(self.config.clone()).map_err(|error| error.to_string())
     }
 
@@ -74,7 +74,7 @@ impl AccountClient {
     }
 
     /// `cluster` of eks:DescribeCluster as JSON, as far as somebody looks at it; none: there is no such cluster.
-    pub(crate) fn eks_cluster(&self, name: &str) -> Looked<Option<Value>> {
+    pub(crate) fn eks_cluster(&self, name: &str) -> LiveAnswer<Option<Value>> {
         let request = aws_sdk_eks::Client::new(&self.config).describe_cluster().name(name);
         let answer = self.runtime.block_on(request.send());
         let answer = present("eks:DescribeCluster", name, answer)?;
@@ -82,7 +82,7 @@ impl AccountClient {
     }
 
     /// `Functions` of lambda:ListFunctions as JSON, as far as somebody looks at them.
-    pub(crate) fn functions(&self) -> Looked<Vec<Value>> {
+    pub(crate) fn functions(&self) -> LiveAnswer<Vec<Value>> {
         let request = aws_sdk_lambda::Client::new(&self.config).list_functions();
         let pages = request.into_paginator().items().send();
         let answer = self.runtime.block_on(pages.collect::<Result<Vec<_>, _>>());
@@ -91,7 +91,7 @@ impl AccountClient {
     }
 
     /// `accessEntry` of each of eks:ListAccessEntries as JSON. One that goes meanwhile is none.
-    pub(crate) fn access_entries(&self, cluster: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn access_entries(&self, cluster: &str) -> LiveAnswer<Vec<Value>> {
         let client = aws_sdk_eks::Client::new(&self.config);
         let pages = client.list_access_entries().cluster_name(cluster).into_paginator();
         let answer = self.runtime.block_on(pages.items().send().collect::<Result<Vec<_>, _>>());
@@ -107,7 +107,7 @@ impl AccountClient {
     }
 
     /// What iam:GetRole says, as JSON; none: there is no such role.
-    pub(crate) fn role(&self, name: &str) -> Looked<Option<Value>> {
+    pub(crate) fn role(&self, name: &str) -> LiveAnswer<Option<Value>> {
         let request = aws_sdk_iam::Client::new(&self.config).get_role().role_name(name);
         let answer = self.runtime.block_on(request.send());
         let Some(role) = present("iam:GetRole", name, answer)?.and_then(|answer| answer.role)
@@ -121,7 +121,7 @@ impl AccountClient {
     }
 
     /// `AttachedPolicies` of iam:ListAttachedRolePolicies as JSON.
-    pub(crate) fn attached_policies(&self, role: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn attached_policies(&self, role: &str) -> LiveAnswer<Vec<Value>> {
         let client = aws_sdk_iam::Client::new(&self.config);
         let pages = client.list_attached_role_policies().role_name(role).into_paginator();
         let answer = self.runtime.block_on(pages.items().send().collect::<Result<Vec<_>, _>>());
@@ -131,7 +131,7 @@ impl AccountClient {
     }
 
     /// Ids of the launch templates that are tagged as made for `cluster` and a NodePool.
-    pub(crate) fn launch_templates(&self, cluster: &str) -> Looked<Vec<String>> {
+    pub(crate) fn launch_templates(&self, cluster: &str) -> LiveAnswer<Vec<String>> {
         let filter = |name: &str, value: &str| {
             aws_sdk_ec2::types::Filter::builder().name(name).values(value).build()
         };
@@ -147,7 +147,7 @@ impl AccountClient {
     }
 
     /// `InstanceProfiles` of iam:ListInstanceProfiles below `path` as JSON.
-    pub(crate) fn instance_profiles(&self, path: &str) -> Looked<Vec<Value>> {
+    pub(crate) fn instance_profiles(&self, path: &str) -> LiveAnswer<Vec<Value>> {
         let client = aws_sdk_iam::Client::new(&self.config);
         let pages = client.list_instance_profiles().path_prefix(path).into_paginator();
         let answer = self.runtime.block_on(pages.items().send().collect::<Result<Vec<_>, _>>());

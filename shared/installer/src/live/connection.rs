@@ -9,7 +9,7 @@ use kube::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use super::{ApiCall, ApiCallError, Looked, failure::chain};
+use super::{ApiCall, ApiCallError, LiveAnswer, failure::chain};
 use crate::installation::ClusterArgs;
 
 /// An API server that is there answers at once; one behind a proxy or a tunnel takes a little longer.
@@ -39,7 +39,7 @@ impl std::fmt::Debug for ApiConnection {
 }
 
 /// What everything that is asked here runs on.
-pub(super) fn runtime() -> Looked<Runtime> {
+pub(super) fn runtime() -> LiveAnswer<Runtime> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| format!("no runtime: {error}"))
 }
@@ -47,7 +47,7 @@ pub(super) fn runtime() -> Looked<Runtime> {
 impl ApiConnection {
     /// To the cluster of the kubeconfig that kubectl would take, or of the one that is named; in a pod that has none,
     /// to the pod's own cluster. Nothing is sent yet.
-    pub fn open(place: &ClusterArgs) -> Looked<Self> {
+    pub fn open(place: &ClusterArgs) -> LiveAnswer<Self> {
         let runtime = runtime()?;
         let config = runtime.block_on(config(place)).map_err(|error| {
             let file = place.kubeconfig.as_ref().map(|path| format!("{}: ", path.display()));

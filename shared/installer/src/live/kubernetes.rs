@@ -8,7 +8,7 @@ use model::{labels::MANAGER, limits::PAGES_PER_LISTING_MAX};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{ApiCall, ApiCallError, ApiConnection, Looked, ObjectKind, kinds, one_line};
+use super::{ApiCall, ApiCallError, ApiConnection, LiveAnswer, ObjectKind, kinds, one_line};
 use crate::installation::ClusterArgs;
 
 /// client-go's page size: the pods of a large cluster are hundreds of megabytes of text.
@@ -47,7 +47,7 @@ enum PagesError {
 
 impl ClusterClient {
     /// The cluster of a kubeconfig. Nothing is asked yet.
-    pub fn open(place: &ClusterArgs) -> Looked<Self> {
+    pub fn open(place: &ClusterArgs) -> LiveAnswer<Self> {
         ApiConnection::open(place).map(|connection| Self { connection })
     }
 
@@ -57,7 +57,7 @@ impl ClusterClient {
     }
 
     /// What the API server says of itself.
-    pub fn version(&self) -> Looked<Value> {
+    pub fn version(&self) -> LiveAnswer<Value> {
         let call = ApiCall { method: "GET", path: "/version".to_owned(), content: None };
         let body = self
             .connection
@@ -67,7 +67,7 @@ impl ClusterClient {
     }
 
     /// All objects of `kind` in all namespaces. A cluster that does not know a custom kind has none of it.
-    pub fn objects(&self, kind: &ObjectKind) -> Looked<Vec<Value>> {
+    pub fn objects(&self, kind: &ObjectKind) -> LiveAnswer<Vec<Value>> {
         Ok(self.selected(kind, ObjectFilter::default())?.unwrap_or_default())
     }
 
@@ -76,12 +76,12 @@ impl ClusterClient {
         &self,
         kind: &ObjectKind,
         selected: ObjectFilter,
-    ) -> Looked<Option<Vec<Value>>> {
+    ) -> LiveAnswer<Option<Vec<Value>>> {
         self.listed(kind, selected, add_values)
     }
 
     /// All pods.
-    pub fn pods(&self) -> Looked<Page<PodManifest>> {
+    pub fn pods(&self) -> LiveAnswer<Page<PodManifest>> {
         let read: Option<(PodReader, Option<Page<PodManifest>>)> =
             self.listed(&kinds::PODS, ObjectFilter::default(), add_pods)?;
         let page = read.and_then(|(_, page)| page);
@@ -94,7 +94,7 @@ impl ClusterClient {
         kind: &ObjectKind,
         namespace: Option<&str>,
         name: &str,
-    ) -> Looked<Option<Value>> {
+    ) -> LiveAnswer<Option<Value>> {
         let call = ApiCall { method: "GET", path: kind.path_of(namespace, name), content: None };
         let what = format!("{kind} {name}");
         match self.connection.call(&call) {
@@ -111,7 +111,7 @@ impl ClusterClient {
 
     /// Applies `object` on the server's side, as `journeyman`, also where somebody else has fields of it; or says
     /// only what it would be then.
-    pub fn apply(&self, object: &Value, is_dry: bool) -> Looked<Value> {
+    pub fn apply(&self, object: &Value, is_dry: bool) -> LiveAnswer<Value> {
         let (kind, name) = named(object)?;
         let mut path = kind.path_of(namespace_of(object), name);
         let _infallible = write!(path, "?fieldManager={MANAGER}&force=true");
@@ -133,7 +133,7 @@ impl ClusterClient {
         (namespace, name): (Option<&str>, &str),
         part: Option<&str>,
         change: &Value,
-    ) -> Looked<()> {
+    ) -> LiveAnswer<()> {
         let path = kind.path_of(namespace, name);
         let path = part.map_or_else(|| path.clone(), |part| format!("{path}/{part}"));
         let content = Some((MERGE_PATCH, change.to_string()));
@@ -146,7 +146,7 @@ impl ClusterClient {
     }
 
     /// Deletes the object, unless it is gone. It may stay for its finalizers.
-    pub fn delete(&self, kind: &ObjectKind, namespace: Option<&str>, name: &str) -> Looked<()> {
+    pub fn delete(&self, kind: &ObjectKind, namespace: Option<&str>, name: &str) -> LiveAnswer<()> {
         let options =
             json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
         let content = Some((JSON, options.to_string()));
@@ -154,7 +154,7 @@ impl ClusterClient {
         self.done("delete", &format!("{kind} {name}"), &call)
     }
 
-    fn done(&self, verb: &str, what: &str, call: &ApiCall) -> Looked<()> {
+    fn done(&self, verb: &str, what: &str, call: &ApiCall) -> LiveAnswer<()> {
         match self.connection.call(call) {
             Ok(_) | Err(ApiCallError::Refused { code: 404, .. }) => Ok(()),
             Err(error) => Err(failure_in_words(verb, what, &error)),
@@ -167,7 +167,7 @@ impl ClusterClient {
         kind: &ObjectKind,
         selected: ObjectFilter,
         add: fn(&mut T, &str) -> Result<Option<String>, String>,
-    ) -> Looked<Option<T>> {
+    ) -> LiveAnswer<Option<T>> {
         let what = kind.to_string();
         let in_words = |error: PagesError| match error {
             PagesError::Expired(error) | PagesError::Other(error) => {
@@ -188,7 +188,7 @@ impl ClusterClient {
     }
 
     /// The version of the group of `kind` that the cluster prefers, if it has the group and that is another one.
-    fn preferred_version(&self, kind: &ObjectKind) -> Looked<Option<String>> {
+    fn preferred_version(&self, kind: &ObjectKind) -> LiveAnswer<Option<String>> {
         let path = format!("/apis/{}", kind.group);
         let call = ApiCall { method: "GET", path, content: None };
         let body = match self.connection.call(&call) {
@@ -292,7 +292,7 @@ fn add_pods(
 }
 
 /// Kind and name of an object of ours.
-fn named(object: &Value) -> Looked<(&'static ObjectKind, &str)> {
+fn named(object: &Value) -> LiveAnswer<(&'static ObjectKind, &str)> {
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
     let known = ObjectKind::of(object).zip(name);
     known.ok_or_else(|| format!("an object of an unknown kind, or without a name: {object}"))

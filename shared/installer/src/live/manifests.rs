@@ -3,7 +3,7 @@
 use api::karpenter::crd;
 use serde_json::Value;
 
-use super::Looked;
+use super::LiveAnswer;
 
 /// Roles and bindings for the groups `journeyman:<function>`, as YAML documents. A test derives them from what the
 /// functions call.
@@ -20,7 +20,7 @@ pub enum Manifests {
 
 impl Manifests {
     /// Every object of an installation, definitions first.
-    pub fn all() -> Looked<Vec<Value>> {
+    pub fn all() -> LiveAnswer<Vec<Value>> {
         let mut objects = Self::Crds.objects()?;
         objects.extend(Self::Rbac.objects()?);
         Ok(objects)
@@ -35,7 +35,7 @@ impl Manifests {
     }
 
     /// The objects, in the order in which they are applied.
-    pub fn objects(self) -> Looked<Vec<Value>> {
+    pub fn objects(self) -> LiveAnswer<Vec<Value>> {
         match self {
             Self::Crds => Ok(crd::all().into_iter().map(|(_, definition)| definition).collect()),
             Self::Rbac => serde_saphyr::from_multiple(ROLES)

@@ -9,7 +9,7 @@ use crate::{
     doctor::{gather::InstallationClients, observed::name},
     installation::{Look, pause, waited},
     live::{
-        AccountClient, ClusterClient, Looked, ObjectKind, StackState, TableState, kinds,
+        AccountClient, ClusterClient, LiveAnswer, ObjectKind, StackState, TableState, kinds,
         namespace_of,
     },
 };
@@ -26,13 +26,13 @@ pub fn carry_out(
     act: &Act,
     minutes: u32,
     tell: &mut Tell<'_>,
-) -> io::Result<Looked<()>> {
+) -> io::Result<LiveAnswer<()>> {
     let ends = ends.cluster().and_then(|cluster| Ok((cluster, ends.account()?)));
     let (cluster, account) = match ends {
         Ok(ends) => ends,
         Err(why) => return Ok(Err(why)),
     };
-    let look: &dyn Fn() -> Looked<Look<()>> = match act {
+    let look: &dyn Fn() -> LiveAnswer<Look<()>> = match act {
         Act::WaitForNone(kind, _) => &|| none_is_left(cluster, kind),
         Act::WaitForStack(stack) => &|| stack_is_gone(account, stack),
         Act::UnprotectTable(table) => &|| table_is_open(account, table),
@@ -42,12 +42,12 @@ pub fn carry_out(
 }
 
 /// What a look found; what cannot be seen is not waited for.
-pub fn look_of(answer: Looked<Look<()>>) -> Look<()> {
+pub fn look_of(answer: LiveAnswer<Look<()>>) -> Look<()> {
     answer.unwrap_or_else(Look::Failed)
 }
 
 /// What waiting for `minutes` at most comes to, where `found` was found last.
-pub fn outcome(found: Look<()>, minutes: u32) -> Looked<()> {
+pub fn outcome(found: Look<()>, minutes: u32) -> LiveAnswer<()> {
     match found {
         Look::Done(()) => Ok(()),
         Look::Failed(why) => Err(why),
@@ -58,7 +58,7 @@ pub fn outcome(found: Look<()>, minutes: u32) -> Looked<()> {
 }
 
 /// What takes no time.
-fn at_once(cluster: &ClusterClient, account: &AccountClient, act: &Act) -> Looked<()> {
+fn at_once(cluster: &ClusterClient, account: &AccountClient, act: &Act) -> LiveAnswer<()> {
     match act {
         Act::DeleteAll(kind) => {
             let objects = cluster.objects(kind)?;
@@ -88,7 +88,7 @@ fn at_once(cluster: &ClusterClient, account: &AccountClient, act: &Act) -> Looke
     }
 }
 
-fn none_is_left(cluster: &ClusterClient, kind: &ObjectKind) -> Looked<Look<()>> {
+fn none_is_left(cluster: &ClusterClient, kind: &ObjectKind) -> LiveAnswer<Look<()>> {
     let left = cluster.objects(kind)?;
     if left.is_empty() {
         return Ok(Look::Done(()));
@@ -98,7 +98,7 @@ fn none_is_left(cluster: &ClusterClient, kind: &ObjectKind) -> Looked<Look<()>> 
     Ok(Look::Waits(format!("{} {} are left: {}.", left.len(), kind.plural, named.join(", "))))
 }
 
-fn stack_is_gone(account: &AccountClient, stack: &str) -> Looked<Look<()>> {
+fn stack_is_gone(account: &AccountClient, stack: &str) -> LiveAnswer<Look<()>> {
     let Some(StackState { status, reason }) = account.stack(stack)? else {
         return Ok(Look::Done(()));
     };
@@ -110,7 +110,7 @@ fn stack_is_gone(account: &AccountClient, stack: &str) -> Looked<Look<()>> {
 }
 
 /// Lets the table be deleted as soon as it can be changed.
-fn table_is_open(account: &AccountClient, table: &str) -> Looked<Look<()>> {
+fn table_is_open(account: &AccountClient, table: &str) -> LiveAnswer<Look<()>> {
     let Some(TableState { status, is_protected }) = account.table(table)? else {
         return Ok(Look::Done(()));
     };

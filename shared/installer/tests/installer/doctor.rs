@@ -7,9 +7,9 @@ use installer::{
         judged,
         observed::Observed,
         print,
-        steps::{Finding, StepVerdict},
+        steps::{StepFinding, StepVerdict},
     },
-    live::Looked,
+    live::LiveAnswer,
 };
 use model::join::JoinNetwork;
 use report::screen::Screen;
@@ -20,11 +20,11 @@ use crate::installation::{network, whole};
 /// The steps that something is wrong with, and what was found.
 fn wrong(seen: &Observed) -> Vec<(&'static str, String)> {
     let findings = judged(seen).into_iter().filter_map(|(step, verdict)| match verdict {
-        StepVerdict::Wrong(Finding { found, cure }) => {
+        StepVerdict::Wrong(StepFinding { found, cure }) => {
             assert!(!cure.is_empty(), "{} has no cure", step.id);
             Some((step.id, found.join(" ")))
         }
-        StepVerdict::Unknown(Finding { found, .. }) => {
+        StepVerdict::Unknown(StepFinding { found, .. }) => {
             Some((step.id, format!("?? {}", found.join(" "))))
         }
         StepVerdict::Done(_) | StepVerdict::NotNeeded(_) => None,
@@ -42,7 +42,7 @@ fn check(expected: &str, says: &str, change: impl FnOnce(&mut Observed)) {
     assert!(found.contains(says), "{found}");
 }
 
-fn list(answer: &mut Looked<Vec<Value>>) -> &mut Vec<Value> {
+fn list(answer: &mut LiveAnswer<Vec<Value>>) -> &mut Vec<Value> {
     answer.as_mut().unwrap()
 }
 

@@ -8,7 +8,7 @@ use installer::{
         judged::{self, Owned, adoption, release},
         wait,
     },
-    live::Looked,
+    live::LiveAnswer,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -50,15 +50,15 @@ fn with_karpenter() -> Observed {
 }
 
 /// What shows of `seen` who has the nodes.
-fn owned(seen: &Observed) -> Looked<Owned> {
+fn owned(seen: &Observed) -> LiveAnswer<Owned> {
     Owned::of(seen.now, seen.leases.clone(), seen.claims.clone())
 }
 
-fn adopted(seen: &Observed) -> Looked<String> {
+fn adopted(seen: &Observed) -> LiveAnswer<String> {
     judged::adopted(&owned(seen)?)
 }
 
-fn handed(seen: &Observed) -> Looked<String> {
+fn handed(seen: &Observed) -> LiveAnswer<String> {
     judged::handed(&owned(seen)?, &seen.cluster)
 }
 

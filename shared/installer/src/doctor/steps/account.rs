@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     super::observed::{Observed, SPOT_ROLE, items, last_part, text},
-    Finding, Judged, StepVerdict,
+    Judged, StepFinding, StepVerdict,
     cluster::{granted, wants_spot},
     told,
 };
@@ -230,7 +230,7 @@ pub(super) fn access(seen: &Observed) -> Judged {
     if functions.is_empty() {
         return Ok(StepVerdict::NotNeeded("no function is deployed".to_owned()));
     }
-    let admitted = admitted(seen).map_err(|why| Finding::of(why, READ_CURE))?;
+    let admitted = admitted(seen).map_err(|why| StepFinding::of(why, READ_CURE))?;
     // Those whose group has rights in the cluster.
     let bound: BTreeSet<String> = granted()
         .into_values()
@@ -326,7 +326,7 @@ pub(super) fn node_access(seen: &Observed) -> Judged {
     if wanted.is_empty() {
         return Ok(StepVerdict::NotNeeded("no EC2NodeClass names a role".to_owned()));
     }
-    let admitted = admitted(seen).map_err(|why| Finding::of(why, READ_CURE))?;
+    let admitted = admitted(seen).map_err(|why| StepFinding::of(why, READ_CURE))?;
     let mut differences = Vec::new();
     for (role, answer) in roles.iter().filter(|(role, _)| wanted.contains(role.as_str())) {
         let Some(arn) = answer.as_ref().map(|answer| text(answer, "/Role/Arn")) else { continue };
@@ -358,7 +358,7 @@ pub(super) fn spot(seen: &Observed) -> Judged {
     if is_there {
         return Ok(StepVerdict::Done(SPOT_ROLE.to_owned()));
     }
-    Ok(StepVerdict::Wrong(Finding {
+    Ok(StepVerdict::Wrong(StepFinding {
         found: vec![format!(
             "The account has no role {SPOT_ROLE}: EC2 refuses its first spot instance."
         )],

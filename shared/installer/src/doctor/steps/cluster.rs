@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     super::observed::{Observed, items, name, text},
-    Finding, Judged, StepVerdict, told,
+    Judged, StepFinding, StepVerdict, told,
 };
 use crate::live::Manifests;
 
@@ -167,7 +167,7 @@ pub(super) fn heartbeat(seen: &Observed) -> Judged {
                 groups are /journeyman/STACK/FUNCTION.";
     Ok(match ledger_lease(leases).map(renewed) {
         None => StepVerdict::wrong("No function was ever at work in this cluster.", cure),
-        Some(None) => StepVerdict::Unknown(Finding {
+        Some(None) => StepVerdict::Unknown(StepFinding {
             found: vec!["The lease journeyman of kube-system says no time.".to_owned()],
             cure: cure.to_owned(),
         }),

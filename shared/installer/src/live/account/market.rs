@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use ports::Market as _;
 
 use super::AccountClient;
-use crate::live::{Looked, Sold, failure::of_port};
+use crate::live::{LiveAnswer, Sold, failure::of_port};
 
 impl AccountClient {
     /// What is sold in the region at `now`.
-    pub fn sold(&self, now: Timestamp) -> Looked<Sold> {
+    pub fn sold(&self, now: Timestamp) -> LiveAnswer<Sold> {
         let market = self.adapters()?.market();
         self.runtime.block_on(async {
             Ok(Sold {

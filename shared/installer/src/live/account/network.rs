@@ -9,11 +9,11 @@ use model::{
 use ports::{Discovery as _, Forensics as _};
 
 use super::AccountClient;
-use crate::live::{Looked, failure::of_port};
+use crate::live::{LiveAnswer, failure::of_port};
 
 impl AccountClient {
     /// How many subnets and how many security groups the terms of `class` select.
-    pub(crate) fn selected(&self, class: &NodeClass) -> Looked<(usize, usize)> {
+    pub(crate) fn selected(&self, class: &NodeClass) -> LiveAnswer<(usize, usize)> {
         let account = self.adapters()?;
         let discovery = account.discovery(account.clusters(Connection::default()));
         let selected = self.runtime.block_on(async {
@@ -25,7 +25,11 @@ impl AccountClient {
     }
 
     /// What lies between `place` and the API server of the cluster called `cluster`.
-    pub(crate) fn network(&self, cluster: &str, place: &JoiningInstance) -> Looked<JoinNetwork> {
+    pub(crate) fn network(
+        &self,
+        cluster: &str,
+        place: &JoiningInstance,
+    ) -> LiveAnswer<JoinNetwork> {
         let cluster = ClusterName::new(cluster).map_err(|error| error.to_string())?;
         let forensics = self.adapters()?.forensics();
         let network = self.runtime.block_on(forensics.network(&cluster, place));

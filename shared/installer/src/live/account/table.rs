@@ -3,11 +3,11 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{AccountClient, present};
-use crate::live::{ItemAttribute, ItemQuery, Looked, TableItem};
+use crate::live::{ItemAttribute, ItemQuery, LiveAnswer, TableItem};
 
 impl AccountClient {
     /// The items that are asked for, and whether there are others.
-    pub fn items(&self, asked: ItemQuery<'_>) -> Looked<(Vec<TableItem>, bool)> {
+    pub fn items(&self, asked: ItemQuery<'_>) -> LiveAnswer<(Vec<TableItem>, bool)> {
         let ItemQuery { table, cluster, prefix, attribute, newest } = asked;
         let client = aws_sdk_dynamodb::Client::new(&self.config);
         let mut items = Vec::new();

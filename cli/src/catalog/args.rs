@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use report::screen::Format;
 
-use super::NodeSettingsArgs;
+use crate::options::NodeSettingsArgs;
 
 /// Options of `catalog`.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -1,0 +1,170 @@
+//! Options that several commands have, and the settings that options stand for.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use dispatch::{Allowed, InvalidSetting, SETTINGS, Setting, Settings};
+use jiff::SignedDuration;
+use report::error::BadInput;
+
+use crate::manifests::Depth;
+
+/// Manifests by kubectl's own options.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MoreManifests {
+    /// Manifests as kubectl is given them: a file, a directory, or `-`, several times or with commas.
+    #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
+    pub filenames: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+}
+
+impl MoreManifests {
+    /// Those that were `named` without an option, and these.
+    pub fn after(&self, named: &[PathBuf]) -> Vec<PathBuf> {
+        [named, &self.filenames].concat()
+    }
+
+    /// How deep directories are read.
+    pub const fn depth(&self) -> Depth {
+        Depth::of(self.recursive)
+    }
+}
+
+/// Settings by the names of the stack's parameters.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SetArgs {
+    /// A setting by the name of the stack's parameter, such as `Packing=cheapest`; docs/settings.md lists all. An option
+    /// for the same setting wins.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+}
+
+/// An option that stands for a setting: the option, the setting's parameter, and the value if it is given.
+pub(crate) type SettingOption<'a> = (&'static str, &'static str, Option<&'a str>);
+
+impl SetArgs {
+    /// Changes `settings` as `--set` says, then as `options` say, then as the option `--feature-gates` with the value
+    /// `gates` says. That option takes gates that no function carries out as well, which the setting refuses.
+    pub(crate) fn apply(
+        &self,
+        settings: &mut Settings,
+        options: &[SettingOption<'_>],
+        gates: &str,
+    ) -> Result<(), BadInput> {
+        for text in &self.settings {
+            let (name, value) = text
+                .split_once('=')
+                .ok_or_else(|| BadInput::one(format!("--set {text}: it is NAME=VALUE")))?;
+            let setting = setting(name).map_err(|why| BadInput::one(format!("--set: {why}")))?;
+            set(settings, setting, &format!("--set {name}"), value)?;
+        }
+        for (option, parameter, value) in options {
+            if let Some(value) = value {
+                let setting = setting(parameter).map_err(BadInput::one)?;
+                set(settings, setting, option, value)?;
+            }
+        }
+        let gated = settings.policies.set_gates(gates);
+        gated.map_err(|error| BadInput::one(format!("--feature-gates: {error}")))?;
+        settings.nodes.reserved_capacity = settings.policies.reserved_capacity;
+        Ok(())
+    }
+}
+
+fn set(
+    settings: &mut Settings,
+    setting: &Setting,
+    name: &str,
+    value: &str,
+) -> Result<(), BadInput> {
+    let changed = settings.change(setting, name, value);
+    changed.map_err(|error: InvalidSetting| BadInput::one(error.to_string()))
+}
+
+/// The setting of the stack's parameter `name`; the error lists all.
+pub(crate) fn setting(name: &str) -> Result<&'static Setting, String> {
+    let setting = SETTINGS.iter().find(|setting| setting.parameter == name);
+    setting.ok_or_else(|| {
+        let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.parameter).collect();
+        format!("`{name}` is not among {}", names.join(", "))
+    })
+}
+
+/// Other spellings of words of settings.
+const SPELLINGS: [(&str, &str); 4] = [
+    ("Respect", "respect"),
+    ("Ignore", "ignore"),
+    ("Strict", "strict"),
+    ("BestEffort", "best-effort"),
+];
+
+/// Reads one of the words of the setting `parameter`, as the setting spells it.
+pub(crate) fn word_of(parameter: &str) -> impl TypedValueParser<Value = String> + use<> {
+    let words: &[&str] = match setting(parameter).map(|setting| setting.allowed) {
+        Ok(Allowed::OneOf(words)) => words,
+        _ => &[],
+    };
+    let value = |word: &&'static str| {
+        let spellings = SPELLINGS.iter().filter(|(spelled, _)| spelled == word);
+        PossibleValue::new(*word).aliases(spellings.map(|(_, spelling)| *spelling))
+    };
+    PossibleValuesParser::new(words.iter().map(value)).map(|text| {
+        let word = SPELLINGS.iter().find(|(_, spelling)| *spelling == text);
+        word.map_or(text, |(word, _)| (*word).to_owned())
+    })
+}
+
+/// Karpenter's settings that concern all nodes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct NodeSettingsArgs {
+    /// Karpenter's feature gates, such as `ReservedCapacity=false`.
+    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
+    pub feature_gates: String,
+    /// Network interfaces of each node that are not for pods.
+    #[arg(long = "reserved-enis", value_name = "NUMBER")]
+    pub reserved_enis: Option<String>,
+    /// The part of the memory that the operating system will not see.
+    #[arg(long, value_name = "DECIMAL")]
+    pub vm_memory_overhead_percent: Option<String>,
+    /// Any setting.
+    #[command(flatten)]
+    pub more: SetArgs,
+}
+
+impl NodeSettingsArgs {
+    /// The defaults, changed by these options and by `others`.
+    pub(crate) fn read(&self, others: &[SettingOption<'_>]) -> Result<Settings, BadInput> {
+        let mut settings = Settings::default();
+        let node_options = [
+            ("--reserved-enis", "ReservedEnis", self.reserved_enis.as_deref()),
+            (
+                "--vm-memory-overhead-percent",
+                "VmMemoryOverheadPercent",
+                self.vm_memory_overhead_percent.as_deref(),
+            ),
+        ];
+        self.more.apply(&mut settings, &[&node_options, others].concat(), &self.feature_gates)?;
+        Ok(settings)
+    }
+}
+
+/// Reads a duration such as `45m`, which `what` has; it is not negative.
+pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
+    match model::duration::parse_go(text) {
+        Ok(duration) if duration.is_negative() => {
+            Err(BadInput::one(format!("{what}: `{text}` must not be negative")))
+        }
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(BadInput::one(format!("{what}: {error}"))),
+    }
+}
+
+/// Options of `completions`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// Which shell is to complete it.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}

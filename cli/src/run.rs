@@ -1,0 +1,49 @@
+//! Which command runs.
+
+use std::io::Write;
+
+use clap::CommandFactory as _;
+use report::{command::RunCommand, error::CommandError, screen::Screen};
+
+use crate::{
+    args::{Args, JourneymanCommand},
+    options::CompletionsArgs,
+};
+
+impl RunCommand for Args {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        let command: &dyn RunCommand = match &self.command {
+            JourneymanCommand::Simulate(args) => args,
+            JourneymanCommand::Explain(args) => args,
+            JourneymanCommand::Replay(args) => args,
+            JourneymanCommand::Get(args) => args,
+            JourneymanCommand::Local(args) => args,
+            JourneymanCommand::Plan(args) => args,
+            JourneymanCommand::Shadow(args) => args,
+            JourneymanCommand::Hash(args) => args,
+            JourneymanCommand::Convert(args) => args,
+            JourneymanCommand::Validate(args) => args,
+            JourneymanCommand::Crds(args) => args,
+            JourneymanCommand::Rbac(args) => args,
+            JourneymanCommand::Doctor(args) => args,
+            JourneymanCommand::Install(args) => args,
+            JourneymanCommand::Adopt(args) => args,
+            JourneymanCommand::Release(args) => args,
+            JourneymanCommand::Uninstall(args) => args,
+            JourneymanCommand::Render(args) => args,
+            JourneymanCommand::Catalog(args) => args,
+            JourneymanCommand::Completions(args) => args,
+        };
+        command.run(screen, out)
+    }
+}
+
+impl RunCommand for CompletionsArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        // The script is written as a whole: what generates it panics where a pipe is closed.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Args::command(), "journeyman", &mut script);
+        out.write_all(&script)?;
+        Ok(true)
+    }
+}

@@ -19,36 +19,34 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/controller.go`.
 
-mod balanced;
-mod budgets;
-mod calm;
-mod candidate;
-mod carry_out;
-mod command;
-mod conditions;
+pub mod balanced;
+pub mod budgets;
+pub mod calm;
+pub mod candidate;
+pub mod carry_out;
+pub mod command;
+pub mod conditions;
 mod consolidation;
-mod decide;
-mod empty_since;
-mod finding;
-#[cfg(test)]
-mod laws;
+pub mod decide;
+pub mod empty_since;
+pub mod finding;
 mod method;
 mod multi;
-mod nodes;
-mod noted;
-mod objection;
+pub mod nodes;
+pub mod noted;
+pub mod objection;
 mod outlook;
 mod packed;
-mod price;
+pub mod price;
 mod proposal;
 mod repair;
-pub(crate) mod schedule;
-mod search;
-mod shown;
-mod simulation;
+pub mod schedule;
+pub mod search;
+pub mod shown;
+pub mod simulation;
 mod single;
 mod thorough;
-mod validation;
+pub mod validation;
 
 use std::collections::BTreeSet;
 
@@ -68,8 +66,6 @@ pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use shown::reasons_shown;
 pub use thorough::thorough;
-#[cfg(test)]
-pub(crate) use validation::still;
 pub use validation::{Dropped, Voided};
 
 /// How to look.

@@ -327,6 +327,3 @@ pub fn of_zonal_shifts(
     });
     events.collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -16,13 +16,13 @@ use model::{
 
 /// What moving a pod costs when nothing speaks for or against it. All costs are counted in
 /// 134,217,728ths of it, in which every part of Karpenter's sum is whole.
-pub(crate) const COST_UNIT: i64 = 1 << 27;
+pub const COST_UNIT: i64 = 1 << 27;
 const COST_MAX: i64 = 10 * COST_UNIT;
 
 /// What moving `pod` costs: 1, more or less by what its annotations say and by its priority, between
 /// −10 and 10. An annotation that is no 32-bit integer says nothing, and hides the other one all the
 /// same. Where Karpenter writes deletion costs itself, only the annotation of its own counts.
-pub(crate) fn eviction_cost(pod: &Pod, policies: &Policies) -> i64 {
+pub fn eviction_cost(pod: &Pod, policies: &Policies) -> i64 {
     let annotations = &pod.spec.annotations;
     let annotation = annotations.get(labels::DISRUPTION_COST).or_else(|| {
         let is_ours = policies.pod_deletion_cost_management;
@@ -35,10 +35,7 @@ pub(crate) fn eviction_cost(pod: &Pod, policies: &Policies) -> i64 {
 
 /// What moving the pods of a node costs: 1 for the node, and what each pod that would need another
 /// node costs, if that is above 0.
-pub(crate) fn reschedule_cost<'a>(
-    pods: impl IntoIterator<Item = &'a Pod>,
-    policies: &Policies,
-) -> u64 {
+pub fn reschedule_cost<'a>(pods: impl IntoIterator<Item = &'a Pod>, policies: &Policies) -> u64 {
     let of_pods = pods.into_iter().map(|pod| eviction_cost(pod, policies).max(0));
     let total = of_pods.fold(COST_UNIT, i64::saturating_add);
     u64::try_from(total).unwrap_or_default()
@@ -49,7 +46,7 @@ pub(crate) fn is_active(pod: &Pod) -> bool {
 }
 
 /// The taint that keeps new pods away from a node that is given up.
-pub(crate) fn disrupted_taint() -> Taint {
+pub fn disrupted_taint() -> Taint {
     Taint {
         key: labels::DISRUPTED_TAINT.to_owned(),
         value: String::new(),
@@ -60,18 +57,18 @@ pub(crate) fn disrupted_taint() -> Taint {
 /// The taint of a node that is rebooted.
 ///
 /// Karpenter 1.15: `pkg/apis/v1/taints.go`.
-pub(crate) fn rebooting_taint() -> Taint {
+pub fn rebooting_taint() -> Taint {
     Taint { key: labels::REBOOTING_TAINT.to_owned(), ..disrupted_taint() }
 }
 
 /// Whether a pod stays on such a node as long as it likes.
-pub(crate) fn tolerates_disruption(pod: &Pod) -> bool {
+pub fn tolerates_disruption(pod: &Pod) -> bool {
     !pod.spec.tolerations.is_empty()
         && taint::untolerated([&disrupted_taint()], &pod.spec.tolerations).is_empty()
 }
 
 /// From when on a pod is made to leave, whatever protects it, to be gone by `deadline`.
-pub(crate) fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
+pub fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
     let grace = SignedDuration::from_secs(i64::from(pod.spec.termination_grace_seconds));
     deadline.checked_sub(grace).unwrap_or(Timestamp::MIN)
 }
@@ -112,12 +109,13 @@ fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
 
 /// PodDisruptionBudgets by namespace.
 #[derive(Debug, Default)]
-pub(crate) struct DisruptionBudgets<'a> {
+pub struct DisruptionBudgets<'a> {
     by_namespace: BTreeMap<&'a Namespace, Vec<&'a PodDisruptionBudget>>,
 }
 
 impl<'a> DisruptionBudgets<'a> {
-    pub(crate) fn of(facts: &'a Facts) -> Self {
+    /// Indexes the PodDisruptionBudgets of `facts` by namespace.
+    pub fn of(facts: &'a Facts) -> Self {
         let mut by_namespace: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for budget in &facts.surroundings.disruption_budgets {
             by_namespace.entry(&budget.key.namespace).or_default().push(budget);
@@ -126,12 +124,12 @@ impl<'a> DisruptionBudgets<'a> {
     }
 
     /// Why `pod` may not be evicted now, if a budget forbids it.
-    pub(crate) fn objection(&self, pod: &Pod, now: Timestamp) -> Option<Immovable> {
+    pub fn objection(&self, pod: &Pod, now: Timestamp) -> Option<Immovable> {
         self.blocking(pod, now, |budget| budget.disruptions_allowed == 0)
     }
 
     /// Whether a budget forbids for good to evict `pod`: nobody knows when it will leave.
-    pub(crate) fn blocks_for_good(&self, pod: &Pod, now: Timestamp) -> bool {
+    pub fn blocks_for_good(&self, pod: &Pod, now: Timestamp) -> bool {
         self.blocking(pod, now, allows_nothing_ever).is_some()
     }
 
@@ -160,7 +158,7 @@ impl<'a> DisruptionBudgets<'a> {
     }
 
     /// Whether a new place is looked for when the node of `pod` goes away.
-    pub(crate) fn may_move(&self, pod: &Pod, now: Timestamp) -> bool {
+    pub fn may_move(&self, pod: &Pod, now: Timestamp) -> bool {
         pod.is_reschedulable() && !pod.is_protected(now) && !self.blocks_for_good(pod, now)
     }
 }
@@ -170,6 +168,3 @@ fn allows_nothing_ever(budget: &PodDisruptionBudget) -> bool {
     budget.max_unavailable.is_some_and(|most| none.contains(&most))
         || budget.min_available == Some(CountOrPercent::Percent(100))
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,6 +3,6 @@
 //! A number says of what it is one ([`id::kind`]), so that a pod's cannot be taken for its class's.
 //! That costs nothing: the kind is gone when the program runs.
 
-pub(crate) mod bits;
-pub(crate) mod id;
-pub(crate) mod table;
+pub mod bits;
+pub mod id;
+pub mod table;

@@ -44,15 +44,13 @@
 mod answer;
 pub mod disruption;
 pub mod events;
-mod eviction;
-mod index;
-mod lifecycle;
+pub mod eviction;
+pub mod index;
+pub mod lifecycle;
 pub mod pace;
-mod scheduling;
-#[cfg(test)]
-mod testing;
-mod told;
-mod world;
+pub mod scheduling;
+pub mod told;
+pub mod world;
 
 pub use answer::{Answer, Memory, NextSearch, answer};
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};

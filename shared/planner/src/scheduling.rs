@@ -48,28 +48,28 @@
 //! types is taken; and a small plan is made in some other ways too, of which the cheapest is taken
 //! (`solver::ties`, `provision::cheapest`).
 
-pub(crate) mod facts;
-pub(crate) mod numbers;
+pub mod facts;
+pub mod numbers;
 
-pub(crate) mod launchable;
-pub(crate) mod topology;
+pub mod launchable;
+pub mod topology;
 
-pub(crate) mod demand;
+pub mod demand;
 pub(crate) mod supply;
 
-pub(crate) mod dollars;
-pub(crate) mod share;
-pub(crate) mod state;
+pub mod dollars;
+pub mod share;
+pub mod state;
 
-pub(crate) mod problem;
+pub mod problem;
 
-pub(crate) mod packing;
+pub mod packing;
 
-pub(crate) mod solver;
+pub mod solver;
 
-pub(crate) mod output;
+pub mod output;
 
-pub(crate) mod provision;
+pub mod provision;
 pub(crate) mod replace;
-pub(crate) mod static_pool;
-pub(crate) mod what_if;
+pub mod static_pool;
+pub mod what_if;

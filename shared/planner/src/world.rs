@@ -7,14 +7,15 @@ use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::
 
 /// Claims and their nodes, joined by provider id, or by name once the claim knows it.
 #[derive(Debug, Default)]
-pub(crate) struct World<'a> {
+pub struct World<'a> {
     nodes: BTreeMap<&'a NodeClaimName, &'a Node>,
     claims: BTreeMap<&'a NodeName, &'a NodeClaim>,
     being_replaced: BTreeSet<&'a NodeClaimName>,
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn of(facts: &'a Facts) -> Self {
+    /// Joins the claims of `facts` with their nodes.
+    pub fn of(facts: &'a Facts) -> Self {
         let by_provider_id: BTreeMap<&ProviderId, &Node> = facts
             .nodes
             .values()
@@ -46,7 +47,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether a claim is being given up, by whomever, or will be as soon as its replacement is there.
-    pub(crate) fn is_leaving(&self, claim: &NodeClaim) -> bool {
+    pub fn is_leaving(&self, claim: &NodeClaim) -> bool {
         is_given_up(claim) || self.is_being_replaced(claim)
     }
 

@@ -12,6 +12,14 @@ const MODULE_ERROR: &str = "Error";
 /// Types of a build without clients, which are called as those that they stand in for.
 const STAND_IN: &str = "live/absent.rs";
 
+/// Rooms inside of a crate: public, so that the crate's tests stand at its boundary, and named by no other crate.
+const INNER_ROOMS: [(&str, &str); 4] = [
+    ("planner", "index"),
+    ("planner", "scheduling"),
+    ("planner", "simulation"),
+    ("planner", "world"),
+];
+
 /// The name of the public type that `line` begins to declare.
 fn public_type(line: &str) -> Option<&str> {
     let declared = line.trim_start().strip_prefix("pub ")?;
@@ -37,6 +45,12 @@ fn public_types() -> BTreeMap<String, Vec<String>> {
             if rest.first().is_none_or(|folder| folder != "src") || below.ends_with(STAND_IN) {
                 continue;
             }
+            let is_inner = |(owner, room): &(&str, &str)| {
+                *package == *owner && rest.iter().any(|part| part.trim_end_matches(".rs") == *room)
+            };
+            if INNER_ROOMS.iter().any(is_inner) {
+                continue;
+            }
             let text = fs::read_to_string(&path).expect("a source can be read");
             for name in text.lines().filter_map(public_type) {
                 types.entry(name.to_owned()).or_default().push(package.to_string());
@@ -48,6 +62,24 @@ fn public_types() -> BTreeMap<String, Vec<String>> {
         crates.sort();
     }
     types
+}
+
+#[test]
+fn no_crate_names_the_inner_rooms_of_another() {
+    for (owner, room) in INNER_ROOMS {
+        let path = format!("{owner}::{room}::");
+        let names_it = |file: &std::path::PathBuf| {
+            let text = fs::read_to_string(file).expect("a source can be read");
+            text.contains(&path)
+        };
+        let own = repository().join("shared").join(owner);
+        let sources = ["cli", "functions", "shared"].iter();
+        let wrong: Vec<_> = sources
+            .flat_map(|folder| files(&repository().join(folder), &[".rs"]))
+            .filter(|file| !file.starts_with(&own) && names_it(file))
+            .collect();
+        assert!(wrong.is_empty(), "{path} is for the tests of {owner} only: {wrong:?}");
+    }
 }
 
 #[test]

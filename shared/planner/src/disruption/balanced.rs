@@ -27,24 +27,25 @@ use crate::{
 /// Karpenter: `balanced.go`, k.
 const DISRUPTION_PER_SAVING: u128 = 2;
 
+/// What candidates cost and what moving their pods costs, in sum.
 #[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    cost: Exact,
-    disruption: u64,
+pub struct Total {
+    /// Price per hour.
+    pub cost: Exact,
+    /// Cost of moving the pods, in thousandths of a pod.
+    pub disruption: u64,
 }
 
 /// What each pool costs, and what disrupting all of it would cost.
 #[derive(Debug, Default)]
-pub(crate) struct Totals<'a> {
-    by_pool: BTreeMap<&'a str, Total>,
+pub struct Totals<'a> {
+    /// One total for each NodePool, by name.
+    pub by_pool: BTreeMap<&'a str, Total>,
 }
 
 impl<'a> Totals<'a> {
     /// Of the pools that have a candidate.
-    pub(crate) fn of(
-        state: &State<'a>,
-        candidates: &Table<kind::Candidate, Candidate<'a>>,
-    ) -> Self {
+    pub fn of(state: &State<'a>, candidates: &Table<kind::Candidate, Candidate<'a>>) -> Self {
         let mut by_pool: BTreeMap<&str, Total> = BTreeMap::new();
         let mut costs: BTreeMap<NodeId, u64> = BTreeMap::new();
         for candidate in candidates.iter().filter(|candidate| candidate.refused.is_none()) {
@@ -72,7 +73,7 @@ impl<'a> Totals<'a> {
 
     /// Whether every `Balanced` pool among `nodes` gains enough from `saving`, which is shared by
     /// what the nodes of each pool cost. Other pools take any gain.
-    pub(crate) fn approves(&self, nodes: &[&Candidate<'_>], saving: Exact) -> bool {
+    pub fn approves(&self, nodes: &[&Candidate<'_>], saving: Exact) -> bool {
         let mut by_pool: BTreeMap<&NodePoolName, Vec<&Candidate<'_>>> = BTreeMap::new();
         for node in nodes {
             by_pool.entry(&node.pool.name).or_default().push(node);
@@ -95,11 +96,12 @@ impl<'a> Totals<'a> {
     }
 
     /// Whether giving `node` up for nothing in return would be enough: no better move exists.
-    pub(crate) fn may_approve(&self, node: &Candidate<'_>) -> bool {
+    pub fn may_approve(&self, node: &Candidate<'_>) -> bool {
         self.approves(&[node], node.price)
     }
 
-    fn scores(&self, pool: &NodePoolName, saving: Exact, disruption: u64) -> bool {
+    /// Whether a move with this saving and this disruption is worth it in `pool`.
+    pub fn scores(&self, pool: &NodePoolName, saving: Exact, disruption: u64) -> bool {
         let Some(total) = self.by_pool.get(pool.as_str()) else { return false };
         if saving.0 == 0 || total.cost.0 == 0 || total.disruption == 0 {
             return false;
@@ -112,11 +114,8 @@ impl<'a> Totals<'a> {
 }
 
 /// The part of `saving` that goes to nodes of `price` among all that cost `before`.
-fn shared(saving: Exact, price: Exact, before: Exact) -> Exact {
+pub fn shared(saving: Exact, price: Exact, before: Exact) -> Exact {
     let parts = u128::from(price.rounded().nanos());
     let total = u128::from(before.rounded().nanos()).max(1);
     Exact(saving.0.saturating_mul(parts) / total)
 }
-
-#[cfg(test)]
-mod tests;

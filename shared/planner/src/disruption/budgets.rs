@@ -2,7 +2,7 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `BuildDisruptionBudgetMapping`.
 
-mod allowed;
+pub mod allowed;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::nodes::State;
 
 /// What the budgets leave for one reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Remaining<'a> {
+pub struct Remaining<'a> {
     /// `None` is unlimited.
     by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Remaining<'a> {
 impl<'a> Remaining<'a> {
     /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent. For
     /// giving ill nodes up it is no matter which are not ready.
-    pub(crate) fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
+    pub fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let filter = state.nodes.iter().filter(|entry| {
             entry.is_initialized()
@@ -43,7 +43,7 @@ impl<'a> Remaining<'a> {
     }
 
     /// What is left for `pool`; `None` is unlimited.
-    pub(crate) fn left(&self, pool: &NodePoolName) -> Option<u64> {
+    pub fn left(&self, pool: &NodePoolName) -> Option<u64> {
         self.by_pool.get(pool).copied().unwrap_or(Some(0))
     }
 
@@ -63,6 +63,3 @@ impl<'a> Remaining<'a> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

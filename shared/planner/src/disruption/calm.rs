@@ -19,12 +19,13 @@ use super::{candidate::Candidate, objection::Objection};
 
 /// What was moved lately.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub struct History {
     /// Workloads that rest.
-    resting: BTreeSet<u64>,
+    pub resting: BTreeSet<u64>,
     /// Pods within the last hour.
-    moved: u64,
-    most: Option<u64>,
+    pub moved: u64,
+    /// Most pods that may move in the window; `None` without a limit.
+    pub most: Option<u64>,
 }
 
 impl History {
@@ -49,7 +50,7 @@ impl History {
     }
 
     /// Why `candidate` may not be moved by `method` now, if so.
-    pub(crate) fn objection(&self, method: Method, candidate: &Candidate<'_>) -> Option<Objection> {
+    pub fn objection(&self, method: Method, candidate: &Candidate<'_>) -> Option<Objection> {
         match method {
             Method::Repair | Method::Emptiness => None,
             Method::StaticDrift | Method::Drift => self.too_many(candidate.pods.len()),
@@ -71,7 +72,7 @@ impl History {
 
     /// Why so many pods more may not be moved, if so. In an hour in which none was, anything may: what is
     /// larger than the bound would never go otherwise.
-    pub(crate) fn too_many(&self, pods: usize) -> Option<Objection> {
+    pub fn too_many(&self, pods: usize) -> Option<Objection> {
         let most = self.most?;
         let after = self.moved.saturating_add(u64::try_from(pods).unwrap_or(u64::MAX));
         let moved = usize::try_from(self.moved).unwrap_or(usize::MAX);
@@ -114,6 +115,3 @@ pub(super) fn moves(
     };
     Some((CommandId::moved_by(id), moved))
 }
-
-#[cfg(test)]
-mod tests;

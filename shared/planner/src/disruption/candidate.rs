@@ -26,10 +26,11 @@ use crate::{
 
 /// A node that could be given up.
 #[derive(Debug)]
-pub(crate) struct Candidate<'a> {
+pub struct Candidate<'a> {
     /// Its number among the nodes.
     pub(crate) number: NodeId,
-    pub(crate) node: &'a Node,
+    /// The node.
+    pub node: &'a Node,
     pub(crate) claim: &'a NodeClaim,
     pub(crate) pool: &'a NodePool,
     pub(crate) instance_type: Option<Arc<InstanceType>>,
@@ -37,7 +38,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) has_zone: bool,
     /// Pods that would need another node.
     pub(crate) pods: Vec<&'a Pod>,
-    pub(crate) price: Exact,
+    /// Price per hour of its offering; zero if the offering is not known.
+    pub price: Exact,
     /// What moving its pods costs, in units of `eviction::COST_UNIT`.
     pub(crate) cost: u64,
     /// Why its pods forbid it for now, if they do.
@@ -177,6 +179,3 @@ fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<Immovable> {
     }
     entry.pods.iter().find_map(|pod| state.budgets.objection(pod, state.now))
 }
-
-#[cfg(test)]
-mod tests;

@@ -90,7 +90,7 @@ const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Meth
 }
 
 /// The claims of `command`, given up.
-pub(super) fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
+pub fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
     let reason = DeletionReason::Disrupted(command.method.reason());
     claims(facts, command)
         .map(|claim| claim.given_up_within(reason, facts.now, command.drain))
@@ -152,7 +152,7 @@ pub(super) fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -
 }
 
 /// What looking for `reason` is called.
-pub(super) const fn name(reason: DisruptionReason) -> &'static str {
+pub const fn name(reason: DisruptionReason) -> &'static str {
     match reason {
         DisruptionReason::Empty => "emptiness",
         DisruptionReason::Drifted => "drift",
@@ -228,6 +228,3 @@ fn decision(facts: &Facts, reason: DisruptionReason, finding: &Finding) -> Decis
         ..told::with_pods(decision, facts)
     }
 }
-
-#[cfg(test)]
-mod tests;

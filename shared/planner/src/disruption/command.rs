@@ -396,6 +396,3 @@ pub fn marked(ledger: &Snapshot) -> Marked {
         freed.filter(|node| !replaced.contains(node) && !rebooting.contains(node)).collect();
     Marked { replaced, rebooting, freed }
 }
-
-#[cfg(test)]
-mod tests;

@@ -46,7 +46,7 @@ pub(crate) fn not_consolidatable(
 }
 
 /// When a pod last came to the node of `claim`, which has `pods` of its own, or went, as far as that is known.
-pub(super) fn quiet_since(
+pub fn quiet_since(
     claim: &NodeClaim,
     pods: &[&Pod],
     now: Timestamp,
@@ -71,7 +71,7 @@ fn initialized_at(claim: &NodeClaim) -> Timestamp {
 }
 
 /// Since when and why a claim no longer looks like its pool, if so.
-pub(crate) fn drift(
+pub fn drift(
     state: &State<'_>,
     entry: &StateNode<'_>,
     pool: &NodePool,
@@ -196,6 +196,3 @@ fn has_offering(
     offerings
         .any(|offering| kinds.contains(&offering.capacity_type) && offering.is_compatible(wanted))
 }
-
-#[cfg(test)]
-mod tests;

@@ -36,8 +36,10 @@ const REJECTED_MAX: usize = 20;
 /// and so that both halves can be measured.
 #[derive(Debug)]
 pub struct PreparedCluster<'a> {
-    pub(crate) state: State<'a>,
-    pub(crate) field: Field<'a>,
+    /// The nodes, prepared once for all methods.
+    pub state: State<'a>,
+    /// The candidates among them.
+    pub field: Field<'a>,
     pub(crate) simulator: Simulator<'a>,
     pub(crate) options: &'a Options,
     is_spared: bool,
@@ -77,7 +79,7 @@ impl<'a> PreparedCluster<'a> {
     ///
     /// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
     /// for the function that carries it out, and for simulations. They differ in `options`.
-    pub(crate) fn first(&mut self, methods: &[Method]) -> Finding {
+    pub fn first(&mut self, methods: &[Method]) -> Finding {
         let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
         if !self.options.is_watched && methods.iter().any(is_asked) {
             self.spare_for_pending();

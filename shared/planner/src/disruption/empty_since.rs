@@ -38,6 +38,3 @@ fn changed(
     };
     Some(NodeClaim { empty_since, version: claim.version + 1, ..claim.clone() })
 }
-
-#[cfg(test)]
-mod tests;

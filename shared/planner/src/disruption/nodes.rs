@@ -29,7 +29,7 @@ const NOMINATION: SignedDuration = SignedDuration::from_secs(20);
 
 /// A node, a claim, or both joined.
 #[derive(Debug)]
-pub(crate) struct StateNode<'a> {
+pub struct StateNode<'a> {
     pub(crate) node: Option<&'a Node>,
     pub(crate) claim: Option<&'a NodeClaim>,
     /// Every pod that is bound to it, in the order of the facts.
@@ -95,18 +95,18 @@ impl<'a> StateNode<'a> {
 
 /// The cluster.
 #[derive(Clone, Debug)]
-pub(crate) struct State<'a> {
+pub struct State<'a> {
     pub(crate) facts: &'a Facts,
     /// The present, or a moment after it in which only the clock has moved.
     pub(crate) now: Timestamp,
     /// By name.
-    pub(crate) nodes: Rc<Table<kind::Node, StateNode<'a>>>,
+    pub nodes: Rc<Table<kind::Node, StateNode<'a>>>,
     pub(crate) budgets: Rc<DisruptionBudgets<'a>>,
     /// Pods that are protected, if not for good.
     pub(crate) guarded: Rc<[&'a Pod]>,
     overlays: Rc<Overlays>,
     /// What was moved lately.
-    pub(crate) history: Rc<History>,
+    pub history: Rc<History>,
     /// Nodes that pods were promised to, and until when.
     pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
     /// Nodes that keep room for a CapacityBuffer.
@@ -118,7 +118,7 @@ pub(crate) struct State<'a> {
 
 impl<'a> State<'a> {
     /// What `facts` say, at `now`.
-    pub(crate) fn of(facts: &'a Facts, now: Timestamp, options: &Options) -> Self {
+    pub fn of(facts: &'a Facts, now: Timestamp, options: &Options) -> Self {
         let world = World::of(facts);
         let mut pods: BTreeMap<&NodeName, Vec<&Pod>> = BTreeMap::new();
         for (node, pod) in facts.pods.iter().filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
@@ -177,7 +177,8 @@ impl<'a> State<'a> {
         ledger.claims.values().all(is_known)
     }
 
-    pub(crate) fn pool(&self, name: &str) -> Option<&'a NodePool> {
+    /// The NodePool called `name`; `None` if it does not exist or is static.
+    pub fn pool(&self, name: &str) -> Option<&'a NodePool> {
         self.pools.get(name).copied()
     }
 

@@ -141,6 +141,3 @@ pub(crate) fn whole_price_after(state: &State<'_>, outcome: &Simulated) -> Exact
     let charges = charges(state, outcome.in_flight.iter().map(|new| &new.pool));
     consolidation::price_after(outcome).plus(charges)
 }
-
-#[cfg(test)]
-mod tests;

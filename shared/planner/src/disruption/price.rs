@@ -11,7 +11,7 @@ use super::{
 
 /// Ten-millionths of a nano-dollar for one hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Exact(pub(crate) u128);
+pub struct Exact(pub u128);
 
 impl Exact {
     pub(crate) fn plus(self, other: Self) -> Self {
@@ -29,13 +29,13 @@ impl Exact {
     }
 
     /// As a price.
-    pub(crate) fn rounded(self) -> HourlyPrice {
+    pub fn rounded(self) -> HourlyPrice {
         HourlyPrice::from_parts(self.0)
     }
 }
 
 /// The price of an offering.
-pub(crate) fn exact(offering: &Offering) -> Exact {
+pub fn exact(offering: &Offering) -> Exact {
     Exact(offering.price.parts())
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn of_all(nodes: &[&Candidate<'_>]) -> Exact {
 
 /// The price of the offering that a node came from, whether it is there to be bought now or not. 0
 /// when it is not known. Where nobody looked at offerings, what was expected at launch.
-pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
+pub fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
     if !state.knows_offers() {
         let instance = node.claim.and_then(|claim| claim.instance.as_ref());
         return instance
@@ -79,7 +79,7 @@ pub(crate) fn cheapest<'t>(
 
 /// The most that a launch of `instance_type` could cost: EC2 takes reserved capacity before spot,
 /// spot before on-demand, and any zone. `None` when it cannot be launched.
-pub(crate) fn worst(instance_type: &InstanceType, requirements: &Requirements) -> Option<Exact> {
+pub fn worst(instance_type: &InstanceType, requirements: &Requirements) -> Option<Exact> {
     CapacityType::ALL.into_iter().find_map(|capacity_type| {
         let open = instance_type.offerings.iter().filter(|offering| {
             offering.is_launchable()
@@ -89,6 +89,3 @@ pub(crate) fn worst(instance_type: &InstanceType, requirements: &Requirements) -
         open.map(exact).max()
     })
 }
-
-#[cfg(test)]
-mod tests;

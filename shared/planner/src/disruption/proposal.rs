@@ -39,7 +39,7 @@ impl Proposal {
     }
 
     /// What is left of it once it was looked at again.
-    pub(super) fn narrowed(mut self, valid: Valid) -> Self {
+    pub fn narrowed(mut self, valid: Valid) -> Self {
         if !valid.dropped.is_empty() {
             self.disrupted.retain(|disrupted| valid.command.candidates.contains(&disrupted.claim));
             self.rejected.extend(valid.dropped.iter().map(ToString::to_string));

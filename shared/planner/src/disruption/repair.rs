@@ -110,6 +110,3 @@ fn of_static_pool(
         _ => Ok(false),
     }
 }
-
-#[cfg(test)]
-mod tests;

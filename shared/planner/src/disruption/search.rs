@@ -47,15 +47,18 @@ pub(crate) type Notes = BTreeMap<CandidateId, Objection>;
 
 /// Every node that could be given up, and what has to be known about all of them.
 #[derive(Debug)]
-pub(crate) struct Field<'a> {
-    pub(crate) candidates: Table<kind::Candidate, Candidate<'a>>,
-    pub(crate) totals: Totals<'a>,
+pub struct Field<'a> {
+    /// The nodes that a method may choose, in the order of the nodes.
+    pub candidates: Table<kind::Candidate, Candidate<'a>>,
+    /// The totals of each NodePool, for the policy `Balanced`.
+    pub totals: Totals<'a>,
     /// Why the other nodes are none.
     pub(crate) others: BTreeMap<NodeId, Objection>,
 }
 
 impl<'a> Field<'a> {
-    pub(crate) fn of(state: &State<'a>) -> Self {
+    /// Collects the candidates of `state`.
+    pub fn of(state: &State<'a>) -> Self {
         let mut candidates = Table::default();
         let mut others = BTreeMap::new();
         for (number, entry) in state.nodes.entries() {
@@ -82,14 +85,15 @@ impl<'a> Field<'a> {
     }
 
     /// The candidates `ids`, what saves most for what moving its pods costs first.
-    pub(crate) fn by_savings(&self, ids: &[CandidateId]) -> Vec<CandidateId> {
+    pub fn by_savings(&self, ids: &[CandidateId]) -> Vec<CandidateId> {
         let mut sorted = ids.to_vec();
         let candidates = &self.candidates;
         sorted.sort_by(|a, b| candidate::by_savings(&candidates[*a], &candidates[*b]));
         sorted
     }
 
-    pub(crate) fn get(&self, ids: &[CandidateId]) -> Vec<&Candidate<'a>> {
+    /// The candidates with these numbers, in the order of `ids`.
+    pub fn get(&self, ids: &[CandidateId]) -> Vec<&Candidate<'a>> {
         ids.iter().map(|id| &self.candidates[*id]).collect()
     }
 }
@@ -327,6 +331,3 @@ fn open<'s>(state: &'s State<'_>, pool: &NodePool) -> impl Iterator<Item = &'s O
         .collect();
     allowed.into_iter()
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,7 +18,7 @@ use crate::scheduling::{
 
 /// What the nodes would go for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// They have drifted: their pods may go anywhere.
     Drift,
     /// They are ill: also the pods that would keep them from going may go anywhere.
@@ -30,7 +30,7 @@ pub(crate) enum Mode {
 
 /// A node that would be launched.
 #[derive(Clone, Debug)]
-pub(crate) struct NewNode {
+pub struct NewNode {
     pub(crate) pool: NodePoolName,
     /// The types that it may become, cheapest first, at most as many as a claim keeps.
     pub(crate) types: Vec<Arc<InstanceType>>,
@@ -40,18 +40,18 @@ pub(crate) struct NewNode {
 
 /// Where the pods would be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Simulated {
+pub struct Simulated {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
     pub(crate) in_flight: Vec<NewNode>,
     /// Pods that go onto what is there.
-    pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
+    pub placed: Vec<(Target, Vec<PodKey>)>,
     /// A pod that runs and would find no place, and why.
     pub(crate) stuck: Option<Objection>,
 }
 
 /// Answers what would be without some nodes.
 #[derive(Debug)]
-pub(crate) struct Simulator<'a> {
+pub struct Simulator<'a> {
     facts: &'a Facts,
     known: KnownTypes,
     /// Whether nodes that go away count against limits until something took their place.

@@ -26,11 +26,11 @@ use crate::index::id::CandidateId;
 
 /// What of a command still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Valid {
+pub struct Valid {
     /// The command, of the candidates that are left.
-    pub(crate) command: Command,
+    pub command: Command,
     /// The candidates that it had, and has no longer.
-    pub(crate) dropped: Vec<Dropped>,
+    pub dropped: Vec<Dropped>,
 }
 
 /// That a command does not hold any more.
@@ -91,8 +91,7 @@ impl fmt::Display for Voided {
 ///
 /// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
 /// itself; of any other all that is left goes together, or none of it.
-#[cfg(test)]
-pub(crate) fn still(
+pub fn still(
     facts: &model::facts::Facts,
     command: &Command,
     options: &super::Options,
@@ -164,7 +163,7 @@ fn fits_as_it_did<'a>(
 
 /// What would be without `nodes`, the candidates of `command`: packed so that new nodes cost least, where only that
 /// leads to the nodes that the command launches.
-pub(super) fn as_promised<'a>(
+pub fn as_promised<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     (command, mode): (&Command, Mode),
@@ -277,6 +276,3 @@ fn no_candidate(state: &State<'_>, field: &Field<'_>, claim: &NodeClaimName) -> 
         is_for_budget: node.is_some_and(|node| state.is_nominated(node)),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use super::id::Id;
 /// A set of numbers of the kind `K`. Of the first 64 numbers it takes no allocation: most sets of
 /// domains have no others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct BitSet<K> {
+pub struct BitSet<K> {
     first: u64,
     rest: Vec<u64>,
     kind: PhantomData<K>,
@@ -44,7 +44,7 @@ impl<K> BitSet<K> {
     }
 
     /// The set of the first `len` numbers, as far as `holds` is true for them.
-    pub(crate) fn of(len: usize, holds: impl Fn(Id<K>) -> bool) -> Self {
+    pub fn of(len: usize, holds: impl Fn(Id<K>) -> bool) -> Self {
         let mut ids = Self::empty(len);
         for id in (0..len).map(Id::at).filter(|id| holds(*id)) {
             ids.insert(id);
@@ -78,12 +78,12 @@ impl<K> BitSet<K> {
     }
 
     /// Whether nothing is in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.first == 0 && self.rest.iter().all(|word| *word == 0)
     }
 
     /// The set of the first `len` numbers.
-    pub(crate) fn full(len: usize) -> Self {
+    pub fn full(len: usize) -> Self {
         let mut set = Self::of_words(u64::MAX, vec![u64::MAX; (len / BITS).saturating_sub(1)]);
         match (len / BITS, (1 << (len % BITS)) - 1) {
             (0, last) => set.first = last,
@@ -94,7 +94,7 @@ impl<K> BitSet<K> {
     }
 
     /// Takes `id` out.
-    pub(crate) fn remove(&mut self, id: Id<K>) {
+    pub fn remove(&mut self, id: Id<K>) {
         let number = id.place();
         if let Some(word) = self.word_mut(number / BITS) {
             *word &= !(1 << (number % BITS));
@@ -102,7 +102,7 @@ impl<K> BitSet<K> {
     }
 
     /// Takes out what is in `other`.
-    pub(crate) fn subtract(&mut self, other: &Self) {
+    pub fn subtract(&mut self, other: &Self) {
         self.first &= !other.first;
         for (word, others) in self.rest.iter_mut().zip(&other.rest) {
             *word &= !others;
@@ -110,24 +110,24 @@ impl<K> BitSet<K> {
     }
 
     /// How many numbers are in it.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.words().map(ones).sum()
     }
 
     /// How many numbers both have in common.
-    pub(crate) fn count_common(&self, other: &Self) -> usize {
+    pub fn count_common(&self, other: &Self) -> usize {
         let rest: usize = self.rest.iter().zip(&other.rest).map(|(a, b)| ones(a & b)).sum();
         ones(self.first & other.first) + rest
     }
 
     /// The numbers that both have in common, ascending.
-    pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Id<K>> + 'a {
+    pub fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Id<K>> + 'a {
         let words = self.words().zip(other.words()).enumerate();
         words.flat_map(|(index, (a, b))| in_word(index, a & b))
     }
 
     /// The smallest number in it that is at least `from`.
-    pub(crate) fn first_from(&self, from: Id<K>) -> Option<Id<K>> {
+    pub fn first_from(&self, from: Id<K>) -> Option<Id<K>> {
         let from = from.place();
         let start = from / BITS;
         let mut mask = u64::MAX << (from % BITS);
@@ -142,14 +142,14 @@ impl<K> BitSet<K> {
     }
 
     /// Whether `other` has every number of it.
-    pub(crate) fn is_within(&self, other: &Self) -> bool {
+    pub fn is_within(&self, other: &Self) -> bool {
         let others = other.rest.iter().copied().chain(iter::repeat(0));
         self.first & !other.first == 0
             && self.rest.iter().zip(others).all(|(word, other)| word & !other == 0)
     }
 
     /// Takes out what is not in `other`.
-    pub(crate) fn keep(&mut self, other: &Self) {
+    pub fn keep(&mut self, other: &Self) {
         self.keep_words(other.first, &other.rest);
     }
 
@@ -160,7 +160,7 @@ impl<K> BitSet<K> {
     }
 
     /// Adds what is in `other`.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.first |= other.first;
         if self.rest.len() < other.rest.len() {
             self.rest.resize(other.rest.len(), 0);
@@ -183,19 +183,19 @@ impl<K> BitSet<K> {
     }
 
     /// Whether both have a number in common.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
+    pub fn meets(&self, other: &Self) -> bool {
         self.first & other.first != 0 || self.rest.iter().zip(&other.rest).any(|(a, b)| a & b != 0)
     }
 
     /// Its numbers, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Id<K>> {
+    pub fn iter(&self) -> impl Iterator<Item = Id<K>> {
         self.words().enumerate().flat_map(|(index, word)| in_word(index, word))
     }
 }
 
 /// Sets of numbers of one range, one after the other in one allocation.
 #[derive(Debug)]
-pub(crate) struct BitRows<K> {
+pub struct BitRows<K> {
     words: Vec<u64>,
     words_per_row: usize,
     kind: PhantomData<K>,
@@ -203,14 +203,14 @@ pub(crate) struct BitRows<K> {
 
 impl<K> BitRows<K> {
     /// No sets yet, of the first `len` numbers, with room for `rows` of them.
-    pub(crate) fn with_capacity(len: usize, rows: usize) -> Self {
+    pub fn with_capacity(len: usize, rows: usize) -> Self {
         let words_per_row = len.div_ceil(BITS);
         let words = Vec::with_capacity(words_per_row.saturating_mul(rows));
         Self { words, words_per_row, kind: PhantomData }
     }
 
     /// Adds as the next set what is in the last one, and `more`.
-    pub(crate) fn push_with(&mut self, more: impl Iterator<Item = Id<K>>) {
+    pub fn push_with(&mut self, more: impl Iterator<Item = Id<K>>) {
         let from = self.words.len();
         match from.checked_sub(self.words_per_row) {
             Some(last) => self.words.extend_from_within(last..),
@@ -232,13 +232,13 @@ impl<K> BitRows<K> {
     }
 
     /// Takes out of `ids` what is not in the set at `row`.
-    pub(crate) fn keep(&self, row: usize, ids: &mut BitSet<K>) {
+    pub fn keep(&self, row: usize, ids: &mut BitSet<K>) {
         let (first, rest) = self.row(row);
         ids.keep_words(first, rest);
     }
 
     /// Whether the set at `row` has every number of `ids`.
-    pub(crate) fn has_all(&self, row: usize, ids: &BitSet<K>) -> bool {
+    pub fn has_all(&self, row: usize, ids: &BitSet<K>) -> bool {
         let (first, rest) = self.row(row);
         let others = rest.iter().copied().chain(iter::repeat(0));
         ids.first & !first == 0
@@ -261,65 +261,4 @@ fn in_place<K>(index: usize, word: u64) -> Id<K> {
 
 fn ones(word: u64) -> usize {
     usize::try_from(word.count_ones()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    use crate::index::id::kind;
-
-    type Bits = BitSet<kind::Pod>;
-
-    fn set(numbers: &BTreeSet<usize>) -> Bits {
-        Bits::of(200, |id| numbers.contains(&id.place()))
-    }
-
-    fn numbers(bits: &Bits) -> BTreeSet<usize> {
-        bits.iter().map(Id::place).collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn bits_are_a_set(
-            a in proptest::collection::btree_set(0_usize..200, 0..40),
-            b in proptest::collection::btree_set(0_usize..200, 0..40),
-        ) {
-            let (bits_a, bits_b) = (set(&a), set(&b));
-            prop_assert_eq!(numbers(&bits_a), a.clone());
-            prop_assert_eq!(bits_a.is_empty(), a.is_empty());
-            prop_assert_eq!(bits_a.meets(&bits_b), !a.is_disjoint(&b));
-            let mut kept = bits_a.clone();
-            kept.keep(&bits_b);
-            prop_assert_eq!(numbers(&kept), &a & &b);
-            let mut both = bits_a.clone();
-            both.add(&bits_b);
-            prop_assert_eq!(numbers(&both), &a | &b);
-            let mut rest = bits_a.clone();
-            rest.subtract(&bits_b);
-            prop_assert_eq!(numbers(&rest), &a - &b);
-            prop_assert_eq!(bits_a.common(&bits_b).map(Id::place).collect::<BTreeSet<_>>(), &a & &b);
-            prop_assert_eq!(bits_a.count_common(&bits_b), (&a & &b).len());
-            prop_assert_eq!(bits_a.count(), a.len());
-            prop_assert_eq!(bits_a.first_from(Id::at(70)).map(Id::place), a.range(70..).next().copied());
-            prop_assert_eq!(bits_a.is_within(&bits_b), a.is_subset(&b));
-            prop_assert_eq!(Bits::full(a.len()).count(), a.len());
-            let mut rows = BitRows::with_capacity(200, 2);
-            for bits in [&bits_b, &bits_a] {
-                rows.push_with(bits.iter());
-            }
-            let mut kept = bits_a.clone();
-            rows.keep(0, &mut kept);
-            prop_assert_eq!(numbers(&kept), &a & &b);
-            prop_assert_eq!(rows.has_all(0, &bits_a), a.is_subset(&b));
-            let mut kept = Bits::full(200);
-            rows.keep(1, &mut kept);
-            prop_assert_eq!(numbers(&kept), &a | &b);
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::{fmt, hash::Hash, marker::PhantomData};
 /// The number of a thing of the kind `K`, counted from 0 where such things are kept: numbers are
 /// handed out by a table and mean nothing beside another.
 #[derive(Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Id<K> {
+pub struct Id<K> {
     number: u32,
     kind: PhantomData<K>,
 }
@@ -16,18 +16,18 @@ pub(crate) trait Numbered: Copy + Default + fmt::Debug + Ord + Hash {}
 impl<K> Id<K> {
     /// The number of the thing at `place`. There are never so many things that it does not fit.
     #[inline]
-    pub(super) fn at(place: usize) -> Self {
+    pub fn at(place: usize) -> Self {
         Self { number: u32::try_from(place).unwrap_or(u32::MAX), kind: PhantomData }
     }
 
     /// The number of the thing that is kept elsewhere as the `place`th of its kind.
-    pub(crate) fn nth(place: usize) -> Self {
+    pub fn nth(place: usize) -> Self {
         Self::at(place)
     }
 
     /// Where the thing is among those of its kind.
     #[inline]
-    pub(crate) fn place(self) -> usize {
+    pub fn place(self) -> usize {
         usize::try_from(self.number).unwrap_or(usize::MAX)
     }
 
@@ -61,15 +61,15 @@ impl<K> fmt::Debug for Id<K> {
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident as $id:ident;)*) => {
         /// Kinds of things that have numbers.
-        pub(crate) mod kind {
+        pub mod kind {
             $(
                 $(#[$doc])*
                 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-                pub(crate) struct $name;
+                pub struct $name;
                 impl super::Numbered for $name {}
             )*
         }
-        $($(#[$doc])* pub(crate) type $id = Id<kind::$name>;)*
+        $($(#[$doc])* pub type $id = Id<kind::$name>;)*
     };
 }
 

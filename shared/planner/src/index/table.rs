@@ -10,7 +10,7 @@ use super::id::Id;
 /// Things `T`, one for each number of the kind `K`. Numbers are handed out by [`Table::push`] and
 /// never come from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Table<K, T> {
+pub struct Table<K, T> {
     all: Vec<T>,
     kind: PhantomData<K>,
 }
@@ -57,7 +57,7 @@ impl<K, T> Table<K, T> {
     }
 
     /// Things in the order of their numbers.
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.all.iter()
     }
 

@@ -288,6 +288,3 @@ pub fn left_behind<'n>(
     };
     present.nodes.iter().filter(is_left).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,8 +5,8 @@
 //!
 //! Karpenter: `pkg/controllers/node/termination/controller.go` and `terminator/terminator.go`.
 
-mod reboot;
-mod volumes;
+pub mod reboot;
+pub mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
 /// scheduler that has not seen the taint.
 ///
 /// Karpenter: `termination/controller.go`, `awaitDrain`.
-const DRAIN_SECONDS_MIN: u32 = 5;
+pub const DRAIN_SECONDS_MIN: u32 = 5;
 /// How often EC2 is asked whether the instance ended.
 ///
 /// Karpenter: `termination/controller.go`, `awaitInstanceTermination`.
@@ -43,7 +43,8 @@ const TERMINATED_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 /// Keeps load balancers from sending requests to a node that is going away.
 ///
 /// <https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-exclude-from-external-load-balancers>
-const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+pub const EXCLUDE_FROM_LOAD_BALANCERS: &str =
+    "node.kubernetes.io/exclude-from-external-load-balancers";
 /// Pods of these priority classes leave last.
 const CRITICAL: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
@@ -146,7 +147,7 @@ pub fn drain(
 }
 
 /// Until when the pods of `claim` may take, and whatever is waited for after them.
-fn deadline_of(claim: &NodeClaim) -> Option<Timestamp> {
+pub fn deadline_of(claim: &NodeClaim) -> Option<Timestamp> {
     claim.deletion.as_ref().and_then(|deletion| deletion.deadline)
 }
 
@@ -157,7 +158,8 @@ fn is_to_be_terminated(claim: &NodeClaim, now: Timestamp) -> bool {
         && told_at.is_none_or(|told_at| now.duration_since(told_at) >= TERMINATED_AGAIN)
 }
 
-fn again(seconds: u32) -> Drainage {
+/// Nothing to do now: look again in `seconds`.
+pub fn again(seconds: u32) -> Drainage {
     Drainage { revisit_after_seconds: Some(seconds), ..Drainage::default() }
 }
 
@@ -206,12 +208,12 @@ fn disrupted_patch(node: &Node) -> NodePatch {
 
 /// Whether the node is not empty because of it. Pods that tolerate the taint stay by their own
 /// preference, mirrors cannot be evicted.
-fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+pub fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
     !pod.is_terminal() && is_drained(pod, now)
 }
 
 /// Whether it is made to leave, if it did not end already.
-fn is_drained(pod: &Pod, now: Timestamp) -> bool {
+pub fn is_drained(pod: &Pod, now: Timestamp) -> bool {
     let is_stuck = pod.deleted_at.is_some_and(|deleted_at| {
         deleted_at.checked_add(STUCK_AFTER).is_ok_and(|stuck_at| stuck_at < now)
     });
@@ -220,7 +222,7 @@ fn is_drained(pod: &Pod, now: Timestamp) -> bool {
 
 /// Pods whose grace period no longer fits before the deadline at once, with what is left of it; of
 /// the others only the first group, until the last of it is gone.
-fn evictions(
+pub fn evictions(
     waiting: &[&Pod],
     deadline: Option<Timestamp>,
     now: Timestamp,
@@ -263,7 +265,7 @@ fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool {
 }
 
 /// Seconds until the next look at what takes so long already.
-fn often_at_first(age: SignedDuration) -> u32 {
+pub fn often_at_first(age: SignedDuration) -> u32 {
     match age.as_secs() {
         ..60 => 2,
         60..600 => 5,
@@ -272,7 +274,7 @@ fn often_at_first(age: SignedDuration) -> u32 {
 }
 
 /// Often at first, seldom when pods take long to leave, and never past the next deadline.
-fn delay_seconds(
+pub fn delay_seconds(
     waiting: &[&Pod],
     deadline: Option<Timestamp>,
     age: SignedDuration,
@@ -287,6 +289,3 @@ fn delay_seconds(
     let next = next.map_or(u32::MAX, |seconds| u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
     next.min(delay)
 }
-
-#[cfg(test)]
-mod tests;

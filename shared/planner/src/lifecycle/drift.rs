@@ -14,10 +14,14 @@ use model::{
     node_class::{ListedNodeClass, TemplateSource},
 };
 
-const SECURITY_GROUPS: &str = "SecurityGroupDrift";
-const SUBNET: &str = "SubnetDrift";
-const RESERVATION: &str = "CapacityReservationDrift";
-const PLACEMENT_GROUP: &str = "PlacementGroupDrift";
+/// Karpenter's reason: the instance has other security groups than its class selects.
+pub const SECURITY_GROUPS: &str = "SecurityGroupDrift";
+/// Karpenter's reason: the class does not select the subnet of the instance.
+pub const SUBNET: &str = "SubnetDrift";
+/// Karpenter's reason: the class does not select the capacity reservation of the instance.
+pub const RESERVATION: &str = "CapacityReservationDrift";
+/// Karpenter's reason: the instance is in another placement group than its class names.
+pub const PLACEMENT_GROUP: &str = "PlacementGroupDrift";
 
 /// The claims of `snapshot` whose condition `Drifted` is not what `instances` and the status of `classes` say
 /// at `now`, each one version on. Of an instance that is not listed and a class whose status is not known
@@ -103,6 +107,3 @@ fn drift(
     let has_other = claim.labels.get(labels::PLACEMENT_GROUP_ID).map(String::as_str) != group;
     Ok(has_other.then_some(PLACEMENT_GROUP))
 }
-
-#[cfg(test)]
-mod tests;

@@ -121,6 +121,3 @@ fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a str> {
         facts.ending_reservations.as_ref().is_some_and(|ending| ending.contains(id.as_str()));
     (is_ending && claim.is_reserved()).then_some(id.as_str())
 }
-
-#[cfg(test)]
-mod tests;

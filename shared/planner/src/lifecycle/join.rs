@@ -5,7 +5,7 @@
 //! What the console says goes into the finding without secrets, and a few lines of it only.
 
 mod console;
-mod secrets;
+pub mod secrets;
 mod seen;
 
 use jiff::{SignedDuration, Timestamp};
@@ -113,6 +113,3 @@ fn with(words: String, told: Option<console::Told>) -> String {
 fn finding(reason: JoinReason, message: String) -> JoinFinding {
     JoinFinding { reason, message }
 }
-
-#[cfg(test)]
-mod tests;

@@ -227,7 +227,8 @@ fn lacking(patch: NodePatch, node: &Node) -> Option<NodePatch> {
     (!patch.is_satisfied_by(node)).then_some(patch)
 }
 
-fn is_same(a: &Taint, b: &Taint) -> bool {
+/// Whether two taints have the same key and effect; values do not count, as in Kubernetes.
+pub fn is_same(a: &Taint, b: &Taint) -> bool {
     a.key == b.key && a.effect == b.effect
 }
 
@@ -274,6 +275,3 @@ fn delay_seconds(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp
     let seconds = |left: SignedDuration| u32::try_from(left.as_secs().saturating_add(1));
     left.map_or(u32::MAX, |left| seconds(left).unwrap_or(u32::MAX)).min(delay)
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,9 +3,9 @@
 //! Karpenter: `pkg/controllers/provisioning/provisioner.go`, `GetPendingPods` and `Validate`;
 //! `pkg/utils/disruption` for pods that move; `scheduling/queue.go` for the order.
 
-pub(crate) mod class;
+pub mod class;
 pub(crate) mod constraints;
-pub(crate) mod profile;
+pub mod profile;
 
 use std::{
     borrow::Cow,

@@ -35,7 +35,7 @@ pub(crate) struct Dollars {
 
 /// What a cap leaves.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cap {
+pub struct Cap {
     /// Whether it is that of the whole cluster.
     pub(crate) is_of_cluster: bool,
     most: i64,

@@ -1,5 +1,5 @@
 //! Names as numbers: resources, requirements with their sets, and the domains of labels.
 
-pub(crate) mod amounts;
+pub mod amounts;
 pub(crate) mod domains;
-pub(crate) mod sets;
+pub mod sets;

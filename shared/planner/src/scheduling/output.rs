@@ -3,10 +3,10 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go`, `FinalizeScheduling`, and
 //! `nodeclaimtemplate.go`, `ToNodeClaim`.
 
-pub(crate) mod explain;
+pub mod explain;
 mod metadata;
 mod shared_types;
-pub(crate) mod told;
+pub mod told;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

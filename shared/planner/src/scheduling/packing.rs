@@ -15,17 +15,15 @@
 //! [`market`] is the input of all that: pods by kind and what is sold, without rules about other pods;
 //! [`relax`] makes it of a problem.
 
-mod certify;
-pub(crate) mod columns;
-pub(crate) mod cuts;
-pub(crate) mod dive;
-pub(crate) mod greedy;
-pub(crate) mod knapsack;
-pub(crate) mod market;
-mod master;
-pub(crate) mod prove;
+pub mod certify;
+pub mod columns;
+pub mod cuts;
+pub mod dive;
+pub mod greedy;
+pub mod knapsack;
+pub mod market;
+pub mod master;
+pub mod prove;
 pub(crate) mod relax;
-pub(crate) mod settle;
-mod simplex;
-#[cfg(test)]
-mod testing;
+pub mod settle;
+pub mod simplex;

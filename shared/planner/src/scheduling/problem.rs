@@ -68,7 +68,7 @@ use crate::{
 /// What has to be solved, and what was found out about it so far. Nothing of it depends on what is
 /// tried: that is in [`State`].
 #[derive(Debug)]
-pub(crate) struct Problem<'a> {
+pub struct Problem<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) resources: ResourceIndex,
     pub(crate) sets: Sets,

@@ -174,6 +174,3 @@ impl<'a> PreparedFacts<'a> {
         output::plan(&mut self.0, &solved.0)
     }
 }
-
-#[cfg(test)]
-mod tests;

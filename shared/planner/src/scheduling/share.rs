@@ -24,7 +24,7 @@ const NAMES: [&str; 2] = ["cpu", "memory"];
 /// The most that pods may request together on a new node of a pool, by template; a template that is not there
 /// has no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Caps {
+pub struct Caps {
     /// The places of CPU and memory among resources.
     places: [usize; 2],
     most: BTreeMap<TemplateId, Pair>,

@@ -8,7 +8,7 @@ mod fresh;
 pub(crate) mod guided;
 mod in_flight;
 mod narrow;
-mod order;
+pub mod order;
 mod record;
 mod ties;
 
@@ -47,7 +47,7 @@ type Claims = BitSet<kind::Claim>;
 
 /// How to solve.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
+pub struct Options {
     /// Whether a pod waits for reserved capacity that others hold for now.
     pub(crate) waits_for_reserved: bool,
     /// Pods that run are not moved onto nodes that settle until after this.
@@ -63,7 +63,7 @@ pub(crate) struct Options {
 
 /// A claim of this plan.
 #[derive(Clone, Debug)]
-pub(crate) struct InFlightClaim {
+pub struct InFlightClaim {
     /// What it is made from.
     pub(crate) template: TemplateId,
     /// Its requirements, those of its pods among them.
@@ -82,7 +82,7 @@ pub(crate) struct InFlightClaim {
 
 /// Why a pod finds no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// Nothing takes it.
     NoPlace,
     /// Reserved capacity would take it, and others hold that for now.
@@ -93,7 +93,7 @@ pub(crate) enum Failure {
 
 /// Where everything goes.
 #[derive(Debug, Default)]
-pub(crate) struct Solution {
+pub struct Solution {
     /// Claims to promise.
     pub(crate) in_flight: Table<kind::Claim, InFlightClaim>,
     /// Pods that go onto existing capacity.

@@ -25,7 +25,7 @@ use crate::{
 
 /// What is left of everything, and who is where.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub struct State {
     /// Existing capacity that takes part.
     pub(crate) active: BitSet<kind::Place>,
     /// Room of existing capacity, one after the other.

@@ -15,14 +15,14 @@ use model::{
 
 use crate::{eviction::eviction_cost, told, world::World};
 
-mod launches;
+pub mod launches;
 
 pub(crate) use launches::replacements;
 pub use launches::{Launches, launches};
 
 /// What a static pool needs to have its replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Replicas {
+pub enum Replicas {
     /// Nothing.
     Enough,
     /// So many claims more.
@@ -46,7 +46,7 @@ pub(crate) enum Replicas {
 /// Given up first are claims without an instance, then empty nodes, then those whose pods cost
 /// least to move, and nodes with a pod that forbids it last. Claims that are being given up or replaced
 /// have left the pool, but their nodes still count against `limits.nodes`.
-pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
+pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
     if pool.is_deleting {
         return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
@@ -169,6 +169,3 @@ fn left_of_life(claim: &NodeClaim, now: Timestamp) -> i128 {
     let left = whole.saturating_sub(now.duration_since(claim.created_at));
     (left.as_nanos() * ALL / whole.as_nanos()).clamp(0, ALL)
 }
-
-#[cfg(test)]
-mod tests;

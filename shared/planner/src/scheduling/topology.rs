@@ -1,5 +1,5 @@
 //! Rules about the places of other pods: what they count, how many there are, what they allow.
 
-pub(crate) mod groups;
-pub(crate) mod rules;
+pub mod groups;
+pub mod rules;
 pub(crate) mod tally;

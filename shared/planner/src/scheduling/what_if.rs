@@ -46,7 +46,7 @@ use crate::{
 
 /// Facts made ready for any number of trials.
 #[derive(Debug)]
-pub(crate) struct World<'a> {
+pub struct World<'a> {
     problem: Problem<'a>,
     /// Whether nodes that go away count against limits until something took their place.
     counts_leaving: bool,
@@ -54,23 +54,23 @@ pub(crate) struct World<'a> {
 
 /// What is supposed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trial<'t> {
+pub struct Trial<'t> {
     /// These nodes go away, and their pods are moved.
-    pub(crate) without: &'t [&'t NodeName],
+    pub without: &'t [&'t NodeName],
     /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed at this
     /// moment since pods last came or went there. Pending pods, and those of nodes that are being
     /// given up anyway, are. `None` is that nobody minds.
-    pub(crate) settles_at: Option<Timestamp>,
+    pub settles_at: Option<Timestamp>,
     /// The nodes go whatever their pods say.
-    pub(crate) go_anyway: bool,
+    pub go_anyway: bool,
     /// One instance of this reservation is given back by what goes, and pods wait for reserved
     /// capacity that others hold. What would be launched is not looked at further.
-    pub(crate) given_back: Option<&'t str>,
+    pub given_back: Option<&'t str>,
     /// New nodes are packed so that they cost least (`provision::packed`), in every pool.
-    pub(crate) is_packed: bool,
+    pub is_packed: bool,
     /// Small pods come first, and each goes where most room is: as kube-scheduler may place them, and not as it would
     /// have to.
-    pub(crate) is_scattered: bool,
+    pub is_scattered: bool,
 }
 
 /// A node that would be launched.
@@ -88,11 +88,11 @@ pub(crate) struct NewNode {
 
 /// Where all pods would be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
     pub(crate) in_flight: Vec<NewNode>,
     /// Pods that go onto what is there or promised.
-    pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
+    pub placed: Vec<(Target, Vec<PodKey>)>,
     /// Pods that would find no place, though they run now, each with the reason. That is also what
     /// a pod of the nodes that go away comes to that would have to wait for a node to start. While
     /// there is none, all pods that are not pending anyway are scheduled.
@@ -107,7 +107,7 @@ const STEPS_PER_POD: u64 = 100;
 impl<'a> World<'a> {
     /// Makes `facts` ready, whose instance types may be `known`.
     #[must_use]
-    pub(crate) fn of(facts: &'a Facts, known: &KnownTypes, counts_leaving: bool) -> Self {
+    pub fn of(facts: &'a Facts, known: &KnownTypes, counts_leaving: bool) -> Self {
         let mut problem = Problem::of(facts, true, known);
         problem.shares = share::caps(&problem, None);
         Self { problem, counts_leaving }
@@ -119,7 +119,7 @@ impl<'a> World<'a> {
     }
 
     /// What would be, if what `trial` supposes came true.
-    pub(crate) fn without(&mut self, trial: &Trial<'_>) -> Outcome {
+    pub fn without(&mut self, trial: &Trial<'_>) -> Outcome {
         let problem = &mut self.problem;
         let mut pods = problem.demand.without(trial.without, trial.go_anyway);
         if trial.is_scattered {

@@ -86,6 +86,3 @@ fn is_back(node: &Node, reboot: &Reboot) -> bool {
 fn noted(claim: &NodeClaim, reboot: Reboot) -> NodeClaim {
     NodeClaim { conditions: claim.conditions.with_reboot(reboot), ..claim.following() }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,7 +8,7 @@ use crate::index::id::{ProfileId, RequestsId};
 
 /// Pods that are alike.
 #[derive(Debug)]
-pub(crate) struct Class {
+pub struct Class {
     pub(crate) spec: Arc<PodSpec>,
     /// What they ask for beside resources and volumes.
     pub(crate) profile: ProfileId,

@@ -125,7 +125,7 @@ struct Step {
 
 /// What a profile asks for at one step.
 #[derive(Debug)]
-pub(crate) struct Preferences {
+pub struct Preferences {
     /// What it asks of the node alone.
     pub(crate) constraints: ConstraintsId,
     /// Rules on the hostname.

@@ -89,7 +89,7 @@ fn marked(spec: &PodSpec, buffer: &CapacityBuffer) -> PodSpec {
 
 /// For how many pods a buffer stands: the larger of its replicas and its share of the workload, at
 /// most what its limits allow; with limits alone, what they allow.
-fn replicas(buffer: &CapacityBuffer) -> u64 {
+pub fn replicas(buffer: &CapacityBuffer) -> u64 {
     let Some(spec) = spec_of(buffer) else { return 0 };
     let share = match (&buffer.target, buffer.percentage) {
         (BufferTarget::Workload(_, replicas), Some(percentage)) => {
@@ -109,6 +109,3 @@ fn allowed(spec: &PodSpec, buffer: &CapacityBuffer) -> Option<u64> {
     let limits = buffer.limits.iter();
     limits.filter_map(|(name, limit)| limit.checked_div(spec.requests.get(name.as_str()))).min()
 }
-
-#[cfg(test)]
-mod tests;

@@ -26,28 +26,28 @@ use crate::index::id::{OfferingId, TypeId};
 
 /// What overlays make of the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overlays {
+pub struct Overlays {
     /// By pool, what changed for it. A pool that is missing has what its EC2NodeClass offers.
-    pub(crate) pools: BTreeMap<NodePoolName, Overlaid>,
+    pub pools: BTreeMap<NodePoolName, Overlaid>,
     /// Overlays that are applied nowhere, and why.
-    pub(crate) rejected: BTreeMap<ObjectName, Rejection>,
+    pub rejected: BTreeMap<ObjectName, Rejection>,
 }
 
 /// The instance types of a pool with overlays on some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overlaid {
+pub struct Overlaid {
     /// All of them, in the order of the EC2NodeClass.
-    pub(crate) types: Vec<Arc<InstanceType>>,
+    pub types: Vec<Arc<InstanceType>>,
     /// Those of which a price is another: a claim that may become one is annotated with
     /// `karpenter.sh/price-overlay-applied`.
-    pub(crate) priced: BTreeSet<InstanceTypeName>,
+    pub priced: BTreeSet<InstanceTypeName>,
     /// Those that have more than EC2 says: `karpenter.sh/capacity-overlay-applied`.
-    pub(crate) extended: BTreeSet<InstanceTypeName>,
+    pub extended: BTreeSet<InstanceTypeName>,
 }
 
 /// Why an overlay is not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Rejection {
+pub enum Rejection {
     /// It breaks the rules of the object: reason `RuntimeValidation`.
     #[error("{}", Problem::in_words(.0))]
     RuntimeValidation(Vec<Problem>),
@@ -61,7 +61,7 @@ pub(crate) enum Rejection {
 /// Heavier overlays are worked in first, of equal ones the name that sorts last. The first price
 /// that an offering gets stays, and so does the first amount of each resource. With V overlays, P
 /// pools and T types with O offerings each that is V·P·T·O.
-pub(crate) fn overlays(facts: &Facts) -> Overlays {
+pub fn overlays(facts: &Facts) -> Overlays {
     if !facts.policies.node_overlay {
         return Overlays::default();
     }
@@ -245,6 +245,3 @@ fn changed(price: HourlyPrice, change: PriceChange) -> HourlyPrice {
     };
     HourlyPrice::from_parts(u128::try_from(parts.max(0)).unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests;

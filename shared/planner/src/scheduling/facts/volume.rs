@@ -15,7 +15,7 @@ use model::{
 };
 
 /// The claims that pods attach, by CSI driver. A claim that several pods share is there once.
-pub(crate) type Attachments = BTreeMap<String, BTreeSet<VolumeClaimKey>>;
+pub type Attachments = BTreeMap<String, BTreeSet<VolumeClaimKey>>;
 
 /// What became of the provisioners that were once part of Kubernetes.
 ///
@@ -36,7 +36,7 @@ const MIGRATED: [(&str, &str); 7] = [
 /// Each volume brings its own alternatives, all are combined, and those that contradict themselves
 /// are left out; if all do they stay, so that the pod fails for what it asks. A claim that is
 /// missing brings none: [`problems`] says so.
-pub(crate) fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
+pub fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
     let mut requirements = vec![Requirements::default()];
     for (_, claim) in claims(pod, storage) {
         let alternatives = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
@@ -90,7 +90,7 @@ fn of_volume(volume: &Volume) -> Vec<Requirements> {
 ///
 /// Karpenter knows drivers and topology keys that a provider declares unsupported; AWS declares
 /// none.
-pub(crate) fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
+pub fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
     let problem = |(key, claim): (VolumeClaimKey, Option<&VolumeClaim>)| {
         let why = match claim {
             Some(claim) => problem_of(claim, storage)?,
@@ -144,7 +144,7 @@ fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
 ///
 /// When a volume that a claim is bound to does not exist, its driver is not known: then nobody knows
 /// which nodes have room for the pod. The text names the volume.
-pub(crate) fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
+pub fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
     let mut volume_claim_keys = Attachments::new();
     for (key, claim) in claims(pod, storage) {
         let Some(claim) = claim else { continue };
@@ -173,11 +173,7 @@ fn translated(provisioner: &str) -> &str {
 
 /// Whether a node that attaches `used` may attach `more` as well: within `limits`, of each driver so
 /// many claims in all. A driver that is not limited takes any number.
-pub(crate) fn can_attach(
-    limits: &BTreeMap<String, u32>,
-    used: &Attachments,
-    more: &Attachments,
-) -> bool {
+pub fn can_attach(limits: &BTreeMap<String, u32>, used: &Attachments, more: &Attachments) -> bool {
     more.iter().all(|(driver, wanted)| {
         let Some(limit) = limits.get(driver) else { return true };
         let volume_claim_keys = used.get(driver);
@@ -215,6 +211,3 @@ fn bound_to(claim: &VolumeClaim) -> Option<&str> {
 fn class_of(claim: &VolumeClaim) -> Option<&str> {
     claim.storage_class.as_deref().filter(|name| !name.is_empty())
 }
-
-#[cfg(test)]
-mod tests;

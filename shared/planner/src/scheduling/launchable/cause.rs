@@ -12,11 +12,7 @@ const NAMED_MAX: usize = 5;
 
 /// Why no type of the class called `class` has what is `asked`, if one label of it is to blame: none
 /// of the values that it lists is on any type.
-pub(crate) fn cause(
-    index: &TypeIndex,
-    asked: &Requirements,
-    class: &NodeClassName,
-) -> Option<String> {
+pub fn cause(index: &TypeIndex, asked: &Requirements, class: &NodeClassName) -> Option<String> {
     asked.iter().find_map(|requirement| of_one(index, requirement, class))
 }
 

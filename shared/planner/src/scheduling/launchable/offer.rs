@@ -27,11 +27,11 @@ use crate::{
 const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 
 /// Some of the instance types of an offer.
-pub(crate) type Types = BitSet<kind::Type>;
+pub type Types = BitSet<kind::Type>;
 
 /// The instance types of a NodeClass, or of a pool with overlays.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub struct Offer {
     pub(crate) index: Rc<TypeIndex>,
     /// By market: the reservation whose capacity is bought there.
     reservations: Vec<Option<ReservationNumber>>,

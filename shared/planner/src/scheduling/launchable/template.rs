@@ -33,7 +33,7 @@ use crate::{
 
 /// A NodePool that may launch, with the types that it may launch.
 #[derive(Debug)]
-pub(crate) struct Template<'a> {
+pub struct Template<'a> {
     pub(crate) pool: &'a NodePool,
     /// The offer of its NodeClass, or its own where overlays change that.
     pub(crate) offer: OfferId,

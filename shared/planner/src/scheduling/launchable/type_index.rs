@@ -25,7 +25,7 @@ pub(crate) type ByPrice = [(HourlyPrice, TypeId)];
 /// The instance types of a NodeClass, or of a pool with overlays. The numbers of types are in
 /// the order of their names.
 #[derive(Debug)]
-pub(crate) struct TypeIndex {
+pub struct TypeIndex {
     /// Whether capacity of reservations is bought.
     buys_reserved: bool,
     /// Sorted by name.

@@ -17,13 +17,13 @@ pub(crate) type Amounts = Box<[i64]>;
 
 /// The resources that matter, each with its place.
 #[derive(Debug, Default)]
-pub(crate) struct ResourceIndex {
+pub struct ResourceIndex {
     names: Vec<ResourceName>,
 }
 
 impl ResourceIndex {
     /// One place for each resource that any of `requests` names.
-    pub(crate) fn of<'a>(requests: impl IntoIterator<Item = &'a Resources>) -> Self {
+    pub fn of<'a>(requests: impl IntoIterator<Item = &'a Resources>) -> Self {
         let mut names: BTreeSet<&str> = ["cpu", "memory", "ephemeral-storage", "pods"].into();
         for resources in requests {
             let requested = resources.extended.iter().filter(|(_, amount)| 0 < **amount);
@@ -33,14 +33,14 @@ impl ResourceIndex {
     }
 
     /// `resources` by place. What has no place is left out: nobody requests it.
-    pub(crate) fn amounts(&self, resources: &Resources) -> Amounts {
+    pub fn amounts(&self, resources: &Resources) -> Amounts {
         let amount =
             |name: &ResourceName| i64::try_from(resources.get(name.as_str())).unwrap_or(i64::MAX);
         self.names.iter().map(amount).collect()
     }
 
     /// The reverse; negative amounts count as zero.
-    pub(crate) fn resources(&self, amounts: &[i64]) -> Resources {
+    pub fn resources(&self, amounts: &[i64]) -> Resources {
         let mut resources = Resources::default();
         for (name, amount) in self.names.iter().zip(amounts).filter(|(_, amount)| **amount > 0) {
             resources.set(name, u64::try_from(*amount).unwrap_or_default());
@@ -54,7 +54,7 @@ impl ResourceIndex {
     }
 
     /// How many places there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.names.len()
     }
 }
@@ -64,7 +64,7 @@ pub(crate) type ByAmount = Vec<(u64, TypeId)>;
 
 /// What instance types have of every resource that any of them has.
 #[derive(Debug, Default)]
-pub(crate) struct Whole {
+pub struct Whole {
     /// CPU, memory, disk, pods.
     common: [ByAmount; 4],
     extended: Vec<(ResourceName, ByAmount)>,
@@ -129,7 +129,7 @@ impl Whole {
 
     /// The smallest amount of each resource that any of `chosen` has; what one of them lacks is
     /// zero.
-    pub(crate) fn smallest(&self, chosen: &Types) -> Resources {
+    pub fn smallest(&self, chosen: &Types) -> Resources {
         let least = |sorted: &ByAmount| {
             let first = sorted.iter().find(|(_, id)| chosen.contains(*id));
             first.map_or(0, |(amount, _)| *amount)
@@ -170,42 +170,6 @@ pub(crate) fn lower(amounts: &mut [i64], other: &[i64]) {
 /// Whether `need` is there. Nothing fits where any amount is negative, requested or not.
 ///
 /// Karpenter: `pkg/utils/resources/resources.go`, `Fits`.
-pub(crate) fn fits(need: &[i64], room: &[i64]) -> bool {
+pub fn fits(need: &[i64], room: &[i64]) -> bool {
     need.iter().zip(room).all(|(need, room)| 0 <= *room && need <= room)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_go_there_and_back() {
-        let mut requests = Resources { pods: 1, ..Resources::default() };
-        requests.set(&ResourceName::new("nvidia.com/gpu").unwrap(), 2);
-        let index = ResourceIndex::of([&requests]);
-        assert_eq!(index.len(), 5);
-        assert_eq!(index.resources(&index.amounts(&requests)), requests);
-    }
-
-    #[test]
-    fn the_smallest_of_many_is_by_resource() {
-        let mut gpu = Resources { pods: 9, ..Resources::default() };
-        gpu.set(&ResourceName::new("nvidia.com/gpu").unwrap(), 2);
-        let plain = Resources { pods: 5, cpu: Millicores(7), ..Resources::default() };
-        let whole: Whole = [&gpu, &plain].into_iter().collect();
-        let [first, second] = [0, 1].map(TypeId::nth);
-        let chosen = |ids: &[TypeId]| Types::of(2, |id| ids.contains(&id));
-        assert_eq!(whole.smallest(&chosen(&[first])), gpu);
-        assert_eq!(whole.smallest(&chosen(&[second])), plain);
-        let both = whole.smallest(&chosen(&[first, second]));
-        assert_eq!(both, Resources { pods: 5, ..Resources::default() });
-        assert_eq!(whole.smallest(&chosen(&[])), Resources::default());
-    }
-
-    #[test]
-    fn nothing_fits_an_overcommitted_node() {
-        assert!(fits(&[1, 0], &[1, 0]));
-        assert!(!fits(&[2, 0], &[1, 0]));
-        assert!(!fits(&[1, 0], &[1, -1]));
-    }
 }

@@ -19,7 +19,7 @@ type Entry = (LabelId, RequirementId);
 
 /// All distinct requirements and sets seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Sets {
+pub struct Sets {
     labels: BTreeMap<LabelKey, LabelId>,
     requirements: Table<kind::Requirement, Rc<Requirement>>,
     requirement_ids: BTreeMap<Rc<Requirement>, RequirementId>,
@@ -33,7 +33,7 @@ pub(crate) struct Sets {
 
 impl Sets {
     /// The number of `set`.
-    pub(crate) fn id(&mut self, set: &Requirements) -> SetId {
+    pub fn id(&mut self, set: &Requirements) -> SetId {
         let entries = set.iter().map(|requirement| self.entry(requirement.clone())).collect();
         self.id_of(entries)
     }
@@ -82,7 +82,7 @@ impl Sets {
     }
 
     /// The set with number `id`.
-    pub(crate) fn get(&self, id: SetId) -> Requirements {
+    pub fn get(&self, id: SetId) -> Requirements {
         self.members(id)
             .map(|requirement| Requirement::clone(self.requirement(requirement)))
             .collect()
@@ -91,7 +91,7 @@ impl Sets {
     /// What is left of a new node's requirements `node` when a pod with `pod` joins it, or `None`
     /// when they do not go together: `Requirements::compatible` where well-known labels may be
     /// undefined, and the intersection.
-    pub(crate) fn join(&mut self, node: SetId, pod: SetId) -> Option<SetId> {
+    pub fn join(&mut self, node: SetId, pod: SetId) -> Option<SetId> {
         if self.all[pod].is_empty() {
             return Some(node);
         }
@@ -138,68 +138,5 @@ impl Sets {
         let both = intersection.map(|requirement| self.entry(requirement).1);
         self.both.insert((own, wanted), both);
         both
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use model::requirements::Undefined;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::testing::requirements;
-
-    #[test]
-    fn equal_sets_have_one_number_and_joining_narrows() {
-        let mut sets = Sets::default();
-        let zones = |zones: &[&str]| {
-            let zones = zones.iter().copied();
-            let zone = Requirement::new(labels::ZONE, model::Operator::In, zones);
-            Requirements::from_iter([zone.unwrap()])
-        };
-        let (ab, bc, c) =
-            (sets.id(&zones(&["a", "b"])), sets.id(&zones(&["b", "c"])), sets.id(&zones(&["c"])));
-        assert_eq!(sets.id(&zones(&["b", "a"])), ab);
-        let b = sets.id(&zones(&["b"]));
-        assert_eq!(sets.join(ab, bc), Some(b));
-        assert_eq!(sets.join(ab, c), None);
-        assert_eq!(sets.join(b, ab), Some(b));
-    }
-
-    const TEXTS: [&str; 15] = [
-        "team=;",
-        "team=a,;",
-        "te;am",
-        "team=a",
-        "team=a,b",
-        "team!=a",
-        "team",
-        "!team",
-        "team>1",
-        "kubernetes.io/arch=x",
-        "kubernetes.io/arch=x,y",
-        "kubernetes.io/arch!=x",
-        "!kubernetes.io/arch",
-        "shard<5",
-        "shard=3,7",
-    ];
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
-        #[test]
-        fn joining_numbers_is_joining_sets(
-            a in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
-            b in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
-        ) {
-            let (a, b) = (requirements(&a), requirements(&b));
-            let mut sets = Sets::default();
-            let (id_a, id_b) = (sets.id(&a), sets.id(&b));
-            prop_assert_eq!(&sets.get(id_a), &a);
-            let joined = sets.join(id_a, id_b).map(|id| sets.get(id));
-            let mut both = a.clone();
-            both.add_all(&b);
-            let expected = a.compatible(&b, Undefined::WellKnown).is_ok().then_some(both);
-            prop_assert_eq!(joined, expected);
-        }
     }
 }

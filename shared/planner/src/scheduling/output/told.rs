@@ -58,7 +58,7 @@ fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decisio
 }
 
 /// The decision to launch `promises`, with what each may become.
-pub(crate) fn promised<'p>(
+pub fn promised<'p>(
     promises: impl IntoIterator<Item = &'p Promise>,
     who: (Function, jiff::Timestamp),
     summary: String,

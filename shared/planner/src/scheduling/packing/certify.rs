@@ -27,30 +27,30 @@ use super::{
 };
 
 /// Bits behind the point of a price of a resource.
-pub(crate) const SHIFT: u32 = 16;
+pub const SHIFT: u32 = 16;
 /// A node that is worth its price, as a ratio.
-const ONE: i128 = 1_000_000_000_000;
+pub const ONE: i128 = 1_000_000_000_000;
 /// Fillings that are told.
 const FOUND_MAX: usize = 200;
 
 /// What nodes can be worth at most.
 #[derive(Debug)]
-pub(crate) struct Worth {
+pub struct Worth {
     /// In millionths of millionths of their prices; not less than one.
-    pub(crate) ratio: i128,
+    pub ratio: i128,
     /// Fillings that are worth more than their node costs.
-    pub(crate) excess: Vec<(usize, Counts)>,
+    pub excess: Vec<(usize, Counts)>,
 }
 
 /// What filling a node with parts of pods suggests. Whatever it is, what is proved by it holds.
 #[derive(Debug)]
-pub(crate) struct Guess {
+pub struct Guess {
     /// Prices of resources, with [`SHIFT`] bits behind the point.
-    pub(crate) prices: Vec<i64>,
+    pub prices: Vec<i64>,
     /// How many of each, parts of pods among them,
-    pub(crate) parts: Vec<f64>,
+    pub parts: Vec<f64>,
     /// and how many whole pods of each.
-    pub(crate) counts: Vec<u32>,
+    pub counts: Vec<u32>,
 }
 
 /// Fills room with items, of each so many at most.
@@ -99,12 +99,7 @@ struct Search<'g> {
 
 /// How many times its price any node of `market` can be worth, where each pod is worth as `values` say. Divides
 /// fillings so many times at most, and has `guess` look for prices.
-pub(crate) fn search(
-    market: &Market,
-    values: &[Pico],
-    mut divisions: u64,
-    guess: &Guessing<'_>,
-) -> Worth {
+pub fn search(market: &Market, values: &[Pico], mut divisions: u64, guess: &Guessing<'_>) -> Worth {
     let questions: Vec<Question<'_>> =
         market.offers.iter().map(|offer| Question::of(market, offer, values)).collect();
     let mut search = Search { guess, open: BinaryHeap::new(), best: ONE, found: Vec::new() };
@@ -268,7 +263,7 @@ pub(super) fn cost_of(amounts: impl Iterator<Item = i64>, prices: &[i64]) -> i12
 
 /// What all pods of `market` are worth, less what goes `for_nothing`, when values are scaled so that no node
 /// is worth more than it costs, where now it is as many times as `ratio` says.
-pub(crate) fn bound(market: &Market, values: &[Pico], ratio: i128, for_nothing: i128) -> i128 {
+pub fn bound(market: &Market, values: &[Pico], ratio: i128, for_nothing: i128) -> i128 {
     let valued = market.items.iter().zip(values);
     let sum: i128 = valued.map(|(item, value)| i128::from(item.count) * i128::from(*value)).sum();
     let sum = sum.saturating_sub(for_nothing).max(0);
@@ -292,6 +287,3 @@ pub(crate) fn free_of_charge(
     }
     rounded_up(spare.saturating_add(cost(room, prices)))
 }
-
-#[cfg(test)]
-mod tests;

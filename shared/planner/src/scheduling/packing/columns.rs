@@ -15,7 +15,7 @@ use super::{
 
 /// The program of a market, with all columns so far.
 #[derive(Debug)]
-pub(crate) struct Program<'m> {
+pub struct Program<'m> {
     pub(crate) market: &'m Market,
     pub(crate) scaled: Scaled,
     columns: Vec<Column>,
@@ -55,7 +55,7 @@ pub(crate) struct Relaxed {
 
 /// How well it is to be solved.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub struct Effort {
     /// How often columns are looked for.
     pub(crate) rounds: usize,
     /// No column may be worth more than so many times its price.
@@ -78,14 +78,15 @@ const NEW_MAX: usize = 200;
 const COLUMNS_MAX: usize = 4_000;
 
 impl<'m> Program<'m> {
-    pub(crate) fn new(market: &'m Market, work: u64) -> Self {
+    /// A program over `market` that ends after `work` steps.
+    pub fn new(market: &'m Market, work: u64) -> Self {
         let center = cuts::priced(market, &[]).values;
         let scaled = Scaled::of(market);
         Self { market, scaled, columns: Vec::new(), dropped: 0, session: None, center, work }
     }
 
     /// Values that prove much: to begin with, by prices of resources and of shares of them.
-    pub(crate) fn proving_values(&self) -> &[f64] {
+    pub fn proving_values(&self) -> &[f64] {
         &self.center
     }
 

@@ -24,7 +24,7 @@ use super::{
 };
 
 /// Amounts of one resource whose whole parts are counted.
-const PARTS_MAX: usize = 48;
+pub const PARTS_MAX: usize = 48;
 /// Sizes of pods that have resources of their own.
 const SIZES_MAX: usize = 16;
 /// The most of a share in the small program.
@@ -32,27 +32,27 @@ const UNITS: f64 = 1e7;
 
 /// What pods are worth by prices of shares, and what that proves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Priced {
+pub struct Priced {
     /// In dollars.
-    pub(crate) values: Vec<f64>,
+    pub values: Vec<f64>,
     /// In pico-dollars.
-    pub(crate) bound: i128,
+    pub bound: i128,
 }
 
 /// Something that pods take of nodes.
 #[derive(Clone, Debug)]
-struct Share {
+pub struct Share {
     /// By item: how much a pod takes.
-    needs: Vec<i64>,
+    pub needs: Vec<i64>,
     /// By offer: how much a node has.
-    rooms: Vec<i64>,
+    pub rooms: Vec<i64>,
     /// How much is there for nothing.
-    free: i64,
+    pub free: i64,
 }
 
 impl Share {
     /// Whole times `part` of a resource.
-    fn of_part(market: &Market, free: &[i64], (at, part): (usize, i64)) -> Self {
+    pub fn of_part(market: &Market, free: &[i64], (at, part): (usize, i64)) -> Self {
         let whole = |amounts: &[i64]| amounts.get(at).copied().unwrap_or_default().max(0) / part;
         Self {
             needs: market.items.iter().map(|item| whole(&item.need)).collect(),
@@ -62,7 +62,7 @@ impl Share {
     }
 
     /// A resource of nodes that take any of `large` items, which these take of it.
-    fn of_large(market: &Market, free: &[i64], at: usize, large: &[bool]) -> Self {
+    pub fn of_large(market: &Market, free: &[i64], at: usize, large: &[bool]) -> Self {
         let amount = |amounts: &[i64]| amounts.get(at).copied().unwrap_or_default().max(0);
         let need =
             |(item, is_large): (&Item, &bool)| if *is_large { amount(&item.need) } else { 0 };
@@ -79,7 +79,7 @@ impl Share {
     }
 
     /// How much all pods take.
-    fn asked(&self, market: &Market) -> i64 {
+    pub fn asked(&self, market: &Market) -> i64 {
         let each = market.items.iter().zip(&self.needs);
         each.map(|(item, need)| need.saturating_mul(i64::from(item.count)))
             .fold(0, i64::saturating_add)
@@ -88,7 +88,7 @@ impl Share {
 
 /// Prices of shares that make the pods of `market` worth as much as they can be, beside `free` room that is
 /// there and costs nothing.
-pub(crate) fn priced(market: &Market, free: &[i64]) -> Priced {
+pub fn priced(market: &Market, free: &[i64]) -> Priced {
     let mut shares = shares(market, free);
     shares.retain(|share| 0 < share.asked(market) && share.rooms.iter().any(|room| 0 < *room));
     let scale = |share: &Share| {
@@ -122,7 +122,7 @@ pub(crate) fn priced(market: &Market, free: &[i64]) -> Priced {
 }
 
 /// What `prices` prove, in whole numbers.
-fn certified(market: &Market, shares: &[Share], prices: &[i64]) -> Priced {
+pub fn certified(market: &Market, shares: &[Share], prices: &[i64]) -> Priced {
     let cost = |amount: &dyn Fn(&Share) -> i64| certify::cost_of(shares.iter().map(amount), prices);
     let value =
         |at: usize| Pico::try_from(cost(&|share| share.needs[at]) >> SHIFT).unwrap_or(Pico::MAX);
@@ -138,7 +138,8 @@ fn certified(market: &Market, shares: &[Share], prices: &[i64]) -> Priced {
     Priced { values: values.into_iter().map(|value| value as f64 / 1e12).collect(), bound }
 }
 
-fn shares(market: &Market, free: &[i64]) -> Vec<Share> {
+/// The shares of free room that parts of the market need; `free` is the room of each part.
+pub fn shares(market: &Market, free: &[i64]) -> Vec<Share> {
     let resources = market.items.first().map_or(0, |item| item.need.len());
     let mut shares = Vec::new();
     for at in 0..resources {
@@ -160,7 +161,7 @@ fn shares(market: &Market, free: &[i64]) -> Vec<Share> {
 }
 
 /// The part of the largest nodes that a pod takes.
-fn size(market: &Market, item: &Item) -> f64 {
+pub fn size(market: &Market, item: &Item) -> f64 {
     let part = |(at, need): (usize, &i64)| {
         let most = market.offers.iter().map(|offer| offer.room[at]).max().unwrap_or_default();
         *need as f64 / most.max(1) as f64
@@ -169,7 +170,7 @@ fn size(market: &Market, item: &Item) -> f64 {
 }
 
 /// As much of a resource as some pods request, half of that, and one.
-fn parts(market: &Market, resource: usize) -> Vec<i64> {
+pub fn parts(market: &Market, resource: usize) -> Vec<i64> {
     let needs = market.items.iter().filter_map(|item| item.need.get(resource).copied());
     let mut parts: Vec<i64> =
         needs.flat_map(|need| [need, need / 2]).filter(|part| 1 < *part).collect();
@@ -179,6 +180,3 @@ fn parts(market: &Market, resource: usize) -> Vec<i64> {
     let every = parts.len().div_ceil(PARTS_MAX).max(1);
     parts.into_iter().rev().step_by(every).chain([1]).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,13 +17,15 @@ use super::{
 
 /// A node that is advised: an offer, and how many pods of each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    pub(crate) offer: usize,
-    pub(crate) counts: Counts,
+pub struct Node {
+    /// Index of the offer in the market.
+    pub offer: usize,
+    /// How many pods of each kind the node takes.
+    pub counts: Counts,
 }
 
 /// What `nodes` cost, in pico-dollars.
-pub(crate) fn price(market: &Market, nodes: &[Node]) -> i128 {
+pub fn price(market: &Market, nodes: &[Node]) -> i128 {
     nodes.iter().map(|node| i128::from(market.offers[node.offer].price)).sum()
 }
 

@@ -40,7 +40,7 @@ struct Known {
 }
 
 /// Whole nodes for all of `demand`, by better values each time; the program knows all of them afterwards.
-pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
+pub fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
     let proving = program.proving_values().to_vec();
     let kept = program.work / 10 * KEPT;
     let mut best = fill(program, demand, &proving);
@@ -62,7 +62,7 @@ pub(crate) fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
 }
 
 /// Whole nodes for all of `demand`, by what pods are worth by `values`.
-pub(crate) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) -> Vec<Node> {
+pub fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) -> Vec<Node> {
     let mut left = demand.to_vec();
     // What is worth nothing has to have a place too.
     let values: Vec<f64> = values.iter().map(|value| value.max(1e-9)).collect();
@@ -99,6 +99,3 @@ pub(crate) fn fill(program: &mut Program<'_>, demand: &[u32], values: &[f64]) ->
     }
     nodes
 }
-
-#[cfg(test)]
-mod tests;

@@ -15,39 +15,42 @@ use super::{
 };
 
 /// How many pods of which items are on one node, by item.
-pub(crate) type Counts = Vec<(usize, u32)>;
+pub type Counts = Vec<(usize, u32)>;
 
 /// A market in numbers between 0 and 1.
 #[derive(Debug)]
-pub(crate) struct Scaled {
+pub struct Scaled {
     pub(crate) resources: usize,
     /// Item after item.
     needs: Vec<f64>,
     /// By resource: the most that any offer has.
     largest: Vec<f64>,
     /// In dollars.
-    pub(crate) prices: Vec<f64>,
+    pub prices: Vec<f64>,
     /// By offer: the items that it takes.
     takes: Vec<Vec<usize>>,
 }
 
 /// A node that is worth as much.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filled {
-    pub(crate) counts: Counts,
-    pub(crate) value: f64,
+pub struct Filled {
+    /// How many of each item are taken.
+    pub counts: Counts,
+    /// Their value in sum.
+    pub value: f64,
     /// About how many steps it took to find.
     pub(crate) steps: usize,
 }
 
 /// How room can be filled with some items.
 #[derive(Debug, Default)]
-pub(crate) struct Filling {
+pub struct Filling {
     /// With parts of pods: how many of each, and what a unit of each resource is worth then.
-    pub(crate) parts: Vec<f64>,
-    pub(crate) prices: Vec<f64>,
+    pub parts: Vec<f64>,
+    /// Dual price of each resource.
+    pub prices: Vec<f64>,
     /// With whole pods: how many of each.
-    pub(crate) counts: Vec<u32>,
+    pub counts: Vec<u32>,
 }
 
 /// About how many steps it takes to find how many of an item go into some room: a division for each resource.
@@ -58,7 +61,8 @@ const STEPS_OF_FILLING: usize = 400;
 const SWAPS_MAX: usize = 20;
 
 impl Scaled {
-    pub(crate) fn of(market: &Market) -> Self {
+    /// Scales the demands of `market` to floating-point numbers around one.
+    pub fn of(market: &Market) -> Self {
         let resources = market.items.first().map_or(0, |item| item.need.len());
         let largest: Vec<f64> = (0..resources).map(|at| largest(market, at)).collect();
         let takes = market.offers.iter().map(|offer| {
@@ -79,12 +83,7 @@ impl Scaled {
     }
 
     /// Fills `offer` with what is worth most by `values`, of which so many are `left`.
-    pub(crate) fn fill(
-        &self,
-        market: &Market,
-        offer: usize,
-        (values, left): (&[f64], &[u32]),
-    ) -> Filled {
+    pub fn fill(&self, market: &Market, offer: usize, (values, left): (&[f64], &[u32])) -> Filled {
         let asked = self.takes[offer].iter().copied();
         let asked = asked.filter(|item| 0 < left[*item] && 0.0 < values[*item]);
         let most = |item: usize| left[item].min(market.items[item].most);
@@ -111,7 +110,7 @@ impl Scaled {
 
     /// Fills `room` with parts of the items that are `asked` for, so many of each at most, and quickly with whole
     /// pods.
-    pub(crate) fn fill_room(
+    pub fn fill_room(
         &self,
         market: &Market,
         room: &[i64],
@@ -175,7 +174,7 @@ struct Whole<'w> {
     /// Items, so many pods of each at most.
     asked: &'w [(usize, u32)],
     /// How many of each there are,
-    counts: Vec<u32>,
+    pub counts: Vec<u32>,
     /// and what they leave.
     room: Vec<i64>,
 }
@@ -291,6 +290,3 @@ fn largest(market: &Market, at: usize) -> f64 {
 fn weighed(amounts: &[f64], weights: &[f64]) -> f64 {
     amounts.iter().zip(weights).map(|(amount, weight)| amount * weight).sum()
 }
-
-#[cfg(test)]
-mod tests;

@@ -12,34 +12,36 @@ pub(crate) const DEMANDS_MAX: usize = 128;
 
 /// Pods that ask for the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Item {
+pub struct Item {
     /// What one of them requests.
-    pub(crate) need: Box<[i64]>,
+    pub need: Box<[i64]>,
     /// How many there are.
-    pub(crate) count: u32,
+    pub count: u32,
     /// How many of them one node may have.
-    pub(crate) most: u32,
+    pub most: u32,
     /// An offer takes them that takes any of these demands.
-    pub(crate) demands: Demands,
+    pub demands: Demands,
 }
 
 /// Something that is sold, and what its nodes take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub struct Offer {
     /// What a node costs for one hour.
-    pub(crate) price: Pico,
+    pub price: Pico,
     /// What daemons leave for pods.
-    pub(crate) room: Box<[i64]>,
+    pub room: Box<[i64]>,
     /// The demands that it takes.
-    pub(crate) takes: Demands,
-    pub(crate) template: TemplateId,
-    pub(crate) instance_type: TypeId,
+    pub takes: Demands,
+    /// The template that the node is launched from.
+    pub template: TemplateId,
+    /// The instance type of the node.
+    pub instance_type: TypeId,
     /// The place of its market among those of the template's offer.
-    pub(crate) market: usize,
+    pub market: usize,
 }
 
 /// Millionths of a millionth of a dollar.
-pub(crate) type Pico = i64;
+pub type Pico = i64;
 
 /// `price` in [`Pico`], rounded down.
 pub(crate) fn pico(price: HourlyPrice) -> Pico {
@@ -56,10 +58,11 @@ const PARTS_PER_PICO: u128 = 10_000;
 
 /// Everything that is to be packed, and into what.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Market {
-    pub(crate) items: Vec<Item>,
+pub struct Market {
+    /// The kinds of pods, with how many there are.
+    pub items: Vec<Item>,
     /// Cheapest first.
-    pub(crate) offers: Vec<Offer>,
+    pub offers: Vec<Offer>,
 }
 
 impl Offer {
@@ -78,7 +81,7 @@ impl Offer {
 }
 
 /// How many pods with `need` go into `room`.
-pub(super) fn fitting(room: &[i64], need: &[i64]) -> u32 {
+pub fn fitting(room: &[i64], need: &[i64]) -> u32 {
     let fits = room.iter().zip(need).filter(|(_, need)| 0 < **need);
     let fits = fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX);
     u32::try_from(fits.max(0)).unwrap_or(u32::MAX)

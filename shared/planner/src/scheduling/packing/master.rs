@@ -16,7 +16,7 @@ use super::knapsack::Counts;
 
 /// A node of an offer.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     pub(crate) offer: usize,
     pub(crate) counts: Counts,
     /// In dollars.
@@ -33,7 +33,7 @@ enum Basic {
 
 /// The program while it is solved.
 #[derive(Debug)]
-pub(crate) struct Master {
+pub struct Master {
     rows: usize,
     basis: Vec<Basic>,
     inverse: Vec<f64>,

@@ -25,12 +25,12 @@ pub(crate) struct Proof {
 
 /// How much is done to prove more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Proofs {
+pub struct Proofs {
     /// How often values are set right by what a proof finds.
-    pub(crate) count: usize,
+    pub count: usize,
     /// Fillings of nodes are divided so many times for each of them, divided by how many items there are: each
     /// division looks at all of them.
-    pub(crate) looks: u64,
+    pub looks: u64,
 }
 
 /// How well the program is solved before each proof.
@@ -45,7 +45,7 @@ const IDLE_MAX: usize = 7;
 /// Values swing from one solution to the next: they are taken half way to those that proved most so far (Wentges,
 /// "Weighted Dantzig–Wolfe decomposition for linear mixed-integer programming", 1997), and as they are once
 /// that finds no node which the program does not know.
-pub(crate) fn improve(
+pub fn improve(
     program: &mut Program<'_>,
     (demand, free): (&[u32], &[i64]),
     priced: Priced,
@@ -106,6 +106,3 @@ pub(crate) fn prove(program: &Program<'_>, values: &[f64], free: &[i64], divisio
     let bound = certify::bound(market, &whole, worth.ratio, for_nothing);
     Proof { bound, bargains: worth.excess }
 }
-
-#[cfg(test)]
-mod tests;

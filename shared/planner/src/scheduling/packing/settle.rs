@@ -31,7 +31,7 @@ struct Fleet<'m> {
 }
 
 /// `nodes` with the same pods for no more money, in about so many steps at most; and how many were taken.
-pub(crate) fn settle(market: &Market, nodes: &[Node], work: u64) -> (Vec<Node>, u64) {
+pub fn settle(market: &Market, nodes: &[Node], work: u64) -> (Vec<Node>, u64) {
     let filled = |node: &Node| {
         let mut room = market.offers.get(node.offer)?.room.to_vec();
         for (item, count) in &node.counts {
@@ -252,11 +252,8 @@ fn count_of(counts: &Counts, item: usize) -> u32 {
 }
 
 /// Takes what `count` pods of `item` need out of `room`.
-fn take(room: &mut [i64], item: &Item, count: u32) {
+pub fn take(room: &mut [i64], item: &Item, count: u32) {
     for (room, need) in room.iter_mut().zip(&item.need) {
         *room = room.saturating_sub(need.saturating_mul(i64::from(count)));
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -12,7 +12,7 @@
 
 /// Pods that may go onto a node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice<'s> {
+pub struct Choice<'s> {
     pub(crate) need: &'s [f64],
     pub(crate) value: f64,
     pub(crate) most: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Choice<'s> {
 
 /// The best filling with parts of pods.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub struct Parts {
     /// How much of each choice.
     pub(crate) amounts: Vec<f64>,
     /// What a unit of each resource is worth.

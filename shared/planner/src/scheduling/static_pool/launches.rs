@@ -223,6 +223,3 @@ fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<InFli
         Err(why) => Err(why.to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -25,7 +25,7 @@ use crate::{
 
 /// What a group counts, and to which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// Pods that are selected, so that no domain is far ahead.
     Spread {
         /// By how many.

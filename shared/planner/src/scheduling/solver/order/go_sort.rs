@@ -17,17 +17,19 @@ use crate::index::id::ClaimId;
 
 /// A claim with its number of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Counted {
-    pub(super) pods: usize,
-    pub(super) claim: ClaimId,
+pub struct Counted {
+    /// How many pods the claim has.
+    pub pods: usize,
+    /// The claim.
+    pub claim: ClaimId,
 }
 
 /// What is no longer is sorted by insertion, which is stable.
-pub(super) const INSERTION_MAX: usize = 12;
+pub const INSERTION_MAX: usize = 12;
 
 /// What is at least so long is looked at in nine places to choose a pivot, and a few claims that
 /// stand wrong are put right without partitioning.
-pub(super) const LONG_MIN: usize = 50;
+pub const LONG_MIN: usize = 50;
 
 /// As many pairs may stand wrong for that.
 const STEPS_MAX: usize = 5;
@@ -36,7 +38,7 @@ const STEPS_MAX: usize = 5;
 const EXCHANGES_MAX: usize = 12;
 
 /// Sorts by the number of pods.
-pub(super) fn sort(counteds: &mut [Counted]) {
+pub fn sort(counteds: &mut [Counted]) {
     let (len, bad_pivots_max) = (counteds.len(), usize::BITS - counteds.len().leading_zeros());
     Sorting { all: counteds }.sort(0, len, bad_pivots_max);
 }

@@ -1,0 +1,19 @@
+//! Tests below `disruption`.
+
+mod balanced;
+mod budgets;
+mod calm;
+mod candidate;
+mod carry_out;
+mod command;
+mod conditions;
+mod empty_since;
+mod laws;
+mod noted;
+mod packed;
+mod price;
+mod repair;
+mod schedule;
+mod search;
+mod shown;
+mod validation;

@@ -1,0 +1,3 @@
+//! Tests below `index`.
+
+mod bits;

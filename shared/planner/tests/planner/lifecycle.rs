@@ -1,0 +1,15 @@
+//! Tests below `lifecycle`.
+
+mod adopt;
+mod drain;
+mod drift;
+mod forced;
+mod guard;
+mod interrupt;
+mod join;
+mod overdue;
+mod renewal;
+mod reservation;
+mod settle;
+mod standalone;
+mod status;

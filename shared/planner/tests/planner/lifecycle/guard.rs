@@ -1,0 +1,71 @@
+//! Whether the functions may act on the cluster, and on which ledger.
+
+use jiff::SignedDuration;
+use model::{
+    LedgerId,
+    lease::{KarpenterLease, LedgerLease, ObservedLeases},
+    ledger::{Counters, Guard, Head},
+};
+use planner::lifecycle::guard::*;
+
+use crate::planner::support::{ago, now};
+
+fn head(ledger: Option<&str>, arrivals: u64, guard: Guard) -> Head {
+    let ledger = ledger.map(|id| LedgerId::new(id).unwrap());
+    let counters = Counters { arrivals, departures: 0 };
+    Head { ledger, counters, guard, ..Head::default() }
+}
+
+fn karpenter(holder: &str, seconds: i64) -> ObservedLeases {
+    let lease = KarpenterLease {
+        namespace: "kube-system".to_owned(),
+        holder: holder.to_owned(),
+        renewed_at: ago(seconds),
+        duration: SignedDuration::from_secs(15),
+    };
+    ObservedLeases { karpenter: vec![lease], ledger: None }
+}
+
+fn ours(ledger: &str, arrivals: u64, seconds: i64) -> ObservedLeases {
+    let ledger = LedgerId::new(ledger).unwrap();
+    let lease = LedgerLease { ledger, arrivals, renewed_at: ago(seconds) };
+    ObservedLeases { karpenter: Vec::new(), ledger: Some(lease) }
+}
+
+fn free() -> Guard {
+    Guard::Free { checked_at: ago(60) }
+}
+
+#[test]
+fn a_live_karpenter_is_in_charge() {
+    let open = head(Some("a"), 3, free());
+    let held = verdict(&open, &karpenter("karpenter-6d9", 10), now());
+    let words = "Karpenter (karpenter-6d9, by its lease karpenter-leader-election in kube-system)";
+    assert_eq!(held, Verdict::Held(words.to_owned()));
+    assert_eq!(verdict(&open, &karpenter("", 10), now()), Verdict::Free);
+    assert_eq!(verdict(&open, &karpenter("karpenter-6d9", 80), now()), Verdict::Free);
+}
+
+#[test]
+fn what_somebody_else_did_meanwhile_is_adopted() {
+    let held = Guard::Held { by: "Karpenter".to_owned(), checked_at: ago(60) };
+    let adopt = verdict(&head(Some("a"), 3, held), &ObservedLeases::default(), now());
+    assert_eq!(adopt, Verdict::Adopt);
+}
+
+#[test]
+fn one_ledger_at_a_time_and_never_an_old_one() {
+    for (ledger, arrivals, guard, leases, expected) in [
+        (None, 0, Guard::Unchecked, ObservedLeases::default(), Verdict::Open),
+        (Some("a"), 0, Guard::Unchecked, ObservedLeases::default(), Verdict::Adopt),
+        (Some("a"), 3, free(), ours("a", 3, 60), Verdict::Free),
+        (Some("a"), 9, free(), ours("a", 3, 60), Verdict::Free),
+        (Some("a"), 2, free(), ours("a", 3, 60), Verdict::Open),
+        (Some("a"), 3, free(), ours("b", 9, 180), Verdict::Free),
+        (None, 0, Guard::Unchecked, ours("b", 9, 180), Verdict::Open),
+    ] {
+        assert_eq!(verdict(&head(ledger, arrivals, guard), &leases, now()), expected);
+    }
+    let other = verdict(&head(Some("a"), 3, free()), &ours("b", 9, 179), now());
+    assert_eq!(other, Verdict::Held("another Journeyman (with the ledger b)".to_owned()));
+}

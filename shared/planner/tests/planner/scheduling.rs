@@ -1,0 +1,9 @@
+//! Tests below `scheduling`.
+
+mod facts;
+mod numbers;
+mod output;
+mod packing;
+mod provision;
+mod solver;
+mod static_pool;

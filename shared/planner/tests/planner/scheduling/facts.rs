@@ -1,0 +1,5 @@
+//! Tests below `scheduling::facts`.
+
+mod buffer;
+mod overlay;
+mod volume;

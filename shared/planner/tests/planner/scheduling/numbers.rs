@@ -1,0 +1,4 @@
+//! Tests below `scheduling::numbers`.
+
+mod amounts;
+mod sets;

@@ -1,0 +1,9 @@
+//! Tests below `scheduling::packing`.
+
+mod certify;
+mod cuts;
+mod greedy;
+mod knapsack;
+mod prove;
+mod settle;
+mod testing;

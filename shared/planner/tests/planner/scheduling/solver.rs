@@ -1,0 +1,3 @@
+//! Tests below `scheduling::solver`.
+
+mod order;

@@ -1,7 +1,7 @@
-//! What the release of commit 405e221 stored and sent is still read, and means what it meant.
+//! What the releases of the commits 405e221 and c7ddc5b stored and sent is still read, and means what it meant.
 //!
-//! `tests/golden/405e221` says what is there. The adapter of DynamoDB has its own test over the same
-//! items.
+//! The README of each folder in `tests/golden` says what is there. The adapter of DynamoDB has its own test over
+//! the items of 405e221.
 
 #![expect(
     clippy::expect_used,
@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use model::{
     ClaimPhase, DeletionReason, Function, NodeClaim, disruption::DisruptionReason,
-    interruption::InterruptionKind, message::Message, validation::FailedCheck,
+    interruption::InterruptionKind, message::Message, recorded::RecordedFacts,
+    validation::FailedCheck,
 };
 use serde_json::Value;
 use tests::{files, repository};
@@ -236,4 +237,35 @@ fn objects_that_were_written_are_ours_and_ready() {
     assert_eq!(page.malformed, []);
     let [listed] = page.items.as_slice() else { panic!("one class: {:?}", page.items) };
     assert_eq!((listed.class.name.as_str(), &listed.not_ready), ("default", &None));
+}
+
+/// The facts that were recorded with decisions, by the names of their files.
+fn recorded_facts() -> BTreeMap<String, Vec<u8>> {
+    let paths = files(&repository().join("tests/golden/c7ddc5b/facts"), &[".bin"]);
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        (name, std::fs::read(&path).expect("a golden file can be read"))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn facts_that_were_recorded_lead_to_the_plans_that_were_recorded_with_them() {
+    let records = recorded_facts();
+    let names: Vec<&str> = records.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["disrupt-disruption", "disrupt-termination", "interrupt-interruption", "provision-launch",]
+    );
+    for (name, bytes) in &records {
+        let recorded = wire::recorded::decode(bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let RecordedFacts { question, facts, plan } = &recorded;
+        let again = planner::answer(facts, question, &planner::Memory::default()).plan;
+        assert_eq!(&again, plan, "{name}");
+        // They read the same in the form that is written today, which takes about as many bytes.
+        let today = wire::recorded::encode(question, facts, plan);
+        assert_eq!(wire::recorded::decode(&today).as_ref(), Ok(&recorded), "{name}");
+        let (then, now) = (bytes.len(), today.len());
+        assert!(now <= then + then / 2, "{name}: {then} bytes became {now}");
+    }
 }

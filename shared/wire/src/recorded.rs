@@ -1,14 +1,17 @@
 //! Facts as they are recorded with a decision: everything that it was made on, in few bytes.
 //!
-//! The first byte says by which list of members the rest was written (`VERSION`); the rest is a deflate
-//! stream (RFC 1951) of all words, each once, and of numbers that name them. Only the very same list reads it
-//! again: a release that changes what decisions look at does not read what others recorded, and says so.
-//! Functions only write; the command `journeyman` reads. Pure: values in, bytes out.
+//! The first byte is the version of the form; the rest is a deflate stream (RFC 1951). In version 3
+//! (`recorded/codec.rs`) each member has a number: a reader skips members that it does not know and takes those
+//! that are missing for zero, so that releases read each other's records. Version 2, of c7ddc5b, is read too
+//! (`recorded/positional.rs`). Functions only write; the command `journeyman` reads. Pure: values in, bytes out.
 
 mod cluster;
 mod codec;
 mod ledger;
+mod macros;
+mod numbered;
 mod pools;
+mod positional;
 mod values;
 
 use std::io::{Read as _, Write as _};
@@ -20,10 +23,12 @@ use model::{
     recorded::{Question, RecordedFacts},
 };
 
-use codec::{Reader, Stored as _, Writer};
+use codec::{Damaged, Stored as _, Writer};
 
-/// What the first byte is. It is raised with every change of a list of members, or of what a member means.
-const VERSION: u8 = 2;
+/// The first byte of what is written. It is raised only with a change of the form: a new member has a new number.
+const VERSION: u8 = 3;
+/// The first byte of the positional form.
+const VERSION_POSITIONAL: u8 = 2;
 /// More is not unpacked: the largest cluster takes a tenth of it.
 const BYTES_MAX: u64 = 256 << 20;
 /// Bytes of one part. An item of DynamoDB has 400 KB at most, its key included.
@@ -37,8 +42,8 @@ pub enum UnreadableFacts {
     Empty,
     /// Another release wrote them.
     #[error(
-        "they were recorded by another release and cannot be read: they are of version {0}, only {VERSION} \
-         is supported"
+        "they were recorded by another release and cannot be read: they are of version {0}, only \
+         {VERSION_POSITIONAL} and {VERSION} are supported"
     )]
     Version(u8),
     /// They are not what was written: perhaps a part of them is gone.
@@ -46,13 +51,11 @@ pub enum UnreadableFacts {
     Damaged(String),
 }
 
-/// What was asked, looked at and decided as bytes, from which [`decode`] makes [`RecordedFacts`]. Equal values have
+/// The question, the facts and the plan as bytes, from which [`decode`] makes [`RecordedFacts`]. Equal values have
 /// equal bytes as long as the library that packs stays the same.
 pub fn encode(question: &Question, facts: &Facts, plan: &Plan) -> Vec<u8> {
     let mut writer = Writer::default();
-    question.put(&mut writer);
-    facts.put(&mut writer);
-    plan.put(&mut writer);
+    writer.structure(&[(1, question), (2, facts), (3, plan)]);
     // Into memory: none of these writes can fail, and what is missing would not be unpacked.
     let mut encoder = DeflateEncoder::new(vec![VERSION], Compression::default());
     drop(encoder.write_all(&writer.finish()));
@@ -62,19 +65,27 @@ pub fn encode(question: &Question, facts: &Facts, plan: &Plan) -> Vec<u8> {
 /// What [`encode`] made `bytes` of.
 pub fn decode(bytes: &[u8]) -> Result<RecordedFacts, UnreadableFacts> {
     let (version, packed) = bytes.split_first().ok_or(UnreadableFacts::Empty)?;
-    if *version != VERSION {
-        return Err(UnreadableFacts::Version(*version));
-    }
-    let mut unpacked = Vec::new();
-    let read = DeflateDecoder::new(packed).take(BYTES_MAX).read_to_end(&mut unpacked);
-    read.map_err(|error| UnreadableFacts::Damaged(error.to_string()))?;
-    let whole = |unpacked| {
-        let mut reader = Reader::of(unpacked)?;
-        let recorded = RecordedFacts::take(&mut reader)?;
-        reader.end()?;
-        Ok(recorded)
+    let read = match *version {
+        VERSION => numbered,
+        VERSION_POSITIONAL => positional,
+        other => return Err(UnreadableFacts::Version(other)),
     };
-    whole(&unpacked).map_err(UnreadableFacts::Damaged)
+    let mut unpacked = Vec::new();
+    let inflated = DeflateDecoder::new(packed).take(BYTES_MAX).read_to_end(&mut unpacked);
+    inflated.map_err(|error| UnreadableFacts::Damaged(error.to_string()))?;
+    read(&unpacked).map_err(UnreadableFacts::Damaged)
+}
+
+fn numbered(unpacked: &[u8]) -> Result<RecordedFacts, Damaged> {
+    let mut reader = numbered::Reader::of(unpacked)?;
+    let recorded = RecordedFacts::take(&mut reader)?;
+    reader.end().map(|()| recorded)
+}
+
+fn positional(unpacked: &[u8]) -> Result<RecordedFacts, Damaged> {
+    let mut reader = positional::Reader::of(unpacked)?;
+    let recorded = RecordedFacts::take(&mut reader)?;
+    reader.end().map(|()| recorded)
 }
 
 #[cfg(test)]

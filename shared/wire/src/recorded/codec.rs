@@ -1,41 +1,122 @@
-//! How values of the model become bytes and are read again: member by member, in the order in which they are
-//! listed.
+//! How values of the model become bytes and are read again.
 //!
-//! Numbers are as short as they can be, texts are written once and named by number afterwards, and so is what
-//! the model shares behind an `Arc`. Nothing says what it is: who reads must know the very same list, which
-//! the version of the whole says.
+//! A structure is a list of members, each with its number, the length of its bytes and its bytes; number zero
+//! ends the list. A member whose bytes are one zero is not written. A reader skips members whose numbers it does
+//! not know. A member that is missing is read as if all its numbers were zero: zero, false, none, no elements,
+//! the empty text, the variant zero. What cannot be that, such as a name, makes the record damaged.
+//!
+//! Thus a release may add a member (under a new number of at least [`NUMBER_LATER`]) or drop one (its number is
+//! not used again), and old and new releases read each other's records. An enumeration is the number of its
+//! variant, then its parts as the members of a structure; a variant that the reader does not know makes the
+//! record damaged. Lists are the count of their elements, then these.
+//!
+//! Numbers take seven bits a byte. Texts, and values that the model shares behind an `Arc`, stand once in
+//! tables before the root and are named by their place, from one; zero names the empty text and the value of
+//! zeros. `numbered` reads this form, `positional` the one before.
 
 use std::{
     any::{Any, TypeId},
     collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    rc::Rc,
     sync::Arc,
 };
 
 /// Why bytes are not what was written.
 pub(super) type Damaged = String;
 
+/// The least number of a member that releases after c7ddc5b added: the positional form holds none of them.
+pub(super) const NUMBER_LATER: u64 = 64;
+
 /// A value that is written and read.
-pub(super) trait Stored: Sized {
+pub(super) trait Stored {
     /// Writes it.
     fn put(&self, to: &mut Writer);
 
     /// Reads what [`Self::put`] wrote.
-    fn take(from: &mut impl Source) -> Result<Self, Damaged>;
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged>
+    where
+        Self: Sized;
 }
 
-/// Where values are taken from: bytes, or the dice of a test, which draw values of any type.
+/// The structure that is being read: where it stands among its members.
+#[derive(Debug, Default)]
+pub(super) struct Frame {
+    /// What was read around the structure.
+    pub(super) outer: Window,
+    /// Where the members that were not looked at yet begin.
+    pub(super) next: usize,
+    /// Whether the list has ended.
+    pub(super) is_ended: bool,
+    /// The member whose header was read and whose value was not: its number and its bytes.
+    pub(super) ahead: Option<(u64, Range<usize>)>,
+}
+
+impl Frame {
+    /// Of a structure that is missing itself, or is not, for readers that follow no members.
+    pub(super) fn missing(is_missing: bool) -> Self {
+        Self { outer: Window { is_missing, ..Window::default() }, ..Self::default() }
+    }
+
+    /// Whether the structure is missing.
+    pub(super) const fn is_missing(&self) -> bool {
+        self.outer.is_missing
+    }
+}
+
+/// Which bytes are read next, and where they end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// Whether there are none, because what they would be the bytes of is missing.
+    pub(super) is_missing: bool,
+}
+
+/// A value that many share: one that was read before, or one that is to be read now.
+pub(super) enum Sharing {
+    /// It was read before.
+    Before(Rc<dyn Any>),
+    /// It is to be read, and handed to [`Source::share`] with this.
+    First { number: u64, outer: Window },
+}
+
+/// Where values are taken from: bytes of one of two forms, or the dice of a test, which draw values of any type.
 pub(super) trait Source {
     /// A number, `most` at most.
     fn number(&mut self, most: u128) -> Result<u128, Damaged>;
 
-    /// A text that `read` takes.
-    fn text<T>(&mut self, read: impl Fn(&str) -> Result<T, Damaged>) -> Result<T, Damaged>;
+    /// Calls `read` with a text that it takes.
+    fn text(&mut self, read: &mut dyn FnMut(&str) -> Result<(), Damaged>) -> Result<(), Damaged>;
 
     /// How many values follow.
     fn count(&mut self) -> Result<usize, Damaged>;
 
-    /// What was shared of the type `T`, in the order in which it was taken.
-    fn shared<T: 'static>(&mut self) -> &mut Vec<T>;
+    /// The value of the type `of` that many share and that stands here.
+    fn shared(&mut self, of: TypeId) -> Result<Sharing, Damaged>;
+
+    /// Keeps `value` of the type `of`, which stood where [`Source::shared`] found the first use of it.
+    fn share(
+        &mut self,
+        of: TypeId,
+        place: (u64, Window),
+        value: Rc<dyn Any>,
+    ) -> Result<(), Damaged>;
+
+    /// Begins a structure.
+    fn open(&mut self) -> Frame {
+        Frame::default()
+    }
+
+    /// Moves to the member `number` of a structure; it is the next larger one that the reader knows.
+    fn member(&mut self, _frame: &mut Frame, _number: u64) -> Result<(), Damaged> {
+        Ok(())
+    }
+
+    /// Ends a structure: skips what is left of it.
+    fn close(&mut self, _frame: Frame) -> Result<(), Damaged> {
+        Ok(())
+    }
 
     /// A number from `least` to `most`.
     fn signed(&mut self, least: i128, most: i128) -> Result<i128, Damaged> {
@@ -48,41 +129,96 @@ pub(super) trait Source {
     fn variant(&mut self, count: usize) -> Result<u128, Damaged> {
         self.number(wide(count.saturating_sub(1)))
     }
+}
 
-    /// What [`Writer::once`] wrote.
-    fn once<T: Clone + 'static>(
-        &mut self,
-        take: impl FnOnce(&mut Self) -> Result<T, Damaged>,
-    ) -> Result<T, Damaged> {
-        let known = wide(self.shared::<T>().len());
-        let number = narrow::<usize>(self.number(known)?)?;
-        let Some(known) = number.checked_sub(1) else {
-            let value = take(self)?;
-            self.shared::<T>().push(value.clone());
-            return Ok(value);
-        };
-        let known = self.shared::<T>().get(known).cloned();
-        known.ok_or_else(|| format!("nothing is shared under {number}"))
+/// A text that `read` takes.
+pub(super) fn text<T>(
+    from: &mut dyn Source,
+    read: impl Fn(&str) -> Result<T, Damaged>,
+) -> Result<T, Damaged> {
+    let mut value = None;
+    from.text(&mut |text| {
+        value = Some(read(text)?);
+        Ok(())
+    })?;
+    value.ok_or_else(|| "there is no text".to_owned())
+}
+
+/// The member `number` of a structure; `name` says in an error which it is.
+pub(super) fn member<T: Stored>(
+    from: &mut dyn Source,
+    frame: &mut Frame,
+    (number, name): (u64, &str),
+) -> Result<T, Damaged> {
+    let value = from.member(frame, number).and_then(|()| T::take(from));
+    value.map_err(|error| format!("{name}: {error}"))
+}
+
+/// What [`Writer::once`] wrote.
+fn once<T: Clone + 'static>(
+    from: &mut dyn Source,
+    take: fn(&mut dyn Source) -> Result<T, Damaged>,
+) -> Result<T, Damaged> {
+    let of = TypeId::of::<T>();
+    match from.shared(of)? {
+        Sharing::Before(value) => {
+            value.downcast_ref().cloned().ok_or_else(|| "it is of another type".to_owned())
+        }
+        Sharing::First { number, outer } => {
+            let value = take(from)?;
+            from.share(of, (number, outer), Rc::new(value.clone()))?;
+            Ok(value)
+        }
     }
+}
+
+/// Whether each of `numbers` is larger than the one before it: each member has a number of its own.
+pub(super) const fn is_ascending(numbers: &[u64]) -> bool {
+    let mut rest = numbers;
+    while let [first, others @ ..] = rest {
+        if let [second, ..] = others
+            && *second <= *first
+        {
+            return false;
+        }
+        rest = others;
+    }
+    true
 }
 
 /// What is being written.
 #[derive(Default)]
 pub(super) struct Writer {
-    words: BTreeMap<Box<str>, u64>,
-    /// The words in the order of their numbers, each with its length.
-    listed: Vec<u8>,
+    words: Table,
+    shared: Table,
     bytes: Vec<u8>,
-    shared: BTreeMap<(TypeId, Vec<u8>), u64>,
-    /// How many of each type.
-    counts: BTreeMap<TypeId, u64>,
 }
 
-/// What is being read.
-pub(super) struct Reader<'a> {
-    words: Vec<&'a str>,
-    bytes: &'a [u8],
-    shared: Shared,
+/// Byte strings, each once.
+#[derive(Default)]
+struct Table {
+    numbers: BTreeMap<Vec<u8>, u64>,
+    /// The strings in the order of their numbers, each with its length.
+    listed: Vec<u8>,
+}
+
+impl Table {
+    /// The number of `bytes`, from one.
+    fn number(&mut self, bytes: &[u8]) -> u64 {
+        if let Some(number) = self.numbers.get(bytes) {
+            return *number;
+        }
+        let number = u64::try_from(self.numbers.len()).unwrap_or(u64::MAX).saturating_add(1);
+        self.numbers.insert(bytes.to_owned(), number);
+        number_into(&mut self.listed, wide(bytes.len()));
+        self.listed.extend_from_slice(bytes);
+        number
+    }
+
+    fn finish(self, whole: &mut Vec<u8>) {
+        number_into(whole, wide(self.numbers.len()));
+        whole.extend(self.listed);
+    }
 }
 
 impl Writer {
@@ -96,43 +232,39 @@ impl Writer {
     }
 
     pub(super) fn text(&mut self, text: &str) {
-        let next = u64::try_from(self.words.len()).unwrap_or(u64::MAX);
-        let known = self.words.get(text).copied();
-        let number = known.unwrap_or_else(|| {
-            self.words.insert(text.into(), next);
-            number_into(&mut self.listed, wide(text.len()));
-            self.listed.extend_from_slice(text.as_bytes());
-            next
-        });
+        let number = if text.is_empty() { 0 } else { self.words.number(text.as_bytes()) };
         self.number(number.into());
     }
 
-    /// Writes `value` where it is the first of its kind that is so, and its number where it is not. There is
-    /// nothing in it that is shared itself.
-    fn once<T: Stored + 'static>(&mut self, put: impl FnOnce(&mut Self)) {
+    /// Members of a structure, each under its number.
+    pub(super) fn structure(&mut self, members: &[(u64, &dyn Stored)]) {
+        for (number, member) in members {
+            let before = std::mem::take(&mut self.bytes);
+            member.put(self);
+            let bytes = std::mem::replace(&mut self.bytes, before);
+            if bytes != [0] {
+                self.number((*number).into());
+                self.count(bytes.len());
+                self.bytes.extend(bytes);
+            }
+        }
+        self.number(0);
+    }
+
+    /// Writes the number of a value that many share.
+    fn once(&mut self, put: &dyn Fn(&mut Self)) {
         let before = std::mem::take(&mut self.bytes);
         put(self);
         let bytes = std::mem::replace(&mut self.bytes, before);
-        let count = self.counts.entry(TypeId::of::<T>()).or_default();
-        let key = (TypeId::of::<T>(), bytes);
-        // Zero is what was not there before.
-        if let Some(number) = self.shared.get(&key) {
-            let number = u128::from(*number) + 1;
-            self.number(number);
-            return;
-        }
-        let number = *count;
-        *count += 1;
-        self.number(0);
-        self.bytes.extend_from_slice(&key.1);
-        self.shared.insert(key, number);
+        let number = self.shared.number(&bytes);
+        self.number(number.into());
     }
 
-    /// All of it: the words, then what was written.
+    /// All of it: the words, what is shared, then the root.
     pub(super) fn finish(self) -> Vec<u8> {
-        let mut whole = Vec::with_capacity(self.listed.len() + self.bytes.len() + 8);
-        number_into(&mut whole, wide(self.words.len()));
-        whole.extend(self.listed);
+        let mut whole = Vec::new();
+        self.words.finish(&mut whole);
+        self.shared.finish(&mut whole);
         whole.extend(self.bytes);
         whole
     }
@@ -150,75 +282,30 @@ fn number_into(bytes: &mut Vec<u8>, mut number: u128) {
     }
 }
 
-impl<'a> Reader<'a> {
-    /// Of what [`Writer::finish`] made.
-    pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Damaged> {
-        let mut reader = Self { words: Vec::new(), bytes, shared: Shared::default() };
-        for _ in 0..reader.count()? {
-            let length = reader.count()?;
-            let (word, rest) = reader.bytes.split_at_checked(length).ok_or("a word is cut off")?;
-            let word = std::str::from_utf8(word).map_err(|error| error.to_string())?;
-            reader.words.push(word);
-            reader.bytes = rest;
+/// The number at the beginning of `bytes`, `most` at most, and what follows it.
+pub(super) fn number_from(mut bytes: &[u8], most: u128) -> Result<(u128, &[u8]), Damaged> {
+    let mut number = 0_u128;
+    for shift in (0..128).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or("it ends too early")?;
+        bytes = rest;
+        number |= u128::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            let is_allowed = number <= most;
+            return if is_allowed {
+                Ok((number, bytes))
+            } else {
+                Err(format!("{number} is too large"))
+            };
         }
-        Ok(reader)
     }
-
-    /// That nothing is left.
-    pub(super) fn end(&self) -> Result<(), Damaged> {
-        let left = self.bytes.len();
-        if left == 0 { Ok(()) } else { Err(format!("{left} bytes are left over")) }
-    }
+    Err("a number is too long".to_owned())
 }
 
-impl Source for Reader<'_> {
-    fn number(&mut self, most: u128) -> Result<u128, Damaged> {
-        let mut number = 0_u128;
-        for shift in (0..128).step_by(7) {
-            let (byte, rest) = self.bytes.split_first().ok_or("it ends too early")?;
-            self.bytes = rest;
-            number |= u128::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                let is_allowed = number <= most;
-                return if is_allowed { Ok(number) } else { Err(format!("{number} is too large")) };
-            }
-        }
-        Err("a number is too long".to_owned())
-    }
-
-    fn text<T>(&mut self, read: impl Fn(&str) -> Result<T, Damaged>) -> Result<T, Damaged> {
-        let number = self.count()?;
-        let word = self.words.get(number);
-        read(word.ok_or_else(|| format!("there is no word {number}"))?)
-    }
-
-    fn count(&mut self) -> Result<usize, Damaged> {
-        narrow(self.number(u128::MAX)?)
-    }
-
-    fn shared<T: 'static>(&mut self) -> &mut Vec<T> {
-        self.shared.of()
-    }
-}
-
-/// A `Vec<T>` of each type `T`.
-#[derive(Default)]
-pub(super) struct Shared(BTreeMap<TypeId, Box<dyn Any>>);
-
-impl Shared {
-    #[expect(clippy::expect_used, reason = "each list is put in under its own type")]
-    pub(super) fn of<T: 'static>(&mut self) -> &mut Vec<T> {
-        let list = self.0.entry(TypeId::of::<T>());
-        let list = list.or_insert_with(|| Box::<Vec<T>>::default());
-        list.downcast_mut().expect("a list is of the type that it stands under")
-    }
-}
-
-fn wide(number: usize) -> u128 {
+pub(super) fn wide(number: usize) -> u128 {
     u128::try_from(number).unwrap_or(u128::MAX)
 }
 
-fn narrow<T: TryFrom<u128>>(number: u128) -> Result<T, Damaged> {
+pub(super) fn narrow<T: TryFrom<u128>>(number: u128) -> Result<T, Damaged> {
     number.try_into().map_err(|_| format!("{number} is too large"))
 }
 
@@ -238,7 +325,7 @@ macro_rules! numbers {
                 to.number(u128::try_from(*self).unwrap_or(u128::MAX));
             }
 
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+            fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
                 narrow(from.number(u128::try_from(Self::MAX).unwrap_or(u128::MAX))?)
             }
         })*
@@ -247,7 +334,7 @@ macro_rules! numbers {
                 to.number(zigzag((*self).into()));
             }
 
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+            fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
                 let number = from.signed(Self::MIN.into(), Self::MAX.into())?;
                 number.try_into().map_err(|_| format!("{number} is out of range"))
             }
@@ -262,7 +349,7 @@ impl Stored for bool {
         to.number(u128::from(*self));
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Ok(from.variant(2)? == 1)
     }
 }
@@ -272,8 +359,8 @@ impl Stored for String {
         to.text(self);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.text(|text| Ok(text.to_owned()))
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        text(from, |text| Ok(text.to_owned()))
     }
 }
 
@@ -282,8 +369,8 @@ impl Stored for Arc<str> {
         to.text(self);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.text(|text| Ok(text.into()))
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        text(from, |text| Ok(text.into()))
     }
 }
 
@@ -295,7 +382,7 @@ impl<T: Stored> Stored for Option<T> {
         }
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Ok(if bool::take(from)? { Some(T::take(from)?) } else { None })
     }
 }
@@ -311,7 +398,7 @@ pub(super) fn put_all<'v, T: Stored + 'v>(
 }
 
 /// Reads what [`put_all`] wrote. No room is made beforehand: damaged bytes may count more than there is.
-fn take_all<T: Stored, C: Default + Extend<T>>(from: &mut impl Source) -> Result<C, Damaged> {
+fn take_all<T: Stored, C: Default + Extend<T>>(from: &mut dyn Source) -> Result<C, Damaged> {
     let mut values = C::default();
     for _ in 0..from.count()? {
         values.extend([T::take(from)?]);
@@ -324,7 +411,7 @@ impl<T: Stored> Stored for Vec<T> {
         put_all(self.iter(), to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         take_all(from)
     }
 }
@@ -334,7 +421,7 @@ impl<T: Stored + Ord> Stored for BTreeSet<T> {
         put_all(self.iter(), to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         take_all(from)
     }
 }
@@ -348,7 +435,7 @@ impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
         }
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         take_all(from)
     }
 }
@@ -359,7 +446,7 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
         self.1.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Ok((A::take(from)?, B::take(from)?))
     }
 }
@@ -367,99 +454,20 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
 /// What many share is written once.
 impl<T: Stored + 'static> Stored for Arc<T> {
     fn put(&self, to: &mut Writer) {
-        to.once::<Self>(|to| T::put(self, to));
+        to.once(&|to| T::put(self, to));
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.once(|from| T::take(from).map(Self::new))
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        once(from, |from| T::take(from).map(Self::new))
     }
 }
 
 impl<T: Stored + 'static> Stored for Arc<[T]> {
     fn put(&self, to: &mut Writer) {
-        to.once::<Self>(|to| put_all(self.iter(), to));
+        to.once(&|to| put_all(self.iter(), to));
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.once(|from| take_all::<T, Vec<T>>(from).map(Self::from))
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        once(from, |from| take_all::<T, Vec<T>>(from).map(Self::from))
     }
 }
-
-/// Structures by their members. One that is missing or too many does not compile.
-macro_rules! structures {
-    ($($name:ident$(<$parameter:ident>)? { $($member:ident),* $(,)? })*) => { $(
-        impl$(<$parameter: Stored>)? Stored for $name$(<$parameter>)? {
-            fn put(&self, to: &mut Writer) {
-                let Self { $($member),* } = self;
-                $($member.put(to);)*
-            }
-
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-                Ok(Self { $($member: Stored::take(from)?),* })
-            }
-        }
-    )* };
-}
-
-/// Enumerations by the number of each variant. One that is missing does not compile.
-macro_rules! enumerations {
-    ($($name:ident {
-        $($number:literal $variant:ident$(($($part:ident),*))?$({ $($member:ident),* })?),* $(,)?
-    })*) => { $(
-        impl Stored for $name {
-            fn put(&self, to: &mut Writer) {
-                match self {
-                    $(Self::$variant$(($($part),*))?$({ $($member),* })? => {
-                        to.number($number);
-                        $($($part.put(to);)*)?
-                        $($($member.put(to);)*)?
-                    })*
-                }
-            }
-
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-                Ok(match from.variant([$($number),*].len())? {
-                    $($number => {
-                        $($(let $part = Stored::take(from)?;)*)?
-                        $($(let $member = Stored::take(from)?;)*)?
-                        Self::$variant$(($($part),*))?$({ $($member),* })?
-                    })*
-                    other => return Err(format!("no {} has the number {other}", stringify!($name))),
-                })
-            }
-        }
-    )* };
-}
-
-/// Names, which are checked when they are read.
-macro_rules! names {
-    ($($name:ident)*) => { $(
-        impl Stored for $name {
-            fn put(&self, to: &mut Writer) {
-                to.text(self.as_str());
-            }
-
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-                from.text(|text| Self::new(text).map_err(|error| error.to_string()))
-            }
-        }
-    )* };
-}
-
-/// Enumerations without parts by their words.
-macro_rules! words {
-    ($($name:ident)*) => { $(
-        impl Stored for $name {
-            fn put(&self, to: &mut Writer) {
-                to.text(self.as_str());
-            }
-
-            fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-                let unknown = |word: &str| format!("`{word}` is no {}", stringify!($name));
-                from.text(|word| Self::parse(word).ok_or_else(|| unknown(word)))
-            }
-        }
-    )* };
-}
-
-pub(super) use {enumerations, names, structures, words};

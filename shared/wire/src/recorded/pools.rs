@@ -16,67 +16,72 @@ use model::{
     validation::FailedCheck,
 };
 
-use super::codec::{Damaged, Source, Stored, Writer, enumerations, structures, words};
+use super::{
+    codec::{Damaged, Source, Stored, Writer},
+    macros::{enumerations, structures, words},
+};
 
 words! { CapacityType ConditionKind FailedCheck JoinReason }
 
 structures! {
     NodePool {
-        name, annotations, weight, replicas, limits, template, disruption, is_deleting, problems,
+        1 name, 2 annotations, 3 weight, 4 replicas, 5 limits, 6 template, 7 disruption,
+        8 is_deleting, 9 problems,
     }
     NodeClaimTemplate {
-        labels, annotations, node_class, requirements, taints, startup_taints, expire_after,
-        termination_grace_period,
+        1 labels, 2 annotations, 3 node_class, 4 requirements, 5 taints, 6 startup_taints,
+        7 expire_after, 8 termination_grace_period,
     }
-    Disruption { consolidate_after, policy, budgets }
-    Budget { nodes, reasons, window }
-    BudgetWindow { schedule, duration }
-    InstanceType { name, requirements, capacity, overhead, offerings }
-    Offering { zone, zone_id, capacity_type, price, is_available, reservation }
-    OfferingKey { capacity_type, instance_type, zone }
-    Reservation { id, kind, interruptible, count }
-    Problem { weight, field, rule }
-    Untrue { kind, is_false, reason, message }
+    Disruption { 1 consolidate_after, 2 policy, 3 budgets }
+    Budget { 1 nodes, 2 reasons, 3 window }
+    BudgetWindow { 1 schedule, 2 duration }
+    InstanceType { 1 name, 2 requirements, 3 capacity, 4 overhead, 5 offerings }
+    Offering { 1 zone, 2 zone_id, 3 capacity_type, 4 price, 5 is_available, 6 reservation }
+    OfferingKey { 1 capacity_type, 2 instance_type, 3 zone }
+    Reservation { 1 id, 2 kind, 3 interruptible, 4 count }
+    Problem { 1 weight, 2 field, 3 rule }
+    Untrue { 1 kind, 2 is_false, 3 reason, 4 message }
     Policies {
-        preferences, min_values, reserved_capacity, spot_to_spot_consolidation, node_overlay,
-        static_capacity, capacity_buffer, node_repair, legacy_node_repair, reboot_for_repair,
-        terminate_first_drift, terminate_first_repair, pod_deletion_cost_management, packing, node_charge,
-        dollars_per_hour_max, consolidation, calm,
+        1 preferences, 2 min_values, 3 reserved_capacity, 4 spot_to_spot_consolidation,
+        5 node_overlay, 6 static_capacity, 7 capacity_buffer, 8 node_repair, 9 legacy_node_repair,
+        10 reboot_for_repair, 11 terminate_first_drift, 12 terminate_first_repair,
+        13 pod_deletion_cost_management, 14 packing, 15 node_charge, 16 dollars_per_hour_max,
+        17 consolidation, 18 calm,
     }
-    Calm { workload_rest, saving_min_millionths, saving_per_move_min, moves_per_hour_max }
+    Calm { 1 workload_rest, 2 saving_min_millionths, 3 saving_per_move_min, 4 moves_per_hour_max }
 }
 
 enumerations! {
-    ClassOffer { 0 Ready(types), 1 NotReady(obstacles) }
+    ClassOffer { 0 Ready(1 types), 1 NotReady(1 obstacles) }
     Obstacle {
         0 AmiNotFound,
-        1 ImageOfTemplateNotFound(name),
-        2 LaunchTemplate(problem),
+        1 ImageOfTemplateNotFound(1 name),
+        2 LaunchTemplate(1 problem),
         3 NoInstanceType,
-        4 NotReady(why),
+        4 NotReady(1 why),
         5 PlacementGroupNotFound,
-        6 PlacementGroupResolutionFailed(why),
-        7 Problem(problem),
+        6 PlacementGroupResolutionFailed(1 why),
+        7 Problem(1 problem),
         8 SecurityGroupsNotFound,
-        9 ServiceCidrUnknown(cluster),
+        9 ServiceCidrUnknown(1 cluster),
         10 SubnetsNotFound,
         11 Terminating,
-        12 UnsupportedAlias(why),
+        12 UnsupportedAlias(1 why),
     }
-    TemplateProblem { 0 NotFound(name), 1 NoImage { name, version }, 2 Sets { name, version, sets } }
+    TemplateProblem { 0 NotFound(1 name), 1 NoImage { 1 name, 2 version }, 2 Sets { 1 name, 2 version, 3 sets } }
     TemplateSetting {
         0 InstanceType, 1 InstanceRequirements, 2 NetworkInterfaces, 3 InstanceMarketOptions, 4 Tenancy,
     }
     Weight { 0 Refused, 1 Unusable, 2 Unsupported }
     Rule {
-        0 Words(words),
-        1 ClassNotReady { class, why },
-        2 LaunchRefused { reason, until },
-        3 NotReady(why),
-        4 Unreadable(why),
+        0 Words(1 words),
+        1 ClassNotReady { 1 class, 2 why },
+        2 LaunchRefused { 1 reason, 2 until },
+        3 NotReady(1 why),
+        4 Unreadable(1 why),
     }
-    NotReady { 0 Unseen, 1 Stale, 2 Unreadable(why), 3 Conditions { ready, others } }
-    BudgetNodes { 0 Count(count), 1 Percent(percent) }
+    NotReady { 0 Unseen, 1 Stale, 2 Unreadable(1 why), 3 Conditions { 1 ready, 2 others } }
+    BudgetNodes { 0 Count(1 count), 1 Percent(1 percent) }
     ConsolidationPolicy { 0 WhenEmpty, 1 WhenEmptyOrUnderutilized, 2 Balanced }
     PreferencePolicy { 0 Respect, 1 Ignore }
     MinValuesPolicy { 0 Strict, 1 BestEffort }
@@ -91,7 +96,7 @@ enumerations! {
         4 Expired,
         5 NodeDeleted,
         6 NodeClaimDeleted,
-        7 Disrupted(reason),
+        7 Disrupted(1 reason),
         8 Overprovisioned,
         9 NotRegistered,
         10 NotUnderstood,
@@ -103,11 +108,11 @@ enumerations! {
         3 ClusterCidrResolutionFailed,
         4 ConsistencyCheckFailed,
         5 DependenciesNotReady,
-        6 Disrupted(reason),
+        6 Disrupted(1 reason),
         7 Draining,
-        8 DryRun(check),
+        8 DryRun(1 check),
         9 DryRunDisabled,
-        10 Holds(kind),
+        10 Holds(1 kind),
         11 InLaunchTemplate,
         12 InvalidKubeletConfiguration,
         13 KubeletExpressionsDisabled,
@@ -141,8 +146,8 @@ enumerations! {
         41 UnsupportedKubeletConfiguration,
         42 Unschedulable,
         43 ValidationFailed,
-        44 Other(reason),
-        45 NotJoined(reason),
+        44 Other(1 reason),
+        45 NotJoined(1 reason),
     }
 }
 
@@ -151,7 +156,7 @@ impl Stored for Limits {
         self.0.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Stored::take(from).map(Self)
     }
 }

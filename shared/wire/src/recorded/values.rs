@@ -11,7 +11,10 @@ use model::{
     requirement::Value, taint::TolerationOperator,
 };
 
-use super::codec::{Damaged, Source, Stored, Writer, enumerations, names, put_all, structures};
+use super::{
+    codec::{Damaged, Source, Stored, Writer, member, put_all, text},
+    macros::{enumerations, names, structures},
+};
 use crate::record::parts;
 
 names! {
@@ -21,10 +24,10 @@ names! {
 }
 
 structures! {
-    PodKey { namespace, name }
-    Resources { cpu, memory, ephemeral_storage, pods, extended }
-    Taint { key, value, effect }
-    Toleration { key, operator, value, effect }
+    PodKey { 1 namespace, 2 name }
+    Resources { 1 cpu, 2 memory, 3 ephemeral_storage, 4 pods, 5 extended }
+    Taint { 1 key, 2 value, 3 effect }
+    Toleration { 1 key, 2 operator, 3 value, 4 effect }
 }
 
 enumerations! {
@@ -41,8 +44,8 @@ impl Stored for NodePoolName {
         to.text(self.as_str());
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.text(|text| match text {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        text(from, |text| match text {
             "" => Ok(Self::none()),
             name => Self::new(name).map_err(|error| error.to_string()),
         })
@@ -54,7 +57,7 @@ impl Stored for Millicores {
         self.0.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         u64::take(from).map(Self)
     }
 }
@@ -64,7 +67,7 @@ impl Stored for Bytes {
         self.0.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         u64::take(from).map(Self)
     }
 }
@@ -77,7 +80,7 @@ impl Stored for HourlyPrice {
         to.number(self.parts() % nano);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         let nano = Self::from_nanos(1).parts();
         let nanos = from.number(u64::MAX.into())?;
         Ok(Self::from_parts(nanos * nano + from.number(nano - 1)?))
@@ -90,7 +93,7 @@ impl Stored for Timestamp {
         self.subsec_nanosecond().put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         let [least, most] = [Self::MIN, Self::MAX].map(Self::as_second);
         let second = from.signed(least.into(), most.into())?;
         let nanosecond = from.signed(-NANOS, NANOS)?;
@@ -105,7 +108,7 @@ impl Stored for SignedDuration {
         self.subsec_nanos().put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         let whole = Self::from_secs(i64::take(from)?);
         let nanos = from.signed(-NANOS, NANOS)?;
         let nanos = i64::try_from(nanos).map_err(|error| error.to_string())?;
@@ -118,8 +121,8 @@ impl Stored for IpAddr {
         to.text(&self.to_string());
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        from.text(|text| text.parse().map_err(|_| format!("`{text}` is not an address")))
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        text(from, |text| text.parse().map_err(|_| format!("`{text}` is not an address")))
     }
 }
 
@@ -128,7 +131,7 @@ impl Stored for Values {
         put_all(self.iter(), to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Vec::<Value>::take(from).map(Self::from_iter)
     }
 }
@@ -144,7 +147,7 @@ impl Stored for AtLeast {
         self.0.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         let bound = from.signed(0, i64::MAX.into())?;
         bound.try_into().map(Self).map_err(|_| format!("{bound} is no bound"))
     }
@@ -155,29 +158,40 @@ impl Stored for AtMost {
         self.0.put(to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         let bound = from.signed(-1, i64::MAX.into())?;
         bound.try_into().map(Self).map_err(|_| format!("{bound} is no bound"))
     }
 }
 
+/// By the numbers of these members: 1 key, 2 whether it is a complement, 3 values, 4 lower bound, 5 upper bound,
+/// 6 `minValues`.
 impl Stored for Requirement {
     fn put(&self, to: &mut Writer) {
-        self.key().put(to);
-        self.is_complement().put(to);
-        self.values().put(to);
-        self.at_least().map(AtLeast).put(to);
-        self.at_most().map(AtMost).put(to);
-        self.min_values().put(to);
+        let [at_least, at_most] = [self.at_least(), self.at_most()];
+        to.structure(&[
+            (1, self.key()),
+            (2, &self.is_complement()),
+            (3, self.values()),
+            (4, &at_least.map(AtLeast)),
+            (5, &at_most.map(AtMost)),
+            (6, &self.min_values()),
+        ]);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
-        let (key, (is_complement, values)) = Stored::take(from)?;
-        let (at_least, at_most): (Option<AtLeast>, Option<AtMost>) = Stored::take(from)?;
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        let mut frame = from.open();
+        let key = member(from, &mut frame, (1, "Requirement.key"))?;
+        let is_complement = member(from, &mut frame, (2, "Requirement.is_complement"))?;
+        let values = member(from, &mut frame, (3, "Requirement.values"))?;
+        let at_least: Option<AtLeast> = member(from, &mut frame, (4, "Requirement.at_least"))?;
+        let at_most: Option<AtMost> = member(from, &mut frame, (5, "Requirement.at_most"))?;
+        let min_values = member(from, &mut frame, (6, "Requirement.min_values"))?;
+        from.close(frame)?;
         let bounds = (at_least.map(|bound| bound.0), at_most.map(|bound| bound.0));
         let set =
             if is_complement { Self::excluding(key, values) } else { Self::listed(key, values) };
-        Ok(parts::bounded(set, bounds)?.with_min_values(Stored::take(from)?))
+        Ok(parts::bounded(set, bounds)?.with_min_values(min_values))
     }
 }
 
@@ -186,7 +200,7 @@ impl Stored for Requirements {
         put_all(self.iter(), to);
     }
 
-    fn take(from: &mut impl Source) -> Result<Self, Damaged> {
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
         Vec::<Requirement>::take(from).map(Self::of_distinct)
     }
 }

@@ -31,9 +31,6 @@ mod violation;
 mod volumes;
 mod world;
 
-#[cfg(test)]
-mod tests;
-
 pub use violation::Violation;
 
 use std::fmt;

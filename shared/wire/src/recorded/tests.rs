@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::{
     UnreadableFacts, VERSION,
-    codec::{Damaged, Sharing, Source, Stored, Window, Writer},
+    codec::{Damaged, Sharing, Source, Stored, Window, Writer, narrow},
     decode, encode,
     macros::{enumerations, structures},
     numbered::Reader,
@@ -96,7 +96,7 @@ impl Source for Dice {
 
     fn shared(&mut self, of: TypeId) -> Result<Sharing, Damaged> {
         let values = self.shared.get(&of).map_or(0, |values| values.len() as u128);
-        let place = usize::try_from(self.number(values)?).unwrap().checked_sub(1);
+        let place = narrow::<usize>(self.number(values)?)?.checked_sub(1);
         Ok(place.map_or(Sharing::First { number: 0, outer: Window::default() }, |place| {
             Sharing::Before(Rc::clone(&self.shared[&of][place]))
         }))

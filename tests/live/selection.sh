@@ -3,8 +3,9 @@
 
 # The workspace with everything that is compiled only where a feature is asked for.
 WORKSPACE=(--workspace --features cli/live)
-# What of it is tested with the SDKs: all that `cargo test` does not play by itself, and the command with its clients.
-mapfile -t PLAYED_ALONE < <(sed -n '/^default-members/,/^]/s/^ *"\(.*\/\)\?\([^"]*\)",$/\2/p' Cargo.toml | grep -vx cli)
+# What of it is tested with the SDKs: all that `cargo test` does not test by itself, and the command and the installer
+# with their clients.
+mapfile -t PLAYED_ALONE < <(sed -n '/^default-members/,/^]/s/^ *"\(.*\/\)\?\([^"]*\)",$/\2/p' Cargo.toml | grep -vx -e cli -e installer)
 WITH_SDKS=("${WORKSPACE[@]}")
 for package in "${PLAYED_ALONE[@]}"; do
   WITH_SDKS+=(--exclude "$package")

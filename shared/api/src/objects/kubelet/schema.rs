@@ -5,7 +5,10 @@
 
 use model::{duration, quantity::Quantity};
 
-use crate::document::{field::Field, tree::TreeValue};
+use crate::{
+    document::{field::Field, tree::TreeValue},
+    karpenter::node_class::is_interpreted,
+};
 
 /// The type of a member.
 #[derive(Debug)]
@@ -81,6 +84,7 @@ fn check_members(field: &Field<'_>, members: &[(&str, FieldType)]) {
     for (key, value) in field.entries().unwrap_or_default() {
         match members.iter().find(|(name, _)| *name == key) {
             Some((_, field_type)) => check(&value, field_type),
+            None if is_interpreted(key) => {}
             None => value.complain("unknown field: KubeletConfiguration has none of this name"),
         }
     }
@@ -132,7 +136,7 @@ const AUTHORIZATION: &[(&str, FieldType)] = &[
     ),
 ];
 
-/// KubeletConfiguration of `kubelet.config.k8s.io/v1beta1`.
+/// KubeletConfiguration of `kubelet.config.k8s.io/v1beta1`, but for the members that count in decisions.
 pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("address", FieldType::Text),
     ("allowedUnsafeSysctls", TEXTS),
@@ -142,7 +146,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("cgroupDriver", FieldType::Text),
     ("cgroupRoot", FieldType::Text),
     ("cgroupsPerQOS", FieldType::Truth),
-    ("clusterDNS", FieldType::Known),
     ("clusterDomain", FieldType::Text),
     ("configMapAndSecretChangeDetectionStrategy", FieldType::Text),
     ("containerLogMaxFiles", FieldType::Int32),
@@ -151,7 +154,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("containerLogMonitorInterval", FieldType::Duration),
     ("containerRuntimeEndpoint", FieldType::Text),
     ("contentType", FieldType::Text),
-    ("cpuCFSQuota", FieldType::Known),
     ("cpuCFSQuotaPeriod", FieldType::Duration),
     ("cpuManagerPolicy", FieldType::Text),
     ("cpuManagerPolicyOptions", TEXT_MAP),
@@ -168,12 +170,8 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("enforceNodeAllocatable", TEXTS),
     ("eventBurst", FieldType::Int32),
     ("eventRecordQPS", FieldType::Int32),
-    ("evictionHard", FieldType::Known),
-    ("evictionMaxPodGracePeriod", FieldType::Known),
     ("evictionMinimumReclaim", FieldType::Known),
     ("evictionPressureTransitionPeriod", FieldType::Duration),
-    ("evictionSoft", FieldType::Known),
-    ("evictionSoftGracePeriod", FieldType::Known),
     ("failCgroupV1", FieldType::Truth),
     ("failSwapOn", FieldType::Truth),
     ("featureGates", FieldType::Map(&FieldType::Truth)),
@@ -182,8 +180,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("healthzBindAddress", FieldType::Text),
     ("healthzPort", FieldType::Int32),
     ("httpCheckFrequency", FieldType::Duration),
-    ("imageGCHighThresholdPercent", FieldType::Known),
-    ("imageGCLowThresholdPercent", FieldType::Known),
     ("imageMaximumGCAge", FieldType::Duration),
     ("imageMinimumGCAge", FieldType::Duration),
     ("imagePullCredentialsVerificationPolicy", FieldType::Text),
@@ -194,7 +190,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("kind", FieldType::Text),
     ("kubeAPIBurst", FieldType::Int32),
     ("kubeAPIQPS", FieldType::Int32),
-    ("kubeReserved", FieldType::Known),
     ("kubeReservedCgroup", FieldType::Text),
     ("kubeletCgroups", FieldType::Text),
     ("localStorageCapacityIsolation", FieldType::Truth),
@@ -202,7 +197,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("makeIPTablesUtilChains", FieldType::Truth),
     ("maxOpenFiles", FieldType::Int64),
     ("maxParallelImagePulls", FieldType::Int32),
-    ("maxPods", FieldType::Known),
     ("memoryManagerPolicy", FieldType::Text),
     ("memorySwap", FieldType::Struct(&[("swapBehavior", FieldType::Text)])),
     ("memoryThrottlingFactor", FieldType::Decimal),
@@ -215,7 +209,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("podCIDR", FieldType::Text),
     ("podLogsDir", FieldType::Text),
     ("podPidsLimit", FieldType::Int64),
-    ("podsPerCore", FieldType::Known),
     ("port", FieldType::Int32),
     ("preloadedImagesVerificationAllowlist", TEXTS),
     ("protectKernelDefaults", FieldType::Truth),
@@ -258,7 +251,6 @@ pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
     ("streamingConnectionIdleTimeout", FieldType::Duration),
     ("syncFrequency", FieldType::Duration),
     ("systemCgroups", FieldType::Text),
-    ("systemReserved", FieldType::Known),
     ("systemReservedCgroup", FieldType::Text),
     ("tlsCertFile", FieldType::Text),
     ("tlsCipherSuites", TEXTS),

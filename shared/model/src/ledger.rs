@@ -1,7 +1,7 @@
 //! The ledger's words: counters, commits and their answers.
 
-mod decision;
-mod rejection;
+pub mod decision;
+pub mod rejection;
 
 pub use decision::{
     Bound, Decision, DecisionKind, DecisionPage, DecisionQuery, Origin, Rejected, Subject,
@@ -381,6 +381,3 @@ impl fmt::Write for Digest {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ pub const PODS_PER_COMMIT_MAX: usize = 6_000;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>
 pub const ITEMS_PER_COMMIT_MAX: usize = 100;
 /// Pods that the promised claims in one item may be for: no item is larger than DynamoDB allows.
-pub(crate) const PODS_PER_ITEM_MAX: usize = 1_000;
+pub const PODS_PER_ITEM_MAX: usize = 1_000;
 /// Pods that the record of one decision names.
 pub const PODS_PER_DECISION_MAX: usize = PODS_PER_ITEM_MAX;
 /// Reasons that the record of one decision keeps.

@@ -12,7 +12,7 @@ use crate::{
     policies::Packing, resources,
 };
 
-mod registrations;
+pub mod registrations;
 mod status;
 
 pub use registrations::{LaunchedSpec, RegistrationFailure, RegistrationOutcome, Registrations};

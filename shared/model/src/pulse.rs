@@ -135,6 +135,3 @@ impl Pulse {
 fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
-
-#[cfg(test)]
-mod tests;

@@ -410,6 +410,3 @@ fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
         (number, None) | (None, number) => number,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -274,6 +274,3 @@ impl fmt::Display for Requirements {
         f.write_str(&lines.join(", "))
     }
 }
-
-#[cfg(test)]
-mod tests;

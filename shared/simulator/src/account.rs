@@ -14,7 +14,7 @@ mod refusal;
 mod reservation;
 mod status;
 mod template;
-mod wildcard;
+pub mod wildcard;
 mod zonal_shift;
 
 use std::collections::{BTreeMap, BTreeSet};

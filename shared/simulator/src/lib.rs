@@ -8,18 +8,18 @@
 //! It does not simulate networks, images, volumes or what runs inside of containers, and it does
 //! not read user data: a node joins with what its instance type and its claim say.
 
-mod account;
+pub mod account;
 mod authorization;
-mod chance;
+pub mod chance;
 mod check;
 mod cluster;
 mod delivery;
 mod fault;
 mod ledger;
-mod limits;
+pub mod limits;
 mod loads;
 mod mail;
-mod meter;
+pub mod meter;
 mod port;
 mod runner;
 mod settings;
@@ -28,9 +28,6 @@ mod story;
 mod supply;
 mod timeline;
 mod world;
-
-#[cfg(test)]
-mod tests;
 
 pub use account::{
     AccessEntryRecord, AwsError, CLUSTER_GROUP, CapacityReservationState, DescribedInstance,

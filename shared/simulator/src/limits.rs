@@ -4,9 +4,9 @@
 //! limit, it ends chains of messages, and its lists take time. Every default names its source.
 
 mod action;
-mod bucket;
+pub mod bucket;
 mod charge;
-mod costs;
+pub mod costs;
 mod functions;
 mod latency;
 mod quotas;

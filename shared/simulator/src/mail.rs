@@ -111,7 +111,7 @@ impl World {
     }
 
     /// Tells the queue `interruption` what EC2 announces.
-    pub(crate) fn announce(&mut self, event: Interruption) {
+    pub fn announce(&mut self, event: Interruption) {
         let cluster = self.settings.cluster.clone();
         let payload = Payload::Interruptions(vec![event]);
         let delay = (INTERRUPTION_WINDOW, EVENT_LATENCY);

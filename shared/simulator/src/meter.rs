@@ -1,7 +1,7 @@
 //! What was used so far: requests by action, capacity of the table, messages, invocations.
 
-mod bill;
-mod prices;
+pub mod bill;
+pub mod prices;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,8 @@ impl Meter {
         self.requests.entry((function, action)).or_default().throttled += 1;
     }
 
-    pub(crate) fn units(&mut self, function: Option<Function>, read: u64, write: u64) {
+    /// Counts units of the table, for `function` or, with `None`, for other readers.
+    pub fn units(&mut self, function: Option<Function>, read: u64, write: u64) {
         if read + write > 0 {
             let units = self.units.entry(function).or_default();
             units.read += read;
@@ -84,11 +85,13 @@ impl Meter {
         *self.messages.entry(function).or_default() += 1;
     }
 
-    pub(crate) fn began(&mut self, delivery: u64, function: Function, now: Timestamp) {
+    /// An invocation begins at `now`.
+    pub fn began(&mut self, delivery: u64, function: Function, now: Timestamp) {
         self.running.insert(delivery, (function, now));
     }
 
-    pub(crate) fn ended(&mut self, delivery: u64, now: Timestamp, is_cut_off: bool) {
+    /// An invocation ends at `now`; one that never began is ignored.
+    pub fn ended(&mut self, delivery: u64, now: Timestamp, is_cut_off: bool) {
         let Some((function, began_at)) = self.running.remove(&delivery) else { return };
         let taken: SignedDuration = now.duration_since(began_at);
         let millis = u64::try_from(taken.as_millis()).unwrap_or_default();

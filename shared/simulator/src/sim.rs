@@ -358,7 +358,8 @@ impl Sim {
         self.0.borrow().check_node_claims()
     }
 
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
+    /// Looks at the world, or changes it. `look` must not call the simulator again.
+    pub fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
         look(&mut self.0.borrow_mut())
     }
 
@@ -459,11 +460,7 @@ impl Sim {
     }
 
     /// What `act` comes to, whose calls are those of the delivery `id` of `function`.
-    pub(crate) fn acting_as<T>(
-        &self,
-        (id, function): (u64, Function),
-        act: impl FnOnce() -> T,
-    ) -> T {
+    pub fn acting_as<T>(&self, (id, function): (u64, Function), act: impl FnOnce() -> T) -> T {
         self.with(|world| world.current = Some((id, function)));
         let output = act();
         self.with(|world| world.current = None);

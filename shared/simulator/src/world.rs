@@ -91,9 +91,9 @@ pub(crate) struct Chances {
 }
 
 /// Everything there is.
-pub(crate) struct World {
+pub struct World {
     pub(crate) settings: WorldSettings,
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
     pub(crate) chances: Chances,
     pub(crate) catalog: Arc<RegionCatalog>,
     pub(crate) account: Account,

@@ -151,16 +151,3 @@ rejection_reasons! {
     /// A reboot was refused, or the node did not come back from it.
     RebootFailed,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reason_is_read_as_it_is_written() {
-        for reason in RejectionReason::ALL {
-            assert_eq!(RejectionReason::parse(reason.as_str()), *reason);
-        }
-        assert_eq!(RejectionReason::parse("OfAnotherRelease"), RejectionReason::Other);
-    }
-}

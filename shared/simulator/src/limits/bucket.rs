@@ -92,7 +92,7 @@ impl RequestLimits {
     }
 
     /// The bucket of requests for `action`, if it is throttled.
-    pub(crate) fn of(&self, action: ApiAction) -> Option<TokenBucket> {
+    pub fn of(&self, action: ApiAction) -> Option<TokenBucket> {
         let by_action = self.requests.get(&action).copied();
         by_action.or_else(|| match (action.service, action.is_read()) {
             (ApiService::Ec2, true) => self.ec2_reads,
@@ -112,11 +112,11 @@ struct Level {
 
 /// What is left in each bucket that was used, by what it is for.
 #[derive(Debug, Default)]
-pub(crate) struct Buckets(BTreeMap<(ApiAction, &'static str), Level>);
+pub struct Buckets(BTreeMap<(ApiAction, &'static str), Level>);
 
 impl Buckets {
     /// Takes up to `wanted` tokens at `now`, and says how many.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         key: (ApiAction, &'static str),
         bucket: TokenBucket,
@@ -150,7 +150,7 @@ impl Buckets {
 
     /// Takes `wanted` tokens at `now` if any is left, and owes what is missing, as DynamoDB does with
     /// capacity: what a request takes is known only after it.
-    pub(crate) fn owe(
+    pub fn owe(
         &mut self,
         key: (ApiAction, &'static str),
         bucket: TokenBucket,
@@ -179,45 +179,5 @@ impl Buckets {
         level.thousandths = level.thousandths.saturating_add(refill).min(full);
         level.at = level.at.max(now);
         level
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::SignedDuration;
-
-    use super::*;
-
-    const KEY: (ApiAction, &str) = (ApiAction::ec2("CreateFleet"), "requests");
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::UNIX_EPOCH.checked_add(SignedDuration::from_millis(millis)).unwrap()
-    }
-
-    #[test]
-    fn a_bucket_gives_what_it_has_and_refills_with_time() {
-        let (mut buckets, bucket) = (Buckets::default(), TokenBucket::new(5, 2));
-        assert_eq!(buckets.take(KEY, bucket, 7, at(0)), 5);
-        assert_eq!(buckets.take(KEY, bucket, 1, at(400)), 0);
-        assert_eq!(buckets.take(KEY, bucket, 9, at(500)), 1);
-        assert_eq!(buckets.take(KEY, bucket, 9, at(60_000)), 5);
-    }
-
-    #[test]
-    fn what_is_owed_is_paid_before_anything_else_is_taken() {
-        let (mut buckets, bucket) = (Buckets::default(), TokenBucket::new(10, 10));
-        assert!(buckets.owe(KEY, bucket, 30, at(0)));
-        assert!(!buckets.owe(KEY, bucket, 1, at(1_900)));
-        assert!(buckets.owe(KEY, bucket, 1, at(2_100)));
-    }
-
-    #[test]
-    fn each_action_of_ec2_has_a_bucket_of_its_kind() {
-        let limits = RequestLimits::default_of_account();
-        let of = |name| limits.of(ApiAction::ec2(name)).map(|bucket| bucket.capacity);
-        assert_eq!(of("DescribeInstances"), Some(100));
-        assert_eq!(of("CreateFleet"), Some(50));
-        assert_eq!(of("CreateTags"), Some(100));
-        assert_eq!(limits.of(ApiAction::kubernetes("list pods")), None);
     }
 }

@@ -24,7 +24,7 @@ pub struct Load {
 
 impl Load {
     /// A load of so many items.
-    pub(crate) fn items(items: usize) -> Self {
+    pub fn items(items: usize) -> Self {
         Self { items: number(items), ..Self::default() }
     }
 }
@@ -54,9 +54,11 @@ enum Per {
 
 /// Requests to one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Requests {
-    pub(crate) action: ApiAction,
-    pub(crate) count: u64,
+pub struct Requests {
+    /// The action.
+    pub action: ApiAction,
+    /// How many requests.
+    pub count: u64,
     /// Objects of the API server that a list brings.
     pub(crate) objects: u64,
     /// How many of them are sent at the same time.
@@ -66,8 +68,10 @@ pub(crate) struct Requests {
 type Row = (ApiAction, Per);
 
 /// One port call.
-struct Cost {
-    operation: &'static str,
+#[derive(Debug)]
+pub struct Cost {
+    /// Port and method, such as `Ledger.commit`.
+    pub operation: &'static str,
     rows: &'static [Row],
     /// Of what a process keeps the answers, and for how long it asks nobody again.
     kept: &'static [(ApiService, SignedDuration)],
@@ -133,7 +137,7 @@ const ONCE: Per = Per::Call(1);
 const PAGE: Per = Per::Page(500);
 
 /// Every call of every port.
-const COSTS: &[Cost] = &[
+pub const COSTS: &[Cost] = &[
     // ------------------------------------------------------------------ the cluster, to read
     cost("Cluster.nodes", &[cluster("list nodes", PAGE)]),
     cost("Cluster.node_pools", &[cluster("list nodepools", PAGE)]),
@@ -374,8 +378,10 @@ const COSTS: &[Cost] = &[
 ];
 
 /// What a call of `operation` sends.
-pub(crate) struct Sent {
-    pub(crate) requests: Vec<Requests>,
+#[derive(Debug)]
+pub struct Sent {
+    /// The requests, in the order in which they are sent.
+    pub requests: Vec<Requests>,
     pub(crate) kept: &'static [(ApiService, SignedDuration)],
     pub(crate) is_sent_once: bool,
     pub(crate) is_abreast: bool,
@@ -411,7 +417,7 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
 }
 
 /// What a call of `operation` sends, or `None` when the table has no row for it.
-pub(crate) fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
+pub fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
     let Some(cost) = COSTS.iter().find(|cost| cost.operation == operation) else {
         return over_the_wire(operation);
     };
@@ -454,40 +460,4 @@ pub fn actions_of(operation: &str) -> Vec<ApiAction> {
     actions.sort();
     actions.dedup();
     actions
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(operation: &'static str, load: Load, expected: &[(&str, u64)]) {
-        let sent = sent(operation, &load).unwrap();
-        let actual: Vec<(&str, u64)> =
-            sent.requests.iter().map(|requests| (requests.action.name, requests.count)).collect();
-        assert_eq!(actual, expected, "{operation}");
-    }
-
-    #[test]
-    fn a_call_costs_what_its_adapter_sends() {
-        check("Cluster.pods", Load::items(0), &[("list pods", 1)]);
-        check("Cluster.pods", Load::items(501), &[("list pods", 2)]);
-        check("Fleet.describe", Load::items(0), &[]);
-        check("Fleet.describe", Load::items(1_000), &[("DescribeInstances", 5)]);
-        let snapshot = Load { bytes: 2_500_000, ..Load::default() };
-        check(
-            "Ledger.snapshot",
-            snapshot,
-            &[("GetItem", 1), ("Query", 3), ("Query", 1), ("Query", 1), ("Query", 1)],
-        );
-    }
-
-    #[test]
-    fn no_operation_stands_in_the_table_twice() {
-        let mut operations: Vec<&str> = COSTS.iter().map(|cost| cost.operation).collect();
-        let count = operations.len();
-        operations.sort_unstable();
-        operations.dedup();
-        assert_eq!(operations.len(), count);
-    }
 }

@@ -26,10 +26,8 @@ use ports::{
     Cluster, Discovery as _, Fleet as _, Invocation, Ledger as _, Nodes as _, PodSelection,
     PortError, Templates as _,
 };
-
+use simulator::{ClusterObject, FunctionCall, Payload, Sim, StoryWorkload, Work, WorldSettings};
 use testkit::build;
-
-use crate::{ClusterObject, FunctionCall, Payload, Sim, StoryWorkload, Work, WorldSettings};
 
 pub(crate) fn catalog() -> Arc<RegionCatalog> {
     let zones = [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
+use jiff::{SignedDuration, Timestamp};
+use model::{ledger::Counters, pulse::*};
 
 /// A pass under way: what it does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,8 @@
 //! What the account's limits do to calls, messages and functions.
 
+mod bucket;
+mod costs;
+
 use jiff::SignedDuration;
 use model::{
     CapacityType, Function,
@@ -7,12 +10,12 @@ use model::{
     pulse::Signal,
 };
 use ports::{Cluster, Fault, Fleet, Ledger as _, Mailbox as _, Templates};
-
-use super::toy;
-use crate::{
+use simulator::{
     AccountLimits, ApiAction, DeliveryOutcome, FunctionCall, RecursiveLoop, Sim, TableLimits,
     TokenBucket, WorldSettings,
 };
+
+use crate::simulator::toy;
 
 const DESCRIBE: ApiAction = ApiAction::ec2("DescribeInstances");
 
@@ -150,7 +153,7 @@ fn a_function_ends_at_its_own_time_limit() {
     });
     look(&sim);
     let until = sim.now().checked_add(SignedDuration::from_secs(20)).unwrap();
-    let never = |_: FunctionCall| -> crate::Work { Box::pin(std::future::pending()) };
+    let never = |_: FunctionCall| -> simulator::Work { Box::pin(std::future::pending()) };
     sim.run_until(until, never).unwrap();
     let count = sim.meter().invocations()[&Function::Provision];
     assert_eq!((count.invocations, count.cut_off, count.millis), (1, 1, 3_000));

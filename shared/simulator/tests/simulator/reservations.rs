@@ -9,9 +9,11 @@ use model::{
     node_class::MatchCriteria,
 };
 use ports::{Fleet as _, Templates as _};
+use simulator::{
+    Action, NewTemplate, ReservationPreference, ReservationRecord, Sim, WorldSettings,
+};
 
-use super::toy;
-use crate::{Action, NewTemplate, ReservationPreference, ReservationRecord, Sim, WorldSettings};
+use crate::simulator::toy;
 
 const OPEN: &str = "template-of-ones-own";
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use model::{
+    InstanceType, InstanceTypeName, LabelKey, Operator, Requirement, Resources, labels,
+    requirements::*,
+};
 use proptest::{collection::vec, prelude::*, sample::select};
-
-use super::*;
-use crate::{InstanceTypeName, Operator, Resources};
 
 /// `zone In a b; cpu Gt 1 min 2`: requirements separated by `;`, where `CUSTOM` and `KNOWN` stand
 /// for a label of the user's own and for a well-known one.
@@ -188,8 +189,11 @@ fn a_set_is_shown_sorted_and_without_restricted_labels() {
     // RQ17.
     let text = "b In x; a NotIn y; karpenter.sh/registered In true; kubernetes.io/hostname Exists";
     let forward = requirements(text);
-    let backward: Requirements =
-        text.split(';').rev().flat_map(|t| requirements(t).0.into_values()).collect();
+    let backward: Requirements = text
+        .split(';')
+        .rev()
+        .flat_map(|t| requirements(t).iter().cloned().collect::<Vec<_>>())
+        .collect();
     assert_eq!(forward, backward);
     assert_eq!(forward.to_string(), "a NotIn [y], b In [x]");
 }

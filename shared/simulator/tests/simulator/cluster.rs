@@ -12,12 +12,12 @@ use model::{
     taint::TolerationOperator,
 };
 use ports::Nodes as _;
-
-use super::toy;
-use crate::{
+use simulator::{
     Action, ClusterObject, Happening, ScoringStrategy, Sim, SpotTarget, StoryWorkload,
     StoryWorkloadKind, WorldSettings,
 };
+
+use crate::simulator::toy;
 
 /// Names of nodes with how many pods of the workload are on each.
 fn spread(sim: &Sim) -> Vec<usize> {
@@ -258,7 +258,7 @@ fn a_pod_that_went_down_with_its_node_is_made_again() {
     let pod = only_pod(&sim);
     assert_eq!((pod.node.as_ref() == Some(&lost), pod.phase), (false, PodPhase::Running));
     assert!(sim.nodes().iter().all(|node| node.name != lost));
-    let is_lost = |event: &crate::TimelineEvent| matches!(&event.happening, Happening::PodLost { node, .. } if *node == lost);
+    let is_lost = |event: &simulator::TimelineEvent| matches!(&event.happening, Happening::PodLost { node, .. } if *node == lost);
     assert_eq!(sim.timeline(0).iter().filter(|event| is_lost(event)).count(), 1);
 }
 

@@ -1,7 +1,15 @@
 //! How promised claims are cut into items.
 
-use super::*;
-use crate::{BatchId, NodeClassName, PodKey};
+mod decision;
+mod rejection;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use model::{
+    BatchId, CommitId, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, PodKey, ledger::*,
+    limits,
+};
 
 /// A claim of `batch` at `index`, for so many pods.
 fn claim(batch: &str, index: u32, pods: usize) -> NodeClaim {

@@ -1,14 +1,16 @@
 //! The simulated account: fleets, listings, spot notices, dollars.
 
+mod wildcard;
+
 use model::{
     CapacityType::{OnDemand, Spot},
     HourlyPrice,
     launch::InstanceState,
 };
 use ports::{Fault, Fleet as _};
+use simulator::{Action, Happening, Sabotage, SpotTarget, WorldSettings};
 
-use super::toy;
-use crate::{Action, Happening, Sabotage, SpotTarget, WorldSettings};
+use crate::simulator::toy;
 
 #[test]
 fn a_repeated_request_brings_the_same_instances() {

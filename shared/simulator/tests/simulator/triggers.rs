@@ -7,10 +7,10 @@ use model::{
     pulse::Signal,
 };
 use ports::Mailbox as _;
+use simulator::{DeliveryOutcome, Disorder, FunctionCall, Payload, SCHEDULED, Sim, WorldSettings};
 use testkit::build;
 
-use super::toy;
-use crate::{DeliveryOutcome, Disorder, FunctionCall, Payload, SCHEDULED, Sim, WorldSettings};
+use crate::simulator::toy;
 
 fn quiet(disorder: Disorder) -> Sim {
     toy::sim(WorldSettings { has_schedules: false, disorder, ..WorldSettings::default() })

@@ -5,12 +5,12 @@ use std::task::Poll;
 use jiff::{SignedDuration, Timestamp};
 use model::pod::PodPhase;
 use ports::{Fault, Ledger as _};
-
-use super::toy;
-use crate::{
+use simulator::{
     Action, Disorder, Happening, Injection, Sabotage, Sim, SpotTarget, Stopped, Storm,
     WorldSettings, at_call, first_calls,
 };
+
+use crate::simulator::toy;
 
 fn end(minutes: i64) -> Timestamp {
     WorldSettings::default().start.checked_add(SignedDuration::from_mins(minutes)).unwrap()

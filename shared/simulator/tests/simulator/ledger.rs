@@ -8,9 +8,9 @@ use model::{
     pulse::Pulse,
 };
 use ports::Ledger as _;
+use simulator::{Sabotage, Sim, WorldSettings};
 
-use super::toy;
-use crate::{Sabotage, Sim, WorldSettings};
+use crate::simulator::toy;
 
 fn head(sim: &Sim) -> Head {
     let cluster = WorldSettings::default().cluster;

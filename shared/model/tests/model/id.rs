@@ -1,0 +1,55 @@
+//! Ids and names: one type each, checked when they enter, cheap to copy around.
+
+use model::{
+    id::*,
+    ledger::{Counters, Head},
+};
+
+/// The head of a ledger with the longest names.
+fn late() -> Head {
+    let counters = Counters { arrivals: u64::MAX - 1, departures: 0 };
+    Head { ledger: Some(LedgerId::new("zzzzzzzz").unwrap()), counters, ..Head::default() }
+}
+
+#[test]
+fn an_id_names_its_kind_and_rule_when_refused() {
+    let error = InstanceId::new("m7g.large").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters, digits or hyphens"
+    );
+}
+
+#[test]
+fn claim_names_fit_a_label_and_differ_by_index() {
+    let pool = NodePoolName::new(&"a".repeat(200)).unwrap();
+    let names: Vec<_> =
+        (0..40).map(|index| NodeClaimName::derived(&pool, &late(), index)).collect();
+    assert!(names.iter().all(|name| NodeClaimName::new(name.as_str()).is_ok()));
+    assert!(names.iter().all(|name| is_label_value(name.as_str())));
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn a_client_token_fits_ec2() {
+    let cluster = ClusterName::new(&"c".repeat(100)).unwrap();
+    assert!(BatchId::derived(&cluster, &late(), u32::MAX).as_str().len() <= 64);
+}
+
+#[test]
+fn a_provider_id_gives_its_instance_back() {
+    let zone = Zone::new("us-west-2a").unwrap();
+    let instance = InstanceId::new("i-0123456789abcdef0").unwrap();
+    assert_eq!(ProviderId::of_instance(&zone, &instance).instance(), Some(instance));
+    assert_eq!(ProviderId::new("fargate://x").unwrap().instance(), None);
+}
+
+#[test]
+fn qualified_names_follow_kubernetes() {
+    for good in ["cpu", "nvidia.com/gpu", "a_b.c-d", "x"] {
+        assert!(is_qualified_name(good), "{good}");
+    }
+    for bad in ["", "/gpu", "Nvidia_/gpu", "a/b/c", "-a", "a/", &"x".repeat(64)] {
+        assert!(!is_qualified_name(bad), "{bad}");
+    }
+}

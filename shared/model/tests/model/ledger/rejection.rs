@@ -1,0 +1,11 @@
+//! Why something was not chosen, as a word that machines compare.
+
+use model::ledger::rejection::*;
+
+#[test]
+fn every_reason_is_read_as_it_is_written() {
+    for reason in RejectionReason::ALL {
+        assert_eq!(RejectionReason::parse(reason.as_str()), *reason);
+    }
+    assert_eq!(RejectionReason::parse("OfAnotherRelease"), RejectionReason::Other);
+}

@@ -1,0 +1,3 @@
+//! Tests below `node_pool`.
+
+mod registrations;

@@ -1,0 +1,3 @@
+//! Tests below `meter`.
+
+mod bill;

@@ -56,7 +56,7 @@ impl PreparedCluster<'_> {
         for (number, reason) in &self.field.others {
             ineligible.insert(self.state.nodes[*number].name().to_owned(), reason.clone());
         }
-        for candidate in self.field.candidates.iter() {
+        for candidate in &self.field.candidates {
             if let Some(reason) = &candidate.refused {
                 ineligible.insert(candidate.node.name.to_string(), reason.clone());
             } else if let Some(reason) = candidate.blocked_for(Method::Drift) {

@@ -39,6 +39,7 @@ impl Proposal {
     }
 
     /// What is left of it once it was looked at again.
+    #[must_use]
     pub fn narrowed(mut self, valid: Valid) -> Self {
         if !valid.dropped.is_empty() {
             self.disrupted.retain(|disrupted| valid.command.candidates.contains(&disrupted.claim));

@@ -117,3 +117,21 @@ impl<K, T> IndexMut<Id<K>> for Table<K, T> {
         &mut self.all[id.place()]
     }
 }
+
+impl<'t, K, T> IntoIterator for &'t Table<K, T> {
+    type Item = &'t T;
+    type IntoIter = std::slice::Iter<'t, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter()
+    }
+}
+
+impl<'t, K, T> IntoIterator for &'t mut Table<K, T> {
+    type Item = &'t mut T;
+    type IntoIter = std::slice::IterMut<'t, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter_mut()
+    }
+}

@@ -327,7 +327,7 @@ impl Demand<'_> {
         if places.is_empty() {
             return;
         }
-        for wanted in self.pods.iter_mut() {
+        for wanted in &mut self.pods {
             if matches!(wanted.why, Why::Pending | Why::Virtual | Why::Leaving) {
                 wanted.promised = places.get(wanted.key.as_ref()).copied();
             }

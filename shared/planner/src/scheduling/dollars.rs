@@ -89,7 +89,7 @@ impl Problem<'_> {
         if cluster.is_none() && pools.iter().all(Option::is_none) {
             return;
         }
-        for template in self.templates.iter_mut() {
+        for template in &mut self.templates {
             let types = &self.offers[template.offer].index.types;
             let class = &template.pool.template.node_class;
             let requirements = template::requirements(template.pool);
@@ -126,7 +126,7 @@ impl Problem<'_> {
     /// What is left after the claims of `solution` are paid; `None` where that is too little.
     pub(crate) fn paid(&mut self, solution: &Solution) -> Option<Dollars> {
         let mut dollars = self.start.dollars.clone();
-        for in_flight in solution.in_flight.iter() {
+        for in_flight in &solution.in_flight {
             // What cannot be promised costs nothing.
             let Some(mut types) = self.kept(in_flight) else { continue };
             let wanted = types.count();

@@ -126,10 +126,10 @@ impl<'a> Problem<'a> {
         problem.know_requests(&daemons);
         let offer_of = problem.open_pools(&daemons, known);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
-        for offer in problem.offers.iter_mut() {
+        for offer in &mut problem.offers {
             offer.know_full(&problem.reservations.left);
         }
-        for template in problem.templates.iter() {
+        for template in &problem.templates {
             // What the pool alone allows is asked for by most claims.
             problem.offers[template.offer].by_price(&problem.sets, template.set);
         }
@@ -206,11 +206,11 @@ impl<'a> Problem<'a> {
         self.resources = ResourceIndex::of(requests);
         let mut known: BTreeMap<&Resources, RequestsId> = BTreeMap::new();
         let mut ports: BTreeMap<HostPort, PortId> = BTreeMap::new();
-        for Class { spec, requests, .. } in self.classes.iter_mut() {
+        for Class { spec, requests, .. } in &mut self.classes {
             let number = |asked: &&Resources| self.requests.push(self.resources.amounts(asked));
             *requests = *known.entry(&spec.requests).or_insert_with_key(number);
         }
-        for profile in self.profiles.iter_mut() {
+        for profile in &mut self.profiles {
             for port in &profile.spec.host_ports {
                 let number = |port: &HostPort| self.ports.push(port.clone());
                 let number = *ports.entry(port.clone()).or_insert_with_key(number);
@@ -352,7 +352,7 @@ impl<'a> Problem<'a> {
     fn know_groups(&mut self, bound: &[&Pod]) {
         let mut profiles = std::mem::take(&mut self.profiles);
         let (_, mut around, _) = self.split();
-        for profile in profiles.iter_mut() {
+        for profile in &mut profiles {
             profile.find_groups(&mut around);
         }
         for pod in bound {
@@ -362,7 +362,7 @@ impl<'a> Problem<'a> {
             }
         }
         let mut meant = MeantTable::default();
-        for profile in profiles.iter_mut() {
+        for profile in &mut profiles {
             profile.know_groups(around.groups, &mut meant);
         }
         self.profiles = profiles;
@@ -381,12 +381,12 @@ impl<'a> Problem<'a> {
             let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
             keys.extend(chain.chain(preferred).map(|requirement| requirement.key().as_str()));
         }
-        for class in self.classes.iter() {
+        for class in &self.classes {
             let flat_map = class.alternatives.iter().flat_map(Requirements::iter);
             keys.extend(flat_map.map(|requirement| requirement.key().as_str()));
         }
         keys.extend(self.keys.all.iter().map(|key| key.label.as_str()));
-        for group in self.groups.all.iter() {
+        for group in &self.groups.all {
             let flat_map = group.filter.terms.iter().flat_map(Requirements::iter);
             keys.extend(flat_map.map(|requirement| requirement.key().as_str()));
         }

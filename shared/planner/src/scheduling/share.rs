@@ -169,7 +169,7 @@ fn add_planned(
             }
         }
     }
-    for claim in solution.in_flight.iter() {
+    for claim in &solution.in_flight {
         let total = totals.entry(problem.templates[claim.template].name().clone()).or_default();
         for pod in &claim.pods {
             add(total, amounts(pod));

@@ -19,7 +19,6 @@ fn later(seconds: i64) -> Timestamp {
     now().checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
-#[expect(clippy::indexing_slicing, reason = "helpers of tests fail loudly")]
 fn instance(id: &str) -> NewInstance {
     let known_type = build::instance_type("t.large", "cpu=2 memory=4Gi pods=29")
         .on_demand("zone-1", "0.1")

@@ -48,7 +48,6 @@ fn looked(seen: &Seen<'_>, past: &Past, disrupted: usize, second: i64) -> Past {
     Past { served: seen.counters, note: end.note, last_look: look.map(Rc::new) }
 }
 
-#[expect(clippy::panic, reason = "helpers of tests fail loudly")]
 fn rests_for(pace: Pace, began: i64) -> i64 {
     match pace {
         Pace::Rest(PassEnd { next_at: Some(next_at), .. }) => {

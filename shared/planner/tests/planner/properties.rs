@@ -1,8 +1,6 @@
 //! What holds of every plan, whatever the world is like: judged by `plan-check`, which shares no
 //! code with the planner.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
-
 mod packing;
 mod worlds;
 

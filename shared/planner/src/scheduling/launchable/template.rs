@@ -288,7 +288,7 @@ fn asked_before(seen: &mut BitSet<kind::Value>, value: ValueId) -> bool {
 fn minimum(key: &LabelKey, offer: &Offer, sets: &mut Sets) -> Minimum {
     let mut numbers: BTreeMap<&Value, ValueId> = BTreeMap::new();
     let (mut names, mut values) = (Table::default(), Table::default());
-    for instance_type in offer.index.types.iter() {
+    for instance_type in &offer.index.types {
         let requirement = instance_type.requirements.get(key.as_str());
         let numbered = requirement
             .into_iter()

@@ -49,7 +49,7 @@ pub(super) fn of(
 /// What its claims cost in sum, and how many they are; `None` if one of them cannot be.
 pub(super) fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
     let mut sum = HourlyPrice::default();
-    for claim in solution.in_flight.iter() {
+    for claim in &solution.in_flight {
         sum = sum.saturating_add(output::draft(problem, claim).ok()?.price);
     }
     Some((sum, solution.in_flight.len()))

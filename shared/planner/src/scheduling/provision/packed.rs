@@ -116,7 +116,7 @@ fn count_bought(
     solution: &Solution,
     classes: &mut BTreeMap<ClassId, u32>,
 ) {
-    for claim in solution.in_flight.iter() {
+    for claim in &solution.in_flight {
         if output::draft(problem, claim).is_err() {
             continue;
         }
@@ -250,7 +250,7 @@ fn free_room(problem: &Problem<'_>, classes: &BTreeMap<ClassId, u32>) -> Amounts
             amounts::add(&mut sum, &room);
         }
     }
-    for template in problem.templates.iter() {
+    for template in &problem.templates {
         let offer = &problem.offers[template.offer];
         for (left, types) in offer.reserved_types(&problem.reservations.left) {
             for (at, sum) in sum.iter_mut().enumerate() {

@@ -158,7 +158,6 @@ fn small(sizes: &[(u64, u64)], cents: &[u64]) -> Facts {
 
 /// The price of the cheapest fleet, by looking at all of them.
 fn best_of_all(sizes: &[(u64, u64)], cents: &[u64]) -> HourlyPrice {
-    #[expect(clippy::indexing_slicing, reason = "places are of nodes that are there")]
     fn go(sizes: &[(u64, u64)], cents: &[u64], nodes: &mut Vec<(u64, u64)>) -> u64 {
         let Some(((cpu, memory), rest)) = sizes.split_first() else {
             return nodes.iter().map(|node| cheapest(*node, cents)).fold(0, u64::saturating_add);

@@ -1,5 +1,7 @@
 //! Tests below `scheduling::packing`.
 
+#![expect(clippy::float_arithmetic, reason = "estimates of the packer are floating-point numbers")]
+
 mod certify;
 mod cuts;
 mod greedy;

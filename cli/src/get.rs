@@ -170,8 +170,8 @@ pub(crate) fn document(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     if format == RecordsFormat::Yaml {
-        let text = serde_saphyr::to_string(answer);
-        let text = text.map_err(|error| io::Error::other(error.to_string()))?;
+        let text =
+            serde_saphyr::to_string(answer).map_err(|error| io::Error::other(error.to_string()))?;
         out.write_all(text.as_bytes())?;
     } else {
         serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;

@@ -120,11 +120,15 @@ pub(crate) fn paid_for(sim: &Sim, running: &[RunningInstance]) -> Vec<Pod> {
         .filter(|instance| instance.offering.capacity_type != CapacityType::Reserved)
         .map(|instance| &instance.id)
         .collect();
-    let nodes = sim.nodes().into_iter().filter(|node| {
-        let instance = node.provider_id.as_ref().and_then(model::ProviderId::instance);
-        instance.is_some_and(|id| paid.contains(&id))
-    });
-    let nodes: BTreeSet<NodeName> = nodes.map(|node| node.name).collect();
+    let nodes: BTreeSet<NodeName> = sim
+        .nodes()
+        .into_iter()
+        .filter(|node| {
+            let instance = node.provider_id.as_ref().and_then(model::ProviderId::instance);
+            instance.is_some_and(|id| paid.contains(&id))
+        })
+        .map(|node| node.name)
+        .collect();
     let mut pods = sim.pods();
     pods.retain(|pod| {
         !pod.is_terminal() && pod.node.as_ref().is_some_and(|node| nodes.contains(node))

@@ -215,8 +215,8 @@ fn print_document(
             writeln!(out)
         }
         PlanFormat::Yaml => {
-            let text = serde_saphyr::to_string(document);
-            let text = text.map_err(|error| io::Error::other(error.to_string()))?;
+            let text = serde_saphyr::to_string(document)
+                .map_err(|error| io::Error::other(error.to_string()))?;
             out.write_all(text.as_bytes())
         }
     }

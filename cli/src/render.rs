@@ -113,8 +113,8 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         &cluster,
         &profile,
         policies.min_values,
-    );
-    let launch = launch.map_err(|refusal| CommandError::Refused(refusal.to_string()))?;
+    )
+    .map_err(|refusal| CommandError::Refused(refusal.to_string()))?;
     let types = types
         .iter()
         .map(|instance_type| (instance_type.name.clone(), InstanceType::clone(instance_type)));

@@ -133,8 +133,7 @@ fn facts_of(decision: &Decision, from: &RecordsArgs) -> Result<RecordedFacts, Ba
         };
         return Err(BadInput::one(format!("decision {id} {why}")));
     };
-    let packed = from.facts(number)?;
-    let packed = packed.ok_or_else(|| {
+    let packed = from.facts(number)?.ok_or_else(|| {
         BadInput::one(format!(
             "the facts of decision {id} are not there any more: facts {number:016x} were deleted, or could not \
              be kept; the decision itself is still explained"

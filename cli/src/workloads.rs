@@ -93,8 +93,9 @@ pub(crate) fn started(manifests: &[Manifest]) -> BTreeMap<PodKey, Vec<StartedPod
             continue;
         };
         let maker = pod.owner.as_ref().and_then(|owner| {
-            let deployment = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
-            let deployment = deployment.map(|name| ("Deployment", name));
+            let deployment = deployment_of(&owner.name)
+                .filter(|_| owner.kind == "ReplicaSet")
+                .map(|name| ("Deployment", name));
             let likely = deployment.into_iter().chain([(owner.kind.as_str(), owner.name.as_str())]);
             let mut likely =
                 likely.filter_map(|(kind, name)| Some((kind, sibling(&pod.key, name)?)));

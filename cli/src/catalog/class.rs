@@ -36,8 +36,8 @@ pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeCl
     };
     let (class, mut status) = only_class(&text, &file)?;
     if let Some(path) = &args.capacity_reservations {
-        let left = cluster_facts::reservations_left(&manifests::text(path)?);
-        let left = left.map_err(|error| unreadable(path, &error))?;
+        let left = cluster_facts::reservations_left(&manifests::text(path)?)
+            .map_err(|error| unreadable(path, &error))?;
         for reservation in &mut status.reservations {
             reservation.available_count =
                 left.get(reservation.id.as_str()).copied().unwrap_or_default();
@@ -63,8 +63,8 @@ fn everywhere(source: &Source) -> Vec<Subnet> {
     let market = &source.market;
     let subnet = |(number, zone): (usize, model::Zone)| {
         let id = model::SubnetId::new(&format!("subnet-{number}")).ok()?;
-        let zone_id = market.zones.get(&zone).cloned();
-        let zone_id = zone_id.or_else(|| model::ZoneId::new(zone.as_str()).ok())?;
+        let zone_id =
+            market.zones.get(&zone).cloned().or_else(|| model::ZoneId::new(zone.as_str()).ok())?;
         Some(Subnet { id, zone, zone_id, available_ip_address_count: 0 })
     };
     market.all_zones().into_iter().enumerate().filter_map(subnet).collect()

@@ -46,8 +46,8 @@ impl Source {
     /// The catalog for a class with `subnets`, which tell the ids of zones.
     pub(crate) fn catalog(self, subnets: &[Subnet], settings: &NodeSettings) -> RegionCatalog {
         let mut market = self.market;
-        let told = subnets.iter().map(|subnet| (subnet.zone.clone(), subnet.zone_id.clone()));
-        let told: BTreeMap<Zone, ZoneId> = told.collect();
+        let told: BTreeMap<Zone, ZoneId> =
+            subnets.iter().map(|subnet| (subnet.zone.clone(), subnet.zone_id.clone())).collect();
         market.zones.extend(told);
         launch_template::catalog(&market, self.descriptions, settings)
     }

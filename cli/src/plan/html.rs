@@ -85,14 +85,20 @@ fn launches<'a>(promises: impl Iterator<Item = &'a Promise>) -> Option<PageTable
 
 fn unplaced(planned: &Planned) -> Option<PageTable> {
     let later = planned.later.first();
-    let rows = planned.plan.unplaced.iter().map(|unplaced| {
-        let mut reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
-        if later.is_some_and(|round| round.places(&unplaced.pod)) {
-            reasons.push("would be tried again after these launch, and find a place".to_owned());
-        }
-        vec![unplaced.pod.to_string(), reasons.join("; ")]
-    });
-    let rows: Vec<_> = rows.collect();
+    let rows: Vec<_> = planned
+        .plan
+        .unplaced
+        .iter()
+        .map(|unplaced| {
+            let mut reasons: Vec<String> =
+                unplaced.reasons.iter().map(ToString::to_string).collect();
+            if later.is_some_and(|round| round.places(&unplaced.pod)) {
+                reasons
+                    .push("would be tried again after these launch, and find a place".to_owned());
+            }
+            vec![unplaced.pod.to_string(), reasons.join("; ")]
+        })
+        .collect();
     let heads = vec!["Pod", "Why"];
     (!rows.is_empty()).then(|| PageTable { title: "No place for".to_owned(), heads, rows })
 }
@@ -137,11 +143,14 @@ fn new_node(
         many(promise.possible.len()),
         promise.cheapest,
     );
-    let pods = claim.pods.iter().filter_map(|key| known.get(key));
-    let pods = pods.map(|pod| {
-        packer.pod(pod, owners::owner(pod), "no node that is there has room for it".to_owned())
-    });
-    let pods = pods.collect();
+    let pods = claim
+        .pods
+        .iter()
+        .filter_map(|key| known.get(key))
+        .map(|pod| {
+            packer.pod(pod, owners::owner(pod), "no node that is there has room for it".to_owned())
+        })
+        .collect();
     PackedNode {
         name: format!("new: {}", claim.name),
         kind: promise.cheapest.to_string(),
@@ -182,9 +191,10 @@ fn standing(
         let there = running.get(name).into_iter().flatten().map(|pod| (pod, "it runs here"));
         let come = coming.get(name).into_iter().flatten();
         let come = come.map(|pod| (pod, "it would come here: the node has room for it"));
-        let pods = there.chain(come);
-        let pods = pods.map(|(pod, why)| packer.pod(pod, owners::owner(pod), why.to_owned()));
-        let pods = pods.collect();
+        let pods = there
+            .chain(come)
+            .map(|(pod, why)| packer.pod(pod, owners::owner(pod), why.to_owned()))
+            .collect();
         nodes.push(PackedNode {
             name: name.to_owned(),
             kind: instance.map(|instance| instance.offering().to_string()).unwrap_or_default(),

@@ -74,8 +74,11 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
 /// reported and does not keep the others from being planned with.
 pub(super) fn of(read: Read) -> Result<Loaded, BadInput> {
     let problems = read.problems();
-    let fatal = problems.iter().filter(|problem| problem.object.is_none());
-    let fatal: Vec<String> = fatal.map(ToString::to_string).collect();
+    let fatal: Vec<String> = problems
+        .iter()
+        .filter(|problem| problem.object.is_none())
+        .map(ToString::to_string)
+        .collect();
     if !fatal.is_empty() {
         return Err(BadInput(fatal));
     }

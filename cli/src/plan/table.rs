@@ -137,20 +137,22 @@ impl Page<'_> {
             }
             *number += 1;
         }
-        let rows = order.iter().map(|key| {
-            let (pool, cheapest, price, types, pods) = key;
-            let price = u128::from(*price);
-            vec![
-                thousands(alike.get(key).copied().unwrap_or_default().into()),
-                pool.clone(),
-                cheapest.clone(),
-                dollars(price),
-                dollars(price * HOURS_PER_MONTH),
-                many(*types),
-                pods.clone(),
-            ]
-        });
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = order
+            .iter()
+            .map(|key| {
+                let (pool, cheapest, price, types, pods) = key;
+                let price = u128::from(*price);
+                vec![
+                    thousands(alike.get(key).copied().unwrap_or_default().into()),
+                    pool.clone(),
+                    cheapest.clone(),
+                    dollars(price),
+                    dollars(price * HOURS_PER_MONTH),
+                    many(*types),
+                    pods.clone(),
+                ]
+            })
+            .collect();
         let heads = ["NODES", "NODEPOOL", "CHEAPEST", "HOURLY", "MONTHLY", "TYPES", "PODS EACH"];
         self.screen.table(&heads, &rows, out)?;
         let lowered: BTreeSet<String> =
@@ -197,16 +199,19 @@ impl Page<'_> {
         pods: Option<&BTreeSet<&PodKey>>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let rows = plan.placements.iter().filter_map(|placement| {
-            let name = match &placement.target {
-                Target::Node(node) => node.as_str(),
-                Target::Claim(claim) => claim.as_str(),
-            };
-            let is_meant = |pod: &&PodKey| pods.is_none_or(|pods| pods.contains(*pod));
-            let placed: Vec<&PodKey> = placement.pods.iter().filter(is_meant).collect();
-            (!placed.is_empty()).then(|| vec![name.to_owned(), self.owners.in_words(placed)])
-        });
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = plan
+            .placements
+            .iter()
+            .filter_map(|placement| {
+                let name = match &placement.target {
+                    Target::Node(node) => node.as_str(),
+                    Target::Claim(claim) => claim.as_str(),
+                };
+                let is_meant = |pod: &&PodKey| pods.is_none_or(|pods| pods.contains(*pod));
+                let placed: Vec<&PodKey> = placement.pods.iter().filter(is_meant).collect();
+                (!placed.is_empty()).then(|| vec![name.to_owned(), self.owners.in_words(placed)])
+            })
+            .collect();
         if rows.is_empty() {
             return Ok(());
         }

@@ -121,8 +121,10 @@ impl Objects {
             claims.retain(|claim| claim.node_pool.as_str() == name);
         }
         let (pool, claim) = (at_most_one("NodePool", pools)?, at_most_one("NodeClaim", claims)?);
-        let wanted = claim.as_ref().map(|claim| &claim.node_class);
-        let wanted = wanted.or_else(|| pool.as_ref().map(|pool| &pool.template.node_class));
+        let wanted = claim
+            .as_ref()
+            .map(|claim| &claim.node_class)
+            .or_else(|| pool.as_ref().map(|pool| &pool.template.node_class));
         if let Some(wanted) = wanted {
             classes.retain(|(read, _)| read.class.name == *wanted);
         }

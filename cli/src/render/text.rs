@@ -49,8 +49,10 @@ pub(super) fn write(rendered: &Rendered, screen: Screen, out: &mut impl Write) -
             screen.text(2, text, out)?;
         }
         for choice in &config.overrides {
-            let allocatable = rendered.allocatable(&choice.instance_type);
-            let allocatable = allocatable.map(|amounts| amounts.to_string()).unwrap_or_default();
+            let allocatable = rendered
+                .allocatable(&choice.instance_type)
+                .map(|amounts| amounts.to_string())
+                .unwrap_or_default();
             let text = format!(
                 "{} {} {} {} ${}/h, for pods: {allocatable}",
                 choice.instance_type, choice.zone, choice.subnet, choice.image, choice.price

@@ -120,8 +120,8 @@ fn timeline(compared: &Compared) -> PageTimeline {
     lines.sort_by_key(|(at, _, _)| *at);
     let lines = lines
         .into_iter()
-        .map(|(at, kind, text)| (elapsed(start, *at), kinds.place(kind), text.clone()));
-    let lines = lines.collect();
+        .map(|(at, kind, text)| (elapsed(start, *at), kinds.place(kind), text.clone()))
+        .collect();
     let about =
         "What we would have done, when; what they did, by the dump that shows it first.".to_owned();
     PageTimeline { about, kinds: kinds.into_values(), lines }
@@ -155,11 +155,18 @@ fn theirs(dump: &Dump, packer: &mut Packer) -> Vec<PackedNode> {
         dump.claims.iter().filter_map(|claim| Some((claim.node.as_ref()?, claim))).collect();
     let mut nodes = Vec::new();
     for node in &dump.nodes {
-        let pods = pods.get(&node.name).into_iter().flatten();
-        let pods = pods.map(|pod| {
-            packer.pod(pod, workload(pod).to_string(), "it runs here in the last dump".to_owned())
-        });
-        let pods = pods.collect();
+        let pods = pods
+            .get(&node.name)
+            .into_iter()
+            .flatten()
+            .map(|pod| {
+                packer.pod(
+                    pod,
+                    workload(pod).to_string(),
+                    "it runs here in the last dump".to_owned(),
+                )
+            })
+            .collect();
         let claim = claims.get(&node.name);
         let pool = claim.map(|claim| claim.node_pool.to_string()).unwrap_or_default();
         let kind = offering(&node.labels).map(|key| key.to_string()).unwrap_or_default();
@@ -176,10 +183,12 @@ fn ours(ends: &Ends, packer: &mut Packer) -> Vec<PackedNode> {
         ends.running.iter().map(|instance| (&instance.id, instance)).collect();
     let mut nodes = Vec::new();
     for node in &ends.nodes {
-        let pods = pods.get(&node.name).into_iter().flatten();
         let pods = pods
-            .map(|pod| packer.pod(pod, workload(pod).to_string(), "it would run here".to_owned()));
-        let pods = pods.collect();
+            .get(&node.name)
+            .into_iter()
+            .flatten()
+            .map(|pod| packer.pod(pod, workload(pod).to_string(), "it would run here".to_owned()))
+            .collect();
         let id = node.provider_id.as_ref().and_then(ProviderId::instance);
         let instance = id.and_then(|id| running.get(&id).copied());
         let kind = instance.map(|instance| instance.offering.to_string()).unwrap_or_default();

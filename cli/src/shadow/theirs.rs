@@ -81,10 +81,10 @@ fn evicted(from: &Dump, to: &Dump) -> u64 {
     let is_disrupted = |node: &&Node| {
         node.is_deleting || node.taints.iter().any(|taint| taint.key == labels::DISRUPTED_TAINT)
     };
-    let stays = to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name);
-    let stays: BTreeSet<&NodeName> = stays.collect();
-    let placed = to.pods.iter().map(|pod| (&pod.uid, pod.node.as_ref()));
-    let placed: BTreeSet<(&PodUid, Option<&NodeName>)> = placed.collect();
+    let stays: BTreeSet<&NodeName> =
+        to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name).collect();
+    let placed: BTreeSet<(&PodUid, Option<&NodeName>)> =
+        to.pods.iter().map(|pod| (&pod.uid, pod.node.as_ref())).collect();
     let mut gone: BTreeMap<PodKey, usize> = BTreeMap::new();
     for pod in from.pods.iter().filter(|pod| !pod.is_owned_by_daemon_set()) {
         let Some(node) = &pod.node else { continue };

@@ -210,8 +210,8 @@ impl WrittenEvent {
             let WrittenPrice { instance_type, zone, capacity_type, price_per_hour } = price;
             let place = format!("{place}.price");
             let offering = offering(&place, instance_type, zone, capacity_type)?;
-            let price = HourlyPrice::parse_dollars(price_per_hour);
-            let price = price.map_err(|e| BadInput::one(format!("{place}.pricePerHour: {e}")))?;
+            let price = HourlyPrice::parse_dollars(price_per_hour)
+                .map_err(|e| BadInput::one(format!("{place}.pricePerHour: {e}")))?;
             actions.push(Action::SetPrice { offering, price });
         }
         match (actions.pop(), actions.is_empty()) {

@@ -195,15 +195,15 @@ fn by_capacity_type(summary: &Summary) -> String {
     for (offering, number) in &summary.launched {
         *counts.entry(offering.capacity_type).or_default() += u64::from(*number);
     }
-    let parts = counts.iter();
-    let parts = parts.map(|(kind, number)| format!("{} {kind}", thousands((*number).into())));
+    let parts =
+        counts.iter().map(|(kind, number)| format!("{} {kind}", thousands((*number).into())));
     parts.collect::<Vec<_>>().join(", ")
 }
 
 /// `2 Empty, 1 Expired`
 fn reasons(given_up: &BTreeMap<&'static str, u64>) -> String {
-    let reasons = given_up.iter();
-    let reasons = reasons.map(|(why, number)| format!("{} {why}", thousands((*number).into())));
+    let reasons =
+        given_up.iter().map(|(why, number)| format!("{} {why}", thousands((*number).into())));
     reasons.collect::<Vec<_>>().join(", ")
 }
 

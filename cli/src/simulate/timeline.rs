@@ -103,8 +103,11 @@ impl Timeline {
             part = part.saturating_mul(2);
             folds = Folds::of(&self.done, part);
         }
-        let lines = folds.shown_by_kind(self.start).map(|(at, kind, text)| line(at, kind, text));
-        let lines = lines.take(REPORT_LINES_MAX).collect();
+        let lines = folds
+            .shown_by_kind(self.start)
+            .map(|(at, kind, text)| line(at, kind, text))
+            .take(REPORT_LINES_MAX)
+            .collect();
         let about = format!(
             "Of {lines_done}, those that are alike within {} are one here, so that this page stays small.",
             count(u64::try_from(part.as_secs()).unwrap_or_default(), "second"),

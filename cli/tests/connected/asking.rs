@@ -58,8 +58,8 @@ fn installed(call: &Call<'_>) -> Option<Reply> {
 fn step(answer: &Value, id: &str) -> (String, String) {
     let steps = answer["steps"].as_array().expect("steps");
     let step = steps.iter().find(|step| step["step"] == id).expect("the step");
-    let sentences = step["found"].as_array().expect("sentences").iter();
-    let sentences: Vec<&str> = sentences.filter_map(Value::as_str).collect();
+    let sentences: Vec<&str> =
+        step["found"].as_array().expect("sentences").iter().filter_map(Value::as_str).collect();
     (step["state"].as_str().expect("a state").to_owned(), sentences.join(" "))
 }
 

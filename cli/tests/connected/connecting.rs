@@ -76,8 +76,8 @@ fn a_server_behind_a_proxy_is_reached_through_it() {
     of_file.run("plan --live").is(0, &["Read from the cluster at http://api.example:6443/"]);
     let is_tunnel = |request: &crate::server::Request| request.method == "CONNECT";
     assert!(server.log().iter().any(is_tunnel));
-    let of_environment = place("proxy-of-environment", &kubeconfig(far, "", ME));
-    let of_environment = of_environment.with("HTTPS_PROXY", &server.url);
+    let of_environment =
+        place("proxy-of-environment", &kubeconfig(far, "", ME)).with("HTTPS_PROXY", &server.url);
     of_environment.run("plan --live").is(0, &["nothing was changed there"]);
     assert!(server.log().iter().any(is_tunnel));
     // This machine is not looked for behind a proxy, nor is what NO_PROXY names.

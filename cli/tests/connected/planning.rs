@@ -110,8 +110,10 @@ fn dumps_of_a_live_cluster_are_written() {
     let words = "shadow dumps --live --duration 0s";
     place.run(words).is(2, &["1 written: dumps/", "holds fewer than two dumps"]);
     // A dump of another second.
-    let compared = (0..100).map(|_| place.run(words)).find(|answer| answer.code == Some(0));
-    let compared = compared.expect("two dumps");
+    let compared = (0..100)
+        .map(|_| place.run(words))
+        .find(|answer| answer.code == Some(0))
+        .expect("two dumps");
     compared.is(0, &["they", "The dumps have no NodeClaim"]);
     assert!(server.log().iter().all(|request| request.method == "GET"));
     let dump = std::fs::read_dir(place.folder.join("dumps")).expect("dumps").next();

@@ -352,8 +352,10 @@ fn d18_colors_go_when_the_terminal_has_none_or_nobody_wants_them() {
 fn interruptible(command: Command) -> Command {
     // <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>: a bit for each signal, from 1 on.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.map(|mask| u64::from_str_radix(mask.trim(), 16).expect("a mask"));
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .map(|mask| u64::from_str_radix(mask.trim(), 16).expect("a mask"));
     if ignored.is_none_or(|mask| mask & (1 << 1) == 0) {
         return command;
     }

@@ -166,9 +166,10 @@ fn w5_disruption_says_first_what_goes_and_then_why_the_rest_stays_and_until_when
     let pool = format!("{POOL}{budget}");
     let nodes: Vec<String> = (1..=5)
         .map(|number| {
-            let node = NODE.replace("ip-1", &format!("ip-{number}"));
-            let node = node.replace("general-1", &format!("general-{number}"));
-            let node = node.replace("uid: n1", &format!("uid: n{number}"));
+            let node = NODE
+                .replace("ip-1", &format!("ip-{number}"))
+                .replace("general-1", &format!("general-{number}"))
+                .replace("uid: n1", &format!("uid: n{number}"));
             node.replace("i-0123456789abcdef0", &format!("i-0123456789abcde{number}0"))
         })
         .collect();

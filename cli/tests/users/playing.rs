@@ -81,10 +81,11 @@ fn dump() -> String {
         let amounts = "{cpu: \"2\", memory: 8Gi, pods: \"29\"}";
         let allocatable = "{cpu: 1930m, memory: 6Gi, pods: \"29\"}";
         let at = "2026-09-01T08:00:00Z";
-        let conditions = ["Launched", "Registered", "Initialized"].map(|kind| {
-            format!("{{type: {kind}, status: \"True\", reason: R, lastTransitionTime: {at}}}")
-        });
-        let conditions = conditions.join(", ");
+        let conditions = ["Launched", "Registered", "Initialized"]
+            .map(|kind| {
+                format!("{{type: {kind}, status: \"True\", reason: R, lastTransitionTime: {at}}}")
+            })
+            .join(", ");
         format!(
             "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, \
              creationTimestamp: {at}, labels: {labels}}}\nspec:\n  nodeClassRef: {{group: \

@@ -108,8 +108,9 @@ spec:
       requirements: []
       kubelet: {maxPods: 42}
 ";
-    let class = CLASS.replace("aws/v1", "aws/v1beta1");
-    let class = class.replace("amiSelectorTerms: [{alias: al2023@latest}]", "amiFamily: AL2023");
+    let class = CLASS
+        .replace("aws/v1", "aws/v1beta1")
+        .replace("amiSelectorTerms: [{alias: al2023@latest}]", "amiFamily: AL2023");
     let files = [("in/pool.yaml", pool), ("in/class.yaml", &class), ("in/deep/x.yaml", "a: b")];
     let folder = folder("d13", &files);
     for words in ["convert in/pool.yaml in/class.yaml", "convert in", "convert -R in"] {
@@ -286,8 +287,9 @@ fn a_refused_object_shows_in_the_exit_code_unless_it_comes_from_a_cluster() {
                 planned.says(&["1 node would be launched", "default/web"]);
             }
         }
-        let stored = refused.replacen("metadata: {", "metadata: {uid: 1a, ", 1);
-        let stored = stored.replace("rol:", "role: nodes\n  amiFamily: 5 #");
+        let stored = refused
+            .replacen("metadata: {", "metadata: {uid: 1a, ", 1)
+            .replace("rol:", "role: nodes\n  amiFamily: 5 #");
         std::fs::write(folder.join("d.yaml"), stored).expect("a file of the test");
         let planned = run(&folder, "plan .");
         planned.complains(&["./d.yaml:", kind]);

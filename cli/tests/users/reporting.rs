@@ -42,8 +42,8 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     let nodes = &played["summary"]["nodesByType"];
     let (name, number) = nodes.as_object().and_then(|types| types.iter().next()).expect("a type");
     assert_eq!(series(&data, "Nodes by instance type", name).last(), Some(&number));
-    let price = played["summary"]["pricePerHour"].as_str().expect("a price");
-    let price: f64 = price.parse().expect("a number");
+    let price: f64 =
+        played["summary"]["pricePerHour"].as_str().expect("a price").parse().expect("a number");
     let last = series(&data, "Price of an hour", "price").last().and_then(|last| last.as_f64());
     assert!((last.expect("a price") / 1e6 - price).abs() < 1e-6, "{last:?} {price}");
     against_the_bound(&data);
@@ -69,11 +69,11 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
 fn against_the_bound(data: &Value) {
     let prices = series(data, "Price of an hour", "price");
     let bounds = series(data, "Price of an hour", "lower bound");
-    let pairs = prices
+    let pairs: Vec<(u64, u64)> = prices
         .iter()
         .zip(&bounds)
-        .filter_map(|(price, bound)| Some((price.as_u64().expect("a price"), bound.as_u64()?)));
-    let pairs: Vec<(u64, u64)> = pairs.collect();
+        .filter_map(|(price, bound)| Some((price.as_u64().expect("a price"), bound.as_u64()?)))
+        .collect();
     // The first looks are before the class is ready.
     assert!(prices.len() < pairs.len() + 10, "{pairs:?}");
     assert!(pairs.iter().all(|(price, bound)| bound <= price), "{pairs:?}");
@@ -101,10 +101,13 @@ fn a_report_of_a_plan_has_every_node_and_every_pod() {
     let least = figures.find(|figure| figure["name"] == "Lower bound of an hour");
     let least = least.and_then(|least| least["value"].as_str()).expect("a bound");
     assert!(least.starts_with("$0.") && least != "$0.0000", "{least}");
-    let unplaced = data["tables"].as_array().expect("tables").iter();
-    let unplaced = unplaced.filter(|table| table["title"] == "No place for");
-    let rows = unplaced.flat_map(|table| table["rows"].as_array().expect("rows"));
-    let rows: Vec<&Value> = rows.collect();
+    let unplaced = data["tables"]
+        .as_array()
+        .expect("tables")
+        .iter()
+        .filter(|table| table["title"] == "No place for");
+    let rows: Vec<&Value> =
+        unplaced.flat_map(|table| table["rows"].as_array().expect("rows")).collect();
     assert_eq!(rows.len(), 2);
     assert!(rows[0][1].as_str().is_some_and(|why| why.contains("needs 9000 cpu")), "{rows:?}");
 }

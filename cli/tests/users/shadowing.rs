@@ -83,12 +83,12 @@ fn idle(folder: &Path) {
         )
     };
     let large = "- {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}\n";
-    let dump = [CLASS, POOL, "      ", large, "---\n", &node(1), "---\n", &node(2)].concat();
-    let dump = dump.replacen(
-        "apiVersion: karpenter.sh/v1\nkind: NodePool",
-        "---\napiVersion: karpenter.sh/v1\nkind: NodePool",
-        1,
-    );
+    let dump =
+        [CLASS, POOL, "      ", large, "---\n", &node(1), "---\n", &node(2)].concat().replacen(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool",
+            "---\napiVersion: karpenter.sh/v1\nkind: NodePool",
+            1,
+        );
     fs::create_dir_all(folder.join("dumps")).expect("a folder");
     for time in ["08-30-00", "09-00-00", "09-30-00"] {
         fs::write(folder.join(format!("dumps/2026-09-01T{time}Z.yaml")), &dump).expect("a dump");
@@ -111,8 +111,13 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
     assert!(page.contains("-$0.0504"));
     // What both are measured against: no more than the one node that is needed.
     let (_, least) = page.split_once("\"name\":\"lower bound\",\"values\":[").expect("a bound");
-    let least = least.split(']').next().expect("its values");
-    let least: Vec<u64> = least.split(',').filter_map(|value| value.parse().ok()).collect();
+    let least: Vec<u64> = least
+        .split(']')
+        .next()
+        .expect("its values")
+        .split(',')
+        .filter_map(|value| value.parse().ok())
+        .collect();
     assert!(
         !least.is_empty() && least.iter().all(|micros| (1..=100_800).contains(micros)),
         "{least:?}"

@@ -105,8 +105,8 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
         }
         // {"offering": "spot m7g.large us-west-2a", "dollars": "0.03"}
         "price" => {
-            let price = model::HourlyPrice::parse_dollars(word(body, "dollars")?);
-            let price = price.map_err(|error| error.to_string())?;
+            let price = model::HourlyPrice::parse_dollars(word(body, "dollars")?)
+                .map_err(|error| error.to_string())?;
             sim.act(Action::SetPrice { offering: offering(body)?, price });
         }
         // {"instance": "i-…"}
@@ -119,8 +119,9 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
         "end-outage" => sim.act(Action::EndOutage(zone(server, body)?)),
         // {"instance": "i-…", "host": true}
         "fail-check" => {
-            let instance = word(body, "instance")?.parse();
-            let instance = instance.map_err(|error: model::id::InvalidId| error.to_string())?;
+            let instance = word(body, "instance")?
+                .parse()
+                .map_err(|error: model::id::InvalidId| error.to_string())?;
             let target = SpotTarget::Instance(instance);
             let is_of_host = body.get("host").and_then(Value::as_bool).unwrap_or(false);
             sim.act(Action::FailCheck { target, is_of_host });
@@ -152,8 +153,10 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
             let injection = injection(word(body, "fault")?)?;
             let times = body.get("times").map(number).transpose()?.unwrap_or(1);
             let operation = word(body, "operation")?;
-            let known = OPERATIONS.into_iter().find(|known| *known == operation);
-            let known = known.ok_or_else(|| format!("no operation is called {operation}"))?;
+            let known = OPERATIONS
+                .into_iter()
+                .find(|known| *known == operation)
+                .ok_or_else(|| format!("no operation is called {operation}"))?;
             sim.add_rule(first_calls(known, times, injection));
         }
         "stop-faults" => sim.stop_faults(),

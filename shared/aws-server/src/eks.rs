@@ -61,8 +61,8 @@ async fn result(
         "CreateAccessEntry" => created(sim, &cluster, &request.body).await?,
         "ListAccessEntries" => {
             let mut parameters = Parameters::parse(request.query.as_bytes());
-            let page = Page::of_eks(&mut parameters, server.page_max);
-            let page = page.map_err(|problem| invalid(problem.message))?;
+            let page = Page::of_eks(&mut parameters, server.page_max)
+                .map_err(|problem| invalid(problem.message))?;
             parameters.finish().map_err(|problem| invalid(problem.message))?;
             let (principals, next) = page.part(sim.list_access_entries(&cluster).await?);
             json!({ "accessEntries": principals, "nextToken": next })

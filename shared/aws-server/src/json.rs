@@ -203,14 +203,16 @@ pub(crate) async fn managed_resource(arn: &str, sim: &Sim) -> Reply {
         Ok(shifts) => shifts,
         Err(problem) => return refusal_of(&problem),
     };
-    let shown = shifts.into_iter().map(|shift| {
-        json!({
-            "appliedStatus": "APPLIED",
-            "awayFrom": shift.away_from.as_str(),
-            "expiryTime": shift.ends_at.map(jiff::Timestamp::as_second),
+    let shown: Vec<Value> = shifts
+        .into_iter()
+        .map(|shift| {
+            json!({
+                "appliedStatus": "APPLIED",
+                "awayFrom": shift.away_from.as_str(),
+                "expiryTime": shift.ends_at.map(jiff::Timestamp::as_second),
+            })
         })
-    });
-    let shown: Vec<Value> = shown.collect();
+        .collect();
     Reply::json(200, "application/json", &json!({ "zonalShifts": shown, "autoshifts": [] }))
 }
 

@@ -53,8 +53,9 @@ async fn run(arguments: Arguments) -> Result<std::convert::Infallible, Box<dyn s
     let sim = Sim::new(settings, Arc::new(instance_catalog::builtin()?));
     let opened_at = present();
     let clock = move || {
-        let elapsed = SignedDuration::try_from(present().duration_since(opened_at));
-        let elapsed = elapsed.unwrap_or(SignedDuration::MAX).saturating_mul(speed);
+        let elapsed = SignedDuration::try_from(present().duration_since(opened_at))
+            .unwrap_or(SignedDuration::MAX)
+            .saturating_mul(speed);
         start.checked_add(elapsed).unwrap_or(jiff::Timestamp::MAX)
     };
     let server = Rc::new(AwsServer::new(&sim).with_clock(clock));

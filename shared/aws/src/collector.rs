@@ -42,16 +42,18 @@ impl OtlpCollector {
     ///
     /// Where nothing answers, or something refuses: what was sent may be lost then.
     pub async fn post(&self, path: &str, body: &Value) -> Result<(), PortError> {
-        let connector = self.connector.as_ref();
-        let connector = connector.ok_or_else(|| PortError::new(POST, Fault::Permanent))?;
+        let connector =
+            self.connector.as_ref().ok_or_else(|| PortError::new(POST, Fault::Permanent))?;
         let mut request = HttpRequest::new(SdkBody::from(body.to_string()));
         let url = format!("{}{path}", self.endpoint);
         let invalid = |error: BoxError| PortError::because(POST, Fault::Permanent, error);
         request.set_method("POST").map_err(|error| invalid(error.into()))?;
         request.set_uri(url).map_err(|error| invalid(error.into()))?;
         request.headers_mut().insert("content-type", "application/json");
-        let answer = connector.call(request).await;
-        let answer = answer.map_err(|error| PortError::because(POST, Fault::Unknown, error))?;
+        let answer = connector
+            .call(request)
+            .await
+            .map_err(|error| PortError::because(POST, Fault::Unknown, error))?;
         match answer.status().as_u16() {
             200..=299 => Ok(()),
             status => {

@@ -165,8 +165,8 @@ impl Ledger for DynamoLedger {
             (partition, MEASURED_PREFIX),
             (partition, COMMAND_PREFIX),
             (partition, REFUSALS_PREFIX),
-        ];
-        let listings = listings.map(|(partition, prefix)| async move {
+        ]
+        .map(|(partition, prefix)| async move {
             Ok::<_, PortError>((prefix, self.items(partition, prefix).await?))
         });
         for (prefix, items) in Box::pin(try_join_all(listings)).await? {
@@ -295,8 +295,11 @@ impl Ledger for DynamoLedger {
             return self.put(refusals_item(cluster, pool, refusals)).await;
         }
         let key = key(cluster, &refusals_key(pool));
-        let request = self.client.delete_item().table_name(&self.table);
-        let request = request.set_key(Some(key.into_iter().collect()));
+        let request = self
+            .client
+            .delete_item()
+            .table_name(&self.table)
+            .set_key(Some(key.into_iter().collect()));
         request.send().await.map(drop).map_err(|error| port_error("DeleteItem", error))
     }
 

@@ -95,8 +95,10 @@ fn from_cluster(
     let missing =
         |field: &str| BadAnswer::of(OPERATION, format!("cluster `{name}` has no {field}"));
     let endpoint = connection.endpoint.clone().or_else(|| cluster.endpoint.clone());
-    let ca_bundle = connection.ca_bundle.clone();
-    let ca_bundle = ca_bundle.or_else(|| cluster.certificate_authority.as_ref()?.data.clone());
+    let ca_bundle = connection
+        .ca_bundle
+        .clone()
+        .or_else(|| cluster.certificate_authority.as_ref()?.data.clone());
     let network = cluster.kubernetes_network_config.as_ref();
     let service_cidr = network.and_then(|network| {
         network.service_ipv6_cidr.clone().or_else(|| network.service_ipv4_cidr.clone())

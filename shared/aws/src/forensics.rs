@@ -47,8 +47,11 @@ impl AwsForensics {
 
     /// What EC2 has of the console, in Base64; the latest where `is_latest`.
     async fn output(&self, id: &InstanceId, is_latest: bool) -> Result<String, PortError> {
-        let request = self.ec2.get_console_output().instance_id(id.as_str());
-        let request = request.set_latest(is_latest.then_some(true));
+        let request = self
+            .ec2
+            .get_console_output()
+            .instance_id(id.as_str())
+            .set_latest(is_latest.then_some(true));
         let answer = request.send().await.map_err(|error| port_error(CONSOLE, error))?;
         Ok(answer.output.unwrap_or_default())
     }
@@ -90,8 +93,9 @@ impl Forensics for AwsForensics {
             Err(error) if has_code(&error, NOT_LATEST) => self.output(instance, false).await?,
             other => other?,
         };
-        let bytes = BASE64_STANDARD.decode(encoded.trim());
-        let bytes = bytes.map_err(|error| BadAnswer::of(CONSOLE, error.to_string()))?;
+        let bytes = BASE64_STANDARD
+            .decode(encoded.trim())
+            .map_err(|error| BadAnswer::of(CONSOLE, error.to_string()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

@@ -128,8 +128,11 @@ impl Profiles for IamProfiles {
     async fn remove(&self, name: &str) -> Result<(), PortError> {
         let Some(instance_profile) = self.get(name).await? else { return Ok(()) };
         for role in instance_profile.roles() {
-            let request = self.client.remove_role_from_instance_profile();
-            let request = request.instance_profile_name(name).role_name(role.role_name());
+            let request = self
+                .client
+                .remove_role_from_instance_profile()
+                .instance_profile_name(name)
+                .role_name(role.role_name());
             let removed = request.send().await.map(drop);
             gone(removed.map_err(|error| port_error("RemoveRoleFromInstanceProfile", error)))?;
         }

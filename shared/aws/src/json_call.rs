@@ -88,8 +88,8 @@ impl JsonService {
     async fn ask(&self, operation: Operation, question: &Question<'_>) -> Result<Value, PortError> {
         let before = |error: BoxError| PortError::because(operation.name, Fault::Permanent, error);
         let after = |error: BoxError| PortError::because(operation.name, Fault::Unknown, error);
-        let credentials = self.credentials.provide_credentials().await;
-        let credentials = credentials.map_err(|error| before(error.into()))?;
+        let credentials =
+            self.credentials.provide_credentials().await.map_err(|error| before(error.into()))?;
         let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
         let place = (self.endpoint.as_str(), self.region.as_str());
         let request = signed(operation, place, question, credentials, now).map_err(before)?;

@@ -65,8 +65,11 @@ impl Mailbox for SqsMailbox {
     async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
         let mut outcome = Ok(());
         for batch in to_batches(deliveries, &self.urls)? {
-            let request = self.client.send_message_batch().queue_url(batch.url);
-            let request = request.set_entries(Some(batch.entries));
+            let request = self
+                .client
+                .send_message_batch()
+                .queue_url(batch.url)
+                .set_entries(Some(batch.entries));
             let answer = request.send().await.map_err(|error| port_error(OPERATION, error));
             // A queue that fails keeps no other function from being told.
             let sent = answer.and_then(|answer| from_answer(&answer));
@@ -102,8 +105,10 @@ fn to_batches<'a>(
         let url = urls.of(function).ok_or_else(no_queue)?;
         let body = wire::message::encode(delivery);
         let bytes = body.len();
-        let latest = batches.iter().rposition(|batch| batch.url == url);
-        let latest = latest.and_then(|index| batches.get_mut(index));
+        let latest = batches
+            .iter()
+            .rposition(|batch| batch.url == url)
+            .and_then(|index| batches.get_mut(index));
         if let Some(batch) = latest.filter(|batch| batch.has_room(bytes)) {
             batch.entries.push(to_entry(batch.entries.len(), body, delivery.delay_seconds)?);
             batch.bytes += bytes;

@@ -79,8 +79,8 @@ impl Platform {
 
     /// The ledger.
     pub fn ledger(&self) -> Metered<DynamoLedger, WallClock> {
-        let ledger = self.account.ledger(&self.environment.table);
-        let ledger = ledger.writing(self.environment.record_form);
+        let ledger =
+            self.account.ledger(&self.environment.table).writing(self.environment.record_form);
         Metered::new(ledger, WallClock, self.metrics.clone())
     }
 

@@ -111,9 +111,10 @@ impl Lease {
         let Some((holder, renewed_at, _)) = self.held()? else { return Ok(None) };
         let ledger = LedgerId::new(holder)
             .map_err(|error| self.unreadable(&format!("spec.holderIdentity: {error}")))?;
-        let arrivals = self.metadata.annotations.get(ARRIVALS).and_then(|text| text.parse().ok());
-        let arrivals = arrivals
-            .ok_or_else(|| self.unreadable(&format!("annotation {ARRIVALS} is not a number")))?;
+        let arrivals =
+            self.metadata.annotations.get(ARRIVALS).and_then(|text| text.parse().ok()).ok_or_else(
+                || self.unreadable(&format!("annotation {ARRIVALS} is not a number")),
+            )?;
         Ok(Some(LedgerLease { ledger, arrivals, renewed_at }))
     }
 
@@ -149,8 +150,8 @@ impl Leases for KubeCluster {
 
     /// Under the version that was read, so that of two ledgers only one takes it.
     async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError> {
-        let stored = self.our_lease().await;
-        let stored = stored.map_err(|error| error.into_port_error(HOLD, Effect::Reads))?;
+        let stored =
+            self.our_lease().await.map_err(|error| error.into_port_error(HOLD, Effect::Reads))?;
         let request = match &stored {
             None => {
                 let body = document(lease, None).to_string().into_bytes();

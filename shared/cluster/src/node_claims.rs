@@ -62,8 +62,10 @@ impl NodeClaims for KubeCluster {
                 ListParams::default().limit(PAGE_SIZE).labels(&format!("{MANAGED_BY}={MANAGER}"));
             params.continue_token = next;
             let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
-            let body = self.call(request).await;
-            let body = body.map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
+            let body = self
+                .call(request)
+                .await
+                .map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
             let page = lists::synced_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);

@@ -40,8 +40,10 @@ impl NodePools for KubeCluster {
             generation: observed.generation,
         };
         let hash = observed.pool.annotations.get(NODE_POOL.key);
-        let annotations = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
-        let annotations = annotations.map(|(key, value)| (key, Some(value)));
+        let annotations = hash
+            .into_iter()
+            .flat_map(|hash| NODE_POOL.annotations(hash))
+            .map(|(key, value)| (key, Some(value)));
         self.update_status(update, annotations, |stored| status_patch(stored, observed, status))
             .await
     }

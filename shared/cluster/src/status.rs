@@ -52,8 +52,12 @@ impl KubeCluster {
             StatusPatch::Moved => Err(PortError::new(update.operation, Fault::Conflict)),
             StatusPatch::Merge(body) => {
                 let (patch, params) = (Patch::Merge(body), patch_params());
-                let request = Request::new(update.path);
-                let request = request.patch_subresource("status", update.name, &params, &patch);
+                let request = Request::new(update.path).patch_subresource(
+                    "status",
+                    update.name,
+                    &params,
+                    &patch,
+                );
                 self.call(request).await.map(drop).map_err(failed(Effect::Writes))
             }
         }

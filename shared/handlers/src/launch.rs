@@ -159,8 +159,9 @@ async fn pass<A: Adapters>(
     let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
     let shared = Shared { snapshot, catalog, classes };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
-        let outcome = outcome(ports, &shared, &mut batch, at).await;
-        let outcome = outcome.unwrap_or_else(|error| LaunchOutcome::Later(story(&error)));
+        let outcome = outcome(ports, &shared, &mut batch, at)
+            .await
+            .unwrap_or_else(|error| LaunchOutcome::Later(story(&error)));
         if let LaunchOutcome::Later(reason) = &outcome {
             tracing::warn!(reason, claims = batch.claims.len(), "launch postponed");
         }

@@ -67,8 +67,8 @@ fn run_with(
             screen.text(indent, &line, out)?;
         }
     }
-    let wanted = outlooks.iter().filter(|outlook| outlook.change != Change::Unchanged);
-    let wanted: Vec<&Outlook> = wanted.collect();
+    let wanted: Vec<&Outlook> =
+        outlooks.iter().filter(|outlook| outlook.change != Change::Unchanged).collect();
     if wanted.is_empty() {
         let done = "Nothing to do: the cluster has everything as it is in this release.";
         screen.lines(done, out)?;

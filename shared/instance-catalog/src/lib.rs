@@ -38,11 +38,14 @@ pub fn read(json: &str) -> Result<RegionCatalog, Error> {
     for (name, id) in &raw.zones {
         zones.insert(zone(name)?, ZoneId::new(id).map_err(|error| Error(error.to_string()))?);
     }
-    let types = raw.instance_types.into_iter().map(|raw_type| {
-        let name = raw_type.name.clone();
-        read_type(raw_type, &zones).map_err(|problem| Error(format!("{name}: {problem}")))
-    });
-    let types = types.collect::<Result<Vec<_>, _>>()?;
+    let types = raw
+        .instance_types
+        .into_iter()
+        .map(|raw_type| {
+            let name = raw_type.name.clone();
+            read_type(raw_type, &zones).map_err(|problem| Error(format!("{name}: {problem}")))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     finish(raw.region, zones, types)
 }
 

@@ -115,8 +115,7 @@ fn capacity(info: &InstanceTypeInfo) -> Resources {
 }
 
 fn requirements(info: &InstanceTypeInfo, market: &RegionMarket) -> Requirements {
-    let zones = market.offered.get(&info.name);
-    let zones: Vec<&Zone> = zones.into_iter().flatten().collect();
+    let zones: Vec<&Zone> = market.offered.get(&info.name).into_iter().flatten().collect();
     let zone_ids: Vec<&str> =
         zones.iter().filter_map(|zone| Some(market.zones.get(*zone)?.as_str())).collect();
     let name = info.name.as_str();

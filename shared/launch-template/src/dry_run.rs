@@ -73,8 +73,10 @@ pub fn key(
 ) -> String {
     let mut digest = Digest::default();
     class_fields::add(&mut digest, class);
-    let annotations = annotations.iter().filter(|(key, _)| !OURS.contains(&key.as_str()));
-    let annotations = annotations.map(|(key, value)| format!("{key}={value}"));
+    let annotations = annotations
+        .iter()
+        .filter(|(key, _)| !OURS.contains(&key.as_str()))
+        .map(|(key, value)| format!("{key}={value}"));
     digest.list("annotation", annotations.collect::<Vec<_>>().iter());
     digest.list("subnet", subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone)));
     digest.list("security group", security_groups.iter().map(|group| &group.id));

@@ -63,8 +63,8 @@ fn of_class(
     class: &ResolvedNodeClass,
     settings: &NodeSettings,
 ) -> Vec<Arc<InstanceType>> {
-    let types = all_types(catalog, class, settings).into_iter();
-    let types = types.map(|offered| offered.instance_type);
+    let types =
+        all_types(catalog, class, settings).into_iter().map(|offered| offered.instance_type);
     types
         .filter(|instance_type| image_for(instance_type, &class.images).is_some())
         .map(Arc::new)
@@ -249,8 +249,8 @@ impl View<'_> {
         }
         self.set_zone_ids(&mut narrowed);
         let is_bought = |name: &str| name != CapacityType::Reserved.as_str();
-        let bought = keep(labels::CAPACITY_TYPE, &is_bought);
-        let bought = bought.iter().flat_map(Requirement::values).map(Arc::clone);
+        let capacity_types = keep(labels::CAPACITY_TYPE, &is_bought);
+        let bought = capacity_types.iter().flat_map(Requirement::values).map(Arc::clone);
         let reserved =
             (!reservations.is_empty()).then(|| Value::from(CapacityType::Reserved.as_str()));
         put(&mut narrowed, labels::CAPACITY_TYPE, bought.chain(reserved).collect());
@@ -273,8 +273,12 @@ impl View<'_> {
     fn set_zone_ids(&self, narrowed: &mut Requirements) {
         let zones = narrowed.get(labels::ZONE).map(Requirement::values);
         let left = |zone: &Zone| zones.is_some_and(|zones| zones.contains(zone.as_str()));
-        let ids = self.zones.iter().filter(|(zone, _)| left(zone));
-        let ids: Values = ids.map(|(_, id)| Value::from(id.as_str())).collect();
+        let ids: Values = self
+            .zones
+            .iter()
+            .filter(|(zone, _)| left(zone))
+            .map(|(_, id)| Value::from(id.as_str()))
+            .collect();
         if ids.is_empty() {
             narrowed.remove(labels::ZONE_ID);
         } else {

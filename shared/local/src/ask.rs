@@ -58,8 +58,11 @@ fn answer(stream: &mut impl io::Read) -> io::Result<(u16, String)> {
     loop {
         let text = String::from_utf8_lossy(&received);
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            let length: usize = length.and_then(|l| l.parse().ok()).ok_or_else(broken)?;
+            let length: usize = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "))
+                .and_then(|l| l.parse().ok())
+                .ok_or_else(broken)?;
             if length <= body.len() {
                 let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
                 return Ok((status.ok_or_else(broken)?, body.to_owned()));

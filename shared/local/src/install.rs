@@ -29,8 +29,9 @@ pub(crate) async fn connect(kubeconfig: &Path) -> Result<(Client, String), Local
     };
     let read = Kubeconfig::read_from(kubeconfig).map_err(|error| refused(error.into()))?;
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(read, &options).await;
-    let config = config.map_err(|error| refused(error.into()))?;
+    let config = Config::from_custom_kubeconfig(read, &options)
+        .await
+        .map_err(|error| refused(error.into()))?;
     let url = config.cluster_url.to_string();
     Ok((Client::try_from(config).map_err(|error| refused(error.into()))?, url))
 }
@@ -91,8 +92,11 @@ pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), Loca
 async fn until_established(client: &Client, names: &[String]) -> Result<(), LocalError> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for _ in 0..LOOKS {
-        let listed = definitions.list(&ListParams::default()).await;
-        let listed = listed.map_err(install("CustomResourceDefinitions"))?.items;
+        let listed = definitions
+            .list(&ListParams::default())
+            .await
+            .map_err(install("CustomResourceDefinitions"))?
+            .items;
         let is_known = |name: &String| {
             let mut same = listed.iter().filter(|known| known.metadata.name.as_ref() == Some(name));
             same.any(is_established)

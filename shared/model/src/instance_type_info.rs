@@ -166,8 +166,13 @@ impl RegionMarket {
         let mut market = Self { region, zones, ..Self::default() };
         for instance_type in &catalog.instance_types {
             let name = &instance_type.name;
-            let sold = instance_type.requirements.get(labels::ZONE).map(Requirement::values);
-            let sold = sold.into_iter().flatten().filter_map(|zone| Zone::new(zone).ok());
+            let sold = instance_type
+                .requirements
+                .get(labels::ZONE)
+                .map(Requirement::values)
+                .into_iter()
+                .flatten()
+                .filter_map(|zone| Zone::new(zone).ok());
             market.offered.insert(name.clone(), sold.collect());
             for offering in
                 instance_type.offerings.iter().filter(|offering| offering.price.nanos() > 0)

@@ -223,8 +223,11 @@ impl Requirements {
         for instance_type in types {
             types_seen += 1;
             for ((requirement, _), values) in wanted.iter().zip(&mut seen) {
-                let offered = instance_type.requirements.get(requirement.key().as_str());
-                let offered = offered.into_iter().flat_map(Requirement::values);
+                let offered = instance_type
+                    .requirements
+                    .get(requirement.key().as_str())
+                    .into_iter()
+                    .flat_map(Requirement::values);
                 values.extend(offered.map(|value| &**value).filter(|value| requirement.has(value)));
             }
             if missing(&seen).is_empty() {

@@ -185,8 +185,13 @@ fn is_deadline_wrong(deletion: &Deletion, stored: &NodeClaim) -> bool {
         (DeletionReason::InstanceUnhealthy, Some(deadline)) if deadline == deletion.at => false,
         (DeletionReason::Disrupted(DisruptionReason::Unhealthy), deadline) => {
             let grace = stored.termination_grace_period;
-            let most = repair::POLICIES.iter().map(|policy| policy.drain).max();
-            let most = most.into_iter().chain(grace).min();
+            let most = repair::POLICIES
+                .iter()
+                .map(|policy| policy.drain)
+                .max()
+                .into_iter()
+                .chain(grace)
+                .min();
             let ends = deadline.map(|deadline| deadline.duration_since(deletion.at));
             ends.zip(most).is_none_or(|(ends, most)| most < ends)
         }

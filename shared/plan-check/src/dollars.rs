@@ -67,8 +67,7 @@ fn dearest(world: &World<'_>, claim: &NodeClaim) -> HourlyPrice {
             && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
             && offering.is_compatible(&known)
     };
-    let types = claim.instance_types.iter();
-    let types = types.filter_map(|name| world.sold(&claim.node_class, name));
+    let types = claim.instance_types.iter().filter_map(|name| world.sold(&claim.node_class, name));
     let offerings = types.flat_map(|sold| &sold.offerings).filter(may_be);
     offerings.map(|offering| offering.price).max().unwrap_or_default()
 }

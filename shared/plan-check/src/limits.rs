@@ -84,8 +84,12 @@ fn check_nodes(
 
 /// What the pool owns already, claim by claim, without what it is giving up.
 fn owned(world: &World<'_>, pool: &NodePoolName) -> Vec<Resources> {
-    let claims = world.facts.ledger.claims.values();
-    let claims = claims.filter(|claim| claim.node_pool == *pool && !claim.is_deleting());
+    let claims = world
+        .facts
+        .ledger
+        .claims
+        .values()
+        .filter(|claim| claim.node_pool == *pool && !claim.is_deleting());
     claims.map(|claim| of_claim(world, claim)).collect()
 }
 

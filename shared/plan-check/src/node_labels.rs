@@ -15,8 +15,11 @@ const PREFIX_LEN_MAX: usize = 253;
 
 pub(crate) fn check(claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let labels = claim.labels.iter().map(|(key, value)| ("label", key, value));
-    let taints = claim.taints.iter().chain(&claim.startup_taints);
-    let taints = taints.map(|Taint { key, value, effect: _ }| ("taint", key, value));
+    let taints = claim
+        .taints
+        .iter()
+        .chain(&claim.startup_taints)
+        .map(|Taint { key, value, effect: _ }| ("taint", key, value));
     for (what, key, value) in labels.chain(taints) {
         if !is_key(key) || !is_value(value) {
             let (claim, text) = (claim.name.clone(), format!("{key}={value}"));

@@ -24,10 +24,19 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
     let counts = counts(world);
     let mut held: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
     let promised = plan.promises.iter().map(|promise| (&promise.claim, true));
-    let coming = world.facts.ledger.claims.values().map(|claim| (claim, false));
-    let coming = coming.filter(|(claim, _)| claim.phase == ClaimPhase::Promised);
-    let launched = world.facts.ledger.claims.values();
-    let launched = launched.filter_map(|claim| Some((just_launched_into(world, claim)?, false)));
+    let coming = world
+        .facts
+        .ledger
+        .claims
+        .values()
+        .map(|claim| (claim, false))
+        .filter(|(claim, _)| claim.phase == ClaimPhase::Promised);
+    let launched = world
+        .facts
+        .ledger
+        .claims
+        .values()
+        .filter_map(|claim| Some((just_launched_into(world, claim)?, false)));
     let holders = promised.chain(coming).flat_map(|(claim, is_new)| {
         ids(world, claim, &counts).into_iter().map(move |id| (id, is_new))
     });

@@ -120,8 +120,8 @@ impl Questions<'_> {
         for arn in arns {
             self.ask(action, arn, Vec::new());
         }
-        let profile = record.instance_profile.as_ref();
-        let profile = profile.and_then(|name| self.world.account.profiles.get(name));
+        let profile =
+            record.instance_profile.as_ref().and_then(|name| self.world.account.profiles.get(name));
         // Whoever names a profile of one's own has put one of the stack's roles into it.
         let usual = format!("KarpenterNodeRole-{}", self.world.settings.cluster);
         let role = profile.and_then(|profile| profile.role.clone()).unwrap_or(usual);

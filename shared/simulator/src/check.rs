@@ -129,8 +129,11 @@ impl World {
         let class = self.cluster.node_classes.get(&pool.template.node_class);
         let is_class_ready =
             class.is_some_and(|class| self.cluster.listed(class).not_ready.is_none());
-        let hard = pool.template.taints.iter();
-        let hard = hard.filter(|taint| taint.effect != model::TaintEffect::PreferNoSchedule);
+        let hard = pool
+            .template
+            .taints
+            .iter()
+            .filter(|taint| taint.effect != model::TaintEffect::PreferNoSchedule);
         if !pool.is_usable() || !is_class_ready || !untolerated(hard, &spec.tolerations).is_empty()
         {
             return false;

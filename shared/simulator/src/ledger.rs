@@ -91,15 +91,20 @@ impl LedgerState {
             .map(|(name, claim)| (name.clone(), NodeClaim::clone(claim)))
             .collect();
         let hidden = unreadable.iter().filter_map(|name| claims.remove(name));
-        let unreadable = hidden.map(|claim| UnreadableItem {
-            item: format!("claim#{}", claim.name),
-            claim: Some(claim.name),
-            instance: claim.instance.map(|instance| instance.id),
-            problem: "`phase`: not known".to_owned(),
-        });
-        let unreadable = unreadable.collect();
-        let measured = cluster_ledger.measured.iter().filter(|(_, (_, until))| now < *until);
-        let measured = measured.map(|(key, (memory, _))| (key.clone(), *memory)).collect();
+        let unreadable = hidden
+            .map(|claim| UnreadableItem {
+                item: format!("claim#{}", claim.name),
+                claim: Some(claim.name),
+                instance: claim.instance.map(|instance| instance.id),
+                problem: "`phase`: not known".to_owned(),
+            })
+            .collect();
+        let measured = cluster_ledger
+            .measured
+            .iter()
+            .filter(|(_, (_, until))| now < *until)
+            .map(|(key, (memory, _))| (key.clone(), *memory))
+            .collect();
         let (commands, refusals) =
             (cluster_ledger.commands.clone(), cluster_ledger.refusals.clone());
         Snapshot { head, claims, unavailable_offerings, measured, commands, refusals, unreadable }

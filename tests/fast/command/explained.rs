@@ -106,8 +106,8 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         assert!(alive.len() < claims.len(), "nothing is gone in seed {seed}");
         for claim in &claims {
             let asked = (ExplainedKind::NodeClaim, claim.as_str());
-            let answer = explain(&ledger, asked, RecordsFormat::Table);
-            let answer = answer.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let answer = explain(&ledger, asked, RecordsFormat::Table)
+                .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert!(answer.contains("Launch"), "seed {seed}: {claim}: {answer}");
             let is_alive = alive.iter().any(|known| known["name"] == claim.as_str());
             let says_why = answer.contains(&format!("NodeClaim {claim} is gone: "));
@@ -116,8 +116,8 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         let nodes = named(&timeline, "NodeJoined", 1);
         assert!(nodes.len() > 5, "{nodes:?}");
         for node in &nodes {
-            let answer = explain(&ledger, (ExplainedKind::Node, node), RecordsFormat::Table);
-            let answer = answer.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let answer = explain(&ledger, (ExplainedKind::Node, node), RecordsFormat::Table)
+                .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             // A launch knows no node yet: what is told of it is told of the node's claim, and of no other.
             let launches = answer.split("\n\n").filter(|told| told.contains("Z  Launch\n"));
             let told = launches.flat_map(str::lines).map(str::trim_start);
@@ -160,8 +160,8 @@ fn every_decision_is_found_by_its_pods_nodes_and_claims() {
                         .map(|claim| (ExplainedKind::NodeClaim, claim)),
                 );
             for (kind, name) in asked {
-                let answer = explain(&ledger, (kind, name), RecordsFormat::Json);
-                let answer = answer.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                let answer = explain(&ledger, (kind, name), RecordsFormat::Json)
+                    .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
                 let answer: Value = serde_json::from_str(&answer).expect("a document");
                 let ids = texts(&answer["decisions"], "id");
                 let id = decision["id"].as_str().expect("an id");
@@ -209,8 +209,8 @@ fn what_is_no_ledger_is_refused_with_its_line() {
     let good = "{\"item\":\"decision#y\",\"record\":{\"v\":1,\"at\":\"2026-11-21T12:00:00Z\",\
         \"function\":\"provision\",\"claims\":[\"general-1-0\"],\"summary\":\"one node\"}}";
     std::fs::write(&path, format!("{header}\n{unreadable}\n{good}\n")).expect("a file");
-    let answer = explain(&path, (ExplainedKind::NodeClaim, "general-1-0"), RecordsFormat::Table);
-    let answer = answer.unwrap();
+    let answer =
+        explain(&path, (ExplainedKind::NodeClaim, "general-1-0"), RecordsFormat::Table).unwrap();
     assert!(answer.contains("one node"), "{answer}");
     assert!(answer.contains("1 record cannot be read, the first is decision#x: "), "{answer}");
 }

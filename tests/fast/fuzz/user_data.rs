@@ -240,11 +240,14 @@ fn kubelet_flags(text: &str) -> Result<BTreeSet<String>, String> {
 
 /// What a shell makes of the script that joins an AL2 node: the options of the bootstrap script.
 fn options_of_shell(script: &str) -> Result<BTreeSet<String>, String> {
-    let lines = script.lines().filter(|line| !line.starts_with("exec > >(tee"));
-    let lines: Vec<&str> = lines.collect();
+    let lines: Vec<&str> =
+        script.lines().filter(|line| !line.starts_with("exec > >(tee")).collect();
     let script = lines.join("\n").replacen("/etc/eks/bootstrap.sh", "printf '%s\\0'", 1);
-    let output = Command::new("sh").args(["-c", &script]).env_clear().output();
-    let output = output.map_err(|error| error.to_string())?;
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env_clear()
+        .output()
+        .map_err(|error| error.to_string())?;
     let words = String::from_utf8(output.stdout).map_err(|error| error.to_string())?;
     let mut words = words.split_terminator('\0');
     if !output.status.success() || words.next().is_none() {

@@ -117,12 +117,13 @@ spec:
         nodes * limit,
         class = node_class(),
     );
-    let services = (0..services).map(|number| {
-        let (service, manifest) = service(number, millis / services);
-        text.push_str(&manifest);
-        service
-    });
-    let services = services.collect();
+    let services = (0..services)
+        .map(|number| {
+            let (service, manifest) = service(number, millis / services);
+            text.push_str(&manifest);
+            service
+        })
+        .collect();
     (text, services)
 }
 
@@ -220,8 +221,8 @@ struct Churn<D: Dispatch> {
 impl<D: Dispatch> Churn<D> {
     fn until(&mut self, time: Timestamp) -> Result<(), String> {
         while self.sim.now() < time {
-            let next = self.sim.now().checked_add(SignedDuration::from_mins(1));
-            let next = next.unwrap_or(time).min(time);
+            let next =
+                self.sim.now().checked_add(SignedDuration::from_mins(1)).unwrap_or(time).min(time);
             self.runner.run_until(next).map_err(|stopped: Stopped| stopped.to_string())?;
             let claims = self.sim.claims();
             self.claim_minutes += u64::try_from(claims.len()).unwrap_or(u64::MAX);
@@ -251,10 +252,14 @@ impl<D: Dispatch> Churn<D> {
         }
         moved.sort_by_key(|(command, ..)| command.found_at);
         for (place, (command, pods, workloads)) in moved.iter().enumerate() {
-            let before = moved.iter().take(place).filter(|(earlier, ..)| {
-                command.found_at.duration_since(earlier.found_at) < Calm::HOUR
-            });
-            let before: u64 = before.map(|(_, pods, _)| pods).sum();
+            let before: u64 = moved
+                .iter()
+                .take(place)
+                .filter(|(earlier, ..)| {
+                    command.found_at.duration_since(earlier.found_at) < Calm::HOUR
+                })
+                .map(|(_, pods, _)| pods)
+                .sum();
             let is_free = matches!(command.method, Method::Repair | Method::Emptiness);
             if self.calm.moves_per_hour_max.is_some_and(|most| most < before + pods)
                 && 0 < before

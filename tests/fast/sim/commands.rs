@@ -319,7 +319,9 @@ fn a_rolling_replacement_of_many_nodes_keeps_to_its_budget_and_ends() {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
     assert!(!is_tainted(&sim));
     // Each pod moved once or twice: never for a replacement that was not there.
-    let lost = sim.timeline(0).into_iter();
-    let lost = lost.filter(|event| matches!(event.happening, Happening::PodLost { .. }));
+    let lost = sim
+        .timeline(0)
+        .into_iter()
+        .filter(|event| matches!(event.happening, Happening::PodLost { .. }));
     assert_eq!(lost.count(), 0);
 }

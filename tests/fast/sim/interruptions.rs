@@ -164,11 +164,15 @@ fn nothing_is_launched_in_a_zone_while_traffic_is_shifted_away_from_it() {
     assert!(0 < launched_in(&heeded, &zone, (0, 2)));
     assert_eq!(launched_in(&heeded, &zone, (3, 14)), 0);
     assert!(0 < launched_in(&heeded, &zone, (16, 25)), "the zone is in use again");
-    let told = heeded.told().into_iter().filter_map(|(at, event)| match event.about {
-        EventObject::NodePool(_) => Some((event.reason, at)),
-        _ => None,
-    });
-    let told: Vec<_> = told.filter(|(reason, _)| SHIFTS.contains(reason)).collect();
+    let told: Vec<_> = heeded
+        .told()
+        .into_iter()
+        .filter_map(|(at, event)| match event.about {
+            EventObject::NodePool(_) => Some((event.reason, at)),
+            _ => None,
+        })
+        .filter(|(reason, _)| SHIFTS.contains(reason))
+        .collect();
     let [(EventReason::ZonalShiftActive, began), (EventReason::ZonalShiftCleared, ended)] =
         told[..]
     else {

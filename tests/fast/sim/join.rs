@@ -89,8 +89,10 @@ fn waiting(sim: &Sim) -> Vec<NodeClaim> {
 
 /// The condition `Registered` of the object of `claim`: status, reason and message.
 fn registered(sim: &Sim, claim: &NodeClaim) -> (String, String, String) {
-    let shown = sim.node_claim(&claim.name).and_then(|object| object.claim);
-    let shown = shown.expect("the object shows its claim");
+    let shown = sim
+        .node_claim(&claim.name)
+        .and_then(|object| object.claim)
+        .expect("the object shows its claim");
     let stored = StoredNodeClaim::read(br#"{"metadata":{"uid":"1"}}"#).expect("an object");
     let status = changes(&stored, &shown).status.expect("it changes");
     let conditions = status.pointer("/status/conditions").and_then(serde_json::Value::as_array);
@@ -107,8 +109,11 @@ fn registered(sim: &Sim, claim: &NodeClaim) -> (String, String, String) {
 
 /// Messages of the events about claims that do not join.
 fn told(sim: &Sim) -> Vec<String> {
-    let told = sim.told().into_iter().map(|(_, event)| event);
-    let told = told.filter(|event| event.reason == EventReason::FailedRegistration);
+    let told = sim
+        .told()
+        .into_iter()
+        .map(|(_, event)| event)
+        .filter(|event| event.reason == EventReason::FailedRegistration);
     told.map(|event| event.message).collect()
 }
 
@@ -252,8 +257,12 @@ fn the_name_of_a_type_says_its_architecture() {
     let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
     assert!(catalog.instance_types.len() > 1_000);
     for sold in &catalog.instance_types {
-        let said = sold.requirements.get(labels::ARCH).and_then(|arch| arch.single_value());
-        let said = said.expect("an architecture").to_string();
+        let said = sold
+            .requirements
+            .get(labels::ARCH)
+            .and_then(|arch| arch.single_value())
+            .expect("an architecture")
+            .to_string();
         assert_eq!(architecture_of(&sold.name), said, "{}", sold.name);
     }
 }

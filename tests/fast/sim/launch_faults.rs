@@ -186,22 +186,25 @@ fn what_one_cluster_found_without_capacity_another_does_not_try() {
 fn a_fleet_that_brings_some_is_completed_when_capacity_comes_back() {
     let sim = sim(WorldSettings::default());
     let catalog = catalog();
-    let offerings = catalog
+    let offerings: Vec<OfferingKey> = catalog
         .instance_types
         .iter()
-        .flat_map(|sold| sold.offerings.iter().map(move |offering| sold.key_of(offering)));
-    let offerings: Vec<OfferingKey> = offerings.collect();
+        .flat_map(|sold| sold.offerings.iter().map(move |offering| sold.key_of(offering)))
+        .collect();
     let limit = |instances| {
         for offering in &offerings {
             sim.act(Action::SetCapacity { offering: offering.clone(), instances });
         }
     };
     limit(Some(0));
-    let only = offerings.iter().find(|offering| {
-        offering.capacity_type == CapacityType::Spot
-            && offering.instance_type.as_str() == "c7g.xlarge"
-    });
-    let only = only.expect("it is sold").clone();
+    let only = offerings
+        .iter()
+        .find(|offering| {
+            offering.capacity_type == CapacityType::Spot
+                && offering.instance_type.as_str() == "c7g.xlarge"
+        })
+        .expect("it is sold")
+        .clone();
     sim.act(Action::SetCapacity { offering: only.clone(), instances: Some(1) });
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(4)).expect("nothing unsafe happens");

@@ -84,8 +84,8 @@ fn begin(sim: Sim) -> Play<impl Dispatch> {
 impl<D: Dispatch> Play<D> {
     fn until(&mut self, time: Timestamp) -> Result<(), String> {
         while self.sim.now() < time {
-            let next = self.sim.now().checked_add(SignedDuration::from_secs(30));
-            let next = next.unwrap_or(time).min(time);
+            let next =
+                self.sim.now().checked_add(SignedDuration::from_secs(30)).unwrap_or(time).min(time);
             self.runner.run_until(next).map_err(|stopped: Stopped| stopped.to_string())?;
             self.look();
         }

@@ -135,8 +135,8 @@ fn an_object_whose_removal_failed_goes_later() {
 fn instance_names(tags: &[(&str, &str)]) -> BTreeSet<String> {
     let sim = sim(WorldSettings::default());
     let classes = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
-    let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    let tags: BTreeMap<String, String> = tags.collect();
+    let tags: BTreeMap<String, String> =
+        tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let tagged = classes.items.into_iter().map(|observed| {
         ClusterObject::NodeClass(NodeClass { tags: tags.clone(), ..observed.class })
     });

@@ -185,8 +185,13 @@ fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up(
             assert_eq!((sim.claims(), launched(&sim)), (Vec::new(), 0));
             // What is remembered of them has the reason that their condition `Launched` had.
             let cluster = WorldSettings::default().cluster;
-            let known = sim.block_on(sim.registrations(&cluster)).expect("an answer");
-            let known = known.expect("it works").into_values().next().expect("a record");
+            let known = sim
+                .block_on(sim.registrations(&cluster))
+                .expect("an answer")
+                .expect("it works")
+                .into_values()
+                .next()
+                .expect("a record");
             let failure = known.failures().last().expect("one of them");
             assert_eq!(failure.reason, ConditionReason::NodeClassNotReady);
             assert!(!failure.message.contains("NodeClassNotReady"), "{failure:?}");

@@ -61,8 +61,8 @@ fn made_again(sim: &Sim) -> Result<usize, String> {
             &recorded.question,
             &recorded.facts,
             &recorded.plan,
-        ));
-        let read = read.map_err(|error| format!("{number:016x}: {error}"))?;
+        ))
+        .map_err(|error| format!("{number:016x}: {error}"))?;
         if read != **recorded {
             return Err(format!("{number:016x} is not read as it was"));
         }

@@ -119,11 +119,14 @@ fn pods_that_must_not_be_disrupted_hold_an_ill_node_for_ten_minutes() {
     });
     let mut runner = opened(&sim);
     runner.run_until(minute(5)).expect("nothing unsafe happens");
-    let node = sim.pods().into_iter().find_map(|pod| {
-        let is_web = pod.key.name.as_str().starts_with("web");
-        pod.node.filter(|_| is_web)
-    });
-    let node = node.expect("a pod that runs");
+    let node = sim
+        .pods()
+        .into_iter()
+        .find_map(|pod| {
+            let is_web = pod.key.name.as_str().starts_with("web");
+            pod.node.filter(|_| is_web)
+        })
+        .expect("a pod that runs");
     set_ill(&sim, &node, &["Ready", "KernelReady"]);
     runner.run_until(minute(60)).expect("nothing unsafe happens");
     let reasons = given_up(&sim);

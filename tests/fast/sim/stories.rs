@@ -60,11 +60,15 @@ fn a_node_whose_instance_aws_will_change_is_replaced_in_order() {
     let change = Action::AnnounceChange(SpotTarget::Oldest);
     let sim = play(WorldSettings::default(), vec![(5, change)], 20);
     let timeline = sim.timeline(0);
-    let given_up = timeline.iter().filter_map(|event| match &event.happening {
-        Happening::ClaimGivenUp { reason: DeletionReason::InstanceUnhealthy, .. } => Some(event.at),
-        _ => None,
-    });
-    let given_up: Vec<_> = given_up.collect();
+    let given_up: Vec<_> = timeline
+        .iter()
+        .filter_map(|event| match &event.happening {
+            Happening::ClaimGivenUp { reason: DeletionReason::InstanceUnhealthy, .. } => {
+                Some(event.at)
+            }
+            _ => None,
+        })
+        .collect();
     assert_eq!(given_up.len(), 1, "once, whatever is announced of what is given up already");
     let replaced = timeline.iter().any(|event| {
         event.at > given_up[0] && matches!(event.happening, Happening::InstanceLaunched { .. })

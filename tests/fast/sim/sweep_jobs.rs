@@ -46,12 +46,14 @@ pub(crate) fn neglected() -> Sim {
         (labels::CLUSTER_NAME_TAG, cluster.as_str()),
         (labels::REGION, "us-west-2"),
         (labels::NODE_CLASS, "gone"),
-    ];
-    let tags = tags.map(tag).into();
+    ]
+    .map(tag)
+    .into();
     answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &tags));
     let made = testkit::build::template(template().as_str());
-    let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")];
-    let tags = tags.map(tag).into();
+    let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")]
+        .map(tag)
+        .into();
     answer(&sim, Templates::ensure(&sim, &model::launch::LaunchTemplate { tags, ..made }));
     answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
     sim.pass_until(minute(26 * 60));
@@ -229,11 +231,14 @@ fn instances_that_end_unheard_are_all_found() {
     }
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(20)).expect("nothing unsafe happens");
-    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { claim, reason } => Some((claim, reason)),
-        _ => None,
-    });
-    let given_up: BTreeMap<NodeClaimName, DeletionReason> = given_up.collect();
+    let given_up: BTreeMap<NodeClaimName, DeletionReason> = sim
+        .timeline(0)
+        .into_iter()
+        .filter_map(|event| match event.happening {
+            Happening::ClaimGivenUp { claim, reason } => Some((claim, reason)),
+            _ => None,
+        })
+        .collect();
     for name in instances.keys() {
         assert_eq!(given_up.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
         assert!(sim.claims().iter().all(|claim| claim.name != *name), "{name}");

@@ -125,8 +125,8 @@ const TOO_HEAVY: &[&str] =
 /// A file of the repository as TOML. Manifests and the lock file say all that is needed here, and
 /// reading them needs no registry.
 fn toml(path: &str) -> DocumentMut {
-    let text = fs::read_to_string(repository().join(path));
-    let text = text.unwrap_or_else(|error| panic!("{path}: {error}"));
+    let text = fs::read_to_string(repository().join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"));
     text.parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

@@ -137,8 +137,10 @@ fn bindings_say_what_is_bound() {
 
 /// Calls of macros that write log lines in `text`, each without its line breaks.
 fn log_lines(text: &str) -> Vec<String> {
-    let calls = text.split("tracing::").skip(1);
-    let calls = calls.filter_map(|rest| Some(rest.split_once("!(")?.1.split_once(");")?.0));
+    let calls = text
+        .split("tracing::")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once("!(")?.1.split_once(");")?.0));
     calls.map(|call| call.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 

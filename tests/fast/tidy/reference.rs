@@ -47,8 +47,8 @@ fn table(words: impl Iterator<Item = (String, String)>, docs: &[(String, String)
     let docs: BTreeMap<&str, &str> =
         docs.iter().map(|(name, doc)| (name.as_str(), doc.as_str())).collect();
     let row = |(variant, word): (String, String)| {
-        let doc = docs.get(variant.as_str());
-        let doc = doc.unwrap_or_else(|| panic!("nothing is said of {variant}"));
+        let doc =
+            docs.get(variant.as_str()).unwrap_or_else(|| panic!("nothing is said of {variant}"));
         format!("| `{word}` | {} |\n", doc.replace('|', "\\|"))
     };
     words.map(row).collect()

@@ -53,8 +53,8 @@ pub fn annotations_patch(
         return Ok(StatusPatch::Moved);
     }
     let StoredMetadata { uid, resource_version, annotations: known, .. } = stored.metadata;
-    let new = annotations.into_iter().filter(|(key, value)| known.get(key) != value.as_ref());
-    let new: BTreeMap<String, Option<String>> = new.collect();
+    let new: BTreeMap<String, Option<String>> =
+        annotations.into_iter().filter(|(key, value)| known.get(key) != value.as_ref()).collect();
     if new.is_empty() {
         return Ok(StatusPatch::Nothing);
     }

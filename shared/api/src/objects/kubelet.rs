@@ -49,8 +49,11 @@ pub(crate) fn read(field: &Field<'_>, family: ImageFamily) -> Kubelet {
     if let Some(reclaim) = given(&field, "evictionMinimumReclaim") {
         thresholds(&reclaim);
     }
-    let others = field.entries().unwrap_or_default().into_iter();
-    let others = others.filter(|(key, value)| !is_interpreted(key) && !value.tree().is_null());
+    let others = field
+        .entries()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(key, value)| !is_interpreted(key) && !value.tree().is_null());
     kubelet.passed_through =
         others.map(|(key, value)| (key.to_owned(), value.tree().to_json().to_string())).collect();
     kubelet.fault = fault(&field, family, &kubelet);

@@ -120,8 +120,11 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
         .and_then(|field| field.list())
         .unwrap_or_default();
     let mut refused = Vec::new();
-    let terms = terms.iter().filter_map(|item| affinity::term(item, &mut refused));
-    let terms: Vec<Vec<Requirement>> = terms.map(|term| term.expressions).collect();
+    let terms: Vec<Vec<Requirement>> = terms
+        .iter()
+        .filter_map(|item| affinity::term(item, &mut refused))
+        .map(|term| term.expressions)
+        .collect();
     if let Some(problem) = refused.into_iter().next() {
         spec.at("nodeAffinity").complain(problem.rule);
     }

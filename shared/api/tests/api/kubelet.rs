@@ -154,8 +154,8 @@ fn eviction_has_signals_thresholds_and_periods() {
         "imagefs.available",
         "imagefs.inodesFree",
         "pid.available",
-    ];
-    let signals = signals.map(|signal| format!("{{evictionHard: {{{signal}: 5%}}}}"));
+    ]
+    .map(|signal| format!("{{evictionHard: {{{signal}: 5%}}}}"));
     table.extend(signals.iter().map(|block| (block.as_str(), "right")));
     check(&table);
 }

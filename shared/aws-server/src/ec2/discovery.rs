@@ -153,8 +153,8 @@ fn security_group_terms(
 
 pub(super) async fn placement_groups(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
-    let ids = call.parameters.all("GroupId").map_err(refused)?;
-    let ids = ids.into_iter().map(PlacementGroupTerm::Id);
+    let ids =
+        call.parameters.all("GroupId").map_err(refused)?.into_iter().map(PlacementGroupTerm::Id);
     let names = call.parameters.texts("GroupName").into_iter().map(PlacementGroupTerm::Name);
     let terms: Vec<PlacementGroupTerm> = ids.chain(names).collect();
     for filter in Filter::take(&mut call.parameters).map_err(refused)? {

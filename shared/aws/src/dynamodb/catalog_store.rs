@@ -35,8 +35,12 @@ impl CatalogStore for DynamoCatalogStore {
 
     async fn put(&self, stored: &StoredRegionCatalog) -> Result<(), PortError> {
         let item = to_item(&self.cluster, stored)?;
-        let request = self.ledger.client.put_item().table_name(&self.ledger.table);
-        let request = request.set_item(Some(item.into_iter().collect()));
+        let request = self
+            .ledger
+            .client
+            .put_item()
+            .table_name(&self.ledger.table)
+            .set_item(Some(item.into_iter().collect()));
         request.send().await.map(drop).map_err(|error| port_error(PUT, error))
     }
 }

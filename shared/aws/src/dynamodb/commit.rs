@@ -72,8 +72,11 @@ pub(super) fn to_transaction(
     for id in &commit.ended {
         let key = item::key(cluster, &item::command_key(id));
         add(&key);
-        let delete = Delete::builder().table_name(table).set_key(Some(key.into_iter().collect()));
-        let delete = delete.build().map_err(incomplete)?;
+        let delete = Delete::builder()
+            .table_name(table)
+            .set_key(Some(key.into_iter().collect()))
+            .build()
+            .map_err(incomplete)?;
         writes.push(TransactWriteItem::builder().delete(delete).build());
     }
     // The id alone would not do: DynamoDB refuses a token that comes back with other content, and
@@ -87,8 +90,8 @@ fn head_update(
     cluster: &ClusterName,
     commit: &Commit,
 ) -> Result<TransactWriteItem, PortError> {
-    let update = HeadUpdate::commit(commit).to_update(table, cluster);
-    let update = update.build().map_err(incomplete)?;
+    let update =
+        HeadUpdate::commit(commit).to_update(table, cluster).build().map_err(incomplete)?;
     Ok(TransactWriteItem::builder().update(update).build())
 }
 
@@ -109,8 +112,11 @@ impl ItemUpdate {
         let (key, attributes): (Item, Item) =
             item.clone().into_iter().partition(|(name, _)| is_key(name));
         let set: Vec<String> = attributes.keys().map(|name| format!("#{name} = :{name}")).collect();
-        let gone = item::OF_CLAIMS.iter().filter(|name| !attributes.contains_key(**name));
-        let gone: Vec<String> = gone.map(|name| format!("#{name}")).collect();
+        let gone: Vec<String> = item::OF_CLAIMS
+            .iter()
+            .filter(|name| !attributes.contains_key(**name))
+            .map(|name| format!("#{name}"))
+            .collect();
         let remove =
             if gone.is_empty() { String::new() } else { format!(" REMOVE {}", gone.join(", ")) };
         Self {

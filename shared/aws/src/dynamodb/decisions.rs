@@ -95,8 +95,11 @@ impl DynamoLedger {
         // end's key, the one more is.
         let wanted = limit.min(PAGE_MAX);
         let limit = i32::try_from(wanted + 1).unwrap_or(i32::MAX);
-        let request = self.client.query().table_name(&self.table).scan_index_forward(false);
-        let request = request
+        let request = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .scan_index_forward(false)
             .key_condition_expression("#cluster = :cluster AND #item BETWEEN :first AND :before")
             .expression_attribute_names("#cluster", item::CLUSTER)
             .expression_attribute_names("#item", item::ITEM)

@@ -136,8 +136,8 @@ impl HeadUpdate {
             "SET #ledger_id = :ledger REMOVE #guard, #held_by, #checked_at",
             &format!("attribute_not_exists(#ledger_id){or_replaced}"),
             &[LEDGER_ID, GUARD, HELD_BY, CHECKED_AT],
-        );
-        let update = update.with("ledger", item::text(ledger.as_str()));
+        )
+        .with("ledger", item::text(ledger.as_str()));
         match replaced {
             Some(replaced) => update.with("replaced", item::text(replaced.as_str())),
             None => update,

@@ -297,8 +297,8 @@ fn retry_from_item(item: &Item) -> Option<model::claim::Retry> {
 pub(super) fn unavailable_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
     let offering = offering(text_of(item, ITEM)?)
         .ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name an offering")))?;
-    let until = Timestamp::from_second(number_of(item, EXPIRES_AT)?);
-    let until = until.map_err(|error| unreadable(item, format!("`{EXPIRES_AT}`: {error}")))?;
+    let until = Timestamp::from_second(number_of(item, EXPIRES_AT)?)
+        .map_err(|error| unreadable(item, format!("`{EXPIRES_AT}`: {error}")))?;
     Ok((offering, until))
 }
 
@@ -312,8 +312,8 @@ fn offering(key: &str) -> Option<OfferingKey> {
 }
 
 pub(super) fn measured_from_item(item: &Item) -> Result<(MeasuredKey, Bytes), Unreadable> {
-    let parts = text_of(item, ITEM)?.strip_prefix(MEASURED_PREFIX);
-    let parts = parts.and_then(|rest| rest.split_once('#'));
+    let parts =
+        text_of(item, ITEM)?.strip_prefix(MEASURED_PREFIX).and_then(|rest| rest.split_once('#'));
     let key = parts.and_then(|(instance_type, image)| {
         let instance_type = InstanceTypeName::new(instance_type).ok()?;
         Some(MeasuredKey { instance_type, image: ImageId::new(image).ok()? })
@@ -323,8 +323,8 @@ pub(super) fn measured_from_item(item: &Item) -> Result<(MeasuredKey, Bytes), Un
 }
 
 pub(super) fn pulse_from_item(item: &Item) -> Result<Pulse, Unreadable> {
-    let pulse = wire::record::decode_pulse(text_of(item, RECORD)?);
-    let pulse = pulse.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    let pulse = wire::record::decode_pulse(text_of(item, RECORD)?)
+        .map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     if pulse.sequence != number_of::<u64>(item, SEQUENCE)? {
         return Err(unreadable(item, format!("`{RECORD}` disagrees with `{SEQUENCE}` beside it")));
     }
@@ -333,8 +333,8 @@ pub(super) fn pulse_from_item(item: &Item) -> Result<Pulse, Unreadable> {
 
 pub(super) fn command_from_item(item: &Item) -> Result<(CommandId, Command), Unreadable> {
     let id = named(item, COMMAND_PREFIX, CommandId::new)?;
-    let command = wire::record::decode_command(text_of(item, RECORD)?);
-    let command = command.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    let command = wire::record::decode_command(text_of(item, RECORD)?)
+        .map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     Ok((id, command))
 }
 
@@ -355,8 +355,8 @@ pub(super) fn refusals_from_item(
     item: &Item,
 ) -> Result<(NodePoolName, LaunchRefusals), Unreadable> {
     let pool = named(item, REFUSALS_PREFIX, NodePoolName::new)?;
-    let refusals = wire::record::decode_refusals(text_of(item, RECORD)?);
-    let refusals = refusals.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    let refusals = wire::record::decode_refusals(text_of(item, RECORD)?)
+        .map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     Ok((pool, refusals))
 }
 
@@ -417,8 +417,8 @@ pub(super) fn record_of(item: &Item) -> Result<Cow<'_, str>, Unreadable> {
 }
 
 pub(super) fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {
-    let value = item.get(name).and_then(|value| value.as_n().ok());
-    let value = value.and_then(|number| number.parse().ok());
+    let value =
+        item.get(name).and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok());
     value.ok_or_else(|| unreadable(item, format!("`{name}` must be a whole number")))
 }
 
@@ -432,10 +432,12 @@ pub(super) fn unreadable(item: &Item, problem: String) -> Unreadable {
 impl Unreadable {
     /// The same as a part of a snapshot, with the instance that `item` names.
     pub(super) fn of_snapshot(self, item: &Item) -> UnreadableItem {
-        let instance = item.get(INSTANCE_ID).and_then(|value| value.as_s().ok());
-        let instance = instance.and_then(|id| InstanceId::new(id).ok());
-        let claim = self.item.strip_prefix(CLAIM_PREFIX);
-        let claim = claim.and_then(|name| NodeClaimName::new(name).ok());
+        let instance = item
+            .get(INSTANCE_ID)
+            .and_then(|value| value.as_s().ok())
+            .and_then(|id| InstanceId::new(id).ok());
+        let claim =
+            self.item.strip_prefix(CLAIM_PREFIX).and_then(|name| NodeClaimName::new(name).ok());
         UnreadableItem { item: self.item, claim, instance, problem: self.problem }
     }
 }

@@ -31,8 +31,11 @@ impl DynamoLedger {
         instances: &[InstanceId],
     ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
         let wanted: BTreeSet<&InstanceId> = instances.iter().collect();
-        let keys = stream::iter(wanted.iter().map(|instance| self.keys_of(instance)));
-        let keys: Vec<Vec<Item>> = keys.buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
+        let keys: Vec<Vec<Item>> =
+            stream::iter(wanted.iter().map(|instance| self.keys_of(instance)))
+                .buffer_unordered(WRITES_AT_ONCE)
+                .try_collect()
+                .await?;
         // One claim of an instance is listed once, and in an order that is always the same.
         let keys: BTreeMap<(String, String), Item> =
             keys.into_iter().flatten().map(|key| (names(&key), key)).collect();
@@ -64,8 +67,11 @@ impl DynamoLedger {
 
     /// The keys of the claims that name `instance`, as the index says.
     async fn keys_of(&self, instance: &InstanceId) -> Result<Vec<Item>, PortError> {
-        let request = self.client.query().table_name(&self.table).index_name(INSTANCE_INDEX);
-        let request = request
+        let request = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(INSTANCE_INDEX)
             .key_condition_expression("#instance = :instance")
             .expression_attribute_names("#instance", item::INSTANCE_ID)
             .expression_attribute_values(":instance", item::text(instance.as_str()));

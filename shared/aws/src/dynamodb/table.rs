@@ -54,9 +54,12 @@ impl DynamoLedger {
     }
 
     async fn read(&self, key: Item, is_consistent: bool) -> Result<Option<Item>, PortError> {
-        let request = self.client.get_item().table_name(&self.table);
-        let request = request.consistent_read(is_consistent);
-        let request = request.set_key(Some(key.into_iter().collect()));
+        let request = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .consistent_read(is_consistent)
+            .set_key(Some(key.into_iter().collect()));
         let answer = request.send().await.map_err(|error| port_error("GetItem", error))?;
         Ok(answer.item.map(|item| item.into_iter().collect()))
     }
@@ -129,8 +132,8 @@ impl DynamoLedger {
     ) -> Result<bool, PortError> {
         let mut pauses = CONTENDED_PAUSES.into_iter();
         loop {
-            let request = self.client.transact_write_items();
-            let request = request.set_transact_items(Some(writes.clone()));
+            let request =
+                self.client.transact_write_items().set_transact_items(Some(writes.clone()));
             let sent = request.set_client_request_token(token.clone()).send().await;
             let Err(error) = sent else { return Ok(true) };
             match cancellation(error)? {
@@ -152,8 +155,11 @@ impl DynamoLedger {
         let mut items: Vec<Item> = Vec::new();
         let mut start = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.query().table_name(&self.table).consistent_read(true);
-            let request = request
+            let request = self
+                .client
+                .query()
+                .table_name(&self.table)
+                .consistent_read(true)
                 .key_condition_expression("#cluster = :cluster AND begins_with(#item, :prefix)")
                 .expression_attribute_names("#cluster", item::CLUSTER)
                 .expression_attribute_names("#item", item::ITEM)
@@ -173,8 +179,11 @@ impl DynamoLedger {
     /// Puts `item`, whatever stands there.
     pub(super) async fn put(&self, item: Item) -> Result<(), PortError> {
         item::check_size(&item)?;
-        let request = self.client.put_item().table_name(&self.table);
-        let request = request.set_item(Some(item.into_iter().collect()));
+        let request = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(item.into_iter().collect()));
         request.send().await.map(drop).map_err(|error| port_error("PutItem", error))
     }
 
@@ -254,8 +263,10 @@ impl DynamoLedger {
     ) -> Result<WriteOutcome, PortError> {
         let key = key(cluster, &claim_key(&claim.name));
         let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
-        let request = self.client.delete_item().table_name(&self.table);
-        let request = request
+        let request = self
+            .client
+            .delete_item()
+            .table_name(&self.table)
             .set_key(Some(key.into_iter().collect()))
             .condition_expression(guard.expression())
             .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())

@@ -86,8 +86,12 @@ impl Ec2Discovery {
             let mut token = None;
             for page in 0.. {
                 bounded(SUBNETS, page)?;
-                let request = self.client.describe_subnets().max_results(PAGE_SIZE);
-                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let request = self
+                    .client
+                    .describe_subnets()
+                    .max_results(PAGE_SIZE)
+                    .set_filters(Some(filters.clone()))
+                    .set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
                 for described in answer.subnets() {
                     let subnet = from_subnet(described).map_err(|p| BadAnswer::of(SUBNETS, p))?;
@@ -111,12 +115,16 @@ impl Ec2Discovery {
             let mut token = None;
             for page in 0.. {
                 bounded(GROUPS, page)?;
-                let request = self.client.describe_security_groups().max_results(PAGE_SIZE);
-                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let request = self
+                    .client
+                    .describe_security_groups()
+                    .max_results(PAGE_SIZE)
+                    .set_filters(Some(filters.clone()))
+                    .set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
                 for security_group in answer.security_groups() {
-                    let id = SecurityGroupId::new(security_group.group_id().unwrap_or_default());
-                    let id = id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
+                    let id = SecurityGroupId::new(security_group.group_id().unwrap_or_default())
+                        .map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
                     let name = security_group.group_name().unwrap_or_default().to_owned();
                     groups.insert(id.clone(), SecurityGroup { id, name });
                 }
@@ -139,8 +147,10 @@ impl Ec2Discovery {
         let mut images = Vec::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_images().include_deprecated(true);
-            let request = request
+            let request = self
+                .client
+                .describe_images()
+                .include_deprecated(true)
                 .set_filters(Some(query.filters.clone()))
                 .set_owners((!query.owners.is_empty()).then(|| query.owners.clone()))
                 .max_results(IMAGES_PAGE_SIZE)

@@ -69,8 +69,12 @@ impl Ec2Fleet {
         let mut instances = Vec::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_instances().max_results(PAGE_SIZE);
-            let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+            let request = self
+                .client
+                .describe_instances()
+                .max_results(PAGE_SIZE)
+                .set_filters(Some(filters.clone()))
+                .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
             for described in answer.reservations().iter().flat_map(types::Reservation::instances) {
                 // Not left out: an instance that is not listed counts as gone.
@@ -185,8 +189,8 @@ impl Fleet for Ec2Fleet {
         instance: &InstanceId,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
-        let request = self.client.create_tags().resources(instance.as_str());
-        let request = request.set_tags(Some(to_tags(tags)));
+        let request =
+            self.client.create_tags().resources(instance.as_str()).set_tags(Some(to_tags(tags)));
         request.send().await.map_err(|error| port_error("CreateTags", error))?;
         Ok(())
     }

@@ -52,8 +52,10 @@ impl Market for Ec2Market {
         let mut descriptions = Vec::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_instance_types().max_results(TYPES_PAGE_SIZE);
-            let request = request
+            let request = self
+                .client
+                .describe_instance_types()
+                .max_results(TYPES_PAGE_SIZE)
                 .filters(filter("supported-virtualization-type", ["hvm"]))
                 .filters(filter("processor-info.supported-architecture", ["x86_64", "arm64"]))
                 .set_next_token(token);
@@ -119,8 +121,10 @@ impl Market for Ec2Market {
         let mut newest: BTreeMap<(InstanceTypeName, Zone), (i64, HourlyPrice)> = BTreeMap::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_spot_price_history().max_results(PAGE_SIZE);
-            let request = request
+            let request = self
+                .client
+                .describe_spot_price_history()
+                .max_results(PAGE_SIZE)
                 .start_time(aws_smithy_types::DateTime::from_secs(now.as_second()))
                 .set_product_descriptions(Some(PRODUCTS.map(str::to_owned).into()))
                 .set_next_token(token);
@@ -236,8 +240,9 @@ fn local_disks(instance_storage_info: &types::InstanceStorageInfo) -> Option<Loc
 }
 
 fn from_network(network_info: &types::NetworkInfo) -> Network {
-    let cards = network_info.network_cards().iter();
-    let cards = cards
+    let cards = network_info
+        .network_cards()
+        .iter()
         .map(|card| (count(card.network_card_index()), count(card.maximum_network_interfaces())));
     Network {
         cards: cards.collect(),

@@ -65,16 +65,19 @@ async fn page_by_page(
     let mut capacity_reservations = Vec::new();
     let mut token = None;
     for _ in 0..limits::PAGES_PER_LISTING_MAX {
-        let request = client.describe_capacity_reservations();
-        let request = request.set_filters(Some(query.filters.clone()));
+        let request =
+            client.describe_capacity_reservations().set_filters(Some(query.filters.clone()));
         // EC2 takes no page size beside ids.
         let request = if query.ids.is_empty() {
             request.max_results(PAGE_SIZE)
         } else {
             request.set_capacity_reservation_ids(Some(query.ids.clone()))
         };
-        let answer = request.set_next_token(token).send().await;
-        let answer = answer.map_err(|error| port_error(RESERVATIONS, error))?;
+        let answer = request
+            .set_next_token(token)
+            .send()
+            .await
+            .map_err(|error| port_error(RESERVATIONS, error))?;
         capacity_reservations.extend(answer.capacity_reservations.unwrap_or_default());
         token = answer.next_token.filter(|token| !token.is_empty());
         if token.is_none() {

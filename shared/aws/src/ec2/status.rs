@@ -54,8 +54,11 @@ pub(super) async fn impaired(client: &Client) -> Result<Vec<StatusReport>, PortE
 async fn listed(client: &Client, filter: Filter) -> Result<Vec<StatusReport>, PortError> {
     let (mut reports, mut token) = (Vec::new(), None);
     for _ in 0..limits::PAGES_PER_LISTING_MAX {
-        let request = client.describe_instance_status().max_results(PAGE_SIZE);
-        let request = request.filters(filter.clone()).set_next_token(token);
+        let request = client
+            .describe_instance_status()
+            .max_results(PAGE_SIZE)
+            .filters(filter.clone())
+            .set_next_token(token);
         let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
         reports.extend(answer.instance_statuses().iter().flat_map(from_status));
         token = answer.next_token.filter(|token| !token.is_empty());

@@ -104,8 +104,10 @@ impl Templates for Ec2Templates {
         let mut times = BTreeMap::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_launch_templates().max_results(PAGE_SIZE);
-            let request = request
+            let request = self
+                .client
+                .describe_launch_templates()
+                .max_results(PAGE_SIZE)
                 .filters(filter(&format!("tag:{}", labels::CLUSTER_NAME_TAG), [cluster]))
                 .filters(filter("tag-key", [labels::NODE_POOL]))
                 .set_next_token(token);
@@ -243,8 +245,10 @@ fn to_processor(has_nested_virtualization: bool) -> LaunchTemplateCpuOptionsRequ
 
 fn to_placement(data: &LaunchTemplateData) -> Result<LaunchTemplatePlacementRequest, PortError> {
     let group = data.placement_group.as_ref();
-    let partition = group.and_then(|group| group.partition);
-    let partition = partition.map(|number| to_i32("partitionNumber", number)).transpose()?;
+    let partition = group
+        .and_then(|group| group.partition)
+        .map(|number| to_i32("partitionNumber", number))
+        .transpose()?;
     Ok(LaunchTemplatePlacementRequest::builder()
         .tenancy(Tenancy::from(data.tenancy.as_str()))
         .set_group_id(group.map(|group| group.group.to_string()))

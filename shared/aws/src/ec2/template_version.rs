@@ -47,8 +47,11 @@ fn described(
         launch_template_version.version_number().and_then(|number| u64::try_from(number).ok());
     let version = number.ok_or_else(|| format!("{name}: a version without a number"))?;
     let data = launch_template_version.launch_template_data();
-    let image = data.and_then(|data| data.image_id()).filter(|id| !id.is_empty());
-    let image = image.map(ImageId::new).transpose();
+    let image = data
+        .and_then(|data| data.image_id())
+        .filter(|id| !id.is_empty())
+        .map(ImageId::new)
+        .transpose();
     Ok(DescribedTemplate {
         name: name.clone(),
         version,

@@ -27,8 +27,10 @@ pub(super) async fn look(
     cluster: &Cluster,
     instance: &JoiningInstance,
 ) -> Result<JoinNetwork, PortError> {
-    let vpc = instance.vpc.as_deref();
-    let vpc = vpc.ok_or_else(|| BadAnswer::of("DescribeInstances", "an instance without a VPC"))?;
+    let vpc = instance
+        .vpc
+        .as_deref()
+        .ok_or_else(|| BadAnswer::of("DescribeInstances", "an instance without a VPC"))?;
     let place = cluster.resources_vpc_config();
     let is_private =
         place.is_some_and(|at| at.endpoint_private_access() && at.vpc_id() == Some(vpc));
@@ -105,8 +107,10 @@ fn way(route: &Route) -> Option<WayOut> {
         route.carrier_gateway_id(),
         route.core_network_arn(),
         route.gateway_id(),
-    ];
-    let target = target.into_iter().flatten().find(|id| !id.is_empty())?;
+    ]
+    .into_iter()
+    .flatten()
+    .find(|id| !id.is_empty())?;
     let is_of_service = target.starts_with("vpce-") && route.destination_prefix_list_id().is_some();
     let is_private = route.destination_cidr_block().is_some_and(is_private_network);
     let is_black_hole = route.state() == Some(&RouteState::Blackhole);

@@ -60,8 +60,11 @@ fn signed_at(server: &Server) -> Vec<i64> {
         let url = String::from_utf8(URL_SAFE_NO_PAD.decode(token).unwrap()).unwrap();
         let (_, date) = url.split_once("X-Amz-Date=").unwrap();
         let date = date.split('&').next().unwrap();
-        let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", date).unwrap();
-        let time = time.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+        let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", date)
+            .unwrap()
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .unwrap()
+            .timestamp();
         (time.as_second() - START) / 60
     };
     server.sent().into_iter().map(|sent| minute(sent.authorization.unwrap())).collect()

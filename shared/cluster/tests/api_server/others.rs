@@ -148,8 +148,14 @@ impl ClusterWorld for World {
         let pods = self.namespaced::<core::Pod>();
         let list_params = ListParams::default().labels(&format!("app={name}"));
         for _ in 0..300 {
-            let far = pods.list(&list_params).await.unwrap().items;
-            let far = far.iter().filter(|pod| is_as_far_as(workload.state, pod)).count();
+            let far = pods
+                .list(&list_params)
+                .await
+                .unwrap()
+                .items
+                .iter()
+                .filter(|pod| is_as_far_as(workload.state, pod))
+                .count();
             if u32::try_from(far).unwrap() == workload.replicas {
                 return;
             }

@@ -252,10 +252,13 @@ async fn no_right_is_granted_in_vain() {
     let Some(world) = World::open().await else { return };
     list_what_buffers_refer_to(&world).await;
     let asked = asked(Path::new(&log));
-    let granted = RIGHTS.iter().flat_map(|(call, rights)| {
-        rights.iter().map(|right| [*call, right.verb, right.group, right.resource])
-    });
-    let granted: BTreeSet<[String; 4]> = granted.map(|right| right.map(str::to_owned)).collect();
+    let granted: BTreeSet<[String; 4]> = RIGHTS
+        .iter()
+        .flat_map(|(call, rights)| {
+            rights.iter().map(|right| [*call, right.verb, right.group, right.resource])
+        })
+        .map(|right| right.map(str::to_owned))
+        .collect();
     let by_apply = BY_APPLY.map(str::to_owned);
     let in_vain: Vec<_> = granted.difference(&asked).filter(|right| **right != by_apply).collect();
     assert!(in_vain.is_empty(), "nothing asked for {in_vain:#?}");

@@ -62,8 +62,9 @@ async fn step<A: Adapters>(
     };
     let step = planner::reboot(claim, (since, command.drain), node, &pods, at.now);
     ports.recorder.note(evict(ports.nodes, claim, &step.evict).await);
-    let again = step.revisit_after_seconds;
-    let again = again.map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
+    let again = step
+        .revisit_after_seconds
+        .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
     let noted = match step.next {
         None => claim.clone(),
         Some(next)

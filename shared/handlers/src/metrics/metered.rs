@@ -86,8 +86,11 @@ impl<L, C: Clock> Metered<L, C> {
         let replaces = commit.started.values().find(|command| command.is_under_way());
         for claim in &commit.promised {
             let reason = replaces.map_or("provisioned", |command| reason(command.method));
-            let relaxed = claim.annotations.get(model::labels::MIN_VALUES_RELAXED);
-            let relaxed = relaxed.is_some_and(|text| text == "true").to_string();
+            let relaxed = claim
+                .annotations
+                .get(model::labels::MIN_VALUES_RELAXED)
+                .is_some_and(|text| text == "true")
+                .to_string();
             self.metrics.count(&CREATED, &[reason, claim.node_pool.as_str(), &relaxed]);
             self.known.borrow_mut().claims.insert(claim.name.clone(), Stage::of(claim));
         }

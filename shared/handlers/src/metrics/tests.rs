@@ -106,8 +106,10 @@ fn claim(name: &str, has_joined: bool) -> NodeClaim {
 
 #[test]
 fn each_node_says_what_pods_may_have_of_it() {
-    let claims = [claim("a", true), claim("b", false)];
-    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let claims = [claim("a", true), claim("b", false)]
+        .into_iter()
+        .map(|claim| (claim.name.clone(), claim))
+        .collect();
     let metrics = Metrics::default();
     note_claims(&metrics, &[], &Snapshot { claims, ..Snapshot::default() });
     let taken = metrics.take();

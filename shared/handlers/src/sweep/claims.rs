@@ -82,8 +82,10 @@ pub(super) async fn demote<A: Adapters>(
     snapshot: &Snapshot,
     at: &Invocation,
 ) -> Result<(), PortError> {
-    let reserved = planner::reserved(snapshot).filter_map(|claim| claim.instance.as_ref());
-    let reserved: Vec<InstanceId> = reserved.map(|instance| instance.id.clone()).collect();
+    let reserved: Vec<InstanceId> = planner::reserved(snapshot)
+        .filter_map(|claim| claim.instance.as_ref())
+        .map(|instance| instance.id.clone())
+        .collect();
     if reserved.is_empty() {
         return Ok(());
     }

@@ -112,10 +112,15 @@ async fn compare<A: Adapters>(
     };
     // Of an instance in a zone that is left, EC2's silence says nothing.
     let is_shifted = |claim: &NodeClaim| snapshot.head.is_shifted(claim, at.now);
-    let lost = lost.into_iter().filter(|claim| !is_unreadable(claim) && !is_shifted(claim));
-    let lost = lost.cloned().collect();
-    let left_behind = planner::left_behind(&present, &snapshot, &adoption.claims, at.now);
-    let left_behind = left_behind.into_iter().cloned().collect();
+    let lost = lost
+        .into_iter()
+        .filter(|claim| !is_unreadable(claim) && !is_shifted(claim))
+        .cloned()
+        .collect();
+    let left_behind = planner::left_behind(&present, &snapshot, &adoption.claims, at.now)
+        .into_iter()
+        .cloned()
+        .collect();
     Ok(Compared { instances, adoption, standalone, lost, left_behind, snapshot })
 }
 

@@ -26,11 +26,15 @@ pub(super) async fn equalize<A: Adapters>(
     let claims = &snapshot.claims;
     let synced: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
         listing.items.iter().map(|synced| (&synced.name, synced)).collect();
-    let unreadable = snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref());
-    let unreadable: BTreeSet<&NodeClaimName> = unreadable.collect();
+    let unreadable: BTreeSet<&NodeClaimName> =
+        snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref()).collect();
     let is_known = |name: &NodeClaimName| claims.contains_key(name) || unreadable.contains(name);
-    let lost = listing.items.iter().filter(|synced| !is_known(&synced.name));
-    let lost: Vec<&NodeClaimName> = lost.map(|synced| &synced.name).collect();
+    let lost: Vec<&NodeClaimName> = listing
+        .items
+        .iter()
+        .filter(|synced| !is_known(&synced.name))
+        .map(|synced| &synced.name)
+        .collect();
     let late: Vec<&NodeClaim> =
         claims.values().filter(|claim| is_late(claim, synced.get(&claim.name).copied())).collect();
     let different = lost.len().saturating_add(late.len());

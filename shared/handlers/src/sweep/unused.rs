@@ -45,8 +45,8 @@ pub(super) async fn remove_profiles<A: Adapters>(
     users: &ProfileUsers<'_>,
     at: &Invocation,
 ) -> Result<(), PortError> {
-    let wanted = users.classes.iter().filter_map(|listed| users.profile_of(&listed.class));
-    let wanted: BTreeSet<String> = wanted.collect();
+    let wanted: BTreeSet<String> =
+        users.classes.iter().filter_map(|listed| users.profile_of(&listed.class)).collect();
     let mut tally = Tally::default();
     for profile in profiles {
         let age = at.now.duration_since(profile.created_at);

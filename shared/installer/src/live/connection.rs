@@ -85,8 +85,9 @@ impl ApiConnection {
             request = request.header(CONTENT_TYPE, content_type);
         }
         let content = call.content.as_ref().map(|(_, content)| content.clone().into_bytes());
-        let request = request.body(content.unwrap_or_default());
-        let request = request.map_err(|error| ApiCallError::Failed(error.to_string()))?;
+        let request = request
+            .body(content.unwrap_or_default())
+            .map_err(|error| ApiCallError::Failed(error.to_string()))?;
         self.client.request_text(request).await.map_err(|error| match error {
             kube::Error::Api(status) => ApiCallError::Refused {
                 code: status.code,

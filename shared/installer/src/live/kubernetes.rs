@@ -231,11 +231,13 @@ impl ClusterClient {
             if let Some(token) = &next {
                 let _infallible = write!(path, "&continue={}", in_query(token));
             }
-            let body = self.connection.call(&ApiCall { method: "GET", path, content: None });
-            let body = body.map_err(|error| match error {
-                ApiCallError::Refused { code: 410, .. } => PagesError::Expired(error),
-                _ => PagesError::Other(error),
-            })?;
+            let body = self
+                .connection
+                .call(&ApiCall { method: "GET", path, content: None })
+                .map_err(|error| match error {
+                    ApiCallError::Refused { code: 410, .. } => PagesError::Expired(error),
+                    _ => PagesError::Other(error),
+                })?;
             next = add(&mut gathered, &body).map_err(PagesError::Unreadable)?;
             if next.is_none() {
                 return Ok(gathered);

@@ -52,8 +52,8 @@ pub fn spot(answer: &[u8]) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPr
             |rule: String| Error(format!("spot price of {}: {rule}", raw_spot.instance_type));
         let since =
             raw_spot.timestamp.parse().map_err(|error: jiff::Error| wrong(error.to_string()))?;
-        let price = HourlyPrice::parse_dollars(&raw_spot.spot_price);
-        let price = price.map_err(|error| wrong(error.to_string()))?;
+        let price = HourlyPrice::parse_dollars(&raw_spot.spot_price)
+            .map_err(|error| wrong(error.to_string()))?;
         let key = (name(&raw_spot.instance_type)?, zone(&raw_spot.availability_zone)?);
         if newest.get(&key).is_none_or(|(known, _)| *known < since) {
             newest.insert(key, (since, price));

@@ -28,11 +28,14 @@ fn described(info: InstanceTypeInfo) -> Arc<InstanceType> {
 #[test]
 fn every_zone_has_an_offering_that_is_available_where_it_is_sold_and_priced() {
     let instance_type = described(instance_type_info("m5.large", 2));
-    let shown = instance_type.offerings.iter().map(|offering| {
-        let id = offering.zone_id.as_ref().map_or("?", model::ZoneId::as_str);
-        format!("{} {} {id} {}", offering.capacity_type, offering.zone, offering.is_available)
-    });
-    let shown: Vec<String> = shown.collect();
+    let shown: Vec<String> = instance_type
+        .offerings
+        .iter()
+        .map(|offering| {
+            let id = offering.zone_id.as_ref().map_or("?", model::ZoneId::as_str);
+            format!("{} {} {id} {}", offering.capacity_type, offering.zone, offering.is_available)
+        })
+        .collect();
     expect_test::expect![[r"
         on-demand us-west-2a usw2-az1 true
         on-demand us-west-2b ? true

@@ -46,9 +46,10 @@ pub(super) fn best(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let Some((_, chosen)) = priced.min_by_key(|(price, _)| *price) else {
         return candidates;
     };
-    let of_kind = candidates.into_iter();
-    let of_kind = of_kind.filter_map(|candidate| candidate.filtered(|o| market(o) == Some(chosen)));
-    let of_kind: Vec<Candidate<'_>> = of_kind.collect();
+    let of_kind: Vec<Candidate<'_>> = candidates
+        .into_iter()
+        .filter_map(|candidate| candidate.filtered(|o| market(o) == Some(chosen)))
+        .collect();
     if chosen == ReservationMarket::CapacityBlock {
         return cheapest_one(of_kind);
     }

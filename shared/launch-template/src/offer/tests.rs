@@ -418,11 +418,14 @@ fn a_reservation_is_available_while_it_has_time_also_when_it_is_full() {
     let shown = |settings: &NodeSettings| {
         let offered_types = all_types(&catalog(&[T3]), &class, settings);
         let instance_type = offered_types[0].instance_type.clone();
-        let offerings = instance_type.offerings.iter().filter_map(|offering| {
-            let id = &offering.reservation.as_ref()?.id;
-            Some(format!("{id} {} {}", offering.is_available, offering.price))
-        });
-        let offerings: Vec<String> = offerings.collect();
+        let offerings: Vec<String> = instance_type
+            .offerings
+            .iter()
+            .filter_map(|offering| {
+                let id = &offering.reservation.as_ref()?.id;
+                Some(format!("{id} {} {}", offering.is_available, offering.price))
+            })
+            .collect();
         let kinds = instance_type.requirements.get(labels::CAPACITY_TYPE).unwrap();
         let id = instance_type.requirements.get(labels::RESERVATION_ID).unwrap();
         format!("{kinds}; {id}; {}", offerings.join(", "))

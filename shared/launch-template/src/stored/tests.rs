@@ -96,8 +96,11 @@ fn what_is_gone_since_the_status_was_written_is_not_launched_into() {
         &Live { free_addresses: Some(BTreeMap::new()), ..Live::default() },
         "SubnetsNotFound: spec.subnetSelectorTerms select no subnet",
     );
-    let reservations = ["cr-1", "cr-2", "cr-3", "cr-4"].into_iter().zip([60, 60, 30, -1]);
-    let reservations = reservations.map(|(id, minutes)| reservation(id, minutes)).collect();
+    let reservations = ["cr-1", "cr-2", "cr-3", "cr-4"]
+        .into_iter()
+        .zip([60, 60, 30, -1])
+        .map(|(id, minutes)| reservation(id, minutes))
+        .collect();
     let reserved = listed(ClassStatus { reservations, ..status() });
     let left = [("cr-1", 2), ("cr-3", 3), ("cr-4", 4)];
     let reservations_left = left.map(|(id, count)| (id.parse().unwrap(), count)).into();

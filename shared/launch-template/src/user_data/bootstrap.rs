@@ -37,8 +37,7 @@ fn bootstrap_script(node: &Node<'_>) -> String {
     let endpoint = quote::shell(&settings.endpoint);
     let mut command =
         format!("/etc/eks/bootstrap.sh {name} --apiserver-endpoint {endpoint}{authority}");
-    let dns = node.cluster_dns();
-    let dns = dns.first().copied();
+    let dns = node.cluster_dns().first().copied();
     let is_ipv6 = dns.is_some_and(|address| address.contains(':'));
     let options = [
         is_ipv6.then(|| "--ip-family ipv6".to_owned()),

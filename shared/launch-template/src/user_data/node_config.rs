@@ -43,8 +43,8 @@ fn node_config(node: &Node<'_>, cidr: &str) -> Yaml {
     } else {
         Yaml::map::<&str>([])
     };
-    let labels = node.registered_labels();
-    let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let labels: Vec<String> =
+        node.registered_labels().iter().map(|(key, value)| format!("{key}={value}")).collect();
     let flags = Yaml::List(vec![Yaml::text(format!("--node-labels=\"{}\"", labels.join(",")))]);
     let cluster = Yaml::map([
         ("apiServerEndpoint", Yaml::text(&settings.endpoint)),
@@ -111,8 +111,9 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
         ("podsPerCore", number(pods_per_core)),
         ("registerWithTaints", Some(Yaml::List(taints))),
         ("systemReserved", present(reserved(system_reserved))),
-    ];
-    let entries = entries.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    ]
+    .into_iter()
+    .filter_map(|(key, value)| Some((key, value?)));
     // JSON is YAML, too.
     let others = passed_through.iter().map(|(key, json)| (key.as_str(), Yaml::Plain(json.clone())));
     Yaml::map(entries.chain(others).collect::<BTreeMap<_, _>>())

@@ -64,11 +64,12 @@ async fn a_node_pool_that_somebody_deletes_takes_its_nodes_with_it() {
     let waiting = story
         .until("its pods wait again", async || {
             let pods = story.namespaced::<core::Pod>().list(&ListParams::default()).await.unwrap();
-            let names = pods
+            let names: Vec<String> = pods
                 .items
                 .into_iter()
-                .filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none()));
-            let names: Vec<String> = names.filter_map(|pod| pod.metadata.name).collect();
+                .filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none()))
+                .filter_map(|pod| pod.metadata.name)
+                .collect();
             (names.len() == 2).then_some(names)
         })
         .await;

@@ -349,11 +349,11 @@ impl Story {
     pub(crate) async fn nothing_leaks(&self) {
         let name = self.name;
         self.until("account, ledger and NodeClaims are the same", async || {
-            let shown = self.shown().await;
-            let shown: BTreeSet<String> = shown.iter().map(|c| Claim::of(c).instance).collect();
+            let shown: BTreeSet<String> =
+                self.shown().await.iter().map(|c| Claim::of(c).instance).collect();
             let known = move |account: &Sim| {
-                let claims = account.claims().into_iter();
-                let claims = claims.filter(|claim| claim.node_pool.as_str() == name);
+                let claims =
+                    account.claims().into_iter().filter(|claim| claim.node_pool.as_str() == name);
                 claims.filter_map(|claim| Some(claim.instance?.id.to_string())).collect()
             };
             let known: BTreeSet<String> = self.stage.account(known).await;

@@ -60,8 +60,11 @@ impl ClaimMessage {
                 Some(ConditionReason::Other(known.to_owned()))
             };
             let of_join = || JoinReason::parse(reason).map(ConditionReason::NotJoined);
-            let known = Self::REASONS.into_iter().find(|known| known.as_str() == reason);
-            let known = known.or_else(of_join).or_else(of_launch);
+            let known = Self::REASONS
+                .into_iter()
+                .find(|known| known.as_str() == reason)
+                .or_else(of_join)
+                .or_else(of_launch);
             Some(Self { reason: Some(known?), text: text.to_owned() })
         });
         told.unwrap_or_else(|| stored.into())

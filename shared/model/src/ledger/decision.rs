@@ -213,8 +213,10 @@ impl Decision {
             subjects.push(Subject::of(claim));
             pools.insert(&claim.node_pool);
         }
-        let only = pools.first().filter(|pool| pools.len() == 1 && !pool.is_none());
-        let only = only.map(|pool| (*pool).clone());
+        let only = pools
+            .first()
+            .filter(|pool| pools.len() == 1 && !pool.is_none())
+            .map(|pool| (*pool).clone());
         Self {
             kind,
             at,

@@ -99,8 +99,12 @@ impl NodeClassStatus {
     /// The annotations that the class gets: the drift hash where it is known, and what is selected that
     /// Karpenter's status has no field for. `None` is an annotation that has to go.
     pub fn annotations(&self) -> BTreeMap<String, Option<String>> {
-        let hash = self.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
-        let hash = hash.into_iter().flatten().map(|(key, value)| (key, Some(value)));
+        let hash = self
+            .hash
+            .map(|hash| NODE_CLASS.annotations(&hash.to_string()))
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key, Some(value)));
         let group = self.placement_group.as_ref().map(ToString::to_string);
         let version = self.launch_template_version.map(|version| version.to_string());
         let own =

@@ -131,8 +131,12 @@ fn custom_labels_of_a_pool_decide_as_pinned() {
 fn every_reason_is_given_and_names_the_label() {
     let node = requirements("zone In a; team In red; kubernetes.io/os In linux");
     let pod = requirements("zone In b; team NotIn red; color Exists; kubernetes.io/os In linux");
-    let reasons = node.compatible(&pod, Undefined::Refused).unwrap_err();
-    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    let reasons: Vec<String> = node
+        .compatible(&pod, Undefined::Refused)
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         reasons,
         [

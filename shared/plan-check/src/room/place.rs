@@ -256,8 +256,8 @@ fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
 /// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.
 fn unmet(world: &World<'_>, requirements: &Requirements, pod: &Pod) -> Option<String> {
     let wanted = wanted(world, pod);
-    let reasons = wanted.iter().map(|term| requirements.compatible(term, Undefined::Refused).err());
-    let reasons: Option<Vec<_>> = reasons.collect();
+    let reasons: Option<Vec<_>> =
+        wanted.iter().map(|term| requirements.compatible(term, Undefined::Refused).err()).collect();
     let texts: Vec<String> = reasons?.iter().flatten().map(ToString::to_string).collect();
     Some(texts.join("; "))
 }

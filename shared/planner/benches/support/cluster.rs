@@ -110,8 +110,8 @@ fn claim(index: usize, instance_type: &InstanceType, zone: &Zone) -> NodeClaim {
     let offering = instance_type
         .offerings
         .iter()
-        .find(|offered| offered.zone == *zone && offered.capacity_type == CapacityType::OnDemand);
-    let offering = offering.unwrap();
+        .find(|offered| offered.zone == *zone && offered.capacity_type == CapacityType::OnDemand)
+        .unwrap();
     let name = format!("general-node-{index:04}");
     let mut node_labels: BTreeMap<String, String> = instance_type
         .requirements

@@ -70,8 +70,8 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
     let wanted = command.candidates.iter().zip(&command.replacements).take(ONE_BY_ONE_MAX);
     let pools: Vec<&NodePoolName> =
         wanted.clone().map(|(_, replacement)| &replacement.node_pool).collect();
-    let promises = static_pool::replacements(facts, &pools, &options.types);
-    let promises = promises.map_err(Objection::NoPromise)?;
+    let promises =
+        static_pool::replacements(facts, &pools, &options.types).map_err(Objection::NoPromise)?;
     // Where there is not enough for all, some go first.
     let begun = wanted.zip(&promises).filter_map(|(both, promise)| Some((both, promise.as_ref()?)));
     let single =

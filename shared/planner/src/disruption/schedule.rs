@@ -98,8 +98,11 @@ impl CronSchedule {
 
     /// The first firing strictly after `after`, if there is one within five years.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        let start = after.checked_add(SignedDuration::from_mins(1)).ok()?;
-        let start = start.to_zoned(TimeZone::UTC).datetime();
+        let start = after
+            .checked_add(SignedDuration::from_mins(1))
+            .ok()?
+            .to_zoned(TimeZone::UTC)
+            .datetime();
         let mut date = start.date();
         let mut from = (unsigned(start.hour()), unsigned(start.minute()));
         for _ in 0..DAYS_AHEAD_MAX {

@@ -276,8 +276,8 @@ fn granted(
     }
     if goes_first && is_full(state, pool) {
         // Only what gives an instance of a reservation back makes room for its replacement.
-        let holders = candidates.iter().copied();
-        let holders = holders.filter(|at| gives_back(state, pool, &field.candidates[*at]));
+        let holders =
+            candidates.iter().copied().filter(|at| gives_back(state, pool, &field.candidates[*at]));
         return Ok(Granted { nodes: holders.take(left).collect(), is_first: true });
     }
     let count = left.min(usize::try_from(room).unwrap_or(usize::MAX));

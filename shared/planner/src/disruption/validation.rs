@@ -150,8 +150,8 @@ fn fits_as_it_did<'a>(
         Method::Repair => Mode::Repair,
         _ => Mode::Consolidation(state.now),
     };
-    let outcome = as_promised(state, simulator, (command, mode), &field.get(left));
-    let outcome = outcome.map_err(Voided::Scheduling)?;
+    let outcome = as_promised(state, simulator, (command, mode), &field.get(left))
+        .map_err(Voided::Scheduling)?;
     is_as_expected(&outcome, &command.replacements).map_err(Voided::Scheduling)?;
     // Karpenter promises one replacement at most.
     let expected = command.replacements.len();

@@ -285,7 +285,9 @@ pub fn delay_seconds(
     let deadlines = deadline.into_iter().flat_map(|deadline| {
         waiting.iter().filter(graceful).map(move |pod| forced_at(pod, deadline))
     });
-    let next = deadlines.map(|at| at.duration_since(now).as_secs().saturating_add(1)).min();
-    let next = next.map_or(u32::MAX, |seconds| u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
+    let next = deadlines
+        .map(|at| at.duration_since(now).as_secs().saturating_add(1))
+        .min()
+        .map_or(u32::MAX, |seconds| u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
     next.min(delay)
 }

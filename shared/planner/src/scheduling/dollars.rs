@@ -169,8 +169,9 @@ impl Problem<'_> {
 
     fn add(&self, dollars: &mut Dollars, pool: &NodePoolName, nanos: i64) {
         let pools = self.templates.iter().zip(dollars.pools.iter_mut());
-        let caps = pools.filter(|(template, _)| template.name() == pool);
-        let caps = caps.filter_map(|(_, left)| left.as_mut());
+        let caps = pools
+            .filter(|(template, _)| template.name() == pool)
+            .filter_map(|(_, left)| left.as_mut());
         for left in caps.chain(dollars.cluster.as_mut()) {
             *left = left.saturating_sub(nanos);
         }
@@ -256,8 +257,10 @@ fn dearest(
 fn of_claim(facts: &Facts, claim: &NodeClaim) -> i64 {
     let class = &claim.node_class;
     let Some(instance) = &claim.instance else {
-        let prices = claim.instance_types.iter();
-        let prices = prices.map(|name| dearest(facts, (class, name), &claim.requirements));
+        let prices = claim
+            .instance_types
+            .iter()
+            .map(|name| dearest(facts, (class, name), &claim.requirements));
         // What is not sold any more will not be launched.
         return prices.filter(|nanos| *nanos != UNKNOWN).max().unwrap_or(UNKNOWN);
     };

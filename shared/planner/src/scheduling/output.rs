@@ -354,8 +354,12 @@ fn share(
 ///
 /// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
 fn restrict_to_reserved(problem: &Problem<'_>, in_flight: &InFlightClaim, set: &mut Requirements) {
-    let ids = in_flight.held.iter().map(|number| &problem.reservations.names[number]);
-    let ids: Values = ids.map(|id| Value::from(id.as_str())).collect();
+    let ids: Values = in_flight
+        .held
+        .iter()
+        .map(|number| &problem.reservations.names[number])
+        .map(|id| Value::from(id.as_str()))
+        .collect();
     let reserved = Values::from([Value::from(CapacityType::Reserved.as_str())]);
     if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
         set.replace(Requirement::listed(key, reserved));

@@ -39,11 +39,16 @@ pub(crate) fn promises(
         return Err(format!("a cluster has at most {} nodes", words::many(NODES_PER_CLUSTER_MAX)));
     }
     let keys: BTreeSet<&PodKey> = wanted.iter().flat_map(|replacement| &replacement.pods).collect();
-    let pods = problem.demand.pods.entries();
-    let pods = pods.filter_map(|(id, pod)| Some((keys.get(pod.key.as_ref()).copied()?, id)));
-    let pods: BTreeMap<&PodKey, PodId> = pods.collect();
-    let in_flight = wanted.iter().map(|replacement| claim(problem, replacement, &pods));
-    let in_flight: Vec<InFlightClaim> = in_flight.collect::<Result<_, _>>()?;
+    let pods: BTreeMap<&PodKey, PodId> = problem
+        .demand
+        .pods
+        .entries()
+        .filter_map(|(id, pod)| Some((keys.get(pod.key.as_ref()).copied()?, id)))
+        .collect();
+    let in_flight: Vec<InFlightClaim> = wanted
+        .iter()
+        .map(|replacement| claim(problem, replacement, &pods))
+        .collect::<Result<_, _>>()?;
     let solution = Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() };
     let plan = output::plan(problem, &solution);
     if plan.promises.len() == wanted.len() {

@@ -298,8 +298,8 @@ fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
         ];
         node_labels.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
-    let entries = [(labels::NODE_CLASS, claim.node_class.as_str())];
-    let entries = entries.into_iter().chain(claim.pool_label());
+    let entries =
+        [(labels::NODE_CLASS, claim.node_class.as_str())].into_iter().chain(claim.pool_label());
     node_labels.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
     node_labels.extend(claim.labels.clone());
     node_labels

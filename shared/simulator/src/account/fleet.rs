@@ -102,8 +102,7 @@ impl World {
 
     /// What EC2 has against an instance from `template`.
     pub(crate) fn check_run(&self, template: &LaunchTemplateName) -> Result<(), AwsError> {
-        let known = self.account.templates.get(template);
-        let known = known.ok_or_else(|| no_template(template))?;
+        let known = self.account.templates.get(template).ok_or_else(|| no_template(template))?;
         let problem = known.instance_profile.as_deref().and_then(|name| self.profile_problem(name));
         problem.map_or(Ok(()), Err)
     }

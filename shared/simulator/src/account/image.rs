@@ -129,8 +129,13 @@ impl World {
     }
 
     fn architecture_for(&self, is_meant: impl Fn(&NodeClass) -> bool) -> Architecture {
-        let classes = self.cluster.node_classes.values();
-        let classes: Vec<_> = classes.filter(|class| is_meant(class)).map(|c| &c.name).collect();
+        let classes: Vec<_> = self
+            .cluster
+            .node_classes
+            .values()
+            .filter(|class| is_meant(class))
+            .map(|c| &c.name)
+            .collect();
         let pools = self.cluster.node_pools.values();
         let mut pools =
             pools.filter(|pool| classes.contains(&&pool.template.node_class)).peekable();

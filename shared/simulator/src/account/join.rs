@@ -229,8 +229,7 @@ impl World {
         cluster: &ClusterName,
         instance: &JoiningInstance,
     ) -> Result<NodeAccess, AwsError> {
-        let profile = instance.profile.as_ref();
-        let profile = profile.and_then(|name| self.account.profiles.get(name));
+        let profile = instance.profile.as_ref().and_then(|name| self.account.profiles.get(name));
         let Some(role) = profile.and_then(|profile| profile.role.clone()) else {
             return Ok(NodeAccess::NoRole);
         };

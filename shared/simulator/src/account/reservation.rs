@@ -346,8 +346,9 @@ impl World {
         let mut values = self.account.reservations.values();
         match preference {
             ReservationPreference::Only(target) => {
-                let named = values.find(|record| record.id == target.id);
-                let named = named.filter(|record| self.has_room(record));
+                let named = values
+                    .find(|record| record.id == target.id)
+                    .filter(|record| self.has_room(record));
                 named.map(|record| Some(held(record))).ok_or_else(|| {
                     let text = "the requested reservation has no capacity left";
                     AwsError::new("ReservationCapacityExceeded", text)

@@ -36,10 +36,10 @@ impl World {
             };
             Some((&claim.name, reason))
         });
-        let replaced = commit.started.values().filter(|command| command.is_under_way());
-        let replaced = replaced.flat_map(|command| {
-            command.candidates.iter().map(|name| (name, command.method.reason()))
-        });
+        let replaced =
+            commit.started.values().filter(|command| command.is_under_way()).flat_map(|command| {
+                command.candidates.iter().map(|name| (name, command.method.reason()))
+            });
         let mut disrupted = BTreeMap::new();
         for (name, reason) in given_up.chain(replaced).filter(|(name, _)| is_new(name)) {
             let Some(claim) = ledger.claims.get(name) else { continue };
@@ -83,8 +83,11 @@ impl World {
         let replaced = ledger.commands().filter(|command| command.is_under_way());
         let replaced: BTreeSet<&NodeClaimName> =
             replaced.flat_map(|command| &command.candidates).collect();
-        let claims = ledger.claims.values().filter(|claim| claim.node_pool == *pool);
-        let claims = claims.filter(|claim| !claim.is_instance_terminating());
+        let claims = ledger
+            .claims
+            .values()
+            .filter(|claim| claim.node_pool == *pool)
+            .filter(|claim| !claim.is_instance_terminating());
         let initialized = claims.filter(|claim| claim.node.as_ref().is_some_and(is_up));
         initialized.fold((0, 0), |(total, going), claim| {
             let goes = claim.is_deleting() || replaced.contains(&claim.name);

@@ -53,8 +53,8 @@ impl ClusterState {
     }
 
     fn count(&self, budget: &PodDisruptionBudget) -> Count {
-        let pods = self.pods.values().filter(|entry| selects(budget, &entry.pod));
-        let pods: Vec<&PodEntry> = pods.collect();
+        let pods: Vec<&PodEntry> =
+            self.pods.values().filter(|entry| selects(budget, &entry.pod)).collect();
         let is_healthy = |entry: &&&PodEntry| entry.pod.is_ready && !entry.pod.is_terminating();
         let current_healthy = number(pods.iter().filter(is_healthy).count());
         let (expected, desired_healthy) = match (budget.max_unavailable, budget.min_available) {

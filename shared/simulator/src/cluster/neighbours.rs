@@ -46,11 +46,11 @@ impl ClusterState {
 
     /// The pods that are on nodes now.
     pub(super) fn neighbours(&self) -> Neighbours<'_> {
-        let placed = self.pods.values().filter(|entry| !entry.pod.is_terminal());
-        let placed = placed.filter_map(|entry| {
-            let node = self.nodes.get(entry.pod.node.as_ref()?)?;
-            Some((&entry.pod, &node.node))
-        });
+        let placed =
+            self.pods.values().filter(|entry| !entry.pod.is_terminal()).filter_map(|entry| {
+                let node = self.nodes.get(entry.pod.node.as_ref()?)?;
+                Some((&entry.pod, &node.node))
+            });
         Neighbours {
             placed: placed.collect(),
             nodes: self.nodes.values().map(|entry| &entry.node).collect(),

@@ -231,8 +231,9 @@ impl World {
         }
         let record = self.account.instances.get(&entry.instance);
         let label = entry.node.labels.get(labels::NODE_POOL);
-        let pool = label.and_then(|label| NodePoolName::new(label).ok());
-        let pool = pool.or_else(|| record.and_then(InstanceRecord::node_pool));
+        let pool = label
+            .and_then(|label| NodePoolName::new(label).ok())
+            .or_else(|| record.and_then(InstanceRecord::node_pool));
         let pool = pool.and_then(|pool| self.cluster.node_pools.get(&pool));
         pool.map(|pool| pool.template.startup_taints.clone()).unwrap_or_default()
     }

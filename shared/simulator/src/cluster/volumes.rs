@@ -165,8 +165,9 @@ impl ClusterState {
                 continue;
             }
             let class = claim.storage_class.as_ref();
-            let driver = class.and_then(|name| self.storage.classes.get(name));
-            let driver = driver.map(|class| class.provisioner.clone());
+            let driver = class
+                .and_then(|name| self.storage.classes.get(name))
+                .map(|class| class.provisioner.clone());
             let name = format!("pvc-{}-{}", key.namespace, key.name);
             claim.volume = Some(name.clone());
             claim.is_bind_completed = true;

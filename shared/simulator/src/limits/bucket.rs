@@ -139,8 +139,10 @@ impl Buckets {
         now: Timestamp,
     ) -> bool {
         let level = self.level(key, bucket, now);
-        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX).saturating_mul(1_000);
-        let wanted = wanted.min(i64::from(bucket.capacity) * 1_000);
+        let wanted = i64::try_from(wanted)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(1_000)
+            .min(i64::from(bucket.capacity) * 1_000);
         let is_enough = wanted <= level.thousandths;
         if is_enough {
             level.thousandths -= wanted;

@@ -74,8 +74,10 @@ impl Market for Sim {
 
     async fn on_demand(&self) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, PortError> {
         self.step(("Market.on_demand", Read), "", |world| {
-            let sold = world.sold().into_iter();
-            let sold = sold.filter(|(key, _)| key.capacity_type == CapacityType::OnDemand);
+            let sold = world
+                .sold()
+                .into_iter()
+                .filter(|(key, _)| key.capacity_type == CapacityType::OnDemand);
             Ok(sold.map(|(key, price)| (key.instance_type, price)).collect())
         })
         .await
@@ -86,8 +88,8 @@ impl Market for Sim {
         _now: Timestamp,
     ) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, PortError> {
         self.step(("Market.spot", Read), "", |world| {
-            let sold = world.sold().into_iter();
-            let sold = sold.filter(|(key, _)| key.capacity_type == CapacityType::Spot);
+            let sold =
+                world.sold().into_iter().filter(|(key, _)| key.capacity_type == CapacityType::Spot);
             Ok(sold.map(|(key, price)| ((key.instance_type, key.zone), price)).collect())
         })
         .await
@@ -260,8 +262,8 @@ impl Profiles for Sim {
 
     async fn list(&self, path: &str) -> Result<Vec<InstanceProfile>, PortError> {
         self.step(("Profiles.list", Read), path, |world| {
-            let known = world.account.profiles.values();
-            let known = known.filter(|profile| profile.path.starts_with(path));
+            let known =
+                world.account.profiles.values().filter(|profile| profile.path.starts_with(path));
             let profile = |known: &crate::ProfileRecord| InstanceProfile {
                 name: known.name.clone(),
                 path: known.path.clone(),

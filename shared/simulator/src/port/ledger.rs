@@ -229,10 +229,11 @@ impl Ledger for Sim {
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
-        let outcome = self.each(("Ledger.withdraw_claims", Write), claims, |world, claim| {
-            world.remove_claim(cluster, claim)
-        });
-        let outcome = outcome.await?;
+        let outcome = self
+            .each(("Ledger.withdraw_claims", Write), claims, |world, claim| {
+                world.remove_claim(cluster, claim)
+            })
+            .await?;
         self.with(|world| world.ledger.cluster(cluster).head.counters.departures += 1);
         Ok(outcome)
     }

@@ -136,8 +136,10 @@ fn a_node_that_never_joins_leaves_a_pod_waiting_and_is_reported() {
 fn check_verdict(injection: Injection, fault: Option<Fault>, claims: usize) {
     let sim = toy::sim(WorldSettings::default());
     sim.add_rule(first_calls("Ledger.commit", 1, injection));
-    let head = sim.block_on(ports::Ledger::head(&sim, &WorldSettings::default().cluster));
-    let head = head.unwrap().unwrap();
+    let head = sim
+        .block_on(ports::Ledger::head(&sim, &WorldSettings::default().cluster))
+        .unwrap()
+        .unwrap();
     let commit = toy::commit("a", &head, vec![toy::claim("x", "b", sim.now())]);
     let cluster = WorldSettings::default().cluster;
     let outcome = sim.block_on(sim.commit(&cluster, &commit));

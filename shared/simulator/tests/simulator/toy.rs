@@ -180,8 +180,12 @@ async fn call(sim: &Sim, delivery: FunctionCall) -> Result<(), PortError> {
 /// One claim for each waiting pod that no claim without a ready node answers.
 async fn provision(sim: &Sim, at: &Invocation) -> Result<(), PortError> {
     let snapshot = sim.snapshot(&at.cluster).await?;
-    let waiting = Cluster::pods(sim, &PodSelection::Waiting).await?.items;
-    let waiting = waiting.iter().filter(|pod| Pod::is_provisionable(pod)).count();
+    let waiting = Cluster::pods(sim, &PodSelection::Waiting)
+        .await?
+        .items
+        .iter()
+        .filter(|pod| Pod::is_provisionable(pod))
+        .count();
     let is_coming = |claim: &&NodeClaim| claim.phase <= ClaimPhase::Launched;
     let coming = snapshot.claims.values().filter(is_coming).count();
     let head = &snapshot.head;

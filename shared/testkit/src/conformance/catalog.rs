@@ -152,8 +152,8 @@ impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
                 break;
             }
         }
-        let differing = after.iter().filter(|(key, price)| wanted.get(*key) != Some(*price));
-        let differing: Vec<_> = differing.collect();
+        let differing: Vec<_> =
+            after.iter().filter(|(key, price)| wanted.get(*key) != Some(*price)).collect();
         ensure(after == wanted, || format!("{} prices, other ones: {differing:?}", after.len()))
     }
 }

@@ -114,8 +114,7 @@ fn none<T>(kind: &str, listed: Result<Listing<T>, ports::PortError>) -> Result<(
 impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
     async fn nodes(&self) -> Result<(), Failure> {
         let (name, _) = self.world.join("listed").await;
-        let listed = self.port.nodes().await?.items;
-        let listed = listed.into_iter().find(|node| node.name == name);
+        let listed = self.port.nodes().await?.items.into_iter().find(|node| node.name == name);
         let joined = self.port.node(&name).await?;
         ensure(listed.is_some(), || format!("{name} is not listed"))?;
         same("the node", &listed, &joined)?;
@@ -388,8 +387,11 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
                 .node_overlays
                 .iter()
                 .map(|node_overlay| node_overlay.name.as_str());
-            let reported = read.malformed.iter().map(|malformed| malformed.object.as_str());
-            let reported = reported.filter(|object| object.starts_with("NodeOverlay"));
+            let reported = read
+                .malformed
+                .iter()
+                .map(|malformed| malformed.object.as_str())
+                .filter(|object| object.starts_with("NodeOverlay"));
             let seen = (names.collect(), reported.collect());
             same(&format!("with the gate {node_overlay}"), &seen, &wanted)?;
         }

@@ -119,8 +119,8 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
 
     /// When the pod is to be gone.
     async fn deleted_at(&self, node: &NodeName, pod: &Pod) -> Result<Option<Timestamp>, Failure> {
-        let seen = self.seen(node, pod).await?;
-        let seen = seen.ok_or_else(|| Failure(format!("{} is gone", pod.key)))?;
+        let seen =
+            self.seen(node, pod).await?.ok_or_else(|| Failure(format!("{} is gone", pod.key)))?;
         Ok(seen.deleted_at)
     }
 
@@ -273,8 +273,10 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         self.world.add_budget(&self.budget("forced", "forced", None, none), 1).await;
         self.check(pod, None, Eviction::Blocked).await?;
         self.check(pod, Some(300), Eviction::Accepted).await?;
-        let first = self.deleted_at(&node, pod).await?;
-        let first = first.ok_or_else(|| Failure("it is not being deleted".to_owned()))?;
+        let first = self
+            .deleted_at(&node, pod)
+            .await?
+            .ok_or_else(|| Failure("it is not being deleted".to_owned()))?;
         // A longer time changes nothing, and a shorter one counts from the first request on.
         self.check(pod, Some(900), Eviction::Accepted).await?;
         same("when it ends", &self.deleted_at(&node, pod).await?, &Some(first))?;

@@ -129,8 +129,10 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         let claim = self.own_claim("standalone");
         self.world.make_standalone(&claim.name).await;
         let objects = self.port.objects().await?.items;
-        let read = objects.into_iter().find(|object| object.name == claim.name);
-        let read = read.ok_or_else(|| Failure("it is not listed".to_owned()))?;
+        let read = objects
+            .into_iter()
+            .find(|object| object.name == claim.name)
+            .ok_or_else(|| Failure("it is not listed".to_owned()))?;
         ensure(read.is_standalone() && !read.is_managed_here(), || "it is the user's".to_owned())?;
         for claim in [&claim, &launched(&claim)] {
             self.port.sync(claim).await?;

@@ -191,8 +191,8 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
         let name = format!("{}-{name}", self.prefix);
         same("what is seen", &self.seen(&name).await?.is_some(), &false)?;
         self.world.make(&name).await;
-        let seen = self.seen(&name).await?;
-        let seen = seen.ok_or_else(|| Failure(format!("{name} is not listed")))?;
+        let seen =
+            self.seen(&name).await?.ok_or_else(|| Failure(format!("{name} is not listed")))?;
         same("its generation", &K::identity(&seen).2, &1)?;
         Ok((name, seen))
     }

@@ -62,8 +62,11 @@ fn members(claim: &NodeClaim) -> Members {
 
 /// What makes `other` of `first`.
 fn difference(first: &Members, mut other: Members) -> Members {
-    let lacks = first.keys().filter(|key| !other.contains_key(*key));
-    let lacks: Vec<(String, Value)> = lacks.map(|key| (key.clone(), Value::Null)).collect();
+    let lacks: Vec<(String, Value)> = first
+        .keys()
+        .filter(|key| !other.contains_key(*key))
+        .map(|key| (key.clone(), Value::Null))
+        .collect();
     other.retain(|key, member| first.get(key) != Some(member));
     other.extend(lacks);
     other

@@ -63,8 +63,8 @@ impl RegistrationsRecordV1 {
             generation: spec.generation,
             class_generation: spec.class_generation,
         });
-        let outcomes = self.outcomes.into_iter().map(OutcomeV1::into_outcome);
-        let outcomes = outcomes.collect::<Result<_, _>>()?;
+        let outcomes =
+            self.outcomes.into_iter().map(OutcomeV1::into_outcome).collect::<Result<_, _>>()?;
         Ok(Registrations { version: self.version, about, since: self.since, outcomes })
     }
 }

@@ -23,16 +23,17 @@ struct FailureV1 {
 
 impl ValidationRecordV1 {
     pub(super) fn of(validation: &Validation) -> Self {
-        let failure = validation.failure.as_ref();
-        let failure = failure
+        let failure = validation
+            .failure
+            .as_ref()
             .map(|(check, why)| FailureV1 { check: check.as_str().to_owned(), why: why.clone() });
         Self { v: VERSION, key: validation.key.clone(), due_at: validation.due_at, failure }
     }
 
     pub(super) fn into_validation(self) -> Result<Validation, String> {
         let failure = self.failure.map(|FailureV1 { check, why }| {
-            let known = FailedCheck::parse(&check);
-            let known = known.ok_or_else(|| format!("failure.check: `{check}` is not a check"))?;
+            let known = FailedCheck::parse(&check)
+                .ok_or_else(|| format!("failure.check: `{check}` is not a check"))?;
             Ok::<_, String>((known, why))
         });
         Ok(Validation { key: self.key, due_at: self.due_at, failure: failure.transpose()? })

@@ -52,8 +52,10 @@ impl<'a> Reader<'a> {
     fn length_and_place(&mut self) -> Result<Range<usize>, Damaged> {
         let length = self.count()?;
         let from = self.window.at;
-        let until = from.checked_add(length).filter(|until| *until <= self.window.end);
-        let until = until.ok_or("it is cut off")?;
+        let until = from
+            .checked_add(length)
+            .filter(|until| *until <= self.window.end)
+            .ok_or("it is cut off")?;
         self.window.at = until;
         Ok(from..until)
     }
@@ -92,8 +94,10 @@ impl Source for Reader<'_> {
         let window = match number.checked_sub(1) {
             None => Window { is_missing: true, ..Window::default() },
             Some(place) => {
-                let place = usize::try_from(place).ok().and_then(|place| self.places.get(place));
-                let place = place.ok_or_else(|| format!("nothing is shared under {number}"))?;
+                let place = usize::try_from(place)
+                    .ok()
+                    .and_then(|place| self.places.get(place))
+                    .ok_or_else(|| format!("nothing is shared under {number}"))?;
                 Window { at: place.start, end: place.end, is_missing: false }
             }
         };

@@ -75,8 +75,11 @@ impl Source for Reader<'_> {
         let Some(place) = number.checked_sub(1) else {
             return Ok(Sharing::First { number: 0, outer: Window::default() });
         };
-        let value = self.shared.get(&of).and_then(|values| values.get(place));
-        let value = value.ok_or_else(|| format!("nothing is shared under {number}"))?;
+        let value = self
+            .shared
+            .get(&of)
+            .and_then(|values| values.get(place))
+            .ok_or_else(|| format!("nothing is shared under {number}"))?;
         Ok(Sharing::Before(Rc::clone(value)))
     }
 

@@ -284,8 +284,10 @@ fn what_classes_share_is_written_once() {
         drawn.take(300).collect()
     };
     let mut bytes_with = |classes: &[(&str, Vec<Arc<InstanceType>>)]| {
-        let offers = classes.iter().cloned();
-        let offers = offers.map(|(name, types)| (name.parse().unwrap(), ClassOffer::Ready(types)));
+        let offers = classes
+            .iter()
+            .cloned()
+            .map(|(name, types)| (name.parse().unwrap(), ClassOffer::Ready(types)));
         recorded.facts.classes = Some(offers.collect());
         whole(&recorded).len()
     };

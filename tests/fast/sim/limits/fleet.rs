@@ -90,8 +90,11 @@ impl<D: Dispatch> Fleet<D> {
 
     /// Whatever becomes of the run in so many seconds, unsafe or not.
     pub(crate) fn pass_anyhow(&mut self, seconds: i64) -> Result<(), String> {
-        let until = self.sim.now().checked_add(SignedDuration::from_secs(seconds));
-        let until = until.unwrap_or(Timestamp::MAX);
+        let until = self
+            .sim
+            .now()
+            .checked_add(SignedDuration::from_secs(seconds))
+            .unwrap_or(Timestamp::MAX);
         self.runner.run_until(until).map_err(|stopped| stopped.to_string())
     }
 

@@ -56,8 +56,11 @@ fn check_idle_hour(settings: Settings, besides: &[(&str, u64)]) {
             continue;
         }
         let name = action.to_string();
-        let theirs = KARPENTER_IN_AN_HOUR.iter().chain(besides).find(|(known, _)| *known == name);
-        let theirs = theirs.map_or(0, |(_, count)| *count);
+        let theirs = KARPENTER_IN_AN_HOUR
+            .iter()
+            .chain(besides)
+            .find(|(known, _)| *known == name)
+            .map_or(0, |(_, count)| *count);
         assert!(count.answered <= theirs, "{name}: {}, Karpenter {theirs}", count.answered);
     }
     for (name, _) in besides {

@@ -132,8 +132,10 @@ struct Guarded {
 
 /// What functions ask of a resource, each as its role.
 fn of_functions(cases: &[Case], stack: Stack, resource: &str) -> Vec<(Caller, Request)> {
-    let here = cases.iter().filter(|case| case.stack.parameters == stack.parameters);
-    let here = here.filter(|case| case.stack.partition == stack.partition);
+    let here = cases
+        .iter()
+        .filter(|case| case.stack.parameters == stack.parameters)
+        .filter(|case| case.stack.partition == stack.partition);
     let asked = here.flat_map(|case| {
         let caller = Caller::Role { statements: case.statements.clone(), is_here: true };
         let about = case.allowed.iter().filter(|request| request.resource == resource);
@@ -244,8 +246,8 @@ fn of_roles(resolver: Resolver<'_>) -> Vec<Guarded> {
     let of_role = |(name, properties): (&str, &Value)| {
         let guards = Guard::all(&resolver.resolve(&properties["AssumeRolePolicyDocument"]));
         let wanted = if name.ends_with("NodeRole") { ec2 } else { LAMBDA };
-        let take = request("sts:AssumeRole", format!("arn:aws:iam::123456789012:role/{name}"), &[]);
-        let take = take.in_stack(resolver.stack);
+        let take = request("sts:AssumeRole", format!("arn:aws:iam::123456789012:role/{name}"), &[])
+            .in_stack(resolver.stack);
         let services = [ec2, LAMBDA, EVENT_BRIDGE].into_iter().filter(|service| *service != wanted);
         let mut refused: Vec<_> =
             services.map(|service| (Caller::Service(service), take.clone())).collect();

@@ -113,8 +113,11 @@ pub(crate) fn of_lambda(template: &Value, function: Function) -> BTreeSet<Reques
         .into();
     for event in properties["Events"].as_object().expect("events").values() {
         if event["Type"] == "SQS" {
-            let source = event["Properties"]["Queue"]["Fn::GetAtt"].as_str().expect("a queue");
-            let source = source.strip_suffix(".Arn").expect("an ARN");
+            let source = event["Properties"]["Queue"]["Fn::GetAtt"]
+                .as_str()
+                .expect("a queue")
+                .strip_suffix(".Arn")
+                .expect("an ARN");
             let actions = [
                 "ChangeMessageVisibility",
                 "DeleteMessage",
@@ -146,8 +149,9 @@ impl Request {
     /// The same where the stack is, and about its table.
     pub(crate) fn in_stack(&self, stack: Stack) -> Self {
         let place = |text: &str| {
-            let text = text.replace("arn:aws:", &format!("arn:{}:", stack.partition));
-            let text = text.replace(":table/Table", &format!(":table/{}", stack.table));
+            let text = text
+                .replace("arn:aws:", &format!("arn:{}:", stack.partition))
+                .replace(":table/Table", &format!(":table/{}", stack.table));
             text.replace(REGION, stack.region)
         };
         let service = |value: &String| match (value.as_str(), stack.partition) {
@@ -228,8 +232,14 @@ pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
         tag(key.to_owned(), false, false);
     }
     if action == "ec2:CreateTags" && !is_new {
-        let keys = request.context.get("aws:tagkeys").into_iter().flatten();
-        let keys: Vec<&str> = keys.map(String::as_str).chain(["somebody-elses"]).collect();
+        let keys: Vec<&str> = request
+            .context
+            .get("aws:tagkeys")
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(["somebody-elses"])
+            .collect();
         requests.push(request.with("aws:TagKeys", &keys));
         if request.has("aws:RequestTag/Name") {
             requests.push(request.with("aws:ResourceTag/Name", &["mine"]));

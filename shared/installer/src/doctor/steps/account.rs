@@ -163,11 +163,13 @@ pub(super) fn settings(seen: &Observed) -> Judged {
             }
         }
     }
-    let changed = SETTINGS.iter().filter_map(|setting| {
-        let value = variable(first, setting.variable).filter(|value| !value.is_empty())?;
-        (value != setting.default).then(|| format!("{}={value}", setting.parameter))
-    });
-    let changed: Vec<String> = changed.collect();
+    let changed: Vec<String> = SETTINGS
+        .iter()
+        .filter_map(|setting| {
+            let value = variable(first, setting.variable).filter(|value| !value.is_empty())?;
+            (value != setting.default).then(|| format!("{}={value}", setting.parameter))
+        })
+        .collect();
     let done = match changed.as_slice() {
         [] => "all as by default".to_owned(),
         changed => format!("{}; the others as by default", changed.join(", ")),

@@ -63,8 +63,11 @@ pub(super) fn classes(seen: &Observed) -> Judged {
         if condition(class, "Ready").is_some_and(|(status, ..)| status == "True") {
             continue;
         }
-        let wrong = kinds.into_iter().filter_map(|kind| Some((kind, condition(class, kind)?)));
-        let wrong: Vec<_> = wrong.filter(|(_, (status, ..))| *status != "True").collect();
+        let wrong: Vec<_> = kinds
+            .into_iter()
+            .filter_map(|kind| Some((kind, condition(class, kind)?)))
+            .filter(|(_, (status, ..))| *status != "True")
+            .collect();
         if wrong.is_empty() {
             found.push(format!("EC2NodeClass {}: nobody has looked at it yet.", name(class)));
             cures.insert(cure("Ready"));

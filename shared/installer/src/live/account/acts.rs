@@ -33,8 +33,10 @@ impl AccountClient {
         let pages = client.list_stack_resources().stack_name(stack).into_paginator();
         let answer = self.runtime.block_on(pages.items().send().collect::<Result<Vec<_>, _>>());
         let resources = present("cloudformation:ListStackResources", stack, answer)?;
-        let of_kind = resources.unwrap_or_default().into_iter();
-        let of_kind = of_kind.filter(|resource| resource.resource_type() == Some(kind));
+        let of_kind = resources
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|resource| resource.resource_type() == Some(kind));
         Ok(of_kind.filter_map(|resource| resource.physical_resource_id).collect())
     }
 
@@ -78,8 +80,10 @@ impl AccountClient {
     /// Takes the role out of the instance profile.
     pub(crate) fn remove_role(&self, profile: &str, role: &str) -> LiveAnswer<()> {
         let client = aws_sdk_iam::Client::new(&self.config);
-        let request = client.remove_role_from_instance_profile();
-        let request = request.instance_profile_name(profile).role_name(role);
+        let request = client
+            .remove_role_from_instance_profile()
+            .instance_profile_name(profile)
+            .role_name(role);
         let answer = self.runtime.block_on(request.send());
         present("iam:RemoveRoleFromInstanceProfile", profile, answer).map(drop)
     }

@@ -29,8 +29,8 @@ impl AccountClient {
                 .set_limit(left.map(|left| i32::try_from(left.max(1)).unwrap_or(i32::MAX)))
                 .set_exclusive_start_key(next);
             let what = format!("{table} {prefix}");
-            let answer = present("dynamodb:Query", &what, self.runtime.block_on(request.send()))?;
-            let answer = answer.ok_or_else(|| format!("there is no table {table}"))?;
+            let answer = present("dynamodb:Query", &what, self.runtime.block_on(request.send()))?
+                .ok_or_else(|| format!("there is no table {table}"))?;
             items.extend(answer.items.into_iter().flatten().map(|item| {
                 item.into_iter()
                     .filter_map(|(name, value)| Some((name, of_value(value)?)))

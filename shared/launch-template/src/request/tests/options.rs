@@ -48,8 +48,8 @@ fn check(wanted: &str, reservations: &[&str], types: &[&str], expected: &Expect)
             .find(|launch_template| launch_template.name == config.template)
             .unwrap();
         let reservation = template.data.reservation.as_ref().map(|target| target.id.as_str());
-        let places = config.overrides.iter().map(|o| format!("{} {}", o.instance_type, o.zone));
-        let places: Vec<String> = places.collect();
+        let places: Vec<String> =
+            config.overrides.iter().map(|o| format!("{} {}", o.instance_type, o.zone)).collect();
         lines.push(format!("{}: {}", reservation.unwrap_or("none"), places.join(", ")));
     }
     expected.assert_eq(&lines.join("\n"));

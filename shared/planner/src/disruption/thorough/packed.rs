@@ -107,8 +107,12 @@ impl Search<'_, '_> {
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let nodes = field.get(&self.eligible);
         let values = simulator.values(&nodes).into_iter().map(HourlyPrice::parts);
-        let priced = self.eligible.iter().zip(&nodes).zip(values);
-        let priced = priced.map(|((at, node), value)| (*at, whole_price(state, node).0, value));
+        let priced = self
+            .eligible
+            .iter()
+            .zip(&nodes)
+            .zip(values)
+            .map(|((at, node), value)| (*at, whole_price(state, node).0, value));
         let mut dear: Vec<(CandidateId, u128, u128)> =
             priced.filter(|(_, price, value)| value < price).collect();
         dear.sort_by(|(a, price, value), (b, cost, worth)| {

@@ -109,8 +109,12 @@ fn of_network(evidence: &JoinEvidence) -> Option<String> {
 fn of_routes(network: &JoinNetwork, instance: &JoiningInstance) -> Option<String> {
     let subnet = instance.subnet.as_ref().map(SubnetId::as_str).unwrap_or_default();
     let table = network.route_table.as_deref().unwrap_or("none");
-    let open = network.ways_out.iter().filter(|way| !way.is_black_hole);
-    let open: Vec<&str> = open.map(|way| way.target.as_str()).collect();
+    let open: Vec<&str> = network
+        .ways_out
+        .iter()
+        .filter(|way| !way.is_black_hole)
+        .map(|way| way.target.as_str())
+        .collect();
     let public = "the API server has no address in the VPC";
     match (network.ways_out.first(), open.as_slice()) {
         (None, _) => Some(format!(

@@ -183,16 +183,19 @@ impl Profile {
             for term in 0..spec.required_terms.len().max(1) {
                 let softness = if around.has_soft_taints { &[false, true][..] } else { &[false] };
                 for is_soft in softness.iter().copied() {
-                    let groups = spec.spread.iter().map(|spread_constraint| {
-                        spread_group(
-                            spread_constraint,
-                            &self.namespace,
-                            &spec,
-                            (term, is_soft),
-                            around,
-                        )
-                    });
-                    let groups = groups.collect();
+                    let groups = spec
+                        .spread
+                        .iter()
+                        .map(|spread_constraint| {
+                            spread_group(
+                                spread_constraint,
+                                &self.namespace,
+                                &spec,
+                                (term, is_soft),
+                                around,
+                            )
+                        })
+                        .collect();
                     self.topology.spread.push(((term, is_soft), groups));
                 }
             }

@@ -157,8 +157,10 @@ pub fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> 
 
 fn driver_of<'a>(claim: &VolumeClaim, storage: &'a Storage) -> Result<Option<&'a str>, String> {
     if let Some(name) = bound_to(claim) {
-        let volume = storage.volumes.get(name);
-        let volume = volume.ok_or_else(|| format!("PersistentVolume {name} does not exist"))?;
+        let volume = storage
+            .volumes
+            .get(name)
+            .ok_or_else(|| format!("PersistentVolume {name} does not exist"))?;
         return Ok(volume.driver.as_deref());
     }
     let class = class_of(claim).and_then(|name| storage.classes.get(name));

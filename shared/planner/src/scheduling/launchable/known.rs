@@ -25,8 +25,9 @@ impl KnownTypes {
     pub(crate) fn index(&self, types: &[Arc<InstanceType>], buys_reserved: bool) -> Rc<TypeIndex> {
         let mut known = self.0.borrow_mut();
         let place = known.iter().position(|index| index.is_of(types, buys_reserved));
-        let index = place.and_then(|place| known.remove(place));
-        let index = index.unwrap_or_else(|| Rc::new(TypeIndex::of(types, buys_reserved)));
+        let index = place
+            .and_then(|place| known.remove(place))
+            .unwrap_or_else(|| Rc::new(TypeIndex::of(types, buys_reserved)));
         known.truncate(LISTS_MAX - 1);
         known.push_front(Rc::clone(&index));
         index

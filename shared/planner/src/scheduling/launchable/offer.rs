@@ -262,8 +262,10 @@ impl Offer {
         id: TypeId,
         set: &Requirements,
     ) -> Option<(OfferingKey, HourlyPrice)> {
-        let priced = self.launchable(set).map(|market| (market.prices[id], &market.offering));
-        let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
+        let priced = self
+            .launchable(set)
+            .map(|market| (market.prices[id], &market.offering))
+            .filter(|(price, _)| *price != NOT_SOLD);
         let (price, offering) =
             priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;
         Some((self.index.types[id].key_of(offering), price))

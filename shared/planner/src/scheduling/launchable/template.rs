@@ -75,10 +75,12 @@ pub(crate) struct Unmet<'a> {
 /// In words what [`Template::unmet`] found: `too few instance types are left for its minValues:
 /// karpenter.k8s.aws/instance-family has 2 of 3 values`.
 pub(crate) fn too_few(unmet: &[Unmet<'_>]) -> String {
-    let missing = unmet.iter().map(|Unmet { key, wanted, there }| {
-        format!("{} has {there} of {wanted} values", key.as_str())
-    });
-    let missing: Vec<String> = missing.collect();
+    let missing: Vec<String> = unmet
+        .iter()
+        .map(|Unmet { key, wanted, there }| {
+            format!("{} has {there} of {wanted} values", key.as_str())
+        })
+        .collect();
     format!("too few instance types are left for its minValues: {}", missing.join(", "))
 }
 

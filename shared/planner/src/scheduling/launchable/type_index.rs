@@ -102,8 +102,9 @@ fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
 /// The name of a type as a value of its label. Types say it themselves, and share the text.
 fn name(instance_type: &Arc<InstanceType>) -> (Value, InstanceTypeName) {
     let label = instance_type.requirements.get(labels::INSTANCE_TYPE);
-    let said = label.and_then(Requirement::single_value);
-    let said = said.filter(|value| ***value == *instance_type.name.as_str());
+    let said = label
+        .and_then(Requirement::single_value)
+        .filter(|value| ***value == *instance_type.name.as_str());
     let value = said.map_or_else(|| Value::from(instance_type.name.as_str()), Arc::clone);
     (value, instance_type.name.clone())
 }
@@ -253,8 +254,7 @@ fn markets(types: &Table<kind::Type, Arc<InstanceType>>, buys_reserved: bool) ->
                 markets.get(*place).is_some_and(|market| key(&market.offering) == key(offering))
             };
             let likely = places.get(position).copied().filter(is_its);
-            let place = likely.or_else(|| (0..markets.len()).find(is_its));
-            let place = place.unwrap_or(markets.len());
+            let place = likely.or_else(|| (0..markets.len()).find(is_its)).unwrap_or(markets.len());
             if place == markets.len() {
                 markets.push(Market {
                     offering: offering.clone(),

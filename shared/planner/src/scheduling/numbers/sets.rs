@@ -133,8 +133,9 @@ impl Sets {
         }
         let (a, b) = (self.requirement(own), self.requirement(wanted));
         let fit = a.allows_absence() && b.allows_absence() || a.has_intersection(b);
-        let intersection = (fit && b.can_be_satisfied()).then(|| a.intersection(b));
-        let intersection = intersection.filter(Requirement::can_be_satisfied);
+        let intersection = (fit && b.can_be_satisfied())
+            .then(|| a.intersection(b))
+            .filter(Requirement::can_be_satisfied);
         let both = intersection.map(|requirement| self.entry(requirement).1);
         self.both.insert((own, wanted), both);
         both

@@ -298,18 +298,22 @@ fn too_large(
 
 /// That caps leave too little.
 pub(crate) fn over_caps(caps: &[Cap]) -> String {
-    let caps = caps.iter().map(|cap| format!("{}: {} are left", cap.name(), cap.in_words()));
-    let caps: Vec<String> = caps.collect();
+    let caps: Vec<String> =
+        caps.iter().map(|cap| format!("{}: {} are left", cap.name(), cap.in_words())).collect();
     format!("every instance type that fits costs more than may be spent ({})", caps.join(", "))
 }
 
 fn over_limits(template: &Template<'_>, left: &[i64]) -> String {
-    let limits = template.limits.iter().zip(left).map(|(limit, left)| {
-        let (name, left) = (limit.name.as_str(), (*left).max(0));
-        let limit = i64::try_from(limit.most).unwrap_or(i64::MAX);
-        format!("{name}: {} of {} are left", show(name, left), show(name, limit))
-    });
-    let limits: Vec<String> = limits.collect();
+    let limits: Vec<String> = template
+        .limits
+        .iter()
+        .zip(left)
+        .map(|(limit, left)| {
+            let (name, left) = (limit.name.as_str(), (*left).max(0));
+            let limit = i64::try_from(limit.most).unwrap_or(i64::MAX);
+            format!("{name}: {} of {} are left", show(name, left), show(name, limit))
+        })
+        .collect();
     format!("every instance type that fits exceeds the NodePool's limits ({})", limits.join(", "))
 }
 

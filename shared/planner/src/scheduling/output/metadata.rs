@@ -38,8 +38,9 @@ pub(super) fn annotations(
     let keys = [NODE_POOL.key, NODE_POOL.version_key];
     let hashes = hashes.filter(|(key, _)| keys.contains(&key.as_str()));
     annotations.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
-    let class = facts.class_hashes.as_ref();
-    let class = class
+    let class = facts
+        .class_hashes
+        .as_ref()
         .and_then(|hashes_of_classes| hashes_of_classes.get(&template.pool.template.node_class));
     annotations.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
     let is_relaxed = if in_flight.is_relaxed { "true" } else { "false" };

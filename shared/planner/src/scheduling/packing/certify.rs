@@ -134,13 +134,20 @@ impl Search<'_> {
         let asked: Vec<(usize, u32)> =
             choices.iter().zip(&branch.more).map(|(choice, more)| (choice.item, *more)).collect();
         let Guess { prices, parts, counts } = (self.guess)(&branch.room, &asked);
-        let more = choices.iter().zip(&counts);
-        let more: i128 = more.map(|(choice, count)| choice.value * i128::from(*count)).sum();
+        let more: i128 = choices
+            .iter()
+            .zip(&counts)
+            .map(|(choice, count)| choice.value * i128::from(*count))
+            .sum();
         let ratio = question.ratio(branch.value.saturating_add(more));
         if ONE < ratio && self.found.len() < FOUND_MAX {
             let counts = branch.counts.iter().zip(&counts).map(|(there, more)| there + more);
-            let filling = choices.iter().zip(counts).filter(|(_, count)| 0 < *count);
-            let filling = filling.map(|(choice, count)| (choice.item, count)).collect();
+            let filling = choices
+                .iter()
+                .zip(counts)
+                .filter(|(_, count)| 0 < *count)
+                .map(|(choice, count)| (choice.item, count))
+                .collect();
             self.found.push((branch.offer, filling));
         }
         self.best = self.best.max(ratio);
@@ -148,8 +155,9 @@ impl Search<'_> {
             let surplus = (choice.value - cost(choice.need, &prices)).max(0);
             surplus.saturating_mul(i128::from(*more))
         });
-        let most = spare.fold(cost(&branch.room, &prices), i128::saturating_add);
-        let most = most.saturating_add(branch.value);
+        let most = spare
+            .fold(cost(&branch.room, &prices), i128::saturating_add)
+            .saturating_add(branch.value);
         branch.ratio = question.ratio(most);
         if branch.ratio <= self.best {
             return;
@@ -277,11 +285,15 @@ pub(crate) fn free_of_charge(
     values: &[Pico],
     prices: &[i64],
 ) -> i128 {
-    let spare = market.items.iter().zip(values).map(|(item, value)| {
-        let surplus = ((i128::from(*value) << SHIFT) - cost(&item.need, prices)).max(0);
-        surplus.saturating_mul(i128::from(item.count.min(fitting(room, &item.need))))
-    });
-    let spare = spare.fold(0, i128::saturating_add);
+    let spare = market
+        .items
+        .iter()
+        .zip(values)
+        .map(|(item, value)| {
+            let surplus = ((i128::from(*value) << SHIFT) - cost(&item.need, prices)).max(0);
+            surplus.saturating_mul(i128::from(item.count.min(fitting(room, &item.need))))
+        })
+        .fold(0, i128::saturating_add);
     if room.iter().all(|amount| *amount <= 0) {
         return 0;
     }

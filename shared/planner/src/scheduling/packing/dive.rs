@@ -115,8 +115,11 @@ fn take_whole(nodes: &mut Vec<Node>, left: &mut [u32], relaxed: &Relaxed, nearly
 
 /// Takes one node, as far as its pods are left.
 fn take(nodes: &mut Vec<Node>, left: &mut [u32], offer: usize, counts: &Counts) {
-    let kept = counts.iter().map(|(item, count)| (*item, (*count).min(left[*item])));
-    let kept: Counts = kept.filter(|(_, count)| 0 < *count).collect();
+    let kept: Counts = counts
+        .iter()
+        .map(|(item, count)| (*item, (*count).min(left[*item])))
+        .filter(|(_, count)| 0 < *count)
+        .collect();
     if kept.is_empty() {
         return;
     }

@@ -50,8 +50,10 @@ pub fn begin(program: &mut Program<'_>, demand: &[u32]) -> Vec<Node> {
             break;
         }
         let values = program.solve(demand, EFFORT).values;
-        let near = values.iter().zip(&proving);
-        let near = near.map(|(value, other)| NEARNESS * value + (1.0 - NEARNESS) * other);
+        let near = values
+            .iter()
+            .zip(&proving)
+            .map(|(value, other)| NEARNESS * value + (1.0 - NEARNESS) * other);
         let nodes = fill(program, demand, &near.collect::<Vec<f64>>());
         let price = price(program.market, &nodes);
         if price < least {

@@ -84,8 +84,8 @@ impl Scaled {
 
     /// Fills `offer` with what is worth most by `values`, of which so many are `left`.
     pub fn fill(&self, market: &Market, offer: usize, (values, left): (&[f64], &[u32])) -> Filled {
-        let asked = self.takes[offer].iter().copied();
-        let asked = asked.filter(|item| 0 < left[*item] && 0.0 < values[*item]);
+        let asked =
+            self.takes[offer].iter().copied().filter(|item| 0 < left[*item] && 0.0 < values[*item]);
         let most = |item: usize| left[item].min(market.items[item].most);
         let asked: Vec<(usize, u32)> = asked.map(|item| (item, most(item))).collect();
         let mut whole = Whole::new(market, values, &asked, &market.offers[offer].room);

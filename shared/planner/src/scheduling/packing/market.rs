@@ -82,8 +82,13 @@ impl Offer {
 
 /// How many pods with `need` go into `room`.
 pub fn fitting(room: &[i64], need: &[i64]) -> u32 {
-    let fits = room.iter().zip(need).filter(|(_, need)| 0 < **need);
-    let fits = fits.map(|(room, need)| room / need).min().unwrap_or(i64::MAX);
+    let fits = room
+        .iter()
+        .zip(need)
+        .filter(|(_, need)| 0 < **need)
+        .map(|(room, need)| room / need)
+        .min()
+        .unwrap_or(i64::MAX);
     u32::try_from(fits.max(0)).unwrap_or(u32::MAX)
 }
 

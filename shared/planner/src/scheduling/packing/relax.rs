@@ -354,8 +354,11 @@ fn offers_of(
     }
     let mut cheapest: BTreeMap<(TypeId, Demands), (HourlyPrice, usize, bool)> = BTreeMap::new();
     for (place, market) in offer.unreserved() {
-        let here = asked.iter().filter(|(_, set, _)| market.offering.is_compatible(set));
-        let here: Vec<(Demands, &Types)> = here.map(|(bit, _, types)| (*bit, types)).collect();
+        let here: Vec<(Demands, &Types)> = asked
+            .iter()
+            .filter(|(_, set, _)| market.offering.is_compatible(set))
+            .map(|(bit, _, types)| (*bit, types))
+            .collect();
         let is_spot = market.offering.capacity_type == CapacityType::Spot;
         for id in market.types.iter() {
             let open = here.iter().filter(|(_, types)| types.contains(id));

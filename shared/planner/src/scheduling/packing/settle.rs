@@ -202,8 +202,10 @@ impl Fleet<'_> {
         let cheapest = affordable.find(|(_, offer)| {
             fitting(&offer.room, &need) != 0 && asked.iter().all(|(item, _)| offer.takes(item))
         });
-        let looked = cheapest.as_ref().map_or(self.market.offers.len(), |(at, _)| *at);
-        let looked = looked.saturating_mul(need.len());
+        let looked = cheapest
+            .as_ref()
+            .map_or(self.market.offers.len(), |(at, _)| *at)
+            .saturating_mul(need.len());
         self.work = self.work.saturating_sub(u64::try_from(looked).unwrap_or(u64::MAX));
         cheapest.map(|(at, _)| at)
     }

@@ -194,8 +194,8 @@ fn guide(problem: &Problem<'_>, relaxation: &Relaxation, nodes: &[Node]) -> Guid
             }
             pin = pin.or_else(|| relaxation.pins.get(*at).copied().flatten());
         }
-        let price = market::price(i128::from(offer.price).saturating_add(1));
-        let price = price.saturating_sub(problem.charge(offer.template));
+        let price = market::price(i128::from(offer.price).saturating_add(1))
+            .saturating_sub(problem.charge(offer.template));
         guide.add((offer.template, offer.instance_type), price, (pin, need), &classes);
     }
     guide

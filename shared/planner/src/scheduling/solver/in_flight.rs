@@ -58,8 +58,8 @@ impl Run<'_, '_> {
                 asked.push((set, self.targets(pod, set)));
                 asked.len() - 1
             });
-            let targets = asked.get(place).map(|(_, targets)| targets.as_slice());
-            let targets = targets.unwrap_or_default();
+            let targets =
+                asked.get(place).map(|(_, targets)| targets.as_slice()).unwrap_or_default();
             if targets.is_empty() {
                 if let Some(claims) = self.by_set.get(&set) {
                     candidates.subtract(claims);

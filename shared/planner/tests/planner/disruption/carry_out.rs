@@ -43,8 +43,11 @@ fn a_node_whose_pods_fit_elsewhere_is_given_up() {
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
     assert!(observed(&facts).is_empty());
     let given_up = given_up(&facts, &outlook.command().cloned().unwrap());
-    let reasons = given_up.iter().filter_map(|claim| claim.deletion.as_ref());
-    let reasons: Vec<DeletionReason> = reasons.map(|deletion| deletion.reason).collect();
+    let reasons: Vec<DeletionReason> = given_up
+        .iter()
+        .filter_map(|claim| claim.deletion.as_ref())
+        .map(|deletion| deletion.reason)
+        .collect();
     assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Underutilized)]);
 }
 

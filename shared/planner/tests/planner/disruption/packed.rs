@@ -49,8 +49,8 @@ fn they_cost_less_together_whatever_is_launched() {
     let (_, types) = facts.ready_classes().next().unwrap();
     let worst = |name: &model::InstanceTypeName| {
         let sold = types.iter().find(|sold| sold.name == *name).unwrap();
-        let offers = sold.offerings.iter();
-        let offers = offers.filter(|offer| offer.capacity_type == CapacityType::OnDemand);
+        let offers =
+            sold.offerings.iter().filter(|offer| offer.capacity_type == CapacityType::OnDemand);
         offers.map(|offer| offer.price.nanos()).max().unwrap()
     };
     let of_dearest =

@@ -45,8 +45,8 @@ fn check(phase: ClaimPhase, seen: (CapacityType, InstanceState), is_demoted: boo
     let demoted = demoted(&facts.ledger, &[described]);
     assert_eq!(demoted.len(), usize::from(is_demoted), "{phase} {seen:?}");
     for next in demoted {
-        let left = [(labels::CAPACITY_TYPE, "on-demand"), ("team", "a")];
-        let left = left.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let left = [(labels::CAPACITY_TYPE, "on-demand"), ("team", "a")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(next.labels, left.into());
         let paid = next.instance.as_ref().unwrap().capacity_type;
         assert_eq!((next.version, paid), (claim.version + 1, CapacityType::OnDemand));

@@ -28,8 +28,12 @@ fn an_instance_whose_check_fails_for_two_minutes_is_given_up_by_force() {
         {
             let plan = impaired(&facts.ledger, &reports(&claim, &[problem]), now());
             assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-            let deletions = plan.changes.iter().filter_map(|change| change.deletion.as_ref());
-            let deletions: Vec<_> = deletions.map(|d| (d.reason, d.deadline)).collect();
+            let deletions: Vec<_> = plan
+                .changes
+                .iter()
+                .filter_map(|change| change.deletion.as_ref())
+                .map(|d| (d.reason, d.deadline))
+                .collect();
             let forced = (DeletionReason::InstanceUnhealthy, Some(now()));
             assert_eq!(deletions, if is_given_up { vec![forced] } else { vec![] });
             assert!(plan.decisions.iter().all(|d| d.function == Function::Sweep));

@@ -38,10 +38,13 @@ pub(crate) fn add(facts: &mut Facts, name: &str, type_name: &str, paid: Capacity
         types.iter().find(|instance_type| instance_type.name.as_str() == type_name).unwrap(),
     );
     let mut claim = add_managed(facts, name);
-    let offering = instance_type.offerings.iter().find(|offered| {
-        offered.capacity_type == paid && offered.zone == Zone::new(ZONES[0]).unwrap()
-    });
-    let offering = offering.unwrap();
+    let offering = instance_type
+        .offerings
+        .iter()
+        .find(|offered| {
+            offered.capacity_type == paid && offered.zone == Zone::new(ZONES[0]).unwrap()
+        })
+        .unwrap();
     claim.capacity = instance_type.capacity.clone();
     claim.allocatable = instance_type.allocatable();
     let instance = claim.instance.as_mut().unwrap();

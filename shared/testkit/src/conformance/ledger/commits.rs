@@ -86,8 +86,8 @@ async fn at_once<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
     let commits = rivals.iter().map(|rival| -> std::pin::Pin<Box<dyn Future<Output = _>>> {
         Box::pin(subject.commit(rival))
     });
-    let outcomes = race(commits.collect()).await;
-    let outcomes: Vec<CommitOutcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let outcomes: Vec<CommitOutcome> =
+        race(commits.collect()).await.into_iter().collect::<Result<_, _>>()?;
     one_won(subject, &rivals, &outcomes).await
 }
 

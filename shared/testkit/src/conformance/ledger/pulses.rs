@@ -73,8 +73,8 @@ async fn cannot_fork<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
                 write(subject, function, sequence, &beat(sequence + 1, minutes)).await
             })
         });
-        let outcomes = race(rivals.collect()).await;
-        let outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
+        let outcomes: Vec<_> =
+            race(rivals.collect()).await.into_iter().collect::<Result<_, _>>()?;
         let won = |outcome: &WriteOutcome| *outcome == WriteOutcome::Written;
         one_of_each(&outcomes, won, &WriteOutcome::Conflict)?;
         let winner = outcomes.iter().position(won).unwrap_or_default();

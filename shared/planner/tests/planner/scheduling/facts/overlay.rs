@@ -104,14 +104,19 @@ fn an_overlay_is_about_a_pool_a_label_a_type_a_zone_or_a_way_to_pay() {
     let wanted = [GENERAL, SMALL, SPOT, ONE];
     check(&[("a", 0, &wanted, "price=0.5")], &["general/t.small spot zone-1 0.5000"]);
     let wanted = ["team=blue", SMALL, SPOT];
-    let expected = ["zone-1", "zone-2", "zone-3"];
-    let expected = expected.map(|zone| format!("blue/t.small spot {zone} 0.5000"));
+    let expected =
+        ["zone-1", "zone-2", "zone-3"].map(|zone| format!("blue/t.small spot {zone} 0.5000"));
     check(&[("a", 0, &wanted, "price=0.5")], &expected.each_ref().map(String::as_str));
     check(&[("a", 0, &["team=red"], "price=0.5")], &[]);
     check(&[("a", 0, &["topology.kubernetes.io/zone=zone-9"], "example.com/a=1")], &[]);
     let applied = overlays(&world(&[("a", 0, &[], "price=0.5")]));
-    let prices = applied.pools.values().flat_map(|p| &p.types).flat_map(|t| &t.offerings);
-    let prices: BTreeSet<_> = prices.map(|offering| offering.price.to_string()).collect();
+    let prices: BTreeSet<_> = applied
+        .pools
+        .values()
+        .flat_map(|p| &p.types)
+        .flat_map(|t| &t.offerings)
+        .map(|offering| offering.price.to_string())
+        .collect();
     assert_eq!((applied.pools.len(), prices), (2, BTreeSet::from(["0.5000".to_owned()])));
 }
 

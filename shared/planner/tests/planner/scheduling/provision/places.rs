@@ -165,8 +165,9 @@ fn pods_with_one_host_port_go_to_different_nodes() {
 #[test]
 fn min_values_are_lowered_where_the_policy_says_so() {
     let mut facts = facts(vec![pending("web", spec("cpu=10"))]);
-    let family = Requirement::new(model::labels::INSTANCE_TYPE, model::Operator::Exists, []);
-    let family = family.unwrap().with_min_values(Some(3));
+    let family = Requirement::new(model::labels::INSTANCE_TYPE, model::Operator::Exists, [])
+        .unwrap()
+        .with_min_values(Some(3));
     facts.node_pools[0].template.requirements = [family].into_iter().collect();
     check(&facts, &[], 1);
     facts.policies.min_values = MinValuesPolicy::BestEffort;

@@ -183,8 +183,8 @@ fn min_values_must_be_reached() {
 #[test]
 fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
     let many = INSTANCE_TYPES_PER_CLAIM_MAX + 1;
-    let wanted = requirement(labels::INSTANCE_TYPE);
-    let wanted = wanted.with_min_values(Some(u32::try_from(many).unwrap()));
+    let wanted =
+        requirement(labels::INSTANCE_TYPE).with_min_values(Some(u32::try_from(many).unwrap()));
     let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
         pool.template.requirements.add(wanted);
     });

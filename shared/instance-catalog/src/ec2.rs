@@ -171,7 +171,8 @@ fn devices(raw: Vec<RawDevice>) -> Vec<Device> {
     raw.into_iter().map(device).collect()
 }
 
-/// A decimal times a thousand, rounded to the nearest.
+/// The decimal in `text` times a thousand, rounded to the nearest; a half is rounded up. `None` if it is no
+/// decimal without a sign, or does not fit.
 pub fn thousandths(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut digits = fraction.chars().chain(std::iter::repeat('0'));
@@ -364,6 +365,3 @@ struct RawPrice {
     #[serde(default)]
     spot: BTreeMap<String, String>,
 }
-
-#[cfg(test)]
-mod tests;

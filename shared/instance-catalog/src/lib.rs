@@ -17,7 +17,7 @@ pub mod ec2;
 mod instance_types;
 pub mod price_list;
 pub mod stored;
-mod table;
+pub mod table;
 
 /// Why a text is not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -203,6 +203,3 @@ fn resources(amounts: &BTreeMap<String, String>) -> Result<Resources, String> {
 fn zone(name: &str) -> Result<Zone, Error> {
     Zone::new(name).map_err(|error| Error(error.to_string()))
 }
-
-#[cfg(test)]
-mod tests;

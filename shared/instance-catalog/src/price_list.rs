@@ -82,35 +82,3 @@ fn nano_dollars(text: &str) -> &str {
     let end = text.find('.').map_or(text.len(), |point| text.len().min(point.saturating_add(10)));
     text.get(..end).unwrap_or(text)
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn product(currency: &str, price: &str) -> String {
-        let rate = json!({ "pricePerUnit": { currency: price } });
-        json!({
-            "product": { "attributes": { "instanceType": "m7g.large" } },
-            "terms": { "OnDemand": { "a": { "priceDimensions": { "b": rate } } } },
-        })
-        .to_string()
-    }
-
-    #[track_caller]
-    fn check(product: &str, currency: &str, expected: Option<u64>) {
-        let entry =
-            price_of(product, currency).map(|(name, price)| (name.to_string(), price.nanos()));
-        assert_eq!(entry, expected.map(|nanos| ("m7g.large".to_owned(), nanos)), "{product}");
-    }
-
-    #[test]
-    fn a_product_says_its_type_and_price_in_the_regions_currency() {
-        check(&product("USD", "0.0816000000"), "USD", Some(81_600_000));
-        check(&product("CNY", "0.5"), "CNY", Some(500_000_000));
-        check(&product("CNY", "0.5"), "USD", None);
-        check(&product("USD", "0.0000000000"), "USD", None);
-        check("no product", "USD", None);
-    }
-}

@@ -242,6 +242,3 @@ fn offering(read: &mut Reader<'_>, pooled: &Pooled) -> Result<Offering, Error> {
         reservation: None,
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -19,7 +19,9 @@ const CAPACITY_TYPES: [CapacityType; 2] = [CapacityType::OnDemand, CapacityType:
 /// The most that a table may unpack to.
 const BYTES_MAX: u64 = 16 << 20;
 
-pub(super) fn decode(compressed: &[u8]) -> Result<RegionCatalog, Error> {
+/// The catalog in a gzipped table, without descriptions. A table that is damaged, unpacks to more than
+/// 16 MiB or does not name what its rows refer to is an error.
+pub fn decode(compressed: &[u8]) -> Result<RegionCatalog, Error> {
     let mut text = String::new();
     GzDecoder::new(compressed)
         .take(BYTES_MAX)

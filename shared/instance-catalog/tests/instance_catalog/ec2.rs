@@ -1,8 +1,11 @@
 //! What EC2's own words are read as.
 
+mod sold;
+
 use std::io::Write as _;
 
-use super::*;
+use instance_catalog::ec2::{Answers, read, thousandths};
+use model::{CapacityType, HourlyPrice, instance_type_info::LocalDisks};
 
 const TYPES: &str = r#"{"InstanceTypes": [{
     "InstanceType": "p4d.24xlarge", "Hypervisor": "nitro",
@@ -56,7 +59,7 @@ fn a_description_becomes_a_shape() {
 
 #[test]
 fn the_built_in_descriptions_are_those_of_the_built_in_types() {
-    let (market, descriptions) = super::super::builtin_market().unwrap();
+    let (market, descriptions) = instance_catalog::builtin_market().unwrap();
     assert_eq!(descriptions.len(), 1_309);
     assert!(descriptions.iter().all(|info| market.offered.contains_key(&info.name)));
     let p4d = descriptions.iter().find(|info| info.name.as_str() == "p4d.24xlarge").unwrap();

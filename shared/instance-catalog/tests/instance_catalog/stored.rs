@@ -1,14 +1,32 @@
 //! What is read back is what was stored.
 
-use model::{Operator, Reservation, Values};
+use std::{
+    io::{Read as _, Write as _},
+    sync::Arc,
+};
+
+use instance_catalog::stored::{decode, encode};
+use model::{
+    Bytes, CapacityType, HourlyPrice, InstanceType, Millicores, Offering, Operator, RegionCatalog,
+    Requirement, Requirements, Reservation, Resources, Values,
+    instance_type_info::StoredRegionCatalog, requirement::Value,
+};
 use proptest::prelude::*;
 
-use super::*;
-use crate::ec2;
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+
+/// The kind and the version, which the unpacked bytes of each stored catalog start with.
+const HEAD: &[u8] = b"\x12journeyman-catalog\x01";
+
+fn packed(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
 
 fn builtin() -> StoredRegionCatalog {
     let found_at = "2026-08-01T12:00:00.25Z".parse().unwrap();
-    StoredRegionCatalog { catalog: crate::builtin().unwrap(), found_at }
+    StoredRegionCatalog { catalog: instance_catalog::builtin().unwrap(), found_at }
 }
 
 #[test]
@@ -53,13 +71,15 @@ fn what_is_of_a_class_or_no_list_is_refused() {
 fn what_is_cut_off_or_of_another_kind_or_version_is_refused() {
     let stored = encode(&builtin()).unwrap();
     assert!(decode(&stored[..stored.len() / 2]).is_err());
-    let plain = ec2::unpacked("", &stored).unwrap().into_owned();
+    let mut plain = Vec::new();
+    GzDecoder::new(stored.as_slice()).read_to_end(&mut plain).unwrap();
     for length in (0..plain.len()).step_by(9_973) {
-        assert!(read(&plain[..length]).is_err(), "{length}");
+        assert!(decode(&packed(&plain[..length])).is_err(), "{length}");
     }
+    assert!(plain.starts_with(HEAD));
     let mut later = plain.clone();
-    later[KIND.len() + 1] += 1;
-    let error = read(&later).unwrap_err().to_string();
+    later[HEAD.len() - 1] += 1;
+    let error = decode(&packed(&later)).unwrap_err().to_string();
     assert_eq!(error, "catalog: the stored one is not a `journeyman-catalog` of version 1");
     assert!(decode(b"journeyman-catalog").is_err());
     assert!(decode(include_bytes!("../../data/instance-shapes.tsv.gz")).is_err());
@@ -121,7 +141,7 @@ proptest! {
         region in text(),
         seconds in 0_i64..4_000_000_000,
     ) {
-        let descriptions = crate::builtin_market().unwrap().1.into_iter().take(types.len());
+        let descriptions = instance_catalog::builtin_market().unwrap().1.into_iter().take(types.len());
         let catalog = RegionCatalog {
             region,
             zones: types.iter().flat_map(|instance_type| &instance_type.offerings)
@@ -136,12 +156,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let mut writer = Writer::default();
-        writer.text(KIND);
-        writer.number(VERSION);
-        writer.text("us-west-2");
-        writer.text("2026-08-01T12:00:00Z");
-        writer.0.extend(bytes);
-        drop(read(&writer.0));
+        let plain = [HEAD, b"\x09us-west-2\x142026-08-01T12:00:00Z", &bytes].concat();
+        drop(decode(&packed(&plain)));
     }
 }

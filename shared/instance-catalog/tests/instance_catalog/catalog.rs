@@ -2,11 +2,11 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use expect_test::expect;
-
-use super::*;
+use instance_catalog::{builtin, read, table};
+use model::{InstanceType, InstanceTypeName};
 
 /// `m7g.large` as `journeyman catalog -o json` prints it, with a reservation beside.
 const M7G_LARGE: &str = r#"{"region":"us-west-2","zones":{"us-west-2a":"usw2-az1"},"instanceTypes":[{

@@ -1,7 +1,7 @@
 //! Leaving nodes and pods in peace, where somebody wants more of it than Karpenter gives: what was moved lately
 //! holds back what would be moved next.
 //!
-//! What a command moves is written down when it begins ([`moves`]), beside the command, and forgotten when no
+//! What a command moves is written down when it begins (`moves`), beside the command, and forgotten when no
 //! setting asks for it any more. What is rolled back counts as moved, too: its pods did not go, and nobody knew
 //! that they would not.
 

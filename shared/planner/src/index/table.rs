@@ -7,7 +7,7 @@ use std::{
 
 use super::id::Id;
 
-/// Things `T`, one for each number of the kind `K`. Numbers are handed out by [`Table::push`] and
+/// Things `T`, one for each number of the kind `K`. Numbers are handed out by `Table::push` and
 /// never come from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table<K, T> {

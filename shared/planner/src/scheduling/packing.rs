@@ -7,13 +7,13 @@
 //! ([`knapsack`]) fills each offer with what is worth most. A node that is worth more than it costs
 //! comes in.
 //!
-//! * [`dive`] rounds the program to whole nodes: [`plan`] is a list of nodes with their pods by kind.
+//! * [`dive`] rounds the program to whole nodes: `plan` is a list of nodes with their pods by kind.
 //!   [`settle`] takes out what could go at once. It is advice only: the solver places each pod by its own rules (`solver::guided`).
 //! * [`prove`] makes a bound of the dual prices, by [`certify`] in whole numbers: no node may be worth more
 //!   than it costs, whichever pods it holds. What the floats of the program say is never believed.
 //!
 //! [`market`] is the input of all that: pods by kind and what is sold, without rules about other pods;
-//! [`relax`] makes it of a problem.
+//! `relax` makes it of a problem.
 
 pub mod certify;
 pub mod columns;

@@ -1,6 +1,6 @@
 //! Static pools: how many nodes a NodePool with `replicas` lacks, or which of them go.
 //!
-//! Nothing is placed on a new node of such a pool; what its claim looks like [`launches`] says.
+//! Nothing is placed on a new node of such a pool; what its claim looks like `launches` says.
 //!
 //! Karpenter: `pkg/controllers/static/{provisioning,deprovisioning}/controller.go`.
 

@@ -368,7 +368,8 @@ fn every_option_of_every_command_fits_every_window() {
 #[test]
 fn the_help_of_every_command_fits_every_window() {
     let folder = prepared("terminal-help");
-    let names = Args::command().get_subcommands().map(clap::Command::get_name);
+    let command = Args::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
     for words in std::iter::once(String::new()).chain(names.map(|name| format!("{name} "))) {
         for (option, said) in [("--help", "Usage:"), ("-h", "Usage:")] {
             let arguments: &'static str = format!("{words}{option}").leak();

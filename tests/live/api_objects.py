@@ -28,7 +28,7 @@ EXPLAINED = {
 KUBELET = ["clusterDNS", "cpuCFSQuota", "evictionHard", "evictionMaxPodGracePeriod", "evictionSoft",
            "evictionSoftGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent",
            "kubeReserved", "maxPods", "podsPerCore", "systemReserved"]
-PROJECTION = REPOSITORY / "shared/api/src/karpenter/node_claim_patch/initialized.json"
+PROJECTION = REPOSITORY / "shared/api/tests/api/initialized.json"
 COLUMNS = ["NAME", "TYPE", "CAPACITY", "ZONE", "NODE", "READY", "AGE", "IMAGEID", "ID", "NODEPOOL", "NODECLASS", "DRIFTED"]
 
 

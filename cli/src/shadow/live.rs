@@ -6,7 +6,8 @@ use installer::{
     installation::{now, pause},
     live::{self, ClusterClient, LiveAnswer, ObjectKind, kinds},
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
+use model::duration::later;
 use report::{error::BadInput, screen::Screen};
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ pub(super) fn record(
         let said = format!("{made} written: {}", path.display());
         // Where nobody can read it there is nobody to tell.
         let _unread = Screen::of_stderr().lines(&said, &mut std::io::stderr());
-        due = due.checked_add(every).unwrap_or(Timestamp::MAX);
+        due = later(due, every);
         if due.duration_since(start) > length {
             return Ok(());
         }

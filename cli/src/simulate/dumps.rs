@@ -9,7 +9,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod, PodKey, ProviderId, Resources, labels, node::Node, pod::PodPhase, resources,
+    NodeClaim, Pod, PodKey, ProviderId, Resources, duration::later, labels, node::Node,
+    pod::PodPhase, resources,
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ impl Dumps {
         if sim.now() < self.due {
             return Ok(());
         }
-        self.due = self.due.checked_add(self.every).unwrap_or(Timestamp::MAX);
+        self.due = later(self.due, self.every);
         let path = self.folder.join(file_name(sim.now()));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": self.items(sim)});
         fs::write(&path, list.to_string()).map_err(|error| bad(&path, &error))

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dispatch::Decided;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, Pod, node::Node,
+    CapacityType, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, Pod, duration::later,
+    node::Node,
 };
 use report::series::Steps;
 use simulator::{RunningInstance, Sim};
@@ -84,7 +85,7 @@ impl Record {
             }
         }
         let place = self.steps.place(sim.now());
-        let next = sim.now().checked_add(STEP).unwrap_or(Timestamp::MAX);
+        let next = later(sim.now(), STEP);
         // Only the last look of a step is kept.
         let sample = self.sample(sim, place < self.steps.place(next));
         if place >= self.samples.len() {

@@ -13,7 +13,7 @@ use aws_credential_types::provider::{
 };
 use http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
-use model::ClusterName;
+use model::{ClusterName, duration::later};
 use ports::Fault;
 
 use crate::presign::{self, PresignError};
@@ -118,7 +118,7 @@ impl TokenSource {
 
 /// When a token that is signed at `now` has to be replaced.
 fn renew_at(now: Timestamp, credentials_end: Option<Timestamp>) -> Timestamp {
-    let by_age = now.checked_add(RENEWED_AFTER).unwrap_or(Timestamp::MAX);
+    let by_age = later(now, RENEWED_AFTER);
     let by_credentials = credentials_end
         .map(|end| end.checked_sub(BEFORE_CREDENTIALS_END).unwrap_or(Timestamp::MIN));
     by_credentials.map_or(by_age, |end| end.min(by_age))

@@ -3,7 +3,10 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use jiff::Timestamp;
-use model::event::{EventObject, EventReason, ObjectEvent};
+use model::{
+    duration::later,
+    event::{EventObject, EventReason, ObjectEvent},
+};
 
 /// Events that one pass publishes at most. The next pass publishes the others, if they still hold then.
 const PER_PASS_MAX: usize = 100;
@@ -49,7 +52,7 @@ impl PublishedEvents {
                 continue;
             }
             *count += 1;
-            let until = now.checked_add(event.reason.said_for()).unwrap_or(Timestamp::MAX);
+            let until = later(now, event.reason.said_for());
             published.insert(key, until);
             news.push(event);
         }

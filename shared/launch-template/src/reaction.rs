@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use model::{
     InstanceTypeName, OfferingKey, Zone,
+    duration::later,
     launch::{FleetError, FleetOverride, FleetReaction, FleetRequest},
     limits,
 };
@@ -64,7 +65,7 @@ const REASONS: [(&str, &str); 21] = [
 
 /// When an offering that had no capacity at `now` may be tried again.
 pub fn unavailable_until(now: Timestamp) -> Timestamp {
-    now.checked_add(limits::UNAVAILABLE_FOR).unwrap_or(Timestamp::MAX)
+    later(now, limits::UNAVAILABLE_FOR)
 }
 
 /// Whether EC2 says with `code` that there is no capacity or that a quota is reached, and not that

@@ -1,7 +1,7 @@
 //! The account and the functions in real time.
 
 use jiff::{SignedDuration, Timestamp};
-use model::Function;
+use model::{Function, duration::later};
 use simulator::{SCHEDULED, Sim, WorldSettings};
 
 use crate::LocalFunctions;
@@ -50,7 +50,7 @@ impl LocalWorld {
         if self.due <= now {
             let sweep = [Function::Sweep];
             self.functions.schedule(if self.is_open { &SCHEDULED } else { &sweep });
-            self.due = now.checked_add(self.schedule).unwrap_or(Timestamp::MAX);
+            self.due = later(now, self.schedule);
         }
     }
 

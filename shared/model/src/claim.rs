@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, CapacityType, ConditionReason, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
     NodeClaimName, NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId,
-    Requirement, Requirements, Resources, Taint, Zone, disruption::DisruptionReason, labels,
-    ledger::PROMISED_VERSION,
+    Requirement, Requirements, Resources, Taint, Zone, disruption::DisruptionReason,
+    duration::later, labels, ledger::PROMISED_VERSION,
 };
 
 pub use conditions::{ClaimConditions, Disrupting, Reboot, VolumeState, VolumesDetached};
@@ -208,7 +208,7 @@ impl Retry {
         let failures = previous.map_or(0, |retry| retry.failures).saturating_add(1);
         let seconds = 1_i64.checked_shl(failures).unwrap_or(i64::MAX).clamp(2, 120);
         let delay = SignedDuration::from_secs(seconds);
-        Self { failures, not_before: now.checked_add(delay).unwrap_or(Timestamp::MAX) }
+        Self { failures, not_before: later(now, delay) }
     }
 }
 

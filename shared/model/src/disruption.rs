@@ -145,6 +145,11 @@ pub struct Command {
 }
 
 impl Command {
+    /// Whether it waits for its validation, and nothing was done about it yet.
+    pub const fn is_found(&self) -> bool {
+        matches!(self.progress, Progress::Found)
+    }
+
     /// Whether its candidates take no pods any more: its replacements were promised and are waited for, or they
     /// are rebooted.
     pub const fn is_under_way(&self) -> bool {

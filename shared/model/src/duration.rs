@@ -2,7 +2,7 @@
 //!
 //! <https://pkg.go.dev/time#ParseDuration>
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +18,12 @@ const RULE_GO: &str = "it must be numbers with units such as `1h30m`, `720h` or 
                        s, ms, us, ns; there is no unit for days)";
 const RULE_POOL: &str = "it must be whole numbers with the units h, m, s such as `720h` or `1h30m`";
 const RULE_RANGE: &str = "it must be below 292 years";
+
+/// `time` with `duration` added, which may be negative; the far future if that does not fit.
+#[must_use]
+pub fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
 
 /// Reads a Go duration: an optional sign, then decimal numbers each with a unit, or just `0`.
 /// What is below a nanosecond is cut off.

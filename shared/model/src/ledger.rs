@@ -266,7 +266,7 @@ impl Commit {
     pub fn next(&self, head: Counters) -> Counters {
         let adds = !self.promised.is_empty() || !self.adopted.is_empty();
         let gives_up = self.changed.iter().any(NodeClaim::is_deleting);
-        let moves = self.started.values().any(|command| command.progress != Progress::Found);
+        let moves = !self.started.values().all(Command::is_found);
         Counters {
             arrivals: head.arrivals + u64::from(adds),
             departures: head.departures + u64::from(gives_up || moves),

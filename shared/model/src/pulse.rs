@@ -9,7 +9,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ledger::Counters;
+use crate::{duration::later, ledger::Counters};
 
 /// A beat that is so late was lost: the schedule starts another chain.
 ///
@@ -130,8 +130,4 @@ impl Pulse {
         let due_at = self.due_at.map_or(wanted, |due_at| due_at.min(wanted));
         Some(Self { due_at: Some(due_at), failures: self.failures.min(failures), ..next })
     }
-}
-
-fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

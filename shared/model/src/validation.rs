@@ -6,6 +6,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::duration::later;
+
 /// For so long EC2 is not asked again about the same.
 const VALID: SignedDuration = SignedDuration::from_mins(30);
 
@@ -76,7 +78,7 @@ pub struct Validation {
 impl Validation {
     /// What was found at `now`, good for half an hour.
     pub fn found(key: &str, failure: Option<(FailedCheck, String)>, now: Timestamp) -> Self {
-        let due_at = now.checked_add(VALID).unwrap_or(Timestamp::MAX);
+        let due_at = later(now, VALID);
         Self { key: key.to_owned(), due_at, failure }
     }
 
@@ -88,6 +90,6 @@ impl Validation {
     /// Until when it is worth keeping: as long again as it is good, so that the last word stands
     /// while the next one is waited for.
     pub fn kept_until(&self) -> Timestamp {
-        self.due_at.checked_add(VALID).unwrap_or(Timestamp::MAX)
+        later(self.due_at, VALID)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommandId, Function, NodeClaim, NodePoolName, Plan,
-    disruption::{Command, Cursor, DisruptionReason, Progress},
+    disruption::{Command, Cursor, DisruptionReason},
     event::ObjectEvent,
     facts::Facts,
     ledger::{Basis, Snapshot},
@@ -130,8 +130,7 @@ fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
 /// The functions with new work after a plan of disruption.
 fn woken_by_disruption(plan: &Plan) -> Vec<Function> {
     let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
-    let is_found = |command: &Command| command.progress == Progress::Found;
-    let is_carried_out = !plan.started.values().all(is_found);
+    let is_carried_out = !plan.started.values().all(Command::is_found);
     let wakes = [
         (Function::Launch, !plan.promises.is_empty()),
         (Function::Provision, is_any_given_up),
@@ -236,5 +235,5 @@ fn with(mut plan: Plan, mut observed: Plan) -> Plan {
 
 /// The command that waits for its validation, if there is one.
 fn unvalidated(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
-    ledger.commands.iter().find(|(_, command)| command.progress == Progress::Found)
+    ledger.commands.iter().find(|(_, command)| command.is_found())
 }

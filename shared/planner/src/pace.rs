@@ -8,7 +8,8 @@ use std::{collections::BTreeSet, rc::Rc};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaim, Plan, Pod, PodUid,
-    disruption::{Command, Progress, VALIDATION_DELAY},
+    disruption::{Command, VALIDATION_DELAY},
+    duration::later,
     facts::Facts,
     ledger::{Counters, Snapshot, digest},
     node_pool::NodePool,
@@ -299,12 +300,11 @@ pub fn disruption_end(
 /// When the first of the commands is validated that wait for it after `plan`; `None` if none does.
 fn first_validation(facts: &Facts, plan: &Plan) -> Option<Timestamp> {
     let stored = facts.ledger.commands.iter();
-    let is_found = |command: &&Command| command.progress == Progress::Found;
     stored
         .filter(|(id, _)| !plan.ended.contains(*id) && !plan.started.contains_key(*id))
         .chain(&plan.started)
         .map(|(_, command)| command)
-        .filter(is_found)
+        .filter(|command| command.is_found())
         .map(validated_at)
         .min()
 }
@@ -322,9 +322,4 @@ fn is_news(facts: &Facts, plan: &Plan) -> bool {
     };
     let is_any_command = !(plan.started.is_empty() && plan.ended.is_empty());
     is_any_command || !plan.promises.is_empty() || plan.changes.iter().any(is_change)
-}
-
-/// `time` with `duration` added; the far future if that does not fit.
-pub(crate) fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }

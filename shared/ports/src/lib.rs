@@ -22,7 +22,7 @@ pub use fault::{BoxError, Fault, PortError, Refusal};
 pub use ledger::{Decisions, Ledger};
 
 use jiff::{SignedDuration, Timestamp};
-use model::ClusterName;
+use model::{ClusterName, duration::later};
 
 /// The clock on the wall, for nothing but stopping in time and waiting for a moment: decisions have the
 /// one present of their [`Invocation`].
@@ -50,6 +50,6 @@ pub struct Invocation {
 impl Invocation {
     /// `now` with `duration` added; the far future when that does not fit.
     pub fn after(&self, duration: SignedDuration) -> Timestamp {
-        self.now.checked_add(duration).unwrap_or(Timestamp::MAX)
+        later(self.now, duration)
     }
 }

@@ -1,6 +1,7 @@
 //! Times at which a page has points: few enough to draw, and said.
 
 use jiff::{SignedDuration, Timestamp};
+use model::duration::later;
 
 /// Points that a chart has at most.
 const POINTS_MAX: i64 = 300;
@@ -36,7 +37,7 @@ impl Steps {
     pub fn end_of(self, place: usize) -> Timestamp {
         let steps = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(1);
         let after = SignedDuration::from_secs(steps.saturating_mul(self.seconds));
-        self.start.checked_add(after).unwrap_or(Timestamp::MAX)
+        later(self.start, after)
     }
 
     /// How long a step is: `30 seconds`, `5 minutes`.

@@ -23,6 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
     NodePoolName, OfferingKey, ReservationId, Resources, SecurityGroupId, SubnetId, Zone,
+    duration::later,
     interruption::{Interruption, InterruptionKind, StatusProblem},
     labels,
     launch::{Instance, InstanceState},
@@ -45,7 +46,6 @@ pub use template::{NewTemplate, TemplateRecord};
 pub use wildcard::is_like;
 
 use crate::{
-    later,
     story::SpotTarget,
     timeline::{Happening, RunningInstance},
     world::{Event, World},

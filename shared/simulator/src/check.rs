@@ -7,10 +7,10 @@ mod disruption;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, InstanceType, NodeClaim, NodePoolName, Pod, PodSpec, Requirements, Resources,
-    node_pool::NodePool, taint::untolerated,
+    duration::later, node_pool::NodePool, taint::untolerated,
 };
 
-use crate::{account::InstanceRecord, later, world::World};
+use crate::{account::InstanceRecord, world::World};
 
 /// An instance may be without a claim for so long: the next visits find and end it.
 const UNCLAIMED_GRACE: SignedDuration = SignedDuration::from_mins(10);

@@ -12,6 +12,7 @@ use model::{
     BatchId, Bytes, ClusterName, CommandId, CommitId, Function, InstanceId, LedgerId, NodeClaim,
     NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
     disruption::Command,
+    duration::later,
     ledger::{
         Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
         MeasuredKey, Snapshot, UnreadableItem, WriteOutcome,
@@ -23,7 +24,7 @@ use model::{
     validation::Validation,
 };
 
-use crate::{later, made_up, timeline::Happening, world::World};
+use crate::{made_up, timeline::Happening, world::World};
 
 /// What was stored about an instance's claim, and when: the newest that is old enough is visible.
 type IndexVersions = Vec<(Timestamp, Option<Rc<NodeClaim>>)>;

@@ -60,13 +60,7 @@ pub use story::{
 pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};
 
-use jiff::{SignedDuration, Timestamp};
 use model::id::InvalidId;
-
-/// `time` with `duration` added, at most the far future.
-pub(crate) fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.checked_add(duration).unwrap_or(Timestamp::MAX)
-}
 
 /// An id that the simulator made up.
 ///

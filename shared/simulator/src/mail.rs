@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClusterName, Function, interruption::Interruption, limits::MESSAGE_DELAY_SECONDS_MAX,
-    message::Message, pulse::Signal,
+    ClusterName, Function, duration::later, interruption::Interruption,
+    limits::MESSAGE_DELAY_SECONDS_MAX, message::Message, pulse::Signal,
 };
 use ports::Invocation;
 
 use crate::{
     chance::Span,
     delivery::{DeliveryOutcome, FunctionCall, Payload},
-    later,
     limits::{FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop},
     world::{Event, World},
 };

@@ -11,12 +11,11 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use model::Function;
+use model::{Function, duration::later};
 
 use crate::{
     Sim,
     delivery::{DeliveryOutcome, FunctionCall},
-    later,
 };
 
 /// A handler at work on a delivery.

@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog, Zone,
     disruption::Command,
+    duration::later,
     launch::Instance,
     ledger::{Decision, DecisionQuery, Snapshot},
     node::Node,
@@ -391,7 +392,7 @@ impl Sim {
         let injection = self.with(|world| world.judge(operation, access, &subject));
         if let Injection::Delay(duration) = injection {
             self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
-            let until = self.with(|world| crate::later(world.now, duration));
+            let until = self.with(|world| later(world.now, duration));
             self.wait_until(until).await;
         }
         if injection == Injection::CrashBefore {

@@ -11,7 +11,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function, InstanceId, NodeName, PodKey, PodUid, RegionCatalog,
+    Function, InstanceId, NodeName, PodKey, PodUid, RegionCatalog, duration::later,
     instance_type_info::StoredRegionCatalog, ledger::Guard,
 };
 
@@ -22,7 +22,6 @@ use crate::{
     cluster::ClusterState,
     delivery::SCHEDULED,
     fault::{Call, FaultRule, Injection, RecordRule},
-    later,
     ledger::LedgerState,
     limits::Usage,
     mail::Mail,

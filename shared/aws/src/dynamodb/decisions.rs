@@ -1,8 +1,9 @@
 //! Decisions in the table: an item each, whose key sorts by time.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use model::{
     ClusterName,
+    duration::later,
     ledger::{Decision, DecisionPage, DecisionQuery},
     recorded::RecordedFacts,
 };
@@ -25,7 +26,7 @@ const PAGE_MAX: usize = 1_000;
 
 /// The item of `decision`, which is the same whenever it is written.
 pub(super) fn decision_item(to: Partition<'_>, decision: &Decision) -> Item {
-    let expires_at = decision.last_at.checked_add(KEPT).unwrap_or(Timestamp::MAX);
+    let expires_at = later(decision.last_at, KEPT);
     let mut whole = item::key(to.cluster, &format!("{PREFIX}{}", decision.id()));
     let record = to.form.of(&wire::record::encode_decision(decision));
     whole.insert(RECORD.to_owned(), record);

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use jiff::Timestamp;
-use model::{ClusterName, limits::FACTS_PARTS_MAX, recorded::RecordedFacts};
+use model::{ClusterName, duration::later, limits::FACTS_PARTS_MAX, recorded::RecordedFacts};
 use ports::PortError;
 
 use super::{
@@ -28,7 +28,7 @@ pub(super) fn facts_items(
         let many = format!("facts take {} items, {FACTS_PARTS_MAX} at most are kept", parts.len());
         return Err(BadRequest::of("PutItem", many));
     }
-    let expires_at = at.checked_add(KEPT).unwrap_or(Timestamp::MAX);
+    let expires_at = later(at, KEPT);
     let part_item = |(part, bytes): (usize, &[u8])| {
         let mut whole = item::key(cluster, &format!("{PREFIX}{id:016x}#{part:02}"));
         whole.insert(PART.to_owned(), AttributeValue::B(Blob::new(bytes)));

@@ -11,6 +11,7 @@ use model::{
     Bytes, CapacityType, ClusterName, CommandId, Function, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
     disruption::Command,
+    duration::later,
     ledger::{LaunchRefusals, MeasuredKey, UnreadableItem},
     limits::ITEM_BYTES_MAX,
     node_pool::Registrations,
@@ -237,7 +238,7 @@ pub(super) fn refusals_item(
     pool: &NodePoolName,
     refusals: &LaunchRefusals,
 ) -> Item {
-    let expires_at = refusals.until.checked_add(REFUSALS_KEPT).unwrap_or(Timestamp::MAX);
+    let expires_at = later(refusals.until, REFUSALS_KEPT);
     let record = text(&wire::record::encode_refusals(refusals));
     let expires_at = number(seconds_rounded_up(expires_at));
     item(cluster, &refusals_key(pool), [(RECORD, record), (EXPIRES_AT, expires_at)])
@@ -253,7 +254,7 @@ pub(super) fn registrations_item(
     let attributes = [(VERSION, number(registrations.version)), (RECORD, record)];
     let mut item = item(cluster, &registrations_key(pool), attributes);
     let expires_at = registrations.touched_at().map(|touched_at| {
-        let expires_at = touched_at.checked_add(REGISTRATIONS_KEPT).unwrap_or(Timestamp::MAX);
+        let expires_at = later(touched_at, REGISTRATIONS_KEPT);
         (EXPIRES_AT.to_owned(), number(seconds_rounded_up(expires_at)))
     });
     item.extend(expires_at);

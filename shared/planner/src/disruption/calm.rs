@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use model::{
     CommandId, NodeClaimName, NodeName, Plan, Pod,
     disruption::{Command, Method, Progress},
+    duration::later,
     facts::Facts,
     policies::Calm,
 };
@@ -101,7 +102,7 @@ pub(super) fn moves(
         return None;
     }
     let progress = Progress::Moved {
-        until: facts.now.checked_add(remembered).unwrap_or(Timestamp::MAX),
+        until: later(facts.now, remembered),
         pods: u64::try_from(pods.len()).unwrap_or(u64::MAX),
         workloads: pods.iter().filter_map(|pod| pod.workload()).collect(),
     };

@@ -27,6 +27,7 @@ use model::{
     ClaimPhase, CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName,
     NodeName, NodePoolName, Plan,
     disruption::{Command, Method, Progress, REPLACEMENTS_WITHIN, Replacement},
+    duration::later,
     facts::Facts,
     labels,
     ledger::{Decision, DecisionKind, Rejected, RejectionReason, Snapshot},
@@ -196,7 +197,7 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
             _ => continue,
         };
         let candidates: Vec<&NodeClaim> = claims_left(ledger, command).collect();
-        let deadline = since.checked_add(REPLACEMENTS_WITHIN).unwrap_or(Timestamp::MAX);
+        let deadline = later(*since, REPLACEMENTS_WITHIN);
         let state = Replacements::of(ledger, claims);
         match state {
             _ if candidates.is_empty() => drop(plan.ended.insert(id.clone())),

@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod, Taint, labels,
+    NodeClaim, Pod, Taint,
+    duration::later,
+    labels,
     node::{EvictionRequest, Node, NodePatch},
 };
 
@@ -258,7 +260,7 @@ fn group(pod: &Pod) -> (bool, bool) {
 fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool {
     let Some(deadline) = deadline else { return false };
     if let Some(deleted_at) = pod.deleted_at {
-        let earliest = now.checked_add(GRACE_MIN).unwrap_or(Timestamp::MAX);
+        let earliest = later(now, GRACE_MIN);
         return deadline.max(earliest) < deleted_at;
     }
     forced_at(pod, deadline) < now

@@ -12,13 +12,14 @@ use model::{
     ClaimPhase, Function, ImageId, InstanceId, InstanceType, NodeClaim, NodePoolName, OfferingKey,
     claim::{ClaimMessage, LaunchedInstance, Retry},
     condition::ConditionReason,
+    duration::later,
     event::{EventReason, ObjectEvent},
     labels,
     ledger::{Decision, DecisionKind, LaunchRefusals, Rejected, RejectionReason, Snapshot},
     limits, words,
 };
 
-use crate::{events, pace::later};
+use crate::events;
 
 /// Seconds until a launch is tried again for which nothing was requested yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);

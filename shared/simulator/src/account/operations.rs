@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use model::{
     ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId,
+    duration::later,
     interruption::{Interruption, StatusReport},
     join::WayOut,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
@@ -26,7 +27,6 @@ use super::{
 use crate::{
     Sim,
     fault::Access::{Read, Write},
-    later,
     world::World,
 };
 

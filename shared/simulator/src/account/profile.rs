@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use model::duration::later;
 
 use super::AwsError;
-use crate::{later, world::World};
+use crate::world::World;
 
 /// An instance profile.
 #[derive(Clone, Debug, PartialEq, Eq)]

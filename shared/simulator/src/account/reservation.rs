@@ -13,16 +13,14 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, InstanceId, InstanceTypeName, OfferingKey, ReservationId, Zone,
+    duration::later,
     interruption::InterruptionKind,
     launch::{InstanceState, ReservationMarket, ReservationTarget},
     node_class::{CapacityReservation, MatchCriteria, ReservationTerm},
 };
 
 use super::{AwsError, InstanceRecord, wildcard::is_like};
-use crate::{
-    later,
-    world::{Event, World},
-};
+use crate::world::{Event, World};
 
 /// From the warning of a capacity block's instances to its end.
 ///

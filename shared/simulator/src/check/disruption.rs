@@ -6,11 +6,12 @@ use jiff::SignedDuration;
 use model::{
     ClusterName, DeletionReason, NodeClaimName, NodePoolName, Pod,
     disruption::DisruptionReason,
+    duration::later,
     ledger::Commit,
     node_pool::{BudgetNodes, NodePool},
 };
 
-use crate::{later, timeline::Happening, world::World};
+use crate::{timeline::Happening, world::World};
 
 /// A decision may have seen nodes that are gone by now.
 const SEEN_WITHIN: SignedDuration = SignedDuration::from_mins(1);

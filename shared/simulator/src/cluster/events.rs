@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use model::event::{EventObject, EventReason, ObjectEvent};
-
+use model::{
+    duration::later,
+    event::{EventObject, EventReason, ObjectEvent},
+};
 use ports::{Fault, PortError};
 
-use crate::{later, world::World};
+use crate::world::World;
 
 /// How long the API server keeps an event.
 ///

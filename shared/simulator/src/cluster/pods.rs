@@ -5,13 +5,14 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use model::{
     NodeName, Pod, PodKey, PodSpec, PodUid,
+    duration::later,
     node::{Eviction, EvictionRequest},
     pod::{Owner, PodPhase},
 };
 
 use super::PodEntry;
 use crate::{
-    later, made_up,
+    made_up,
     timeline::Happening,
     world::{Event, World},
 };

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    InstanceId, Namespace, NodeName, ObjectName, Pod, Requirement, labels,
+    InstanceId, Namespace, NodeName, ObjectName, Pod, Requirement,
+    duration::later,
+    labels,
     node::Node,
     storage::{PodVolume, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -19,7 +21,6 @@ use ports::PodSelection;
 
 use super::ClusterState;
 use crate::{
-    later,
     story::StoryWorkload,
     world::{Event, World},
 };

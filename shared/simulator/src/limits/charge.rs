@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::Function;
+use model::{Function, duration::later};
 use ports::{Fault, PortError};
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     bucket::Buckets,
     costs::{self, Requests},
 };
-use crate::{Sim, chance::Span, later, meter::Meter, world::World};
+use crate::{Sim, chance::Span, meter::Meter, world::World};
 
 const READ: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "read units");
 const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units");

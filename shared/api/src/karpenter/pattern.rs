@@ -43,7 +43,7 @@ pub(crate) const PLACEMENT_GROUP: Pattern =
 /// An account.
 pub(crate) const ACCOUNT: Pattern = pattern("^[0-9]{12}$", |field| {
     let text = field.text().unwrap_or_default();
-    if text.len() != 12 || !text.chars().all(|c| c.is_ascii_digit()) {
+    if text.len() != 12 || !is_digits(text) {
         field.complain(format!("`{text}` is not an account: it must have twelve digits"));
     }
 });
@@ -98,8 +98,7 @@ pub(crate) const GROUP: Pattern = pattern("^[^/]*$", |field| {
 pub(crate) const BUDGET_NODES: Pattern = pattern("^((100|[0-9]{1,2})%|[0-9]+)$", |field| {
     let text = field.text().unwrap_or_default();
     let (number, most) = text.strip_suffix('%').map_or((text, u32::MAX), |number| (number, 100));
-    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-    if !is_number || number.parse::<u32>().ok().is_none_or(|number| number > most) {
+    if !is_digits(number) || number.parse::<u32>().ok().is_none_or(|number| number > most) {
         field.complain(format!(
             "`{text}` is neither a count such as `5` nor a share such as `10%` of at most 100%"
         ));
@@ -123,10 +122,9 @@ pub(crate) const WINDOW: Pattern = pattern(r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(
 /// A price in dollars.
 pub(crate) const PRICE: Pattern = pattern(r"^\d+(\.\d+)?$", |field| {
     let text = field.text().unwrap_or_default();
-    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
     let is_price = match text.split_once('.') {
-        Some((dollars, fraction)) => is_number(dollars) && is_number(fraction),
-        None => is_number(text),
+        Some((dollars, fraction)) => is_digits(dollars) && is_digits(fraction),
+        None => is_digits(text),
     };
     if field.parsed(HourlyPrice::parse_dollars).is_some() && !is_price {
         field.complain(format!("`{text}` is not a price: it must be such as `0.05`"));
@@ -192,6 +190,11 @@ fn identifier(field: &Field<'_>, prefix: &str) {
     }
 }
 
+/// Whether `text` is made of ASCII digits, at least one.
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The largest volume by suffix.
 const SIZES: [(&str, u64); 4] = [("Gi", 59_000), ("Ti", 58), ("G", 64_000), ("T", 64)];
 
@@ -199,8 +202,7 @@ fn volume_size(field: &Field<'_>) {
     let text = field.text().unwrap_or_default();
     let fits = |(suffix, most): &(&str, u64)| {
         let number = text.strip_suffix(suffix)?;
-        let starts = number.starts_with(|c: char| c.is_ascii_digit() && c != '0');
-        let is_whole = starts && number.chars().all(|c| c.is_ascii_digit());
+        let is_whole = is_digits(number) && !number.starts_with('0');
         is_whole.then(|| number.parse::<u64>().ok()).flatten().filter(|n| n <= most)
     };
     if SIZES.iter().find_map(fits).is_none() || Quantity::parse_unsigned(text).is_err() {

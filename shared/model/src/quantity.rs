@@ -5,15 +5,15 @@
 use std::fmt;
 
 /// Billionths in one unit.
-pub const NANOS: i128 = 1_000_000_000;
+const NANOS: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
 /// A quantity in billionths of its unit. Finer digits were rounded away from zero, and what is
 /// beyond 2^63-1 was cut to it, both as in Kubernetes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity {
-    /// Billionths of the unit, at most 2^63-1 units.
-    pub nanos: i128,
+    /// At most 2^63-1 units.
+    nanos: i128,
 }
 
 /// Thousandths of a CPU. Requests round up, what a node offers rounds down.

@@ -75,15 +75,15 @@ fn shown_as_kubernetes_does() {
 proptest! {
     #[test]
     fn display_reads_back(nanos in -1_000_000_000_000_000_000_i64..1_000_000_000_000_000_000) {
-        let quantity = Quantity { nanos: i128::from(nanos) };
+        let quantity = Quantity::parse(&format!("{nanos}n")).unwrap();
         prop_assert_eq!(Quantity::parse(&quantity.to_string()).unwrap(), quantity);
     }
 
     #[test]
     fn moving_the_point_is_a_decimal_suffix(number in 0_u32..1_000_000, places in 0_i32..6) {
         let exponent = Quantity::parse(&format!("{number}e-{places}")).unwrap();
-        let divisor = 10_i128.pow(u32::try_from(places).unwrap());
-        prop_assert_eq!(exponent.nanos * divisor, i128::from(number) * NANOS);
+        let nanos = u64::from(number) * 10_u64.pow(9 - u32::try_from(places).unwrap());
+        prop_assert_eq!(exponent, Quantity::parse(&format!("{nanos}n")).unwrap());
     }
 
     #[test]

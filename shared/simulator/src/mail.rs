@@ -6,12 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClusterName, Function, duration::later, interruption::Interruption,
-    limits::MESSAGE_DELAY_SECONDS_MAX, message::Message, pulse::Signal,
+    ClusterName, Function, InstanceId,
+    duration::later,
+    interruption::{Interruption, InterruptionKind},
+    limits::MESSAGE_DELAY_SECONDS_MAX,
+    message::Message,
+    pulse::Signal,
 };
 use ports::Invocation;
 
 use crate::{
+    Sim,
     chance::Span,
     delivery::{DeliveryOutcome, FunctionCall, Payload},
     limits::{FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop},
@@ -93,6 +98,14 @@ impl Mail {
     }
 }
 
+impl Sim {
+    /// EC2 tells EventBridge of an interruption, which brings it to the queue of `interrupt`. Nothing happens to the
+    /// instance by this.
+    pub fn announce(&self, kind: InterruptionKind, instance: InstanceId) {
+        self.with(|world| world.announce(Interruption { kind, instance, at: world.now }));
+    }
+}
+
 impl World {
     /// Puts messages of the functions into their queues.
     pub(crate) fn send(&mut self, deliveries: &[model::message::Delivery]) {
@@ -110,7 +123,7 @@ impl World {
     }
 
     /// Tells the queue `interruption` what EC2 announces.
-    pub fn announce(&mut self, event: Interruption) {
+    pub(crate) fn announce(&mut self, event: Interruption) {
         let cluster = self.settings.cluster.clone();
         let payload = Payload::Interruptions(vec![event]);
         let delay = (INTERRUPTION_WINDOW, EVENT_LATENCY);

@@ -360,7 +360,7 @@ impl Sim {
     }
 
     /// Looks at the world, or changes it. `look` must not call the simulator again.
-    pub fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
         look(&mut self.0.borrow_mut())
     }
 

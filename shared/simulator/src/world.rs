@@ -90,7 +90,7 @@ pub(crate) struct Chances {
 }
 
 /// Everything there is.
-pub struct World {
+pub(crate) struct World {
     pub(crate) settings: WorldSettings,
     pub now: Timestamp,
     pub(crate) chances: Chances,

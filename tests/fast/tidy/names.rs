@@ -13,13 +13,8 @@ const MODULE_ERROR: &str = "Error";
 const STAND_IN: &str = "live/absent.rs";
 
 /// Rooms inside of a crate: public, so that the crate's tests stand at its boundary, and named by no other crate.
-const INNER_ROOMS: [(&str, &str); 5] = [
-    ("planner", "index"),
-    ("planner", "scheduling"),
-    ("planner", "simulation"),
-    ("planner", "world"),
-    ("simulator", "world"),
-];
+const INNER_ROOMS: [(&str, &str); 3] =
+    [("planner", "index"), ("planner", "scheduling"), ("planner", "world")];
 
 /// The name of the public type that `line` begins to declare.
 fn public_type(line: &str) -> Option<&str> {
@@ -46,10 +41,8 @@ fn public_types() -> BTreeMap<String, Vec<String>> {
             if rest.first().is_none_or(|folder| folder != "src") || below.ends_with(STAND_IN) {
                 continue;
             }
-            let is_inner = |(owner, room): &(&str, &str)| {
-                *package == *owner && rest.iter().any(|part| part.trim_end_matches(".rs") == *room)
-            };
-            if INNER_ROOMS.iter().any(is_inner) {
+            let room = rest.get(1).map_or("", |part| part.trim_end_matches(".rs"));
+            if INNER_ROOMS.contains(&(package.as_ref(), room)) {
                 continue;
             }
             let text = fs::read_to_string(&path).expect("a source can be read");
@@ -68,18 +61,22 @@ fn public_types() -> BTreeMap<String, Vec<String>> {
 #[test]
 fn no_crate_names_the_inner_rooms_of_another() {
     for (owner, room) in INNER_ROOMS {
-        let path = format!("{owner}::{room}::");
+        let path = format!("{owner}::");
         let names_it = |file: &std::path::PathBuf| {
             let text = fs::read_to_string(file).expect("a source can be read");
-            text.contains(&path)
+            super::rooms::named(&text, &path).contains(room)
         };
         let its_crate = repository().join("shared").join(owner);
-        let sources = ["cli", "functions", "shared"].iter();
+        assert!(
+            files(&its_crate.join("tests"), &[".rs"]).iter().any(names_it),
+            "no test of {owner} needs {room}: make it private"
+        );
+        let sources = ["cli", "functions", "shared", "tests"].iter();
         let wrong: Vec<_> = sources
             .flat_map(|folder| files(&repository().join(folder), &[".rs"]))
             .filter(|file| !file.starts_with(&its_crate) && names_it(file))
             .collect();
-        assert!(wrong.is_empty(), "{path} is for the tests of {owner} only: {wrong:?}");
+        assert!(wrong.is_empty(), "{path}{room} is for the tests of {owner} only: {wrong:?}");
     }
 }
 

@@ -82,13 +82,13 @@ fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
 }
 
-/// The names that stand right behind `crate::` in `text`, one by one or in braces.
-fn named(text: &str) -> BTreeSet<String> {
+/// The names that stand in `text` right behind `path`, such as `crate::`, one by one or in braces.
+pub(crate) fn named(text: &str, path: &str) -> BTreeSet<String> {
     let word = |text: &str| -> String {
         text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
     let mut names = BTreeSet::new();
-    for (at, mark) in text.match_indices("crate::") {
+    for (at, mark) in text.match_indices(path) {
         let rest = &text[at + mark.len()..];
         let Some(group) = rest.strip_prefix('{') else {
             names.insert(word(rest));
@@ -131,7 +131,7 @@ fn rooms_of_a_crate_name_only_the_rooms_below_them() {
                 .find(|(known, _)| *known == room)
                 .unwrap_or_else(|| panic!("{name}: the room `{room}` has no place"));
             let text = fs::read_to_string(&path).expect("a source can be read");
-            for other in named(without_tests(&text)) {
+            for other in named(without_tests(&text), "crate::") {
                 let is_fine = other == room
                     || !known.contains(other.as_str())
                     || allowed.contains(&other.as_str());
@@ -145,5 +145,5 @@ fn rooms_of_a_crate_name_only_the_rooms_below_them() {
 fn names_behind_crate_are_found() {
     let text =
         "use crate::{a::{x, y}, b,\n c::{self},\n};\nuse crate::d::e; crate::f(), $crate::g!";
-    assert_eq!(named(text).into_iter().collect::<String>(), "abcdfg");
+    assert_eq!(named(text, "crate::").into_iter().collect::<String>(), "abcdfg");
 }

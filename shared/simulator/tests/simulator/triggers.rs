@@ -2,7 +2,7 @@
 
 use model::{
     Function,
-    interruption::{Interruption, InterruptionKind},
+    interruption::InterruptionKind,
     message::{Delivery as Letter, Message},
     pulse::Signal,
 };
@@ -96,7 +96,7 @@ fn interruptions_come_together() {
     for number in 0..3 {
         let instance = build::id(&format!("i-{number}"));
         let kind = InterruptionKind::InstanceEnding;
-        sim.with(|world| world.announce(Interruption { kind, instance, at: world.now }));
+        sim.announce(kind, instance);
     }
     let calls = drain(&sim, 5, &DeliveryOutcome::Done);
     let count = |call: &FunctionCall| match &call.payload {

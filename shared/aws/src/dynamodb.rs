@@ -54,6 +54,7 @@ use model::{
         PROMISED_VERSION, Snapshot, WriteOutcome,
     },
     limits,
+    limits::requests,
     node_pool::Registrations,
     pulse::Pulse,
     recorded::Question,
@@ -81,10 +82,6 @@ use self::{
 use crate::fault::{BadRequest, port_error};
 
 const TRANSACTION: &str = "TransactWriteItems";
-/// Claims that are written at the same time.
-const WRITES_AT_ONCE: usize = 16;
-/// Items of some hundred kilobytes that are written at the same time.
-const LARGE_WRITES_AT_ONCE: usize = 4;
 
 /// [`Ledger`] over DynamoDB.
 #[derive(Clone, Debug)]
@@ -388,7 +385,7 @@ impl Ledger for DynamoLedger {
     ) -> Result<(), PortError> {
         let item = |decision| decision_item(self.partition(cluster), decision);
         stream::iter(decisions.iter().map(|decision| self.put(item(decision))))
-            .buffer_unordered(WRITES_AT_ONCE)
+            .buffer_unordered(requests::ITEMS_AT_ONCE.into())
             .try_collect()
             .await
     }
@@ -404,7 +401,7 @@ impl Ledger for DynamoLedger {
         let packed = wire::recorded::encode(question, facts, plan);
         let parts = facts_items(cluster, number, &packed, facts.now)?;
         stream::iter(parts.into_iter().map(|part| self.put(part)))
-            .buffer_unordered(LARGE_WRITES_AT_ONCE)
+            .buffer_unordered(requests::LARGE_ITEMS_AT_ONCE.into())
             .try_collect()
             .await
     }
@@ -455,7 +452,7 @@ async fn all(
     writes: impl Iterator<Item = impl Future<Output = Result<WriteOutcome, PortError>>>,
 ) -> Result<WriteOutcome, PortError> {
     let outcomes: Vec<WriteOutcome> =
-        stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
+        stream::iter(writes).buffer_unordered(requests::ITEMS_AT_ONCE.into()).try_collect().await?;
     let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
     Ok(refused.unwrap_or(WriteOutcome::Written))
 }

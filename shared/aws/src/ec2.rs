@@ -22,10 +22,6 @@ pub use fleet::Ec2Fleet;
 pub use market::Ec2Market;
 pub use template::Ec2Templates;
 
-/// Values that one filter takes.
-/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Filter.html>
-const FILTER_VALUES_MAX: usize = 200;
-
 /// Things whose `name` is one of `values`.
 fn filter(name: &str, values: impl IntoIterator<Item = impl ToString>) -> Filter {
     let values = values.into_iter().map(|value| value.to_string()).collect();

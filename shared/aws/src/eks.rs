@@ -1,13 +1,10 @@
 //! EKS: where a cluster's API server is, and what nodes are told about it.
 
-use std::{
-    net::{Ipv4Addr, Ipv6Addr},
-    time::Duration,
-};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aws_config::SdkConfig;
 use aws_sdk_eks::{Client, types::Cluster};
-use model::{ClusterName, node_class::ClusterSettings};
+use model::{ClusterName, limits::requests, node_class::ClusterSettings};
 use ports::PortError;
 
 use crate::{
@@ -16,11 +13,6 @@ use crate::{
 };
 
 const OPERATION: &str = "DescribeCluster";
-/// How long what EKS says of a cluster holds. Of all that only the version changes, by an upgrade. Four
-/// functions ask: together they do so as often as Karpenter asks for the version.
-///
-/// Karpenter: `pkg/providers/version/controller.go` of the AWS provider, every five minutes.
-const KEPT_FOR: Duration = Duration::from_mins(20);
 /// The service `kube-dns` has the tenth address of the services' range.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html>
@@ -56,7 +48,7 @@ impl EksClusters {
             client: Client::new(config),
             region: region.to_owned(),
             connection,
-            kept: Kept::new(config, KEPT_FOR),
+            kept: Kept::new(config, requests::CLUSTER_KEPT_FOR),
         }
     }
 
@@ -216,7 +208,7 @@ mod tests {
             assert_eq!(version("one").await.as_deref(), Some("1.34"));
         }
         assert_eq!(version("two").await.as_deref(), Some("1.35"));
-        shown.pass(KEPT_FOR);
+        shown.pass(requests::CLUSTER_KEPT_FOR.unsigned_abs());
         assert_eq!(version("two").await.as_deref(), Some("1.34"));
         assert_eq!(wire.sent().len(), 4);
     }

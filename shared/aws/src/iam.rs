@@ -1,6 +1,6 @@
 //! Instance profiles in IAM: what gives nodes their role.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::{
@@ -8,7 +8,7 @@ use aws_sdk_iam::{
     types::{InstanceProfile, Tag},
 };
 use jiff::Timestamp;
-use model::limits;
+use model::limits::{self, requests};
 use ports::{Fault, PortError, Profiles};
 
 use crate::{
@@ -17,10 +17,6 @@ use crate::{
 };
 
 const LIST: &str = "ListInstanceProfiles";
-/// How long a profile that has its role counts as such.
-///
-/// Karpenter: `InstanceProfileTTL` of `pkg/cache/cache.go` of the AWS provider.
-const ENSURED_FOR: Duration = Duration::from_mins(15);
 
 /// [`Profiles`] over IAM.
 #[derive(Clone, Debug)]
@@ -32,7 +28,7 @@ pub struct IamProfiles {
 
 impl IamProfiles {
     pub(crate) fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config), ensured: Kept::new(config, ENSURED_FOR) }
+        Self { client: Client::new(config), ensured: Kept::new(config, requests::PROFILE_KEPT_FOR) }
     }
 
     async fn get(&self, name: &str) -> Result<Option<InstanceProfile>, PortError> {

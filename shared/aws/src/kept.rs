@@ -8,13 +8,7 @@ use std::{
 
 use aws_config::SdkConfig;
 use aws_smithy_async::time::SharedTimeSource;
-
-/// How long security groups and images hold, and the values of a user's own SSM parameters: they change by
-/// somebody's hand.
-///
-/// Karpenter looks as often: `pkg/controllers/nodeclass/securitygroup.go`, `pkg/controllers/nodeclass/ami.go`
-/// and `pkg/cache/cache.go` of the AWS provider.
-pub(crate) const SELECTED_FOR: Duration = Duration::from_mins(5);
+use jiff::SignedDuration;
 
 /// Answers by what was asked, each for the same time. Clones share them.
 #[derive(Clone, Debug)]
@@ -25,9 +19,9 @@ pub(crate) struct Kept<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Kept<K, V> {
-    pub(crate) fn new(config: &SdkConfig, kept_for: Duration) -> Self {
+    pub(crate) fn new(config: &SdkConfig, kept_for: SignedDuration) -> Self {
         let time = config.time_source().unwrap_or_default();
-        Self { time, holds_for: kept_for, answers: Arc::default() }
+        Self { time, holds_for: kept_for.unsigned_abs(), answers: Arc::default() }
     }
 
     /// What was answered about `key`, if that still holds, or else what `ask` brings. That is kept if

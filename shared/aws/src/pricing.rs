@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use instance_catalog::price_list::{self, Kind};
-use model::{HourlyPrice, InstanceTypeName, limits};
+use model::{
+    HourlyPrice, InstanceTypeName,
+    limits::{self, requests},
+};
 use ports::{Fault, PortError};
 use serde_json::{Value, json};
 
@@ -22,7 +25,6 @@ const GET: Operation = Operation {
     target: "AWSPriceListService.GetProducts",
     service: "pricing",
 };
-const PAGE_SIZE: u32 = 100;
 
 /// The price list of one region.
 #[derive(Clone, Debug)]
@@ -105,7 +107,7 @@ fn request(region: &str, kind: Kind, token: Option<String>) -> Value {
     let filters: Vec<Value> = price_list::filters(region, kind).into_iter().map(filter).collect();
     let mut body = json!({
         "ServiceCode": price_list::SERVICE, "FormatVersion": "aws_v1", "Filters": filters,
-        "MaxResults": PAGE_SIZE,
+        "MaxResults": requests::PRICES_PER_PAGE,
     });
     if let (Some(body), Some(token)) = (body.as_object_mut(), token) {
         body.insert("NextToken".to_owned(), token.into());

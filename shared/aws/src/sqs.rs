@@ -7,15 +7,16 @@ use aws_sdk_sqs::{
     operation::send_message_batch::SendMessageBatchOutput,
     types::{BatchResultErrorEntry, SendMessageBatchRequestEntry},
 };
-use model::{Function, limits::MESSAGE_DELAY_SECONDS_MAX, message::Delivery};
+use model::{
+    Function,
+    limits::{MESSAGE_DELAY_SECONDS_MAX, requests},
+    message::Delivery,
+};
 use ports::{Fault, Mailbox, PortError, Refusal};
 
 use crate::fault::{BadRequest, port_error};
 
 const OPERATION: &str = "SendMessageBatch";
-/// Messages of one call.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
-const ENTRIES_PER_CALL_MAX: usize = 10;
 /// Bytes of all bodies of one call: the old limit, which emulators and older regions still have.
 const BYTES_PER_CALL_MAX: usize = 256 * 1024;
 
@@ -89,7 +90,8 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn has_room(&self, bytes: usize) -> bool {
-        self.entries.len() < ENTRIES_PER_CALL_MAX && self.bytes + bytes <= BYTES_PER_CALL_MAX
+        self.entries.len() < usize::from(requests::MESSAGES_PER_REQUEST_MAX)
+            && self.bytes + bytes <= BYTES_PER_CALL_MAX
     }
 }
 

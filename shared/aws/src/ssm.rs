@@ -6,22 +6,19 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use model::limits::requests;
 use ports::{Fault, PortError};
 use serde_json::{Value, json};
 
 use crate::{
     fault::BadAnswer,
     json_call::{JsonService, Operation},
-    kept::{Kept, SELECTED_FOR},
+    kept::Kept,
 };
 
 const GET: Operation =
     Operation { name: "GetParameter", target: "AmazonSSM.GetParameter", service: "ssm" };
 
-/// How long the value of a parameter holds that AWS publishes for an alias.
-///
-/// Karpenter: `SSMCacheTTL` of `pkg/cache/cache.go` of the AWS provider.
-const PUBLISHED_FOR: Duration = Duration::from_hours(24);
 /// A published value that names an image which is advised against holds no longer than this.
 ///
 /// Karpenter: `pkg/controllers/providers/ssm/invalidation/controller.go` of the AWS provider.
@@ -45,8 +42,8 @@ impl Parameters {
         credentials: SharedCredentialsProvider,
     ) -> Self {
         let service = JsonService::new(config, endpoint(region), region, credentials);
-        let published = Kept::new(config, PUBLISHED_FOR);
-        Self { service, published, kept: Kept::new(config, SELECTED_FOR) }
+        let published = Kept::new(config, requests::PUBLISHED_KEPT_FOR);
+        Self { service, published, kept: Kept::new(config, requests::SELECTED_KEPT_FOR) }
     }
 
     /// The same at the other end of `connector`.
@@ -196,11 +193,11 @@ mod tests {
         shown.pass(DEPRECATED_FOR / 2);
         parameters.is_deprecated("x");
         check("x", Some("ami-2")).await;
-        shown.pass(PUBLISHED_FOR / 2);
+        shown.pass(requests::PUBLISHED_KEPT_FOR.unsigned_abs() / 2);
         check("x", Some("ami-2")).await;
         // What is not there is asked for again after five minutes.
         check("y", None).await;
-        shown.pass(SELECTED_FOR);
+        shown.pass(requests::SELECTED_KEPT_FOR.unsigned_abs());
         check("y", Some("ami-1")).await;
     }
 

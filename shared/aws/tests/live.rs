@@ -9,6 +9,8 @@
 // Marked as a test, so that helpers may unwrap as tests do.
 #[cfg(test)]
 mod live {
+    mod prices;
+
     use std::{collections::BTreeSet, time::Duration};
 
     use aws::{Account, DynamoLedger, QueueUrls};
@@ -158,6 +160,7 @@ mod live {
         let told = Clusters { one: told_of, other: told_too, ..clusters.clone() };
         check(&testkit::decisions(&ledger, &told).await);
         racing_workers_lose_nothing(url, 8, 5).await;
+        prices::the_ledger_sends_what_the_price_list_says(&config(url), TABLE).await;
         check(&cases);
         the_catalog_store_and_the_catalog_keep_theirs(url).await;
     }

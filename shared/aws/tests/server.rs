@@ -13,5 +13,6 @@ mod server {
     mod dry_run;
     mod faults;
     mod figures;
+    mod prices;
     mod world;
 }

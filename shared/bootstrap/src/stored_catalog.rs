@@ -4,14 +4,11 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aws::DynamoCatalogStore;
-use jiff::{SignedDuration, Timestamp};
-use model::{RegionCatalog, instance_type_info::StoredRegionCatalog};
+use jiff::Timestamp;
+use model::{RegionCatalog, instance_type_info::StoredRegionCatalog, limits::requests};
 use ports::{CatalogStore, Fault, PortError};
 
 use crate::clock;
-
-/// How long what was read holds. It is written once in an hour.
-const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// [`ports::Catalog`] over the catalog store.
 #[derive(Debug)]
@@ -59,7 +56,7 @@ impl<S: CatalogStore> StoredCatalog<S> {
     async fn read(&self, now: Timestamp) -> Result<Arc<RegionCatalog>, PortError> {
         let kept = self.kept();
         if let Some(kept) = &kept
-            && now.duration_since(kept.read_at) < KEPT_FOR
+            && now.duration_since(kept.read_at) < requests::CATALOG_KEPT_FOR
         {
             return Ok(Arc::clone(&kept.catalog));
         }

@@ -13,7 +13,7 @@ use model::{
         KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION, LedgerLease,
         ObservedLeases,
     },
-    limits::PAGES_PER_LISTING_MAX,
+    limits::{PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
 use ports::{Fault, Leases, PortError};
 use serde::Deserialize;
@@ -22,7 +22,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
-    list::PAGE_SIZE,
 };
 
 /// Those of all namespaces.
@@ -132,7 +131,7 @@ impl Leases for KubeCluster {
         let ledger = ours.map(|lease| lease.of_ledger()).transpose().map_err(failed)?.flatten();
         let selector = format!("metadata.name={KARPENTER_LEASE}");
         let mut karpenter = Vec::new();
-        let mut params = ListParams::default().limit(PAGE_SIZE).fields(&selector);
+        let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).fields(&selector);
         for _ in 0..PAGES_PER_LISTING_MAX {
             let body = self.call(Request::new(LEASES_PATH).list(&params)).await.map_err(failed)?;
             let page: LeaseList = read(&body).map_err(failed)?;

@@ -11,7 +11,9 @@ use kube::{
 use model::{
     Pod, api_version,
     facts::DaemonSet,
-    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX},
+    limits::{
+        NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX, requests::OBJECTS_PER_PAGE,
+    },
     node::Node,
     node_class::ListedNodeClass,
     node_pool::NodePool,
@@ -25,9 +27,6 @@ use crate::{
     call::{CallError, Effect},
     surroundings,
 };
-
-/// What the API server holds in memory for one answer. client-go's own page size.
-pub(crate) const PAGE_SIZE: u32 = 500;
 
 /// One kind of list.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +251,7 @@ impl KubeCluster {
                 return Ok(listing);
             }
         }
-        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {PAGE_SIZE}");
+        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {OBJECTS_PER_PAGE}");
         Err(ListError::Failed(PortError::because(kind.operation, Fault::Permanent, why)))
     }
 
@@ -264,7 +263,7 @@ impl KubeCluster {
         continue_token: Option<&str>,
         read: &mut ReadPage<'_, T>,
     ) -> Result<Page<T>, CallError> {
-        let mut params = selected.clone().limit(PAGE_SIZE);
+        let mut params = selected.clone().limit(OBJECTS_PER_PAGE.into());
         params.continue_token = continue_token.map(str::to_owned);
         let body = self.call(Request::new(kind.path).list(&params)).await?;
         read(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))

@@ -13,7 +13,7 @@ use model::{
     NodeClaim, NodeClaimName, NodePoolName,
     claim::SyncedNodeClaim,
     labels::{MANAGED_BY, MANAGER},
-    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX},
+    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
 use ports::{Fault, Listing, Malformed, NodeClaims, PortError};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
-    list::{AtMost, Kind, NODE_POOLS_PATH, PAGE_SIZE},
+    list::{AtMost, Kind, NODE_POOLS_PATH},
 };
 
 const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -58,8 +58,9 @@ impl NodeClaims for KubeCluster {
         let mut listing = Listing::default();
         let mut next: Option<String> = None;
         for _ in 0..PAGES_PER_LISTING_MAX {
-            let mut params =
-                ListParams::default().limit(PAGE_SIZE).labels(&format!("{MANAGED_BY}={MANAGER}"));
+            let mut params = ListParams::default()
+                .limit(OBJECTS_PER_PAGE.into())
+                .labels(&format!("{MANAGED_BY}={MANAGER}"));
             params.continue_token = next;
             let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
             let body = self
@@ -79,7 +80,7 @@ impl NodeClaims for KubeCluster {
                 return Ok(listing);
             }
         }
-        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {PAGE_SIZE}");
+        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {OBJECTS_PER_PAGE}");
         Err(PortError::because(LIST, Fault::Permanent, why))
     }
 

@@ -1,5 +1,7 @@
 //! Every maximum in one place. Reaching one is always visible: an error or a line in the plan.
 
+pub mod requests;
+
 use jiff::SignedDuration;
 
 /// Claims that one commit may promise.

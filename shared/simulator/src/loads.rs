@@ -1,15 +1,18 @@
 //! How large calls of ports are in this world: what the table of costs multiplies by.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::SignedDuration;
 use model::{
-    ClaimPhase, Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName,
+    ClaimPhase, Function, InstanceId, InstanceType, LaunchTemplateName, NodeClaim, NodeClaimName,
+    NodeClassName, NodeName, NodePoolName,
     facts::Facts,
     image_alias,
     ledger::Decision,
-    limits::CLAIMS_PER_BATCH_MAX,
+    limits::{CLAIMS_PER_BATCH_MAX, requests},
     message::Delivery,
     node::NodePatch,
     node_class::{ImageTerm, NodeClassStatus, ReservationTerm, SecurityGroupTerm, SubnetTerm},
@@ -61,7 +64,15 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Market.instance_types" | "Market.on_demand" => {
             Load::items(world.catalog.instance_types.len())
         }
-        "Market.offered" | "Market.spot" => {
+        "Market.offered" => {
+            let zones = |instance_type: &Arc<InstanceType>| -> usize {
+                let offerings = instance_type.offerings.iter();
+                offerings.map(|offering| &offering.zone).collect::<BTreeSet<_>>().len()
+            };
+            Load::items(world.catalog.instance_types.iter().map(zones).sum())
+        }
+        // Each type has a price in each zone for two products.
+        "Market.spot" => {
             let sold = world.catalog.instance_types.iter();
             Load::items(sold.map(|instance_type| instance_type.offerings.len()).sum())
         }
@@ -96,8 +107,8 @@ fn snapshot(world: &mut World) -> Load {
     });
     let claims: u64 = bytes.sum();
     let load = read_load(claims + offerings);
-    // Four queries and the head: each answer is rounded up.
-    Load { read_units: load.read_units + 4, ..load }
+    // Six queries and the head: each answer is rounded up.
+    Load { read_units: load.read_units + 6, ..load }
 }
 
 impl World {
@@ -117,7 +128,11 @@ pub(crate) fn claims(claims: &[NodeClaim]) -> Load {
         others: number(leaving),
         read_units: u64::from(leaving > 0),
         // A transaction takes twice as much, and what is left of the batch is written again.
-        write_units: if leaving > 0 { units * 2 + number(leaving.div_ceil(50)) } else { units },
+        write_units: if leaving > 0 {
+            units * 2 + number(leaving.div_ceil(requests::CLAIMS_LEAVING_MAX.into()))
+        } else {
+            units
+        },
         ..Load::items(claims.len() - leaving)
     }
 }
@@ -274,12 +289,13 @@ pub(crate) fn images(terms: &[ImageTerm], kubernetes_version: &str) -> Load {
     Load { others: number(parameters.sum()), ..Load::items(queries(terms, is_by_id)) }
 }
 
-/// Messages by queue: ten of one queue share a request.
+/// Messages by queue: those of one queue share requests.
 pub(crate) fn messages(deliveries: &[Delivery]) -> Load {
     let mut by_queue: BTreeMap<Function, usize> = BTreeMap::new();
     for delivery in deliveries {
         *by_queue.entry(delivery.message.function()).or_default() += 1;
     }
-    // The table divides by ten: whole tens for each queue that is begun.
-    Load::items(by_queue.values().map(|count| count.div_ceil(10) * 10).sum())
+    let batch = usize::from(requests::MESSAGES_PER_REQUEST_MAX);
+    // The table divides by the size of a batch: whole batches for each queue that is begun.
+    Load::items(by_queue.values().map(|count| count.div_ceil(batch) * batch).sum())
 }

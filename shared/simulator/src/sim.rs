@@ -408,7 +408,7 @@ impl Sim {
             return Err(AwsError::new(code, "a rule says so").of(operation));
         }
         let load = self.with(load);
-        let taken = match self.pay(operation, load).await {
+        let taken = match self.pay(operation, &subject, load).await {
             Ok(taken) => taken,
             Err(error) => {
                 self.with(|world| world.note(format_args!("{operation} {subject} is throttled")));

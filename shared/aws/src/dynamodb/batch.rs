@@ -15,9 +15,6 @@ use super::{
     item::{self, BATCH_PREFIX, CLAIMS, Item, Partition, RECORD, Unreadable},
 };
 
-/// Claims that leave in one transaction; the item that they leave is one more.
-pub(super) const LEAVING_MAX: usize = 90;
-
 /// What becomes of claims that leave their batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {

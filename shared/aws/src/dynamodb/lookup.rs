@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use model::{ClusterName, InstanceId, NodeClaim};
+use model::{ClusterName, InstanceId, NodeClaim, limits::requests};
 use ports::{Fault, PortError};
 
 use super::{
-    DynamoLedger, WRITES_AT_ONCE,
+    DynamoLedger,
     item::{self, Item, claim_from_item, cluster_of},
     unreadable,
 };
@@ -17,10 +17,6 @@ use crate::fault::{BadRequest, port_error};
 /// The index of claims by instance. It holds keys only.
 const INSTANCE_INDEX: &str = "claims_of_instances";
 const BATCH_GET: &str = "BatchGetItem";
-/// Items of one BatchGetItem.
-///
-/// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html>
-const ITEMS_PER_GET_MAX: usize = 100;
 /// How often what was left unread for want of throughput is asked for.
 const GETS_MAX: usize = 5;
 
@@ -33,7 +29,7 @@ impl DynamoLedger {
         let wanted: BTreeSet<&InstanceId> = instances.iter().collect();
         let keys: Vec<Vec<Item>> =
             stream::iter(wanted.iter().map(|instance| self.keys_of(instance)))
-                .buffer_unordered(WRITES_AT_ONCE)
+                .buffer_unordered(requests::ITEMS_AT_ONCE.into())
                 .try_collect()
                 .await?;
         // One claim of an instance is listed once, and in an order that is always the same.
@@ -41,7 +37,7 @@ impl DynamoLedger {
             keys.into_iter().flatten().map(|key| (names(&key), key)).collect();
         let mut claims = Vec::new();
         let keys: Vec<Item> = keys.into_values().collect();
-        for keys in keys.chunks(ITEMS_PER_GET_MAX) {
+        for keys in keys.chunks(requests::KEYS_PER_GET_MAX.into()) {
             for item in self.get_all(keys).await? {
                 let cluster = cluster_of(&item).map_err(unreadable)?;
                 let claim = match claim_from_item(&item) {

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::PROMISED_VERSION};
+use model::{
+    BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::PROMISED_VERSION, limits::requests,
+};
 use ports::{Fault, PortError};
 
 use super::{
     DynamoLedger, TRANSACTION,
-    batch::{self, Batch, LEAVING_MAX, Leaving},
+    batch::{self, Batch, Leaving},
     unreadable,
 };
 
@@ -64,8 +66,10 @@ impl DynamoLedger {
         for mut batch in self.promised(cluster, &batch::prefix(id)).await? {
             loop {
                 let some = batch.claims.iter().filter_map(|claim| wanted.get(&claim.name));
-                let some: Vec<NodeClaim> =
-                    some.take(LEAVING_MAX).map(|claim| (*claim).clone()).collect();
+                let some: Vec<NodeClaim> = some
+                    .take(requests::CLAIMS_LEAVING_MAX.into())
+                    .map(|claim| (*claim).clone())
+                    .collect();
                 if some.is_empty() {
                     break;
                 }

@@ -1,9 +1,6 @@
 //! What the selectors of EC2NodeClasses name.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_config::SdkConfig;
 use aws_sdk_ec2::{
@@ -15,6 +12,7 @@ use model::{
     ClusterName, ImageId, LaunchTemplateName, SecurityGroupId, SubnetId, Zone, ZoneId,
     image_alias::{self, Parameter},
     limits,
+    limits::requests,
     node_class::{
         CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
@@ -25,29 +23,21 @@ use model::{
 use ports::{Discovery, PortError};
 
 use super::{
-    FILTER_VALUES_MAX, filter,
+    filter,
     image::{Query, from_image, newest_first},
     reservation, tag_filters, template_version,
 };
 use crate::{
     EksClusters,
     fault::{BadAnswer, BadRequest, port_error},
-    kept::{Kept, SELECTED_FOR},
+    kept::Kept,
     ssm::Parameters,
     zonal_shift::ZonalShifts,
 };
 
-/// How long the subnets that a class selects hold. The functions look each minute: every second look asks, and
-/// what launches asks for the free addresses itself.
-///
-/// Karpenter asks each minute: `pkg/controllers/nodeclass/subnet.go` of the AWS provider.
-const SUBNETS_FOR: Duration = Duration::from_secs(90);
 const SUBNETS: &str = "DescribeSubnets";
 const GROUPS: &str = "DescribeSecurityGroups";
 const IMAGES: &str = "DescribeImages";
-/// Of subnets and security groups.
-const PAGE_SIZE: i32 = 500;
-const IMAGES_PAGE_SIZE: i32 = 1_000;
 
 /// [`Discovery`] over EC2, SSM and EKS.
 #[derive(Clone, Debug)]
@@ -74,9 +64,9 @@ impl Ec2Discovery {
             parameters,
             clusters,
             shifts,
-            subnets: Kept::new(config, SUBNETS_FOR),
-            groups: Kept::new(config, SELECTED_FOR),
-            images: Kept::new(config, SELECTED_FOR),
+            subnets: Kept::new(config, requests::SUBNETS_KEPT_FOR),
+            groups: Kept::new(config, requests::SELECTED_KEPT_FOR),
+            images: Kept::new(config, requests::SELECTED_KEPT_FOR),
         }
     }
 
@@ -89,7 +79,7 @@ impl Ec2Discovery {
                 let request = self
                     .client
                     .describe_subnets()
-                    .max_results(PAGE_SIZE)
+                    .max_results(requests::NETWORKS_PER_PAGE.into())
                     .set_filters(Some(filters.clone()))
                     .set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
@@ -118,7 +108,7 @@ impl Ec2Discovery {
                 let request = self
                     .client
                     .describe_security_groups()
-                    .max_results(PAGE_SIZE)
+                    .max_results(requests::NETWORKS_PER_PAGE.into())
                     .set_filters(Some(filters.clone()))
                     .set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
@@ -153,7 +143,7 @@ impl Ec2Discovery {
                 .include_deprecated(true)
                 .set_filters(Some(query.filters.clone()))
                 .set_owners((!query.owners.is_empty()).then(|| query.owners.clone()))
-                .max_results(IMAGES_PAGE_SIZE)
+                .max_results(requests::ENTRIES_PER_PAGE.into())
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(IMAGES, error))?;
             for described in answer.images() {
@@ -347,7 +337,10 @@ fn security_group_queries(terms: &[SecurityGroupTerm]) -> Vec<Vec<Filter>> {
 
 fn by_values(name: &str, values: &BTreeSet<&str>) -> Vec<Vec<Filter>> {
     let values: Vec<&str> = values.iter().copied().collect();
-    values.chunks(FILTER_VALUES_MAX).map(|values| vec![filter(name, values)]).collect()
+    values
+        .chunks(requests::FILTER_VALUES_MAX.into())
+        .map(|values| vec![filter(name, values)])
+        .collect()
 }
 
 fn from_subnet(subnet: &types::Subnet) -> Result<Subnet, String> {

@@ -28,12 +28,12 @@ use model::{
         Instance, ReservationMarket, RunRequest,
     },
     limits,
+    limits::requests,
     validation::DryRunAnswer,
 };
 use ports::{Fault, Fleet, PortError};
 
 use super::{
-    FILTER_VALUES_MAX,
     dry_run::{dry_run_answer, once},
     filter,
     instance::from_instance,
@@ -45,10 +45,6 @@ const CREATE: &str = "CreateFleet";
 const RUN: &str = "RunInstances";
 const DESCRIBE: &str = "DescribeInstances";
 const TERMINATE: &str = "TerminateInstances";
-/// Instances of one TerminateInstances; EC2 advises against more than a thousand.
-const TERMINATIONS_PER_CALL_MAX: usize = 500;
-/// Of one page of DescribeInstances.
-const PAGE_SIZE: i32 = 1_000;
 /// Everything but `terminated`.
 const LIVING: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
 
@@ -72,7 +68,7 @@ impl Ec2Fleet {
             let request = self
                 .client
                 .describe_instances()
-                .max_results(PAGE_SIZE)
+                .max_results(requests::ENTRIES_PER_PAGE.into())
                 .set_filters(Some(filters.clone()))
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
@@ -160,7 +156,7 @@ impl Fleet for Ec2Fleet {
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
         let mut described = Vec::new();
-        for ids in instances.chunks(FILTER_VALUES_MAX) {
+        for ids in instances.chunks(requests::FILTER_VALUES_MAX.into()) {
             // A filter leaves out what is not known; as a list of ids it would fail the call.
             described.extend(self.instances(vec![filter("instance-id", ids)]).await?);
         }
@@ -202,7 +198,7 @@ impl Fleet for Ec2Fleet {
     }
 
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
-        for ids in instances.chunks(TERMINATIONS_PER_CALL_MAX) {
+        for ids in instances.chunks(requests::TERMINATIONS_PER_REQUEST_MAX.into()) {
             match self.terminate_all(ids).await {
                 // One that is gone fails the whole call, and nobody is terminated: EC2 names them.
                 Err(error) if error.fault == Fault::NotFound => {

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{self, ArchitectureValues, Filter};
 use jiff::Timestamp;
-use model::{ImageId, Requirements, labels, node_class::Image};
+use model::{ImageId, Requirements, labels, limits::requests, node_class::Image};
 
-use super::{FILTER_VALUES_MAX, filter, tag_filters};
+use super::{filter, tag_filters};
 
 /// One DescribeImages.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ impl Query {
     /// The images called `ids`, wherever they come from.
     pub(super) fn by_id(ids: &BTreeSet<ImageId>) -> Vec<Self> {
         let ids: Vec<&ImageId> = ids.iter().collect();
-        let chunks = ids.chunks(FILTER_VALUES_MAX);
+        let chunks = ids.chunks(requests::FILTER_VALUES_MAX.into());
         chunks.map(|ids| Self::new(vec![filter("image-id", ids)], Vec::new())).collect()
     }
 

@@ -11,6 +11,7 @@ use model::{
     CapacityType, HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone, ZoneId,
     instance_type_info::{Device, LocalDisks, Network, Processor, TableFacts},
     limits,
+    limits::requests,
 };
 use ports::{Market, PortError};
 
@@ -24,8 +25,6 @@ const TYPES: &str = "DescribeInstanceTypes";
 const OFFERINGS: &str = "DescribeInstanceTypeOfferings";
 const ZONES: &str = "DescribeAvailabilityZones";
 const SPOT: &str = "DescribeSpotPriceHistory";
-const TYPES_PAGE_SIZE: i32 = 100;
-const PAGE_SIZE: i32 = 1_000;
 /// Linux costs the same in both; not every type is listed in each.
 const PRODUCTS: [&str; 2] = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
 
@@ -55,7 +54,7 @@ impl Market for Ec2Market {
             let request = self
                 .client
                 .describe_instance_types()
-                .max_results(TYPES_PAGE_SIZE)
+                .max_results(requests::TYPES_PER_PAGE.into())
                 .filters(filter("supported-virtualization-type", ["hvm"]))
                 .filters(filter("processor-info.supported-architecture", ["x86_64", "arm64"]))
                 .set_next_token(token);
@@ -90,7 +89,10 @@ impl Market for Ec2Market {
         let mut offered: BTreeMap<InstanceTypeName, BTreeSet<Zone>> = BTreeMap::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.describe_instance_type_offerings().max_results(PAGE_SIZE);
+            let request = self
+                .client
+                .describe_instance_type_offerings()
+                .max_results(requests::ENTRIES_PER_PAGE.into());
             let request =
                 request.location_type(LocationType::AvailabilityZone).set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(OFFERINGS, error))?;
@@ -124,7 +126,7 @@ impl Market for Ec2Market {
             let request = self
                 .client
                 .describe_spot_price_history()
-                .max_results(PAGE_SIZE)
+                .max_results(requests::ENTRIES_PER_PAGE.into())
                 .start_time(aws_smithy_types::DateTime::from_secs(now.as_second()))
                 .set_product_descriptions(Some(PRODUCTS.map(str::to_owned).into()))
                 .set_next_token(token);

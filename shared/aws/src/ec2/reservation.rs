@@ -9,6 +9,7 @@ use aws_sdk_ec2::{
 use jiff::Timestamp;
 use model::{
     InstanceTypeName, PlacementGroupId, ReservationId, Zone, limits,
+    limits::requests,
     node_class::{
         CapacityReservation, MatchCriteria, PlacementGroup, PlacementGroupTerm, PlacementStrategy,
         ReservationTerm,
@@ -16,12 +17,11 @@ use model::{
 };
 use ports::{Fault, PortError};
 
-use super::{FILTER_VALUES_MAX, filter, tag_filters};
+use super::{filter, tag_filters};
 use crate::fault::{BadAnswer, port_error};
 
 const RESERVATIONS: &str = "DescribeCapacityReservations";
 const GROUPS: &str = "DescribePlacementGroups";
-const PAGE_SIZE: i32 = 1_000;
 
 /// The active reservations that any of `terms` selects, sorted by id. One that is not there is left
 /// out, and so is one of a kind that nobody here knows.
@@ -69,7 +69,7 @@ async fn page_by_page(
             client.describe_capacity_reservations().set_filters(Some(query.filters.clone()));
         // EC2 takes no page size beside ids.
         let request = if query.ids.is_empty() {
-            request.max_results(PAGE_SIZE)
+            request.max_results(requests::ENTRIES_PER_PAGE.into())
         } else {
             request.set_capacity_reservation_ids(Some(query.ids.clone()))
         };
@@ -121,7 +121,10 @@ fn queries(terms: &[ReservationTerm]) -> Vec<Query> {
         }
     }
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    queries.extend(ids.chunks(FILTER_VALUES_MAX).map(|ids| Query::of_ids(ids.iter().cloned())));
+    queries.extend(
+        ids.chunks(requests::FILTER_VALUES_MAX.into())
+            .map(|ids| Query::of_ids(ids.iter().cloned())),
+    );
     queries
 }
 

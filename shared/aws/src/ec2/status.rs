@@ -18,6 +18,7 @@ use model::{
     InstanceId,
     interruption::{StatusProblem, StatusReport},
     limits,
+    limits::requests,
 };
 use ports::PortError;
 
@@ -25,8 +26,6 @@ use super::filter;
 use crate::fault::{BadAnswer, port_error};
 
 const DESCRIBE: &str = "DescribeInstanceStatus";
-/// Of one page.
-const PAGE_SIZE: i32 = 1_000;
 /// Every code but those that a later API knows.
 const EVENTS: [EventCode; 5] = [
     EventCode::InstanceReboot,
@@ -56,7 +55,7 @@ async fn listed(client: &Client, filter: Filter) -> Result<Vec<StatusReport>, Po
     for _ in 0..limits::PAGES_PER_LISTING_MAX {
         let request = client
             .describe_instance_status()
-            .max_results(PAGE_SIZE)
+            .max_results(requests::ENTRIES_PER_PAGE.into())
             .filters(filter.clone())
             .set_next_token(token);
         let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;

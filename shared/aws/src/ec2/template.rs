@@ -31,6 +31,7 @@ use model::{
         ReservationTarget,
     },
     limits,
+    limits::requests,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
     validation::DryRunAnswer,
 };
@@ -44,8 +45,6 @@ use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
 
 const CREATE: &str = "CreateLaunchTemplate";
 const DESCRIBE: &str = "DescribeLaunchTemplates";
-/// Of DescribeLaunchTemplates.
-const PAGE_SIZE: i32 = 200;
 const GIB: u64 = 1 << 30;
 
 /// [`Templates`] over EC2.
@@ -107,7 +106,7 @@ impl Templates for Ec2Templates {
             let request = self
                 .client
                 .describe_launch_templates()
-                .max_results(PAGE_SIZE)
+                .max_results(requests::TEMPLATES_PER_PAGE.into())
                 .filters(filter(&format!("tag:{}", labels::CLUSTER_NAME_TAG), [cluster]))
                 .filters(filter("tag-key", [labels::NODE_POOL]))
                 .set_next_token(token);

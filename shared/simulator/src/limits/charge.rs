@@ -7,7 +7,7 @@ use model::{Function, duration::later};
 use ports::{Fault, PortError};
 
 use super::{
-    ApiAction, ApiService, Load, RequestLimits, TokenBucket,
+    ApiAction, Load, RequestLimits, TokenBucket,
     bucket::Buckets,
     costs::{self, Requests},
 };
@@ -19,8 +19,8 @@ const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
 const BACKOFF_SECONDS_MAX: i64 = 20;
 
-/// What a call of an operation by a function asks a service, with its items and others.
-type Question = (Option<Function>, &'static str, ApiService, (u64, u64));
+/// What a function asks of an action: the subject that the call names, or else its items and others.
+type Question = (Option<Function>, ApiAction, String);
 
 /// What was used of the account so far, and what is left in its buckets.
 #[derive(Debug, Default)]
@@ -57,6 +57,7 @@ impl Sim {
     pub(crate) async fn pay(
         &self,
         operation: &'static str,
+        subject: &str,
         load: Load,
     ) -> Result<SignedDuration, PortError> {
         let Some(mut sent) = costs::sent(operation, &load) else {
@@ -64,9 +65,10 @@ impl Sim {
             return Ok(SignedDuration::ZERO);
         };
         for (service, kept_for) in sent.kept {
-            if self.with(|world| world.is_kept(operation, &load, *service, *kept_for)) {
-                sent.requests.retain(|requests| requests.action.service != *service);
-            }
+            sent.requests.retain(|requests| {
+                requests.action.service != *service
+                    || !self.with(|world| world.is_kept(requests.action, subject, &load, *kept_for))
+            });
         }
         if !sent.kept.is_empty() && sent.requests.is_empty() {
             return Ok(SignedDuration::ZERO);
@@ -117,17 +119,22 @@ impl Sim {
 }
 
 impl World {
-    /// Whether the function that asks now still keeps what `service` answered to `operation`; from now on it
+    /// Whether the function that asks now still keeps what `action` answered about `subject`; from now on it
     /// does for as long as `kept_for`.
     fn is_kept(
         &mut self,
-        operation: &'static str,
+        action: ApiAction,
+        subject: &str,
         load: &Load,
-        service: ApiService,
         kept_for: SignedDuration,
     ) -> bool {
         let function = self.current.map(|(_, function)| function);
-        let key = (function, operation, service, (load.items, load.others));
+        let subject = if subject.is_empty() {
+            format!("{} {}", load.items, load.others)
+        } else {
+            subject.to_owned()
+        };
+        let key = (function, action, subject);
         let until = self.usage.kept.get(&key);
         if until.is_some_and(|until| self.now < *until) {
             return true;

@@ -1,9 +1,10 @@
 //! What one call of a port costs over the wire: the one table that buckets and the meter share.
 //!
-//! It is read off the adapters (`shared/aws`, `shared/cluster`): who changes how they page, batch or
-//! look before they write changes the row here.
+//! `shared/aws/tests` compare its rows of EC2, IAM, SSM, EKS and the ledger with what the adapters send to a simulated
+//! account and to a DynamoDB engine. Those of the cluster and of the queues are read off the adapters.
 
 use jiff::SignedDuration;
+use model::limits::requests;
 
 use super::{ApiAction, ApiService};
 
@@ -39,15 +40,15 @@ enum Per {
     /// This many.
     Call(u64),
     /// One for each page of so many items, at least one.
-    Page(u64),
+    Page(u16),
     /// One for so many items, none for none.
-    Chunk(u64),
+    Chunk(u16),
     /// One for each item, so many of them at the same time.
-    Each(u64),
+    Each(u16),
     /// One for so many of the other amount, at least one.
-    OtherPage(u64),
+    OtherPage(u16),
     /// One for so many of the other amount, none for none.
-    OtherChunk(u64),
+    OtherChunk(u16),
     /// One for each megabyte that is read, at least one.
     Megabyte,
 }
@@ -89,17 +90,6 @@ const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
     Cost { is_abreast: true, ..cost(operation, rows) }
 }
 
-/// `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs`, `SELECTED_FOR` of `shared/aws/src/kept.rs`.
-const SELECTED_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// `SUBNETS_FOR` of `shared/aws/src/ec2/discovery.rs`.
-const SUBNETS_FOR: SignedDuration = SignedDuration::from_secs(90);
-/// `PUBLISHED_FOR` of `shared/aws/src/ssm.rs`.
-const PUBLISHED_FOR: SignedDuration = SignedDuration::from_hours(24);
-/// `KEPT_FOR` of `shared/aws/src/eks.rs`.
-const CLUSTER_FOR: SignedDuration = SignedDuration::from_mins(20);
-/// `ENSURED_FOR` of `shared/aws/src/iam.rs`.
-const ENSURED_FOR: SignedDuration = SignedDuration::from_mins(15);
-
 const fn kept(
     services: &'static [(ApiService, SignedDuration)],
     operation: &'static str,
@@ -133,8 +123,8 @@ const fn cluster(name: &'static str, per: Per) -> Row {
 }
 
 const ONCE: Per = Per::Call(1);
-/// Objects of one page of a list: client-go's own page size.
-const PAGE: Per = Per::Page(500);
+/// One request for each page of a list.
+const PAGE: Per = Per::Page(requests::OBJECTS_PER_PAGE);
 
 /// Every call of every port.
 pub const COSTS: &[Cost] = &[
@@ -151,7 +141,7 @@ pub const COSTS: &[Cost] = &[
             cluster("list storageclasses", ONCE),
             cluster("list persistentvolumeclaims", PAGE),
             cluster("list persistentvolumes", PAGE),
-            cluster("list csinodes", Per::OtherPage(500)),
+            cluster("list csinodes", Per::OtherPage(requests::OBJECTS_PER_PAGE)),
             cluster("list poddisruptionbudgets", ONCE),
         ],
     ),
@@ -213,9 +203,9 @@ pub const COSTS: &[Cost] = &[
     cost("Fleet.launch", &[ec2("CreateFleet", ONCE)]),
     tried("Fleet.dry_run", &[ec2("CreateFleet", ONCE)]),
     tried("Fleet.dry_run_instance", &[ec2("RunInstances", ONCE)]),
-    cost("Fleet.describe", &[ec2("DescribeInstances", Per::Chunk(200))]),
-    cost("Fleet.of_batch", &[ec2("DescribeInstances", Per::Page(1_000))]),
-    cost("Fleet.list", &[ec2("DescribeInstances", Per::Page(1_000))]),
+    cost("Fleet.describe", &[ec2("DescribeInstances", Per::Chunk(requests::FILTER_VALUES_MAX))]),
+    cost("Fleet.of_batch", &[ec2("DescribeInstances", Per::Page(requests::ENTRIES_PER_PAGE))]),
+    cost("Fleet.list", &[ec2("DescribeInstances", Per::Page(requests::ENTRIES_PER_PAGE))]),
     // Of instances whose checks fail, of failing hosts, of scheduled events: a page holds a thousand.
     abreast(
         "Fleet.impaired",
@@ -233,18 +223,24 @@ pub const COSTS: &[Cost] = &[
     cost("Forensics.image", &[ec2("DescribeImages", ONCE)]),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
     cost("Fleet.reboot", &[ec2("RebootInstances", ONCE)]),
-    cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
+    cost(
+        "Fleet.terminate",
+        &[ec2("TerminateInstances", Per::Chunk(requests::TERMINATIONS_PER_REQUEST_MAX))],
+    ),
     // Items are templates that have to be made.
     cost(
         "Templates.ensure",
         &[ec2("DescribeLaunchTemplates", ONCE), ec2("CreateLaunchTemplate", Per::Chunk(1))],
     ),
     tried("Templates.dry_run", &[ec2("CreateLaunchTemplate", ONCE)]),
-    cost("Templates.list", &[ec2("DescribeLaunchTemplates", Per::Page(200))]),
+    cost(
+        "Templates.list",
+        &[ec2("DescribeLaunchTemplates", Per::Page(requests::TEMPLATES_PER_PAGE))],
+    ),
     cost("Templates.remove", &[ec2("DeleteLaunchTemplate", ONCE)]),
     // Items are profiles that have to be made.
     kept(
-        &[(ApiService::Iam, ENSURED_FOR)],
+        &[(ApiService::Iam, requests::PROFILE_KEPT_FOR)],
         "Profiles.ensure",
         &[
             iam("GetInstanceProfile", ONCE),
@@ -252,7 +248,7 @@ pub const COSTS: &[Cost] = &[
             iam("AddRoleToInstanceProfile", Per::Chunk(1)),
         ],
     ),
-    cost("Profiles.list", &[iam("ListInstanceProfiles", Per::Page(100))]),
+    cost("Profiles.list", &[iam("ListInstanceProfiles", Per::Page(requests::PROFILES_PER_PAGE))]),
     cost(
         "Profiles.remove",
         &[
@@ -263,13 +259,13 @@ pub const COSTS: &[Cost] = &[
     ),
     // Items are queries: ids share one, each set of tags has one of its own.
     kept(
-        &[(ApiService::Ec2, SUBNETS_FOR)],
+        &[(ApiService::Ec2, requests::SUBNETS_KEPT_FOR)],
         "Discovery.subnets",
         &[ec2("DescribeSubnets", Per::Chunk(1))],
     ),
     cost("Discovery.free_addresses", &[ec2("DescribeSubnets", Per::Chunk(1))]),
     kept(
-        &[(ApiService::Ec2, SELECTED_FOR)],
+        &[(ApiService::Ec2, requests::SELECTED_KEPT_FOR)],
         "Discovery.security_groups",
         &[ec2("DescribeSecurityGroups", Per::Chunk(1))],
     ),
@@ -277,7 +273,10 @@ pub const COSTS: &[Cost] = &[
     cost("Discovery.placement_group", &[ec2("DescribePlacementGroups", ONCE)]),
     // Items are queries, others SSM parameters.
     kept(
-        &[(ApiService::Ssm, PUBLISHED_FOR), (ApiService::Ec2, SELECTED_FOR)],
+        &[
+            (ApiService::Ssm, requests::PUBLISHED_KEPT_FOR),
+            (ApiService::Ec2, requests::SELECTED_KEPT_FOR),
+        ],
         "Discovery.images",
         &[
             (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, Per::OtherChunk(1)),
@@ -286,13 +285,13 @@ pub const COSTS: &[Cost] = &[
     ),
     cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
     kept(
-        &[(ApiService::Eks, CLUSTER_FOR)],
+        &[(ApiService::Eks, requests::CLUSTER_KEPT_FOR)],
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
     // EKS says the cluster's ARN.
     kept(
-        &[(ApiService::Eks, CLUSTER_FOR)],
+        &[(ApiService::Eks, requests::CLUSTER_KEPT_FOR)],
         "Discovery.zonal_shifts",
         &[
             (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE),
@@ -300,19 +299,32 @@ pub const COSTS: &[Cost] = &[
         ],
     ),
     // ------------------------------------------------------------------ the catalog
-    kept(&[(ApiService::DynamoDb, SELECTED_FOR)], "Catalog.catalog", &[table("GetItem", ONCE)]),
+    kept(
+        &[(ApiService::DynamoDb, requests::CATALOG_KEPT_FOR)],
+        "Catalog.catalog",
+        &[table("GetItem", ONCE)],
+    ),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
     cost("CatalogStore.put", &[table("PutItem", ONCE)]),
-    cost("Market.instance_types", &[ec2("DescribeInstanceTypes", Per::Page(100))]),
+    cost(
+        "Market.instance_types",
+        &[ec2("DescribeInstanceTypes", Per::Page(requests::TYPES_PER_PAGE))],
+    ),
     cost("Market.zones", &[ec2("DescribeAvailabilityZones", ONCE)]),
-    cost("Market.offered", &[ec2("DescribeInstanceTypeOfferings", Per::Page(1_000))]),
+    cost(
+        "Market.offered",
+        &[ec2("DescribeInstanceTypeOfferings", Per::Page(requests::ENTRIES_PER_PAGE))],
+    ),
     cost(
         "Market.on_demand",
-        &[(ApiAction { service: ApiService::Pricing, name: "GetProducts" }, Per::Page(100))],
+        &[(
+            ApiAction { service: ApiService::Pricing, name: "GetProducts" },
+            Per::Page(requests::PRICES_PER_PAGE),
+        )],
     ),
-    cost("Market.spot", &[ec2("DescribeSpotPriceHistory", Per::Page(1_000))]),
+    cost("Market.spot", &[ec2("DescribeSpotPriceHistory", Per::Page(requests::ENTRIES_PER_PAGE))]),
     // ------------------------------------------------------------------ the ledger
-    // Head, claims of batches, claims, unavailable offerings, measured memory.
+    // Head, claims of batches, claims, unavailable offerings, measured memory, commands, refusals.
     abreast(
         "Ledger.snapshot",
         &[
@@ -321,25 +333,34 @@ pub const COSTS: &[Cost] = &[
             table("Query", ONCE),
             table("Query", ONCE),
             table("Query", ONCE),
+            table("Query", ONCE),
+            table("Query", ONCE),
         ],
     ),
-    // Others are offerings that are marked.
+    // Others are offerings that are marked. The counters after it are read.
     cost(
         "Ledger.commit",
-        &[table("Query", Per::OtherChunk(1_000)), table("TransactWriteItems", ONCE)],
+        &[
+            table("Query", Per::OtherChunk(1_000)),
+            table("TransactWriteItems", ONCE),
+            table("GetItem", ONCE),
+        ],
     ),
     cost(
         "Ledger.claims_of_instances",
-        &[table("Query", Per::Each(16)), table("BatchGetItem", Per::OtherChunk(100))],
+        &[
+            table("Query", Per::Each(requests::ITEMS_AT_ONCE)),
+            table("BatchGetItem", Per::OtherChunk(requests::KEYS_PER_GET_MAX)),
+        ],
     ),
-    cost("Ledger.write_claim", &[table("PutItem", ONCE)]),
-    // Items are claims of their own, others claims that leave their batch, 50 in one transaction.
+    cost("Ledger.write_claim", &[table("UpdateItem", ONCE)]),
+    // Items are claims of their own, others claims that leave their batch.
     cost(
         "Ledger.write_claims",
         &[
             table("Query", Per::OtherChunk(1_000)),
-            table("TransactWriteItems", Per::OtherChunk(50)),
-            table("PutItem", Per::Each(16)),
+            table("TransactWriteItems", Per::OtherChunk(requests::CLAIMS_LEAVING_MAX)),
+            table("UpdateItem", Per::Each(requests::ITEMS_AT_ONCE)),
         ],
     ),
     cost("Ledger.remove_claim", &[table("DeleteItem", ONCE)]),
@@ -348,8 +369,8 @@ pub const COSTS: &[Cost] = &[
         "Ledger.withdraw_claims",
         &[
             table("Query", Per::OtherChunk(1_000)),
-            table("TransactWriteItems", Per::OtherChunk(50)),
-            table("DeleteItem", Per::Each(16)),
+            table("TransactWriteItems", Per::OtherChunk(requests::CLAIMS_LEAVING_MAX)),
+            table("DeleteItem", Per::Each(requests::ITEMS_AT_ONCE)),
             table("UpdateItem", ONCE),
         ],
     ),
@@ -366,14 +387,17 @@ pub const COSTS: &[Cost] = &[
     cost("Ledger.pulse", &[table("GetItem", ONCE)]),
     cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.validation", &[table("GetItem", ONCE)]),
-    cost("Ledger.put_decisions", &[table("PutItem", Per::Each(16))]),
-    cost("Ledger.put_facts", &[table("PutItem", Per::Each(4))]),
+    cost("Ledger.put_decisions", &[table("PutItem", Per::Each(requests::ITEMS_AT_ONCE))]),
+    cost("Ledger.put_facts", &[table("PutItem", Per::Each(requests::LARGE_ITEMS_AT_ONCE))]),
     cost("Ledger.put_validation", &[table("PutItem", ONCE)]),
     // ------------------------------------------------------------------ queues
     // Items are messages of one function's queue.
     cost(
         "Mailbox.send",
-        &[(ApiAction { service: ApiService::Sqs, name: "SendMessageBatch" }, Per::Chunk(10))],
+        &[(
+            ApiAction { service: ApiService::Sqs, name: "SendMessageBatch" },
+            Per::Chunk(requests::MESSAGES_PER_REQUEST_MAX),
+        )],
     ),
 ];
 
@@ -425,11 +449,11 @@ pub fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
         action: *action,
         count: match *per {
             Per::Call(count) => count,
-            Per::Page(size) => load.items.div_ceil(size).max(1),
-            Per::Chunk(size) => load.items.div_ceil(size),
+            Per::Page(size) => load.items.div_ceil(size.into()).max(1),
+            Per::Chunk(size) => load.items.div_ceil(size.into()),
             Per::Each(_) => load.items,
-            Per::OtherPage(size) => load.others.div_ceil(size).max(1),
-            Per::OtherChunk(size) => load.others.div_ceil(size),
+            Per::OtherPage(size) => load.others.div_ceil(size.into()).max(1),
+            Per::OtherChunk(size) => load.others.div_ceil(size.into()),
             Per::Megabyte => load.bytes.div_ceil(1 << 20).max(1),
         },
         objects: match (action.service, *per) {
@@ -438,7 +462,7 @@ pub fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
             _ => 0,
         },
         at_once: match *per {
-            Per::Each(at_once) => at_once,
+            Per::Each(at_once) => at_once.into(),
             _ => 1,
         },
     });

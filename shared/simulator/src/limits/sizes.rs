@@ -144,5 +144,7 @@ pub(crate) fn commit(commit: &Commit) -> Load {
     let decisions: u64 = commit.decisions.iter().map(decision_units).sum();
     let marked = number(commit.unavailable_offerings.len());
     let units = 1 + promised + changed + decisions + marked;
-    Load { others: marked, write_units: units * 2, ..Load::items(commit.items()) }
+    // The head is read afterwards, and before it which offerings are marked, if some are.
+    let read_units = 1 + u64::from(marked > 0);
+    Load { others: marked, read_units, write_units: units * 2, ..Load::items(commit.items()) }
 }

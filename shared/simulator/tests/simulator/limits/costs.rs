@@ -11,7 +11,7 @@ fn check(operation: &'static str, load: Load, expected: &[(&str, u64)]) {
 }
 
 #[test]
-fn a_call_costs_what_its_adapter_sends() {
+fn a_call_costs_its_pages() {
     check("Cluster.pods", Load::items(0), &[("list pods", 1)]);
     check("Cluster.pods", Load::items(501), &[("list pods", 2)]);
     check("Fleet.describe", Load::items(0), &[]);
@@ -20,7 +20,15 @@ fn a_call_costs_what_its_adapter_sends() {
     check(
         "Ledger.snapshot",
         snapshot,
-        &[("GetItem", 1), ("Query", 3), ("Query", 1), ("Query", 1), ("Query", 1)],
+        &[
+            ("GetItem", 1),
+            ("Query", 3),
+            ("Query", 1),
+            ("Query", 1),
+            ("Query", 1),
+            ("Query", 1),
+            ("Query", 1),
+        ],
     );
 }
 

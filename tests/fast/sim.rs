@@ -1,6 +1,6 @@
 //! The handlers in the simulator: storms of seeds, a sweep, stories, and the test of the test.
 //!
-//! `JOURNEYMAN_SEEDS=10000 cargo test -p tests --test sim storms` plays more storms;
+//! `JOURNEYMAN_SEEDS=10000 cargo test -p tests --test sim storms_leak` plays more storms;
 //! `JOURNEYMAN_SEED=17` plays one and prints its trace. `JOURNEYMAN_LARGE=1` plays the stories that grow
 //! (rolling updates, replacements that never join, droughts, churn) with up to 500 nodes for 48 hours.
 

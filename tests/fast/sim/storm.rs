@@ -10,7 +10,7 @@ use simulator::{Action, Chance, Disorder, Sim, SpotTarget, Storm, WorldSettings}
 use crate::world::{catalog, minute, play, scale, sim};
 
 /// Storms of a plain `cargo test`; CI plays more.
-const SEEDS_DEFAULT: u64 = 60;
+const SEEDS_DEFAULT: u64 = 40;
 
 /// What a seed stands for.
 pub(crate) fn settings(seed: u64) -> WorldSettings {
@@ -81,11 +81,7 @@ pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String>
     if let Some(seed) = variable("JOURNEYMAN_SEED") {
         panic!("seed {seed}: {:?}", outcome(seed));
     }
-    play_exactly(variable("JOURNEYMAN_SEEDS").unwrap_or(seeds), outcome);
-}
-
-/// The same with as many seeds as are named, whatever the environment says.
-pub(crate) fn play_exactly(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
+    let seeds = variable("JOURNEYMAN_SEEDS").unwrap_or(seeds);
     let failures = failures(seeds, outcome);
     println!("{seeds} worlds played");
     let count = failures.len();

@@ -41,7 +41,7 @@ fn both(catalog: fn() -> Arc<RegionCatalog>, seed: u64) -> Result<[Figures; 2], 
 /// Consolidated as Karpenter does. `docs/cheapest.md` has the figures of 48 hours, which `JOURNEYMAN_HOURS=48` plays.
 #[test]
 fn packing_cheapest_breaks_no_rule_and_spends_less() {
-    play_seeds(2, |seed| {
+    play_seeds(1, |seed| {
         let [usual, cheapest] = both(wide_catalog, seed)?;
         if usual.spent_nanos <= cheapest.spent_nanos {
             return Err(format!("{usual}, and cheapest {cheapest}"));
@@ -53,7 +53,7 @@ fn packing_cheapest_breaks_no_rule_and_spends_less() {
 /// Where nothing is to be saved, among eight types with four CPUs at most, it costs hardly more.
 #[test]
 fn packing_cheapest_among_small_types_costs_hardly_more() {
-    play_seeds(2, |seed| {
+    play_seeds(1, |seed| {
         let [usual, cheapest] = both(catalog, seed)?;
         if usual.spent_nanos * 115 < cheapest.spent_nanos * 100 {
             return Err(format!("{usual}, and cheapest {cheapest}"));

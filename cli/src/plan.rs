@@ -184,7 +184,7 @@ fn looked_at(
     policies: Policies,
     now: Timestamp,
 ) -> Result<(Facts, Remarks), CommandError> {
-    let offers = offers::load(args, &loaded, now)?;
+    let offers = offers::load(args, &loaded, &policies, now)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let (mut facts, notes) = facts::of(loaded, offers, policies, now)?;
     if let Some(text) = &args.max_node_share {

@@ -9,11 +9,12 @@ use api::objects::NodeClassManifest;
 use jiff::Timestamp;
 use launch_template::{NodeSettings, VolumePrice, volume_price};
 use model::{
-    HourlyPrice, NodeClassName, Problem, RegionCatalog, Zone,
+    HourlyPrice, InstanceType, NodeClassName, Problem, RegionCatalog, Zone,
     condition::NotReady,
     facts::ClassOffer,
     labels,
     node_class::{ClassStatus, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    policies::Policies,
 };
 use report::error::BadInput;
 
@@ -34,11 +35,16 @@ pub(super) struct Offers {
 
 /// The offers of all classes: of the file's types as they are, else of those of the region as nodes of
 /// each class would have them.
-pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
+pub(super) fn load(
+    args: &PlanArgs,
+    loaded: &Loaded,
+    policies: &Policies,
+    now: Timestamp,
+) -> Result<Offers, BadInput> {
     let (mut offers, region) = if let Some(path) = &args.instance_types {
         let catalog = instance_catalog::read(&manifests::text(path)?)
             .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
-        (of_file(&catalog, loaded), catalog.region)
+        (of_file(&catalog, loaded, policies), catalog.region)
     } else {
         let catalog = catalog(args)?;
         (of_region(args, loaded, &catalog, now)?, catalog.region)
@@ -63,9 +69,21 @@ impl Offers {
     }
 }
 
-/// Types of a file are taken as they are: what a class lacks to make them is no matter.
-fn of_file(catalog: &RegionCatalog, loaded: &Loaded) -> Offers {
-    let types = || ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect());
+/// Types of a file are taken as they are: what a class lacks to make them is no matter. Where no reserved capacity is
+/// bought, they have none, as those that `catalog` finds.
+fn of_file(catalog: &RegionCatalog, loaded: &Loaded, policies: &Policies) -> Offers {
+    let bought: Vec<Arc<InstanceType>> = catalog
+        .instance_types
+        .iter()
+        .map(|instance_type| {
+            if policies.reserved_capacity {
+                Arc::clone(instance_type)
+            } else {
+                Arc::new(instance_type.without_reservations())
+            }
+        })
+        .collect();
+    let types = || ClassOffer::Ready(bought.clone());
     let offer = |read: &NodeClassManifest, not_ready: &Option<NotReady>| {
         let obstacles: Vec<Obstacle> = not_ready
             .clone()

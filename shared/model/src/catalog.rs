@@ -159,14 +159,34 @@ impl Offering {
                         && allows(labels::RESERVATION_TYPE, &reservation.kind)
                         && allows(labels::RESERVATION_INTERRUPTIBLE, interruptible)
                 }
-                None => {
-                    requirements.get(labels::RESERVATION_ID).is_none_or(Requirement::allows_absence)
-                }
+                None => labels::OF_RESERVATIONS
+                    .iter()
+                    .all(|key| requirements.get(key).is_none_or(Requirement::allows_absence)),
             }
     }
 }
 
 impl InstanceType {
+    /// The type where nothing reserved is bought: without such offerings, and without what their labels would say.
+    #[must_use]
+    pub fn without_reservations(&self) -> Self {
+        let mut bought = self.clone();
+        bought.offerings.retain(|offering| offering.capacity_type != CapacityType::Reserved);
+        for requirement in self.requirements.iter() {
+            let key = requirement.key().as_str();
+            if labels::OF_RESERVATIONS.contains(&key) {
+                let none = Requirement::listed(requirement.key().clone(), crate::Values::default());
+                bought.requirements.replace(none);
+            } else if key == labels::CAPACITY_TYPE {
+                let is_bought = |value: &&Value| &***value != CapacityType::Reserved.as_str();
+                let values = requirement.values().iter().filter(is_bought).cloned().collect();
+                let left = Requirement::listed(requirement.key().clone(), values);
+                bought.requirements.replace(left);
+            }
+        }
+        bought
+    }
+
     /// What is left for pods: capacity without overhead, and memory without huge pages.
     pub fn allocatable(&self) -> Resources {
         let mut left = self.capacity.saturating_sub(&self.overhead);

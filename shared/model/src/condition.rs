@@ -39,6 +39,8 @@ pub enum ConditionKind {
     NodeRegistrationHealthy,
     /// Of an EC2NodeClass: its placement group was found, if it selects one.
     PlacementGroupReady,
+    /// Of a Pod: the kubelet has not yet done, or cannot do, an in-place resize.
+    PodResizePending,
     /// Of a Pod: it has a node.
     PodScheduled,
     /// The roll-up of the others.
@@ -59,7 +61,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -74,6 +76,7 @@ impl ConditionKind {
         Self::NodeClassReady,
         Self::NodeRegistrationHealthy,
         Self::PlacementGroupReady,
+        Self::PodResizePending,
         Self::PodScheduled,
         Self::Ready,
         Self::Rebooting,
@@ -101,6 +104,7 @@ impl ConditionKind {
             Self::NodeClassReady => "NodeClassReady",
             Self::NodeRegistrationHealthy => "NodeRegistrationHealthy",
             Self::PlacementGroupReady => "PlacementGroupReady",
+            Self::PodResizePending => "PodResizePending",
             Self::PodScheduled => "PodScheduled",
             Self::Ready => "Ready",
             Self::Rebooting => "Rebooting",
@@ -215,6 +219,8 @@ pub enum ConditionReason {
     UnsupportedKubeletConfiguration,
     /// Of a Pod: no node has room for it.
     Unschedulable,
+    /// Of `PodResizePending`: the node can never give what the pod asks for now.
+    Infeasible,
     /// The EC2NodeClass breaks a rule.
     ValidationFailed,
     /// A reason of others, kept as it is.
@@ -267,6 +273,7 @@ impl ConditionReason {
             Self::TerminationGracePeriodElapsed => "TerminationGracePeriodElapsed",
             Self::UnhealthyDependents => "UnhealthyDependents",
             Self::Unschedulable => "Unschedulable",
+            Self::Infeasible => "Infeasible",
             Self::UnsupportedAlias => "UnsupportedAlias",
             Self::UnsupportedKubeletConfiguration => "UnsupportedKubeletConfiguration",
             Self::ValidationFailed => "ValidationFailed",

@@ -3,6 +3,8 @@
 //! Not every decision looks at everything. An observation that somebody may have done without is an
 //! `Option`: that nobody looked is not that there is nothing.
 
+mod daemons;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -23,6 +25,8 @@ use crate::{
     policies::Policies,
     storage::Storage,
 };
+
+pub use daemons::{Daemon, daemons};
 
 /// A DaemonSet: what each node that it chooses must have room for.
 #[derive(Clone, Debug, PartialEq, Eq)]

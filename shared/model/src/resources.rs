@@ -17,7 +17,7 @@ pub struct Resources {
     pub ephemeral_storage: Bytes,
     /// `pods`: requests count one for each pod.
     pub pods: u64,
-    /// Everything else, in whole units. A zero may stand here and means the same as absence.
+    /// Everything else, in whole units. A zero may stand here: [`Resources::named_by`] alone tells it from absence.
     pub extended: BTreeMap<ResourceName, u64>,
 }
 
@@ -93,6 +93,15 @@ impl Resources {
     /// Whether `available` has at least every amount of this.
     pub fn fits_in(&self, available: &Self) -> bool {
         self.iter().all(|(name, amount)| amount <= available.get(name))
+    }
+
+    /// The part of this whose resources `other` names, be it with zero. `cpu`, `memory`, `ephemeral-storage` and
+    /// `pods` are always named.
+    #[must_use]
+    pub fn named_by(&self, other: &Self) -> Self {
+        let mut named = self.clone();
+        named.extended.retain(|name, _| other.extended.contains_key(name));
+        named
     }
 
     /// Whether every amount is zero.

@@ -34,7 +34,7 @@ fn on_new_node(world: &World<'_>, pool: &NodePool, instance_type: &InstanceType)
 
 /// The daemons that a new node of `pool` that is an `instance_type` gets.
 pub(crate) fn landing<'a>(
-    world: &World<'a>,
+    world: &'a World<'_>,
     pool: &NodePool,
     instance_type: &InstanceType,
 ) -> impl Iterator<Item = &'a PodSpec> {
@@ -46,7 +46,7 @@ pub(crate) fn landing<'a>(
                     && instance_type.requirements.intersects(&wanted).is_ok()
             })
     };
-    let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
+    let specs = world.daemons.iter().map(|daemon| &*daemon.spec);
     specs.filter(lands)
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn on_node(
         let wanted = spec.requirements(0);
         tolerates(spec) && wanted.iter().all(|wanted| is_certain(requirements, wanted))
     };
-    let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
+    let specs = world.daemons.iter().map(|daemon| &*daemon.spec);
     specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
 }
 

@@ -54,8 +54,7 @@ fn conflict(host_port: &HostPort, other: &HostPort) -> bool {
 
 /// A new node may become no type on which a daemon takes what its pods take.
 fn check_daemons(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
-    let daemon_sets = &world.facts.daemon_sets;
-    if daemon_sets.iter().all(|daemon_set| daemon_set.spec.host_ports.is_empty()) {
+    if world.daemons.iter().all(|daemon| daemon.spec.host_ports.is_empty()) {
         return;
     }
     for promise in &plan.promises {

@@ -6,7 +6,7 @@ use model::{
     CommandId, InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
     NodePoolName, Plan, Pod, PodKey, Requirements, Resources,
     disruption::{Command, Progress},
-    facts::Facts,
+    facts::{Daemon, Facts, daemons},
     labels,
     node::Node,
     node_pool::NodePool,
@@ -17,6 +17,8 @@ use crate::overlays::Changed;
 /// The facts by name, and which node belongs to which claim.
 pub(crate) struct World<'a> {
     pub(crate) facts: &'a Facts,
+    /// What DaemonSets put onto nodes.
+    pub(crate) daemons: Vec<Daemon>,
     pub(crate) pods: BTreeMap<&'a PodKey, &'a Pod>,
     pub(crate) pods_on: BTreeMap<&'a NodeName, Vec<&'a Pod>>,
     pub(crate) pools: BTreeMap<&'a NodePoolName, &'a NodePool>,
@@ -63,6 +65,7 @@ impl<'a> World<'a> {
         }
         Self {
             facts,
+            daemons: daemons(facts),
             pods: facts.pods.iter().chain(virtual_pods).map(|pod| (&pod.key, pod)).collect(),
             pods_on,
             pools: facts.node_pools.iter().map(|pool| (&pool.name, pool)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Problem, Requirement,
+    Operator, Problem, Requirement,
     topology::{PodAffinity, Weighted},
 };
 
@@ -56,7 +56,7 @@ fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
     fields.done();
     let terms = terms.and_then(|field| field.list()).unwrap_or_default();
     let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, problems)).collect();
-    let preferred = preferred.iter().filter_map(|item| preference(item, problems));
+    let preferred = preferred.iter().filter_map(preference);
     Affinity {
         has_match_fields: terms.iter().any(|term| term.has_match_fields),
         preferred: preferred.collect(),
@@ -71,37 +71,65 @@ pub(crate) struct Term {
     has_match_fields: bool,
 }
 
-fn preference(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Weighted<Vec<Requirement>>> {
+/// A preference keeps no pod from a node: one that no node can satisfy, or whose form is wrong, is left out.
+fn preference(item: &Field<'_>) -> Option<Weighted<Vec<Requirement>>> {
+    let mut broken = Vec::new();
     let mut fields = item.fields()?;
     let weight = fields.require("weight").and_then(|field| field.integer(1, 100));
-    let term = fields.require("preference").and_then(|field| term(&field, problems));
+    let read = |field: Field<'_>| term_of(&field, |item| preferred_expression(item, &mut broken));
+    let term = fields.require("preference").and_then(read);
     fields.done();
-    Some(Weighted { weight: weight?, term: term?.expressions })
+    let preference = Weighted { weight: weight?, term: term?.expressions };
+    broken.is_empty().then_some(preference)
+}
+
+/// An expression of a preference. Karpenter takes any whole number there, and no node has less than none.
+fn preferred_expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Requirement> {
+    let (key, operator, values) = parts(item)?;
+    let number = values.first().and_then(|text| text.parse::<i64>().ok());
+    let is_below_none = number.is_some_and(|number| number < 0) && values.len() == 1;
+    if is_below_none && matches!(operator, Operator::Gt | Operator::Gte) {
+        return Requirement::new(key, Operator::Gte, ["0"]).ok();
+    }
+    judged(item, (key, operator, values), problems)
 }
 
 /// Reads a term of node affinity, of a pod or of a PersistentVolume.
 pub(crate) fn term(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Term> {
+    term_of(item, |item| judged(item, parts(item)?, problems))
+}
+
+fn term_of(
+    item: &Field<'_>,
+    expression: impl FnMut(&Field<'_>) -> Option<Requirement>,
+) -> Option<Term> {
     let mut fields = item.fields()?;
     let match_fields = fields.get("matchFields").and_then(|field| field.list());
     let expressions = fields.get("matchExpressions").and_then(|field| field.list());
     fields.done();
-    let expressions = expressions.unwrap_or_default();
-    let expressions = expressions.iter().filter_map(|item| expression(item, problems));
     Some(Term {
-        expressions: expressions.collect(),
+        expressions: expressions.unwrap_or_default().iter().filter_map(expression).collect(),
         has_match_fields: match_fields.is_some_and(|list| !list.is_empty()),
     })
 }
 
-/// An expression. What is wrong with its key and its values is judged where pods are placed; an
-/// operator that does not go with its values cannot even be kept.
-fn expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Requirement> {
+/// Key, operator and values of an expression.
+fn parts<'a>(item: &Field<'a>) -> Option<(&'a str, Operator, Vec<&'a str>)> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
     let operator = fields.require("operator").and_then(|field| field.choice(Words::WORDS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     fields.done();
-    let (key, operator, values) = (key?, operator?, values?);
+    Some((key?, operator?, values?))
+}
+
+/// The requirement of an expression. What is wrong with its key and its values is judged where pods are placed; an
+/// operator that does not go with its values cannot even be kept.
+fn judged(
+    item: &Field<'_>,
+    (key, operator, values): (&str, Operator, Vec<&str>),
+    problems: &mut Vec<Problem>,
+) -> Option<Requirement> {
     if let Some(rule) = values_rule(key, operator, &values) {
         let words = format!("node affinity {key}: {rule}");
         problems.push(Problem::unsupported("affinity.nodeAffinity", words));

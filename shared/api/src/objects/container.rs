@@ -6,10 +6,11 @@ use std::{
 };
 
 use model::{
-    ResourceName, Resources, pod,
+    ConditionKind, ConditionReason, ResourceName, Resources, pod,
     pod::{ContainerRequests, HostPort},
 };
 
+use super::conditions::Conditions;
 use crate::document::field::{Field, Fields};
 
 /// Members of a container that decide nothing about nodes.
@@ -39,11 +40,19 @@ const CONTAINER_IGNORED: &[&str] = &[
 
 /// What is known of containers beside what is written of them.
 pub(crate) struct Around<'a> {
-    /// What the kubelet has allocated to containers, by name: during an in-place resize it may be
-    /// more than the spec says.
-    pub(crate) allocated: &'a BTreeMap<String, Resources>,
+    /// What the kubelet has given to containers.
+    pub(crate) granted: &'a Granted,
     /// `hostNetwork`: every port is the node's.
     pub(crate) is_on_host_network: bool,
+}
+
+/// What the kubelet has given to the containers of a pod: during an in-place resize it is not what the spec asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Granted {
+    /// By container, what its status says is allocated or in force, the larger of both.
+    by_container: BTreeMap<String, Resources>,
+    /// Whether the node can never give what the spec asks for: then the spec does not count.
+    is_resize_infeasible: bool,
 }
 
 /// A container that was read.
@@ -52,16 +61,37 @@ pub(crate) struct Container {
     pub(crate) host_ports: Vec<HostPort>,
 }
 
-/// Reads `containers` or `initContainers`; an absent list is empty.
-pub(crate) fn read(field: Option<Field<'_>>, around: &Around<'_>) -> Option<Vec<Container>> {
+/// Reads `containers` or `initContainers`; an absent list is empty. What the kubelet has given counts for those that
+/// `may_be_resized`.
+///
+/// Kubernetes: `AggregateContainerRequests` in `k8s.io/component-helpers/resource/helpers.go`.
+pub(crate) fn read(
+    field: Option<Field<'_>>,
+    around: &Around<'_>,
+    may_be_resized: impl Fn(&Container) -> bool,
+) -> Option<Vec<Container>> {
     let items = match field {
         Some(field) => field.list()?,
         None => return Some(Vec::new()),
     };
-    items.iter().map(|item| container(item, around)).collect()
+    let read_one = |item: &Field<'_>| {
+        let (name, mut container) = container(item, around)?;
+        let granted = around.granted.by_container.get(name).filter(|_| may_be_resized(&container));
+        if let Some(granted) = granted {
+            let requests = &mut container.requests.requests;
+            *requests = if around.granted.is_resize_infeasible {
+                granted.clone()
+            } else {
+                requests.larger(granted)
+            };
+        }
+        Some(container)
+    };
+    items.iter().map(read_one).collect()
 }
 
-fn container(item: &Field<'_>, around: &Around<'_>) -> Option<Container> {
+/// The name of a container, and what is written of it.
+fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Container)> {
     let mut fields = item.fields()?;
     fields.ignore(CONTAINER_IGNORED);
     let name = fields.require("name").and_then(|field| field.text()).unwrap_or_default();
@@ -71,14 +101,11 @@ fn container(item: &Field<'_>, around: &Around<'_>) -> Option<Container> {
         let (resource_names, limits) = requests_and_limits(&resources)?;
         requests = with_defaults(resource_names, &limits);
     }
-    if let Some(allocated) = around.allocated.get(name) {
-        requests = requests.larger(allocated);
-    }
     let ports = fields.get("ports").and_then(|field| field.list()).unwrap_or_default();
     fields.done();
     let host_ports = ports.iter().filter_map(|port| host_port(port, around)).collect();
     let requests = ContainerRequests { requests, is_sidecar: policy == Some("Always") };
-    Some(Container { requests, host_ports })
+    Some((name, Container { requests, host_ports }))
 }
 
 /// The port of the node that an entry of `ports` takes, if it takes one.
@@ -169,19 +196,34 @@ pub(crate) fn pod_requests(
     Some(pod::effective_requests(init, main, Some(&pod_level), &overhead))
 }
 
-/// `status.containerStatuses[].allocatedResources`, by container.
-pub(crate) fn allocated(status: &Field<'_>) -> BTreeMap<String, Resources> {
-    let mut resources = BTreeMap::new();
-    let Some(mut fields) = status.fields() else { return resources };
-    for key in ["containerStatuses", "initContainerStatuses"] {
-        for item in fields.get(key).and_then(|field| field.list()).unwrap_or_default() {
-            let Some(mut container) = item.fields() else { continue };
-            let name = container.get("name").and_then(|field| field.text());
-            let amounts = container.get("allocatedResources").and_then(|field| amounts(&field));
-            if let (Some(name), Some(amounts)) = (name, amounts) {
-                resources.insert(name.to_owned(), resources_of(&amounts));
+impl Granted {
+    /// Reads the `status` of a pod with `conditions`.
+    pub(crate) fn of(status: &Field<'_>, conditions: &Conditions) -> Self {
+        let infeasible = ConditionReason::Infeasible.as_str();
+        let reason = conditions.reason_if_true(ConditionKind::PodResizePending);
+        let is_resize_infeasible = reason.is_some_and(|reason| reason == infeasible);
+        let mut granted = Self { is_resize_infeasible, ..Self::default() };
+        let Some(mut fields) = status.fields() else { return granted };
+        for key in ["containerStatuses", "initContainerStatuses"] {
+            for item in fields.get(key).and_then(|field| field.list()).unwrap_or_default() {
+                granted.add(&item);
             }
         }
+        granted
     }
-    resources
+
+    fn add(&mut self, container_status: &Field<'_>) {
+        let Some(mut fields) = container_status.fields() else { return };
+        let Some(name) = fields.get("name").and_then(|field| field.text()) else { return };
+        let allocated = fields.get("allocatedResources").and_then(|field| amounts(&field));
+        let in_force = fields
+            .get("resources")
+            .and_then(|field| field.fields()?.get("requests"))
+            .and_then(|field| amounts(&field));
+        let granted =
+            [allocated, in_force].into_iter().flatten().map(|granted| resources_of(&granted));
+        if let Some(granted) = granted.reduce(|most, granted| most.larger(&granted)) {
+            self.by_container.insert(name.to_owned(), granted);
+        }
+    }
 }

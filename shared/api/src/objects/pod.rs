@@ -1,6 +1,6 @@
 //! Pods, and the templates that they are made of.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
@@ -12,7 +12,7 @@ use model::{
 
 use super::{
     conditions::Conditions,
-    container,
+    container::Granted,
     metadata::{Metadata, timestamp},
     pod_spec::{self, ReadPodSpec},
 };
@@ -50,16 +50,17 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     let status = fields.get("status");
-    let allocated = status.as_ref().map(container::allocated).unwrap_or_default();
+    let conditions = Conditions::of(object.tree());
+    let granted =
+        status.as_ref().map(|status| Granted::of(status, &conditions)).unwrap_or_default();
     let spec = fields
         .require("spec")
-        .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
+        .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &granted));
     fields.done();
     let (metadata, ReadPodSpec { spec, node, volumes, is_gated }) = (metadata?, spec?);
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
-    let conditions = Conditions::of(object.tree());
     let status = status.and_then(|field| read_status(&field)).unwrap_or_default();
     let node_name = |text: String| object.at("spec").at("nodeName").accept(NodeName::new(&text));
     let pod = Pod {
@@ -187,9 +188,8 @@ pub(crate) fn read_template(field: &Field<'_>) -> Option<ReadPodSpec> {
             inner.get("annotations").and_then(|f| f.text_map()).unwrap_or_default();
         inner.done();
     }
-    let allocated = BTreeMap::new();
-    let spec =
-        fields.require("spec").and_then(|field| pod_spec::read(&field, &metadata, &allocated));
+    let granted = Granted::default();
+    let spec = fields.require("spec").and_then(|field| pod_spec::read(&field, &metadata, &granted));
     fields.done();
     spec
 }

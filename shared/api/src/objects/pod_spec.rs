@@ -2,17 +2,15 @@
 //!
 //! What the scheduler cannot honor yet is put into words, never left out.
 
-use std::collections::BTreeMap;
-
 use model::{
-    PodSpec, Problem, Requirement, Requirements, Resources, TaintEffect, Toleration,
+    PodSpec, Problem, Requirement, Requirements, TaintEffect, Toleration,
     storage::PodVolume,
     taint::{self, TolerationOperator},
 };
 
 use super::{
     affinity,
-    container::{self, Around},
+    container::{self, Around, Granted},
     metadata::Metadata,
     topology, volume,
 };
@@ -57,21 +55,21 @@ const IGNORED: &[&str] = &[
     "subdomain",
 ];
 
-/// Reads `spec` of a pod with `metadata`. `allocated` is what the kubelet has given to containers,
-/// by name.
+/// Reads `spec` of a pod with `metadata`. `granted` is what the kubelet has given to its containers.
 pub(crate) fn read(
     field: &Field<'_>,
     metadata: &Metadata,
-    allocated: &BTreeMap<String, Resources>,
+    granted: &Granted,
 ) -> Option<ReadPodSpec> {
     let mut fields = field.fields()?;
     fields.ignore(IGNORED);
     let mut problems = Vec::new();
     let is_on_host_network =
         fields.get("hostNetwork").and_then(|f| f.boolean()).unwrap_or_default();
-    let around = Around { allocated, is_on_host_network };
-    let init = container::read(fields.get("initContainers"), &around);
-    let main = container::read(fields.require("containers"), &around);
+    let around = Around { granted, is_on_host_network };
+    let init =
+        container::read(fields.get("initContainers"), &around, |init| init.requests.is_sidecar);
+    let main = container::read(fields.require("containers"), &around, |_| true);
     let (init, main) = (init?, main?);
     let requests = container::pod_requests(&mut fields, &init, &main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();

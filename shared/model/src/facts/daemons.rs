@@ -5,28 +5,31 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use model::{Pod, PodKey, PodSpec, facts::Facts};
+use super::{DaemonSet, Facts};
+use crate::{ObjectName, Pod, PodKey, PodSpec};
 
 /// A DaemonSet by one of its pods.
-#[derive(Debug)]
-pub(crate) struct Daemon {
-    pub(crate) spec: Arc<PodSpec>,
+#[derive(Clone, Debug)]
+pub struct Daemon {
+    /// What each of its pods asks for.
+    pub spec: Arc<PodSpec>,
 }
 
-/// The newest pod of each DaemonSet, else its template. Where the template has a required node
-/// affinity it counts, because that of a pod names its node.
-pub(crate) fn daemons(facts: &Facts) -> Vec<Daemon> {
+/// The DaemonSets that nodes need room for, each as its newest pod, or else as its template says. Where the template
+/// has a required node affinity it counts, because that of a pod names its node. A DaemonSet whose pods ask for what
+/// is not supported (resource claims) is left out, as in Karpenter.
+pub fn daemons(facts: &Facts) -> Vec<Daemon> {
     let mut newest: BTreeMap<PodKey, &Pod> = BTreeMap::new();
     for pod in facts.pods.iter().filter(|pod| pod.is_owned_by_daemon_set()) {
         let Some(owner) = &pod.owner else { continue };
-        let Ok(name) = model::ObjectName::new(&owner.name) else { continue };
+        let Ok(name) = ObjectName::new(&owner.name) else { continue };
         let key = PodKey { namespace: pod.key.namespace.clone(), name };
         let newest = newest.entry(key).or_insert(pod);
         if (newest.created_at, &newest.key) < (pod.created_at, &pod.key) {
             *newest = pod;
         }
     }
-    let daemon = |daemon_set: &model::facts::DaemonSet| {
+    let daemon = |daemon_set: &DaemonSet| {
         let template = &daemon_set.spec;
         let spec = newest.get(&daemon_set.key).map_or_else(
             || Arc::clone(template),
@@ -41,8 +44,6 @@ pub(crate) fn daemons(facts: &Facts) -> Vec<Daemon> {
         );
         Daemon { spec }
     };
-    let map = facts.daemon_sets.iter().map(daemon);
-    // What one asks for that is not supported yet (resource claims) is not set aside, as in
-    // Karpenter.
-    map.filter(|daemon| daemon.spec.problems.is_empty()).collect()
+    let specs = facts.daemon_sets.iter().map(daemon);
+    specs.filter(|daemon| daemon.spec.problems.is_empty()).collect()
 }

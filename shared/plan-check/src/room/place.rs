@@ -189,11 +189,13 @@ fn bound<'a>(world: &World<'a>, node: &Node) -> Vec<&'a Pod> {
 }
 
 fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], violations: &mut Vec<Violation>) {
-    let requested = sum(pods.iter().copied()).saturating_add(&sum(seat.bound.iter().copied()));
+    let (requested, bound) = (sum(pods.iter().copied()), sum(seat.bound.iter().copied()));
     let daemons = sum(seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied());
     for outcome in outcomes(world, seat) {
         let expected = on_node(world, &seat.taints, &outcome.labels).saturating_sub(&daemons);
-        let needed = requested.saturating_add(&expected);
+        // What the place does not even name is taken by nobody but who asks for it anew.
+        let taken = bound.saturating_add(&expected).named_by(&outcome.allocatable);
+        let needed = requested.saturating_add(&taken);
         if !needed.fits_in(&outcome.allocatable) {
             let (place, room) = (outcome.shown, outcome.allocatable.to_string());
             violations.push(Violation::Resources { place, needed: needed.to_string(), room });

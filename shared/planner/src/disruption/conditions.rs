@@ -180,7 +180,9 @@ fn is_offered(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, known: &Req
     let mut wanted = known.clone();
     if instance.capacity_type == CapacityType::Reserved {
         wanted.remove(labels::CAPACITY_TYPE);
-        wanted.remove(labels::RESERVATION_ID);
+        for key in labels::OF_RESERVATIONS {
+            wanted.remove(key);
+        }
         let kinds = [CapacityType::Reserved, CapacityType::OnDemand];
         return has_offering(instance_type, &wanted, &kinds);
     }

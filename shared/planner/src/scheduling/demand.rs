@@ -19,7 +19,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements,
-    facts::Facts, labels, ledger::digest, limits, policies::PreferencePolicy, problem::Rule,
+    facts::Facts, labels, ledger::digest, limits, problem::Rule,
 };
 
 use crate::{
@@ -360,22 +360,14 @@ fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
     if let Some(text) = unsupported(spec) {
         return Some(text);
     }
-    let asks_nothing = spec.node_selector.is_empty()
-        && spec.required_terms.is_empty()
-        && spec.preferred_terms.is_empty()
-        && !spec.has_match_fields;
+    let asks_nothing =
+        spec.node_selector.is_empty() && spec.required_terms.is_empty() && !spec.has_match_fields;
     if asks_nothing && pod.volumes.is_empty() {
         return None;
     }
-    let mut first = spec.requirements(0);
-    if facts.policies.preferences == PreferencePolicy::Respect {
-        // Of equal weights the first.
-        let heaviest = spec.preferred_terms.iter().rev().max_by_key(|term| term.weight);
-        for requirement in heaviest.into_iter().flat_map(|term| &term.term) {
-            first.add(requirement.clone());
-        }
-    }
-    let pool = first.get(labels::NODE_POOL);
+    // A preference keeps no pod from its node, unlike in Karpenter: docs/compatibility.md.
+    let required = spec.requirements(0);
+    let pool = required.get(labels::NODE_POOL);
     if pool.is_some_and(|pool| pool.operator() == Operator::DoesNotExist) {
         return Some(format!("it asks for a node without the label {}", labels::NODE_POOL));
     }

@@ -1,6 +1,5 @@
 //! What the objects of a kind mean for scheduling: nothing here knows of a pod's place.
 
 pub mod buffer;
-pub(crate) mod daemons;
 pub mod overlay;
 pub mod volume;

@@ -11,7 +11,7 @@ use std::{
 use model::{
     HourlyPrice, InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, Resources,
     TaintEffect,
-    facts::{ClassOffer, Facts},
+    facts::{ClassOffer, Daemon, Facts, daemons},
     labels,
     node::Node,
     node_class::Obstacle,
@@ -41,7 +41,6 @@ use crate::{
         dollars::Standings,
         facts::{
             buffer,
-            daemons::{Daemon, daemons},
             overlay::{self, Overlays},
             volume::Attachments,
         },

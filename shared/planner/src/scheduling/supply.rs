@@ -16,8 +16,12 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Resources, Taint, facts::Facts, labels,
-    node::Node, plan::Target, taint,
+    ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Resources, Taint,
+    facts::{Daemon, Facts},
+    labels,
+    node::Node,
+    plan::Target,
+    taint,
 };
 
 use coming::of_claim;
@@ -30,7 +34,6 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        facts::daemons::Daemon,
         launchable::offer::Offer,
         numbers::amounts::{self, Amounts, ResourceIndex},
     },
@@ -237,9 +240,7 @@ fn of_node(
     let kind = kinds.number(Kind { labels: exact(&all_labels, is_asked), taints });
     let expected = kinds.daemons(kind, is_initialized, around.daemons);
     let overhead = expected.saturating_sub(&load.daemons);
-    let mut room = around.resources.amounts(&allocatable);
-    amounts::subtract(&mut room, &around.resources.amounts(&load.all));
-    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    let room = room(around.resources, &allocatable, &[&load.all, &overhead]);
     let pool = match claim {
         Some(claim) => Some(claim.node_pool.clone()),
         None => all_labels.get(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
@@ -274,6 +275,18 @@ fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> 
         is_initialized,
         name: name.to_owned(),
     }
+}
+
+/// What `allocatable` leaves beside `taken`. Of a resource that `allocatable` does not name nothing is taken: a pod that
+/// asks for it finds none, and any other pod is not kept away by it.
+///
+/// Karpenter: `pkg/utils/resources/resources.go`, `Subtract`.
+fn room(resources: &ResourceIndex, allocatable: &Resources, taken: &[&Resources]) -> Amounts {
+    let mut room = resources.amounts(allocatable);
+    for taken in taken {
+        amounts::subtract(&mut room, &resources.amounts(&taken.named_by(allocatable)));
+    }
+    room
 }
 
 /// What a node reports, and where it reports nothing yet what its claim promised.

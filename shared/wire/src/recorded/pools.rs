@@ -148,6 +148,7 @@ enumerations! {
         43 ValidationFailed,
         44 Other(1 reason),
         45 NotJoined(1 reason),
+        46 Infeasible,
     }
 }
 

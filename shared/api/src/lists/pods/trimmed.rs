@@ -108,6 +108,8 @@ pub(super) struct Conditions<'a> {
     pub(super) is_ready: bool,
     /// When kube-scheduler found no node, if it did: known, or not.
     pub(super) unschedulable_since: Option<Text<'a>>,
+    /// Whether the node can never give what the spec asks for.
+    is_resize_infeasible: bool,
 }
 
 #[derive(Clone, Default)]
@@ -122,6 +124,7 @@ struct Condition<'a> {
 struct ContainerStatus<'a> {
     name: Raw<'a>,
     allocated_resources: Raw<'a>,
+    resources: Raw<'a>,
 }
 
 impl<'a> Trimmed<'a> {
@@ -362,7 +365,7 @@ impl<'a> Status<'a> {
 impl<'a> Conditions<'a> {
     fn read(cursor: &mut JsonCursor<'a>) -> Option<Self> {
         let mut conditions = Self::default();
-        let (mut has_ready, mut has_scheduled) = (false, false);
+        let (mut has_ready, mut has_scheduled, mut has_resize) = (false, false, false);
         cursor.items(|cursor| {
             let condition = Condition::read(cursor)?;
             let is = |text: &Text<'_>, wanted| text.get().is_some_and(|text| text == wanted);
@@ -374,6 +377,10 @@ impl<'a> Conditions<'a> {
                 if is(&condition.reason, ConditionReason::Unschedulable.as_str()) {
                     conditions.unschedulable_since = Some(condition.last_transition_time);
                 }
+            } else if !has_resize && is(&condition.kind, ConditionKind::PodResizePending.as_str()) {
+                has_resize = true;
+                conditions.is_resize_infeasible = is(&condition.status, "True")
+                    && is(&condition.reason, ConditionReason::Infeasible.as_str());
             }
             Some(())
         })?;
@@ -405,6 +412,7 @@ impl<'a> ContainerStatus<'a> {
             let raw = match key {
                 "name" => &mut read.name,
                 "allocatedResources" => &mut read.allocated_resources,
+                "resources" => &mut read.resources,
                 _ => return cursor.skip(),
             };
             raw.read(cursor, &Raw::default(), JsonCursor::skip)

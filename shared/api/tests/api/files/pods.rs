@@ -185,6 +185,46 @@ status:
 }
 
 #[test]
+fn a_pod_that_is_resized_in_place_takes_what_is_asked_for_or_given() {
+    let requests = |status: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: x}}\nspec: {{\
+             initContainers: [{{name: i, resources: {{requests: {{cpu: 300m}}}}}}], \
+             containers: [{{name: m, resources: {{requests: {{cpu: 500m}}}}}}]}}\nstatus: {status}\n"
+        );
+        let manifest = read(&text, "x.yaml");
+        let Object::Pod(PodManifest { pod, .. }) = &manifest.objects[0] else {
+            panic!("{manifest:?}")
+        };
+        pod.spec.requests.to_string()
+    };
+    let given = |allocated: &str, in_force: &str| {
+        format!(
+            "containerStatuses: [{{name: m, allocatedResources: {{cpu: {allocated}}}, resources: \
+             {{requests: {{cpu: {in_force}}}}}}}]"
+        )
+    };
+    let infeasible = "conditions: [{type: PodResizePending, status: 'True', reason: Infeasible}]";
+    let deferred = "conditions: [{type: PodResizePending, status: 'True', reason: Deferred}]";
+    for (status, expected) in [
+        (format!("{{{}}}", given("200m", "200m")), "cpu 500m, pods 1"),
+        (format!("{{{}}}", given("600m", "200m")), "cpu 600m, pods 1"),
+        (format!("{{{}}}", given("200m", "700m")), "cpu 700m, pods 1"),
+        (format!("{{{}, {deferred}}}", given("400m", "400m")), "cpu 500m, pods 1"),
+        (format!("{{{}, {infeasible}}}", given("400m", "400m")), "cpu 400m, pods 1"),
+        // Without a word of the kubelet the spec counts.
+        (format!("{{{infeasible}}}"), "cpu 500m, pods 1"),
+        // An init container is not resized, unless it goes on running.
+        (
+            "{initContainerStatuses: [{name: i, allocatedResources: {cpu: '2'}}]}".to_owned(),
+            "cpu 500m, pods 1",
+        ),
+    ] {
+        assert_eq!(requests(&status), expected, "{status}");
+    }
+}
+
+#[test]
 fn workloads_have_replicas() {
     let of = |version: &str, kind: &str, spec: &str| {
         let text = format!(

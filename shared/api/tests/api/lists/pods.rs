@@ -42,7 +42,8 @@ fn full() -> Value {
                 "ports": [{"containerPort": 80}, {"hostPort": 8080, "protocol": "UDP"}]}]},
         "status": {"phase": "Running", "startTime": "2026-08-01T12:00:05Z",
             "nominatedNodeName": "ip-10-0-0-2",
-            "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "900m"}}],
+            "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "900m"},
+                "resources": {"requests": {"cpu": "950m"}, "limits": {"memory": "1Gi"}}}],
             "conditions": [{"type": "Ready", "status": "True"}, {"type": "PodScheduled",
                 "status": "False", "reason": "Unschedulable",
                 "lastTransitionTime": "2026-08-01T12:00:07Z"}]},
@@ -94,6 +95,14 @@ fn a_pod_among_others_is_what_it_is_by_itself() {
             check(&pod, !is_needed);
         }
     }
+}
+
+#[test]
+fn a_pod_whose_resize_is_infeasible_is_what_it_is_by_itself() {
+    let mut pod = full();
+    pod["status"]["conditions"] = json!([{"type": "PodResizePending", "status": "True",
+        "reason": "Infeasible"}]);
+    check(&pod, true);
 }
 
 #[test]

@@ -88,11 +88,11 @@ fn marked(spec: &PodSpec, buffer: &CapacityBuffer) -> PodSpec {
 }
 
 /// For how many pods a buffer stands: the larger of its replicas and its share of the workload, at
-/// most what its limits allow; with limits alone, what they allow.
+/// most what its limits allow; with limits alone, what they allow. Of a workload without replicas there is no share.
 pub fn replicas(buffer: &CapacityBuffer) -> u64 {
     let Some(spec) = spec_of(buffer) else { return 0 };
     let share = match (&buffer.target, buffer.percentage) {
-        (BufferTarget::Workload(_, replicas), Some(percentage)) => {
+        (BufferTarget::Workload(_, replicas), Some(percentage)) if 0 < *replicas => {
             Some((u64::from(*replicas) * u64::from(percentage)).div_ceil(100))
         }
         _ => None,

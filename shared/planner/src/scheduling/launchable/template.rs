@@ -10,8 +10,8 @@ use std::{
 
 use model::{
     InstanceTypeName, LabelKey, NodePoolName, Requirement, Requirements, ResourceName, Taint,
-    TaintEffect, Toleration, labels, node_pool::NodePool, pod::HostPort, requirement::Value,
-    requirements::Undefined, taint, taint::TolerationOperator,
+    TaintEffect, Toleration, facts::Daemon, labels, node_pool::NodePool, pod::HostPort,
+    requirement::Value, requirements::Undefined, taint, taint::TolerationOperator,
 };
 
 use super::rooms::{Rooms, Steps};
@@ -22,7 +22,6 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        facts::daemons::Daemon,
         launchable::offer::{Offer, Types},
         numbers::{
             amounts::{Amounts, ResourceIndex},

@@ -7,7 +7,7 @@ use model::{NodeClaim, Operator, Requirement, Resources, labels};
 use super::{
     Kind, Surroundings,
     kind::{Known, daemon_requests, exact, started},
-    labels_of,
+    labels_of, room,
 };
 use crate::scheduling::numbers::amounts::{self, Amounts};
 
@@ -70,9 +70,7 @@ fn room_on(
     labels.extend(started());
     let kind = Kind { labels, taints: claim.taints.clone() };
     let overhead = daemon_requests(&kind, around.daemons);
-    let mut room = around.resources.amounts(allocatable);
-    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
-    room
+    room(around.resources, allocatable, &[&overhead])
 }
 
 /// What is certain about the labels of a claim's node that may become any of `types`.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Operator, Requirement, Requirements, Resources, Taint, Values, labels, requirement::Value,
+    Operator, Requirement, Requirements, Resources, Taint, Values, facts::Daemon, labels,
+    requirement::Value,
 };
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
         id::{self, KindId},
         table::Table,
     },
-    scheduling::{facts::daemons::Daemon, launchable::template::tolerates_firmly},
+    scheduling::launchable::template::tolerates_firmly,
 };
 
 /// What is certain about a label of a node: its value is one of `values`, or it may be absent.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Container, Raw, Spec, Status, Trimmed, Volume};
+use model::{ConditionKind, ConditionReason};
+
+use super::{Container, ContainerStatus, Raw, Spec, Status, Trimmed, Volume};
 
 impl Trimmed<'_> {
     /// Writes what pods of one workload have in common, as a pod: labels, what it takes, what it
@@ -30,7 +32,7 @@ impl Trimmed<'_> {
         }
         text.push('}');
         if let Some(status) = self.status() {
-            status.write_allocated(text);
+            status.write_granted(text);
         }
         text.push('}');
         Some(())
@@ -103,22 +105,31 @@ impl Volume<'_> {
 
 impl Status<'_> {
     /// What the kubelet has given to containers: a pod may have been resized in its place.
-    fn write_allocated(&self, text: &mut String) {
+    fn write_granted(&self, text: &mut String) {
         text.push_str(r#","status":{"phase":"Pending""#);
+        if self.conditions.get().is_some_and(|conditions| conditions.is_resize_infeasible) {
+            text.push_str(r#","conditions":[{"status":"True","type":"#);
+            quoted(text, ConditionKind::PodResizePending.as_str());
+            text.push_str(r#","reason":"#);
+            quoted(text, ConditionReason::Infeasible.as_str());
+            text.push_str("}]");
+        }
         for (key, statuses) in [
             ("containerStatuses", &self.container_statuses),
             ("initContainerStatuses", &self.init_container_statuses),
         ] {
             let statuses = statuses.items();
-            if statuses
-                .iter()
-                .any(|container_status| container_status.allocated_resources.get().is_some())
-            {
+            let says_something = |container_status: &ContainerStatus<'_>| {
+                container_status.allocated_resources.get().is_some()
+                    || container_status.resources.get().is_some()
+            };
+            if statuses.iter().any(says_something) {
                 quoted_key(text, key);
                 list(text, statuses, |container_status, text| {
                     text.push_str(r#"{"image":"""#);
                     member(text, "name", &container_status.name);
                     member(text, "allocatedResources", &container_status.allocated_resources);
+                    member(text, "resources", &container_status.resources);
                     text.push('}');
                 });
             }

@@ -6,7 +6,6 @@
 //! nothing and reads no text. The crate `local` puts a real API server in the place of the
 //! simulated cluster: a [`World`] is whatever stands behind every port.
 
-mod only;
 mod world;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
@@ -15,14 +14,13 @@ pub use handlers::{Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings}
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
     Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,
-    SweepPorts,
+    SweepPorts, function,
 };
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
-use ports::Invocation;
+use ports::{Invocation, Only};
 use simulator::{Dispatch, FunctionCall, Payload};
 
-use only::Only;
 pub use world::World;
 
 /// What a decider did, and when.
@@ -109,9 +107,11 @@ async fn call<W: World>(
         Payload::Schedule if function == Function::Sweep => sweep(outside, process, at).await,
         Payload::Schedule => beat(outside, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
-            let world = &Only::<only::Interrupt, W>::new(outside);
+            let world =
+                &Only::<function::Interrupt, _, _>::new(outside.account(), outside.cluster());
             let settings = &process.settings;
-            let ports = InterruptPorts::<Only<_, W>> { ledger: world, mailbox: world, settings };
+            let ports =
+                InterruptPorts::<Only<'_, _, _, _>> { ledger: world, mailbox: world, settings };
             handlers::interrupt(&ports, &interruptions, at).await
         }
         Payload::Message(Message::Pulse { function, signal }) => {
@@ -119,8 +119,8 @@ async fn call<W: World>(
         }
         Payload::Message(Message::DryRun { class, key, asked_at }) => {
             let trigger = DryRunTrigger { class, key, asked_at };
-            let world = Only::new(outside);
-            handlers::dry_run(&launch_ports(&world, process), &trigger, at).await?;
+            let world = Only::new(outside.account(), outside.cluster());
+            handlers::dry_run(&launch_ports::<W>(&world, process), &trigger, at).await?;
             Ok(Report::default())
         }
     }
@@ -138,8 +138,8 @@ async fn beat<W: World>(
         Function::Provision => provision(outside, process, signal, at).await,
         Function::Disrupt => disrupt(outside, process, signal, at).await,
         Function::Launch => {
-            let world = Only::new(outside);
-            handlers::launch(&launch_ports(&world, process), signal, at).await
+            let world = Only::new(outside.account(), outside.cluster());
+            handlers::launch(&launch_ports::<W>(&world, process), signal, at).await
         }
         Function::Settle => settle(outside, process, signal, at).await,
         Function::Drain => drain(outside, process, signal, at).await,
@@ -155,8 +155,8 @@ async fn provision<W: World>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Provision, W>::new(outside);
-    let ports = ProvisionPorts::<Only<_, W>> {
+    let world = &Only::<function::Provision, _, _>::new(outside.account(), outside.cluster());
+    let ports = ProvisionPorts::<Only<'_, _, _, _>> {
         cluster: world,
         catalog: world,
         discovery: world,
@@ -176,8 +176,8 @@ async fn disrupt<W: World>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Disrupt, W>::new(outside);
-    let ports = DisruptPorts::<Only<_, W>> {
+    let world = &Only::<function::Disrupt, _, _>::new(outside.account(), outside.cluster());
+    let ports = DisruptPorts::<Only<'_, _, _, _>> {
         cluster: world,
         node_claims: world,
         catalog: world,
@@ -197,8 +197,8 @@ async fn resolve<W: World>(
     process: &Process,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Resolve, W>::new(outside);
-    let ports = ResolvePorts::<Only<_, W>> {
+    let world = &Only::<function::Resolve, _, _>::new(outside.account(), outside.cluster());
+    let ports = ResolvePorts::<Only<'_, _, _, _>> {
         node_classes: world,
         node_pools: world,
         discovery: world,
@@ -212,8 +212,8 @@ async fn resolve<W: World>(
 }
 
 async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Result<Report, Error> {
-    let world = &Only::<only::Sweep, W>::new(outside);
-    let ports = SweepPorts::<Only<_, W>> {
+    let world = &Only::<function::Sweep, _, _>::new(outside.account(), outside.cluster());
+    let ports = SweepPorts::<Only<'_, _, _, _>> {
         cluster: world,
         node_claims: world,
         discovery: world,
@@ -233,9 +233,9 @@ async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Res
 }
 
 fn launch_ports<'a, W: World>(
-    world: &'a Only<only::Launch, W>,
+    world: &'a Only<'a, function::Launch, W::Account, W::Cluster>,
     process: &'a Process,
-) -> LaunchPorts<'a, Only<only::Launch, W>> {
+) -> LaunchPorts<'a, Only<'a, function::Launch, W::Account, W::Cluster>> {
     LaunchPorts {
         ledger: world,
         cluster: world,
@@ -257,8 +257,8 @@ async fn settle<W: World>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Settle, W>::new(outside);
-    let ports = SettlePorts::<Only<_, W>> {
+    let world = &Only::<function::Settle, _, _>::new(outside.account(), outside.cluster());
+    let ports = SettlePorts::<Only<'_, _, _, _>> {
         ledger: world,
         nodes: world,
         node_claims: world,
@@ -277,8 +277,8 @@ async fn drain<W: World>(
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let world = &Only::<only::Drain, W>::new(outside);
-    let ports = DrainPorts::<Only<_, W>> {
+    let world = &Only::<function::Drain, _, _>::new(outside.account(), outside.cluster());
+    let ports = DrainPorts::<Only<'_, _, _, _>> {
         ledger: world,
         cluster: world,
         nodes: world,
@@ -299,8 +299,8 @@ pub async fn catalog<W: World>(
     builtin: &model::RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let world = &Only::<only::Catalog, W>::new(outside);
+    let world = &Only::<function::Catalog, _, _>::new(outside.account(), outside.cluster());
     let settings = &Settings::default();
-    let ports = CatalogPorts::<Only<_, W>> { market: world, catalog_store: world, settings };
+    let ports = CatalogPorts::<Only<'_, _, _, _>> { market: world, catalog_store: world, settings };
     handlers::catalog(&ports, region, builtin, at).await
 }

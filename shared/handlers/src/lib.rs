@@ -20,6 +20,7 @@ mod decide;
 mod disrupt;
 mod drain;
 mod error;
+pub mod function;
 mod interrupt;
 mod job;
 mod launch;
@@ -42,7 +43,7 @@ mod sweep;
 mod sync;
 mod templates;
 
-pub use calls::{calls, makes, receivers};
+pub use calls::{calls, receivers};
 pub use catalog::{CatalogPorts, catalog};
 pub use disrupt::{DisruptPorts, disrupt};
 pub use drain::{DrainPorts, drain};

@@ -16,7 +16,7 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 
-use crate::PortError;
+use crate::{PortError, port::ports};
 
 /// An object that could not be read. It is reported, and does not poison its list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,111 +72,113 @@ pub enum PodSelection {
     All,
 }
 
-/// What can be read from the cluster. Lists may be paged; each is one consistent state.
-pub trait Cluster {
-    /// Nodes.
-    async fn nodes(&self) -> Result<Listing<Node>, PortError>;
-    /// NodePools.
-    async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
-    /// EC2NodeClasses, each with what its status says of launching from it.
-    async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError>;
-    /// DaemonSets.
-    async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
-    /// What else decides where pods may go: volumes, namespaces, budgets; behind their gates
-    /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
-    /// objects.
-    async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
-    /// Pods. One that cannot be read is malformed, and among the items all the same, as far as it could be
-    /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
-    /// ([`Listing::unlocated`]).
-    async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
-    /// Which volumes are attached to nodes, of the whole cluster: the API server selects none by node.
-    async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError>;
-    /// The PersistentVolumeClaim called `key`, if it is there. One that cannot be read is `Permanent`, and
-    /// never absent.
-    async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError>;
-}
+ports! {
+    /// What can be read from the cluster. Lists may be paged; each is one consistent state.
+    pub trait Cluster in cluster {
+        /// Nodes.
+        async fn nodes(&self) -> Result<Listing<Node>, PortError>;
+        /// NodePools.
+        async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
+        /// EC2NodeClasses, each with what its status says of launching from it.
+        async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError>;
+        /// DaemonSets.
+        async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
+        /// What else decides where pods may go: volumes, namespaces, budgets; behind their gates
+        /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
+        /// objects.
+        async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
+        /// Pods. One that cannot be read is malformed, and among the items all the same, as far as it could be
+        /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
+        /// ([`Listing::unlocated`]).
+        async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
+        /// Which volumes are attached to nodes, of the whole cluster: the API server selects none by node.
+        async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError>;
+        /// The PersistentVolumeClaim called `key`, if it is there. One that cannot be read is `Permanent`, and
+        /// never absent.
+        async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError>;
+    }
 
-/// What is done to one node and to the pods on it.
-pub trait Nodes {
-    /// The node called `name`, if it is there. One that cannot be read is `Permanent`, and never absent.
-    async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError>;
-    /// Nodes that are not initialized: without the label `karpenter.sh/initialized=true`. So it is a short
-    /// list, however large the cluster.
-    async fn uninitialized(&self) -> Result<Listing<Node>, PortError>;
-    /// The pods that are bound to a node.
-    async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError>;
-    /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node
-    /// that is not there is `NotFound`.
-    async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError>;
-    /// Asks the API server to evict a pod, or to delete it; see [`EvictionRequest`]. Repeating it is
-    /// harmless: a pod that is being deleted stays so.
-    async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
-    /// Deletes the node; one that is not there was deleted.
-    async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
-}
+    /// What is done to one node and to the pods on it.
+    pub trait Nodes in cluster {
+        /// The node called `name`, if it is there. One that cannot be read is `Permanent`, and never absent.
+        async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError>;
+        /// Nodes that are not initialized: without the label `karpenter.sh/initialized=true`. So it is a short
+        /// list, however large the cluster.
+        async fn uninitialized(&self) -> Result<Listing<Node>, PortError>;
+        /// The pods that are bound to a node.
+        async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError>;
+        /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node
+        /// that is not there is `NotFound`.
+        async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError>;
+        /// Asks the API server to evict a pod, or to delete it; see [`EvictionRequest`]. Repeating it is
+        /// harmless: a pod that is being deleted stays so.
+        async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
+        /// Deletes the node; one that is not there was deleted.
+        async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
+    }
 
-/// The status of EC2NodeClasses.
-pub trait NodeClasses {
-    /// EC2NodeClasses, each with which spec it is.
-    async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError>;
-    /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
-    /// Repeating it changes nothing. `Conflict` when the class is not as it was observed any more,
-    /// `NotFound` when it is gone.
-    async fn update_class_status(
-        &self,
-        observed: &ObservedNodeClass,
-        status: &NodeClassStatus,
-    ) -> Result<(), PortError>;
-}
+    /// The status of EC2NodeClasses.
+    pub trait NodeClasses in cluster {
+        /// EC2NodeClasses, each with which spec it is.
+        async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError>;
+        /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
+        /// Repeating it changes nothing. `Conflict` when the class is not as it was observed any more,
+        /// `NotFound` when it is gone.
+        async fn update_class_status(
+            &self,
+            observed: &ObservedNodeClass,
+            status: &NodeClassStatus,
+        ) -> Result<(), PortError>;
+    }
 
-/// The status of NodePools.
-pub trait NodePools {
-    /// NodePools, each with which spec it is.
-    async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError>;
-    /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
-    /// Repeating it changes nothing. `Conflict` when the pool is not as it was observed any more,
-    /// `NotFound` when it is gone.
-    async fn update_pool_status(
-        &self,
-        observed: &ObservedNodePool,
-        status: &NodePoolStatus,
-    ) -> Result<(), PortError>;
-}
+    /// The status of NodePools.
+    pub trait NodePools in cluster {
+        /// NodePools, each with which spec it is.
+        async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError>;
+        /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
+        /// Repeating it changes nothing. `Conflict` when the pool is not as it was observed any more,
+        /// `NotFound` when it is gone.
+        async fn update_pool_status(
+            &self,
+            observed: &ObservedNodePool,
+            status: &NodePoolStatus,
+        ) -> Result<(), PortError>;
+    }
 
-/// Who says that it provisions the cluster.
-pub trait Leases {
-    /// The leases of Karpenter in every namespace, and ours.
-    async fn leases(&self) -> Result<ObservedLeases, PortError>;
-    /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
-    async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
-}
+    /// Who says that it provisions the cluster.
+    pub trait Leases in cluster {
+        /// The leases of Karpenter in every namespace, and ours.
+        async fn leases(&self) -> Result<ObservedLeases, PortError>;
+        /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
+        async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
+    }
 
-/// Events of Kubernetes, for people and tools.
-pub trait Events {
-    /// Publishes `event`, which is so `now`. The same reason of the same object is published once in each
-    /// stretch of [`model::event::EventReason::said_for`], whoever publishes it: repeating it changes nothing.
-    /// `NotFound` about an object that is not there: nothing is published.
-    async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError>;
-}
+    /// Events of Kubernetes, for people and tools.
+    pub trait Events in cluster {
+        /// Publishes `event`, which is so `now`. The same reason of the same object is published once in each
+        /// stretch of [`model::event::EventReason::said_for`], whoever publishes it: repeating it changes nothing.
+        /// `NotFound` about an object that is not there: nothing is published.
+        async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError>;
+    }
 
-/// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects
-/// of no claim are somebody else's: they are neither listed nor touched.
-pub trait NodeClaims {
-    /// The objects that are there. `NotFound` in a cluster that does not know the kind.
-    async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
-    /// Every object, ours and others', as claims; those of other providers' node classes are left out.
-    /// `NotFound` in a cluster that does not know the kind.
-    async fn objects(&self) -> Result<Listing<NodeClaim>, PortError>;
-    /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
-    /// that is ours, or not there, stays as it is.
-    async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError>;
-    /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
-    /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
-    /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
-    /// else has an object of this name. The object of a claim that a user made is the user's, with its own
-    /// spec: it becomes one of ours by this call, and is `NotFound` where it is not there any more.
-    async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;
-    /// Deletes the object and no longer holds it back. One that is not there was removed.
-    async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError>;
+    /// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects
+    /// of no claim are somebody else's: they are neither listed nor touched.
+    pub trait NodeClaims in cluster {
+        /// The objects that are there. `NotFound` in a cluster that does not know the kind.
+        async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
+        /// Every object, ours and others', as claims; those of other providers' node classes are left out.
+        /// `NotFound` in a cluster that does not know the kind.
+        async fn objects(&self) -> Result<Listing<NodeClaim>, PortError>;
+        /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
+        /// that is ours, or not there, stays as it is.
+        async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError>;
+        /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
+        /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
+        /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
+        /// else has an object of this name. The object of a claim that a user made is the user's, with its own
+        /// spec: it becomes one of ours by this call, and is `NotFound` where it is not there any more.
+        async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;
+        /// Deletes the object and no longer holds it back. One that is not there was removed.
+        async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError>;
+    }
 }

@@ -3,12 +3,17 @@
 //! A port is a small trait in the domain's words: one method is one question or one effect.
 //! Arguments and answers are `model` types. Every write says what makes it idempotent. Nothing
 //! above an adapter retries: the queue is the backoff.
+//!
+//! Ports are declared with the macro of the module `port`, which makes of each trait also what lets one function
+//! through ([`Only`]) and the names of its calls ([`PORTS`]).
 
 mod adapters;
 mod cloud;
 mod cluster;
 mod fault;
 mod ledger;
+mod only;
+mod port;
 
 pub use adapters::Adapters;
 pub use cloud::{
@@ -19,10 +24,15 @@ pub use cluster::{
     PodSelection, Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError, Refusal};
-pub use ledger::{Decisions, Ledger};
+pub use ledger::{Decisions, Ledger, LedgerLayer};
+pub use only::{Caller, Only};
+pub use port::{Port, Side};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{ClusterName, duration::later};
+
+/// Every port, by the module that declares it.
+pub const PORTS: [&[Port]; 3] = [cloud::PORTS, cluster::PORTS, ledger::PORTS];
 
 /// The clock on the wall, for nothing but stopping in time and waiting for a moment: decisions have the
 /// one present of their [`Invocation`].

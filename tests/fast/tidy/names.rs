@@ -16,12 +16,12 @@ const STAND_IN: &str = "live/absent.rs";
 const INNER_ROOMS: [(&str, &str); 3] =
     [("planner", "index"), ("planner", "scheduling"), ("planner", "world")];
 
-/// The name of the public type that `line` begins to declare.
+/// The name of the public type that `line` begins to declare; a macro's `$name` is none.
 fn public_type(line: &str) -> Option<&str> {
     let declared = line.trim_start().strip_prefix("pub ")?;
     let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
     let name = kinds.iter().find_map(|kind| declared.strip_prefix(kind))?;
-    name.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+    name.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|name| !name.is_empty())
 }
 
 /// Every name of a public type, with the crates that declare it, each as often as it does.
@@ -168,6 +168,7 @@ fn declarations_are_recognized() {
         ("pub struct World {", Some("World")),
         ("    pub enum Fault<T> {", Some("Fault")),
         ("pub trait Nodes: Sized {", Some("Nodes")),
+        ("pub trait $port {", None),
         ("pub type Work = Box<dyn Future>;", Some("Work")),
         ("pub struct Limits(pub BTreeMap<ResourceName, u64>);", Some("Limits")),
         ("pub(crate) struct World {", None),

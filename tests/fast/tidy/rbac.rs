@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::expect_file;
 use handlers::calls;
 use model::Function;
+use ports::{PORTS, Side};
 
 use crate::functions::read;
 
@@ -103,20 +104,11 @@ fn the_roles_are_what_the_functions_call() {
 /// Cluster and its like are all that the API server is asked for; the adapters over AWS have their own table.
 #[test]
 fn every_call_of_the_cluster_says_what_it_needs() {
-    let ports = read("shared/ports/src/cluster.rs");
-    let mut wanted = BTreeSet::new();
-    let mut port = "";
-    for line in ports.lines() {
-        port = line.strip_prefix("pub trait ").map_or(port, |name| name.trim_end_matches(" {"));
-        if let Some((call, _)) =
-            line.trim().strip_prefix("async fn ").and_then(|call| call.split_once('('))
-        {
-            wanted.insert(format!("{port}.{call}"));
-        }
-    }
+    let cluster = PORTS.concat().into_iter().filter(|port| port.side == Side::Cluster);
+    let wanted: BTreeSet<&str> = cluster.flat_map(|port| port.calls).copied().collect();
     let rows: Vec<&str> = RIGHTS.iter().map(|(call, _)| *call).collect();
     assert!(rows.is_sorted(), "{rows:?}");
-    assert_eq!(rows.into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), wanted);
+    assert_eq!(rows.into_iter().collect::<BTreeSet<_>>(), wanted);
     assert!(RIGHTS.iter().all(|(_, rights)| !rights.is_empty()));
 }
 

@@ -3,8 +3,9 @@
 //! One list: every port of the crate `ports` is in it, and so is every arm, with the file that runs the
 //! suite there or the reason why it cannot be run.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeSet, fs};
 
+use ports::PORTS;
 use tests::repository;
 
 /// What a suite runs on.
@@ -98,42 +99,11 @@ fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What has nothing to be asked: one chooses adapters, and one tells the time.
-const NO_PORTS: [&str; 2] = ["Adapters", "Clock"];
-
-/// The ports: the traits of the crate `ports`, by the file that has them.
-fn ports() -> BTreeMap<String, String> {
-    let source = repository().join("shared/ports/src");
-    let mut ports = BTreeMap::new();
-    for path in tests::files(&source, &[".rs"]) {
-        let text = fs::read_to_string(&path).expect("a source can be read");
-        for line in text.lines() {
-            if let Some(rest) = line.strip_prefix("pub trait ") {
-                let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-                ports.insert(name.to_owned(), path.display().to_string());
-            }
-        }
-    }
-    for name in NO_PORTS {
-        assert!(ports.remove(name).is_some(), "{name} is gone: it need not be left out");
-    }
-    ports
-}
-
 #[test]
 fn every_port_has_a_suite() {
-    let ports = ports();
-    assert!(ports.len() >= 14, "only {} ports were found", ports.len());
-    for (port, file) in &ports {
-        let has_suite = SUITES.iter().any(|suite| suite.port == port);
-        assert!(
-            has_suite,
-            "{port} of {file} has no conformance suite: list it, and say where it runs"
-        );
-    }
-    for suite in SUITES {
-        assert!(ports.contains_key(suite.port), "{} is no port: unlist it", suite.port);
-    }
+    let ports: BTreeSet<&str> = PORTS.concat().iter().map(|port| port.name).collect();
+    let suites: BTreeSet<&str> = SUITES.iter().map(|suite| suite.port).collect();
+    assert_eq!(suites, ports, "list the suites of every port, and say where each runs");
 }
 
 #[test]

@@ -7,20 +7,12 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    Bytes, ClaimPhase, ClusterName, CommandId, DeletionReason, Function, InstanceId, LedgerId,
-    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Plan, Zone,
+    ClaimPhase, ClusterName, CommandId, DeletionReason, InstanceId, NodeClaim, NodeClaimName,
+    OfferingKey,
     disruption::{Command, DisruptionReason, Method, Progress},
-    facts::Facts,
-    ledger::{
-        Commit, CommitOutcome, Decision, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot,
-        WriteOutcome,
-    },
-    node_pool::Registrations,
-    pulse::Pulse,
-    recorded::Question,
-    validation::Validation,
+    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
 };
-use ports::{Clock, Ledger, PortError};
+use ports::{Clock, Ledger, LedgerLayer, PortError};
 
 use super::{
     Metrics,
@@ -267,63 +259,9 @@ fn disrupted_for(reason: DeletionReason) -> Option<&'static str> {
     })
 }
 
-/// The calls that nothing is counted of, as they are.
-macro_rules! passed_on {
-    ($(fn $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
-        $(async fn $call(&self, $($argument: $kind),*) -> Result<$answer, PortError> {
-            self.ledger.$call($($argument),*).await
-        })*
-    };
-}
-
-impl<L: Ledger, C: Clock> Ledger for Metered<L, C> {
-    passed_on! {
-        fn head(cluster: &ClusterName) -> Head;
-        fn open(cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head;
-        fn put_guard(cluster: &ClusterName, ledger: &LedgerId, guard: &Guard) -> WriteOutcome;
-        fn put_shifted_zones(
-            cluster: &ClusterName,
-            ledger: &LedgerId,
-            zones: &BTreeMap<Zone, Timestamp>
-        ) -> WriteOutcome;
-        fn measure(
-            cluster: &ClusterName,
-            key: &MeasuredKey,
-            memory: Bytes,
-            until: Timestamp
-        ) -> ();
-        fn put_refusals(
-            cluster: &ClusterName,
-            pool: &NodePoolName,
-            refusals: Option<&LaunchRefusals>
-        ) -> ();
-        fn registrations(cluster: &ClusterName) -> BTreeMap<NodePoolName, Registrations>;
-        fn put_registrations(
-            cluster: &ClusterName,
-            pool: &NodePoolName,
-            registrations: &Registrations
-        ) -> WriteOutcome;
-        fn pulse(cluster: &ClusterName, function: Function) -> Pulse;
-        fn write_pulse(
-            cluster: &ClusterName,
-            function: Function,
-            from: u64,
-            pulse: &Pulse
-        ) -> WriteOutcome;
-        fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
-        fn put_validation(
-            cluster: &ClusterName,
-            class: &NodeClassName,
-            validation: &Validation
-        ) -> ();
-        fn put_decisions(cluster: &ClusterName, decisions: &[Decision]) -> ();
-        fn put_facts(
-            cluster: &ClusterName,
-            number: u64,
-            question: &Question,
-            facts: &Facts,
-            plan: &Plan
-        ) -> ();
+impl<L: Ledger, C: Clock> LedgerLayer for Metered<L, C> {
+    fn inner(&self) -> &impl Ledger {
+        &self.ledger
     }
 
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {

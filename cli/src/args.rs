@@ -12,7 +12,7 @@ use crate::{
     catalog::CatalogArgs, convert::ConvertArgs, crds::CrdsArgs, explain::ExplainArgs, get::GetArgs,
     hash::HashArgs, local::LocalArgs, options::CompletionsArgs, plan::PlanArgs, rbac::RbacArgs,
     render::RenderArgs, replay::ReplayArgs, shadow::ShadowArgs, simulate::SimulateArgs,
-    validate::ValidateArgs,
+    template::TemplateArgs, validate::ValidateArgs,
 };
 
 /// Karpenter without the controller.
@@ -103,6 +103,10 @@ pub enum JourneymanCommand {
     /// put its role into, and needs these rights and no others: `journeyman rbac | kubectl apply -f -`.
     /// Exit codes: 0 printed; 2 they cannot be written.
     Rbac(RbacArgs),
+    /// Print `template.yaml`, the stack for AWS SAM, as this release deploys it.
+    ///
+    /// Exit codes: 0 printed; 2 it cannot be written.
+    Template(TemplateArgs),
     /// Say whether an installation is whole, step by step, and what helps where it is not.
     ///
     /// Looks at the cluster as a kubeconfig says and at the account as AWS's own command line would, and changes

@@ -24,5 +24,6 @@ pub mod replay;
 pub mod run;
 pub mod shadow;
 pub mod simulate;
+pub mod template;
 pub mod validate;
 mod workloads;

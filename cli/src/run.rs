@@ -25,6 +25,7 @@ impl RunCommand for Args {
             JourneymanCommand::Validate(args) => args,
             JourneymanCommand::Crds(args) => args,
             JourneymanCommand::Rbac(args) => args,
+            JourneymanCommand::Template(args) => args,
             JourneymanCommand::Doctor(args) => args,
             JourneymanCommand::Install(args) => args,
             JourneymanCommand::Adopt(args) => args,

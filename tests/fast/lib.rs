@@ -1,6 +1,7 @@
 //! What the tests that span crates share.
 
 pub mod pages;
+pub mod stack;
 
 use std::path::{Path, PathBuf};
 

@@ -132,6 +132,7 @@ const CALLS: &[Call] = &[
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
     answers("rbac", "ClusterRoleBinding"),
+    answers("template", "AWS::Serverless::Function"),
     complains("explain pod web --ledger ./nowhere", 2, "No such file"),
     complains("get decisions --ledger ./nowhere", 2, "No such file"),
     complains("replay 0f3a --ledger ./nowhere", 2, "No such file"),
@@ -288,7 +289,7 @@ fn without_colors(text: &str) -> String {
 
 /// Commands that print what others made: manifests, definitions, user data, JSON.
 fn is_text_of_others(arguments: &str) -> bool {
-    ["convert", "crds", "rbac", "render", "completions"]
+    ["convert", "crds", "rbac", "render", "template", "completions"]
         .iter()
         .any(|command| arguments.starts_with(command))
         || arguments.contains("-o ")

@@ -304,7 +304,7 @@ fn every_exit_code_is_a_documented_one() {
 /// Texts that others made, or that others read: they are as long as they are.
 fn is_data(arguments: &str) -> bool {
     let (command, options) = named(arguments);
-    matches!(command.as_str(), "convert" | "completions" | "rbac")
+    matches!(command.as_str(), "convert" | "completions" | "rbac" | "template")
         || command == "crds" && options.is_empty()
         || options.contains("output")
         || options.contains("cluster_facts_template")

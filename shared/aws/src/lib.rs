@@ -22,8 +22,6 @@ mod json_call;
 mod kept;
 mod pricing;
 #[cfg(test)]
-mod rights;
-#[cfg(test)]
 mod rights_tests;
 mod sqs;
 mod ssm;

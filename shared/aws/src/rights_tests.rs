@@ -18,13 +18,15 @@ use model::{
     message::{Delivery, Message},
     node_class::{ImageTerm, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm},
 };
-use ports::{Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates};
+use ports::{
+    Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates, rights::iam::ACTIONS,
+};
 use testkit::build;
 
 use crate::{
     AwsForensics, Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
-    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, rights::ACTIONS,
-    ssm::Parameters, wire::Wire, zonal_shift::ZonalShifts,
+    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters, wire::Wire,
+    zonal_shift::ZonalShifts,
 };
 
 const REGION: &str = "us-west-2";
@@ -456,5 +458,5 @@ fn no_source_asks_for_what_no_row_says() {
     }
     assert!(texts.contains("DescribeSubnets") && texts.contains("CreateFleet"), "{texts:?}");
     let unknown: Vec<_> = texts.iter().filter(|name| !known.contains(name.as_str())).collect();
-    assert!(unknown.is_empty(), "{unknown:?} is in no row of rights.rs");
+    assert!(unknown.is_empty(), "{unknown:?} is in no row of ports::rights::iam");
 }

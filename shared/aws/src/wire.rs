@@ -131,7 +131,7 @@ fn actions(target: &str, body: &str) -> Vec<String> {
         return match (service, operation) {
             ("DynamoDB_20120810", "TransactWriteItems") => writes(body),
             ("DynamoDB_20120810", "Query") if body.contains("\"IndexName\":") => {
-                vec![crate::rights::QUERY_INDEX.to_owned()]
+                vec![ports::rights::iam::QUERY_INDEX.to_owned()]
             }
             ("DynamoDB_20120810", operation) => vec![format!("dynamodb:{operation}")],
             ("AmazonSQS", "SendMessageBatch") => vec!["sqs:SendMessage".to_owned()],

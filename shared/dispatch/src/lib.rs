@@ -10,7 +10,9 @@ mod world;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-pub use handlers::{Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings};
+pub use handlers::{
+    Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings, calls, receivers,
+};
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
     Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,

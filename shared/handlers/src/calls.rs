@@ -3,7 +3,7 @@
 //! A function's role must allow these and nothing else. The list is held to the code from both sides:
 //! `dispatch` gives each handler ports on which no other call compiles ([`ports::Only`]), whatever file it
 //! stands in, and a test plays until each call of the list was made. What the adapters need for a call is said
-//! beside them, in `shared/aws/src/rights.rs`.
+//! in `ports::rights`.
 
 use model::Function;
 

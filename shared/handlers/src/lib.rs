@@ -1,7 +1,7 @@
 //! One module per function: observe, decide, check, commit, act.
 //!
 //! A handler takes a struct of ports, which is the list of everything that it can touch; its IAM policy in
-//! `template.yaml` allows the same calls, and a test compares both. Every call of a handler can be repeated at any
+//! `template.yaml` is made of the same calls. Every call of a handler can be repeated at any
 //! point. Handlers hold no decision: they observe, ask [`planner`], commit and act.
 //!
 //! A handler waits with a message that has a delay. The only wait inside a call is the batch window of `provision`:

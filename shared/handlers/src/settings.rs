@@ -1,7 +1,7 @@
 //! Settings of the functions: what they are called, what they may be, and what they do.
 //!
 //! One table says all of it. The parameters of `template.yaml`, the environment of the functions and
-//! `docs/settings.md` are held to it by tests.
+//! `docs/settings.md` are made of it.
 //!
 //! Karpenter: `pkg/operator/options/options.go` of the core and of the AWS provider.
 

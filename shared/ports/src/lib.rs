@@ -14,6 +14,7 @@ mod fault;
 mod ledger;
 mod only;
 mod port;
+pub mod rights;
 
 pub use adapters::Adapters;
 pub use cloud::{

@@ -15,8 +15,6 @@ mod policy;
 mod requests;
 #[path = "rights/roles.rs"]
 mod roles;
-#[path = "../../../shared/aws/src/rights.rs"]
-mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +23,8 @@ use simulator::Authorization;
 
 use policy::{Request, Statement, allows};
 use requests::{SOURCE_FUNCTION, foreign, of_calls, of_lambda, of_network};
-use roles::{Resolver, Stack, roles, template};
+use roles::{Resolver, Stack, roles};
+use tests::stack::template;
 
 const CLUSTER: &str = "simulated";
 const USUAL: Stack = Stack {

@@ -51,6 +51,7 @@ const CLI: &[&str] = &[
     "local",
     "model",
     "planner",
+    "ports",
     "report",
     "simulator",
     "wire",

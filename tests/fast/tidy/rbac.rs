@@ -1,25 +1,21 @@
 //! What a function calls ↔ what it may do in the cluster: `deploy/rbac.yaml` is made of both tables.
 //!
-//! `handlers::calls` says what a function calls; `shared/cluster/src/rights.rs` says what a call needs of
-//! RBAC, which a test holds to a real API server.
+//! `handlers::calls` says what a function calls; `ports::rights::rbac` says what a call needs, which a test holds
+//! to a real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect_file;
 use handlers::calls;
 use model::Function;
-use ports::{PORTS, Side};
-
-use crate::functions::read;
-
-#[path = "../../../shared/cluster/src/rights.rs"]
-mod table;
-
-use table::{RIGHTS, Right};
+use ports::{
+    PORTS, Side,
+    rights::rbac::{RIGHTS, Right},
+};
 
 const HEADER: &str = "\
 # What each function may do in the cluster, and nothing else: roles for the groups that EKS access
-# entries put the functions' roles into. Made of `handlers::calls` and shared/cluster/src/rights.rs by
+# entries put the functions' roles into. Made of `handlers::calls` and `ports::rights::rbac` by
 # UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
 ";
 
@@ -110,20 +106,4 @@ fn every_call_of_the_cluster_says_what_it_needs() {
     assert!(rows.is_sorted(), "{rows:?}");
     assert_eq!(rows.into_iter().collect::<BTreeSet<_>>(), wanted);
     assert!(RIGHTS.iter().all(|(_, rights)| !rights.is_empty()));
-}
-
-/// The groups are those that the stack's access entries name.
-#[test]
-fn the_groups_are_those_of_the_access_entries() {
-    let template = read("template.yaml");
-    for function in Function::ALL {
-        let group = format!("journeyman:{function}");
-        assert_eq!(roles().contains(&format!("name: {group}\n")), !rights(function).is_empty());
-        if !rights(function).is_empty() {
-            assert!(
-                template.contains(&format!("KubernetesGroups: [{group}]\n")),
-                "no access entry for {group}"
-            );
-        }
-    }
 }

@@ -32,6 +32,7 @@ const CLI: &[Room] = &[
     ("least", &[]),
     ("rbac", &[]),
     ("records", &[]),
+    ("template", &[]),
     ("workloads", &[]),
     ("get", &["records"]),
     ("manifests", &["workloads"]),
@@ -51,7 +52,7 @@ const CLI: &[Room] = &[
         "args",
         &[
             "catalog", "convert", "crds", "explain", "get", "hash", "local", "options", "plan",
-            "rbac", "render", "replay", "shadow", "simulate", "validate",
+            "rbac", "render", "replay", "shadow", "simulate", "template", "validate",
         ],
     ),
     ("run", &["args", "options"]),

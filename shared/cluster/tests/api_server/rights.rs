@@ -24,7 +24,10 @@ use model::{
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
-use ports::{Listing, PodSelection, PortError, Surrounded};
+use ports::{
+    Listing, PodSelection, PortError, Surrounded,
+    rights::rbac::{RIGHTS, Right},
+};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -32,11 +35,6 @@ use super::{
     definitions::{self, NODE_CLAIM, objects},
     world::{World, kubeconfig},
 };
-
-#[path = "../../src/rights.rs"]
-mod table;
-
-use table::{RIGHTS, Right};
 
 const BUFFERS: &str = "autoscaling.x-k8s.io";
 
@@ -65,7 +63,7 @@ impl EachWithItsRights {
 
     fn user(&self, call: &str) -> &KubeCluster {
         let user = self.users.iter().find(|(known, _)| *known == call);
-        &user.unwrap_or_else(|| panic!("{call} has no row in rights.rs")).1
+        &user.unwrap_or_else(|| panic!("{call} has no row in ports::rights::rbac")).1
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the deployed Lambda functions and their queues are allowed, by function.
 //!
-//! The defaults are `template.yaml`'s; a test holds the template to them.
+//! `template.yaml` is made of it.
 
 use std::collections::BTreeMap;
 

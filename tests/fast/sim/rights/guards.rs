@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use tests::stack::{capitalized, template};
+
 use super::{
     Asked, Case, STACKS, cases, crippled,
     policy::{Effect, Request, Statement, allows},
     requests::{queue, request},
-    roles::{Resolver, Stack, capitalized, template},
+    roles::{Resolver, Stack},
 };
 
 const WRITES: [&str; 7] = [

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Function;
+use ports::rights::iam::{QUERY_INDEX, actions};
 use serde_json::Value;
 use simulator::ACCOUNT_ID;
+use tests::stack::capitalized;
 
 use super::{
     Asked,
     policy::{Context, Request},
-    roles::{Stack, capitalized},
-    table,
+    roles::Stack,
 };
 
 /// Where the stories play, as the simulator writes ARNs.
@@ -34,7 +35,7 @@ pub(crate) fn queue(name: &str) -> String {
 fn usual(action: &str, cluster: &str) -> Option<Request> {
     let table = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/Table");
     let (action, resource) = match action {
-        table::QUERY_INDEX => ("dynamodb:Query", format!("{table}/index/claims_of_instances")),
+        QUERY_INDEX => ("dynamodb:Query", format!("{table}/index/claims_of_instances")),
         "eks:DescribeCluster" => {
             (action, format!("arn:aws:eks:{REGION}:{ACCOUNT_ID}:cluster/{cluster}"))
         }
@@ -61,8 +62,8 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
         });
     }
     for call in asked.called.get(&function).into_iter().flatten() {
-        let (_, needed) = table::ACTIONS.iter().find(|(known, _)| known == call).expect("a row");
-        for action in *needed {
+        let needed = actions(call);
+        for action in needed {
             let is_told = told.get(call).is_some_and(|actions| actions.contains(action));
             match usual(action, cluster) {
                 Some(request) => drop(requests.insert(request)),

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::Function;
-use serde_json::{Map, Value, json};
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
+use serde_json::{Value, json};
 use simulator::ACCOUNT_ID;
-use tests::repository;
+use tests::stack::capitalized;
 
 use super::policy::Statement;
 
@@ -22,62 +21,6 @@ pub(crate) struct Stack {
     pub(crate) node_roles: &'static [&'static str],
     /// The table, by name.
     pub(crate) table: &'static str,
-}
-
-/// The template with `!Ref x` as `{"Ref": "x"}`, and so on.
-pub(crate) fn template() -> Value {
-    let text = std::fs::read_to_string(repository().join("template.yaml")).expect("the template");
-    let events = Parser::new_from_str(&text).map(|event| event.expect("YAML").0);
-    let mut events = events.filter(|event| {
-        !matches!(event, Event::StreamStart | Event::DocumentStart(..) | Event::Comment(..))
-    });
-    let event = events.next().expect("a document");
-    value(event, &mut events)
-}
-
-fn value<'a>(event: Event<'a>, events: &mut impl Iterator<Item = Event<'a>>) -> Value {
-    let (value, tag) = match event {
-        Event::Scalar(text, style, _, tag) => {
-            let plain = style == ScalarStyle::Plain && tag.is_none();
-            let value = match text.as_ref() {
-                "true" if plain => json!(true),
-                "false" if plain => json!(false),
-                text => match text.parse::<i64>() {
-                    Ok(number) if plain => json!(number),
-                    _ => json!(text),
-                },
-            };
-            (value, tag)
-        }
-        Event::SequenceStart(.., tag) => {
-            let mut items = Vec::new();
-            loop {
-                match events.next().expect("an item") {
-                    Event::SequenceEnd => break (Value::Array(items), tag),
-                    event => items.push(value(event, events)),
-                }
-            }
-        }
-        Event::MappingStart(.., tag) => {
-            let mut fields = Map::new();
-            loop {
-                match events.next().expect("a key") {
-                    Event::MappingEnd => break (Value::Object(fields), tag),
-                    key => {
-                        let key = value(key, events).as_str().expect("a text").to_owned();
-                        let event = events.next().expect("a value");
-                        fields.insert(key, value(event, events));
-                    }
-                }
-            }
-        }
-        other => panic!("{other:?} in the template"),
-    };
-    match tag.map(|tag| tag.suffix().to_string()).as_deref() {
-        None => value,
-        Some(name @ ("Ref" | "Condition")) => json!({ name: value }),
-        Some(name) => json!({ format!("Fn::{name}"): value }),
-    }
 }
 
 /// Resolves the functions of the template.
@@ -258,9 +201,4 @@ pub(crate) fn roles(template: &Value, stack: Stack) -> BTreeMap<Function, Vec<St
         statements.collect()
     };
     Function::ALL.into_iter().map(|function| (function, role(function))).collect()
-}
-
-pub(crate) fn capitalized(name: &str) -> String {
-    let (first, rest) = name.split_at(1);
-    first.to_uppercase() + rest
 }

@@ -1,26 +1,24 @@
-//! What the adapters need of Kubernetes' RBAC for each call of a port: the one table.
+//! What the adapters over Kubernetes need of its RBAC for each call of a port: the one table.
 //!
-//! It stands beside the adapters, and a test against a real API server holds it to what they ask for. Another
-//! test reads this file by itself and makes `deploy/rbac.yaml` of it; so it names nothing of this crate.
-//! Which calls a function makes is said by `handlers::calls`, and what the same calls need of IAM in
-//! `shared/aws/src/rights.rs`.
+//! A test of `cluster` holds it to what they ask of a real API server, and `deploy/rbac.yaml` is made of it.
+//! Which calls a function makes is said by `handlers::calls`.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
 /// One verb on the objects of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Right {
+pub struct Right {
     /// The API group; empty for the core.
-    pub(crate) group: &'static str,
+    pub group: &'static str,
     /// The resource, with its subresource if it is about one: `pods/eviction`.
-    pub(crate) resource: &'static str,
+    pub resource: &'static str,
     /// The namespace that it is about, unless it is about all of the cluster.
-    pub(crate) namespace: Option<&'static str>,
+    pub namespace: Option<&'static str>,
     /// The object that it is about, unless it is about all of them. A list is about one object if it
     /// selects by `metadata.name`, and what is created has no name yet.
-    pub(crate) name: Option<&'static str>,
+    pub name: Option<&'static str>,
     /// What is done.
-    pub(crate) verb: &'static str,
+    pub verb: &'static str,
 }
 
 const APPS: &str = "apps";
@@ -59,7 +57,7 @@ const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 
 /// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
-pub(crate) const RIGHTS: &[(&str, &[Right])] = &[
+pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Cluster.daemon_sets", &[right("list", APPS, "daemonsets")]),
     ("Cluster.node_classes", &[LIST_CLASSES]),
     ("Cluster.node_pools", &[LIST_POOLS]),

@@ -1,22 +1,21 @@
-//! What the adapters need of IAM for each call of a port: the one table.
+//! What the adapters over AWS need of IAM for each call of a port: the one table.
 //!
-//! It stands beside the adapters, and a test here compares it with the requests that they send. Another
-//! reads this file by itself and compares it with the roles in `template.yaml`; so it names nothing of
-//! this crate. Which calls a function makes is said by `handlers::calls`.
+//! A test of `aws` compares it with the requests that they send, and `journeyman template` makes the functions'
+//! roles of it. Which calls a function makes is said by `handlers::calls`.
 //!
 //! A request may need more than the action of its name: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>.
-//! Whoever launches with tags also tags, whoever launches from a launch template with an instance profile
-//! passes its role on, and a transaction needs the right to each of its writes. Kubernetes is reached
-//! through EKS access entries; IAM only lets the functions find the API server.
+//! A launch with tags also tags, a launch from a launch template with an instance profile passes its role on, and
+//! a transaction needs the right to each of its writes. Kubernetes is reached through EKS access entries; IAM only
+//! lets the functions find the API server.
 
 /// Reading claims through the table's index, which has a resource of its own.
-pub(crate) const QUERY_INDEX: &str = "dynamodb:Query index/claims_of_instances";
+pub const QUERY_INDEX: &str = "dynamodb:Query index/claims_of_instances";
 
 const API_SERVER: &[&str] = &["eks:DescribeCluster"];
 const LAUNCH: &[&str] = &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"];
 
 /// A call, as port and method, and the actions that it needs; both sorted.
-pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
+pub const ACTIONS: &[(&str, &[&str])] = &[
     ("Catalog.catalog", &["dynamodb:GetItem"]),
     ("CatalogStore.put", &["dynamodb:PutItem"]),
     ("CatalogStore.stored", &["dynamodb:GetItem"]),
@@ -158,3 +157,8 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Templates.list", &["ec2:DescribeLaunchTemplates"]),
     ("Templates.remove", &["ec2:DeleteLaunchTemplate"]),
 ];
+
+/// The actions that `call` needs; none where no row says so.
+pub fn actions(call: &str) -> &'static [&'static str] {
+    ACTIONS.iter().find(|(name, _)| *name == call).map_or(&[], |(_, actions)| *actions)
+}

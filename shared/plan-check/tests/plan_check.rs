@@ -30,24 +30,20 @@ mod plan_check {
     /// plan that uses all of it: one pod each for the node and the claim, two for a new claim.
     fn good() -> (Facts, Plan) {
         let mut facts = facts(vec![
-            instance_type("m7g.large", "cpu=2 memory=8Gi pods=29")
-                .overhead("cpu=70m memory=1Gi")
-                .on_demand("us-west-2a", "0.0816")
-                .on_demand("us-west-2b", "0.09")
-                .spot("us-west-2a", "0.03")
-                .build(),
-            instance_type("m7g.xlarge", "cpu=4 memory=16Gi pods=58")
-                .overhead("cpu=80m memory=1Gi")
-                .on_demand("us-west-2a", "0.1632")
-                .build(),
+            instance_type(
+                "m7g.large cpu=2 memory=8Gi pods=29 overhead:cpu=70m overhead:memory=1Gi on-demand:us-west-2a=0.0816 on-demand:us-west-2b=0.09 spot:us-west-2a=0.03",
+            ),
+            instance_type(
+                "m7g.xlarge cpu=4 memory=16Gi pods=58 overhead:cpu=80m overhead:memory=1Gi on-demand:us-west-2a=0.1632",
+            ),
         ]);
         facts.pods = vec![
-            pod("web-0").requests("cpu=1 memory=1Gi").build(),
-            pod("web-1").requests("cpu=500m memory=1Gi").build(),
-            pod("on-node").requests("cpu=500m memory=1Gi").build(),
-            pod("on-claim").requests("cpu=500m memory=1Gi").build(),
-            pod("bound").requests("cpu=1 memory=1Gi").on("general-6-0").build(),
-            pod("impossible").requests("cpu=1k").build(),
+            pod("web-0 cpu=1 memory=1Gi"),
+            pod("web-1 cpu=500m memory=1Gi"),
+            pod("on-node cpu=500m memory=1Gi"),
+            pod("on-claim cpu=500m memory=1Gi"),
+            pod("bound cpu=1 memory=1Gi on:general-6-0"),
+            pod("impossible cpu=1k"),
         ];
         let (joined, node) = node_of(&claim("general-6-0"), "i-0600");
         facts.nodes.insert(node.name.clone(), node);
@@ -74,9 +70,7 @@ mod plan_check {
     /// A claim for both types of [`good`], on demand in us-west-2a.
     fn new_claim(name: &str) -> NodeClaim {
         NodeClaim {
-            requirements: requirements(
-                "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a",
-            ),
+            requirements: requirements("paid=on-demand zone=us-west-2a"),
             instance_types: [id("m7g.large"), id("m7g.xlarge")].into(),
             requests: resources("cpu=1500m memory=2Gi pods=2"),
             ..claim(name)
@@ -146,9 +140,9 @@ mod plan_check {
             &["pod default/nobody is not known"],
         );
         check(
-            |facts, _| facts.pods[2] = pod("on-node").unsupported("pod affinity").build(),
+            |facts, _| facts.pods[2] = pod("on-node unsupported:windows"),
             &[
-                "pod default/on-node is placed although it asks for what is not supported yet: pod aff",
+                "pod default/on-node is placed although it asks for what is not supported yet: windows",
             ],
         );
         check(
@@ -174,7 +168,7 @@ mod plan_check {
         check(
             |facts, plan| {
                 give_up(facts, plan);
-                facts.pods[4] = pod("bound").on("general-6-0").owned_by("DaemonSet").build();
+                facts.pods[4] = pod("bound on:general-6-0 owner:DaemonSet");
             },
             &["pod default/bound is placed although it does not need a node"],
         );

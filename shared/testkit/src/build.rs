@@ -1,7 +1,7 @@
-//! Builders of model objects with readable defaults.
+//! Model objects with readable defaults, from the language of [`words`].
 //!
-//! Everything is as small as it can be: set what a test is about, with struct update or the chained
-//! setters of [`PodBuilder`] and [`TypeBuilder`], and leave the rest.
+//! Everything is as small as it can be: write what a test is about, or set it with struct update, and
+//! leave the rest.
 
 mod claim;
 mod decision;
@@ -11,17 +11,20 @@ mod launch;
 mod pod;
 mod text;
 mod topology;
+pub mod words;
 
 pub use claim::{batch, claim, commit, promise};
 pub use decision::{decision, pod_with_uid, recorded_facts};
-pub use facts::{facts, node, node_class, node_of, node_pool};
-pub use instance_type::{TypeBuilder, instance_type};
+pub use facts::{facts, limits, node, node_class, node_of, node_pool};
+pub use instance_type::instance_type;
 pub use launch::{
     TEMPLATE, fleet_override, fleet_request, launched_instance, reservation, template,
     template_data,
 };
-pub use pod::{PodBuilder, daemon_set, pod, pod_key};
+pub use pod::{daemon_set, pod, pod_key, pods, spec, with};
 pub use text::{
-    at, id, price, requirement, requirements, resources, taint, tolerates_everything, tolerates_key,
+    ago, at, id, now, price, requirement, requirements, resources, taint, tolerates_everything,
+    tolerates_key,
 };
-pub use topology::{spread, storage, term};
+pub use topology::{storage, term};
+pub use words::{read_world, world};

@@ -195,7 +195,7 @@ impl ListedWorld for Others {
         let overlay = NodeOverlay {
             name: build::id(readable),
             weight: 0,
-            requirements: build::requirements("kubernetes.io/arch In arm64"),
+            requirements: build::requirements("arch=arm64"),
             price: None,
             capacity: None,
             problems: Vec::new(),

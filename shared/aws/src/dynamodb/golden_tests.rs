@@ -65,10 +65,8 @@ fn initialized() -> NodeClaim {
             .into(),
         annotations: [("karpenter.sh/nodepool-hash".to_owned(), "123".to_owned())].into(),
         requirements: build::requirements(
-            "karpenter.sh/capacity-type In spot on-demand; \
-             topology.kubernetes.io/zone NotIn us-west-2d; \
-             karpenter.k8s.aws/instance-cpu Gt 3 min 2; example.com/gpu DoesNotExist; \
-             example.com/rack Exists",
+            "paid=spot,on-demand zone!=us-west-2d karpenter.k8s.aws/instance-cpu>3@2 !example.com/gpu \
+             example.com/rack",
         ),
         instance_types: [build::id("m7g.large"), build::id("m7g.xlarge")].into(),
         requests: Resources {

@@ -113,9 +113,7 @@ impl World {
 
     pub(super) fn deploy_with(&self, pods: u32, class: model::node_class::NodeClass) {
         let mut pool = build::node_pool("general");
-        pool.template.requirements = build::requirements(
-            "kubernetes.io/arch In amd64; karpenter.sh/capacity-type In on-demand",
-        );
+        pool.template.requirements = build::requirements("arch=amd64 paid=on-demand");
         let requests = Resources { cpu: Millicores(1_500), pods: 1, ..Resources::default() };
         let spec = Arc::new(PodSpec { requests, ..PodSpec::default() });
         let workload = StoryWorkload::deployment(build::pod_key("web"), pods, spec);

@@ -49,10 +49,8 @@ fn within(limits: AccountLimits, pods_per_node: u32) -> Cluster<impl Dispatch> {
     let settings = WorldSettings { limits, trace: Trace::Dropped, polls_max: u64::MAX, ..defaults };
     let sim = Sim::new(settings, catalog());
     let mut pool = build::node_pool("default");
-    pool.template.requirements = build::requirements(
-        "node.kubernetes.io/instance-type In m7g.large m7i.large m6i.large m6g.large; \
-         karpenter.sh/capacity-type In spot",
-    );
+    pool.template.requirements =
+        build::requirements("type=m7g.large,m7i.large,m6i.large,m6g.large paid=spot");
     pool.template.expire_after = None;
     sim.add(vec![
         ClusterObject::NodeClass(build::node_class("default")),

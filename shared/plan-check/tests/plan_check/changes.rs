@@ -269,21 +269,17 @@ fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
 fn an_empty_node_is_empty() {
     check_empty(|_| {}, &[]);
     for pod in [
-        pod("daemon").on("general-6-0").owned_by("DaemonSet"),
-        pod("done").on("general-6-0").phase(model::pod::PodPhase::Succeeded),
-        pod("leaving").on("general-6-0").terminating(at("2026-08-01T12:00:30Z")),
+        pod("daemon on:general-6-0 owner:DaemonSet"),
+        pod("done on:general-6-0 succeeded"),
+        pod("leaving on:general-6-0 terminating:30"),
     ] {
-        check_empty(|facts| facts.pods.push(pod.build()), &[]);
+        check_empty(|facts| facts.pods.push(pod.clone()), &[]);
     }
-    for pod in [
-        pod("web").on("general-6-0"),
-        pod("web")
-            .on("general-6-0")
-            .owned_by("StatefulSet")
-            .terminating(at("2026-08-01T12:00:30Z")),
-    ] {
+    for pod in
+        [pod("web on:general-6-0"), pod("web on:general-6-0 owner:StatefulSet terminating:30")]
+    {
         check_empty(
-            |facts| facts.pods.push(pod.build()),
+            |facts| facts.pods.push(pod.clone()),
             &["claim general-6-0 is given up as Empty although pod default/web needs node general"],
         );
     }
@@ -293,8 +289,8 @@ fn an_empty_node_is_empty() {
 fn what_must_not_be_disrupted_is_not() {
     check_empty(
         |facts| {
-            let daemon = pod("daemon").on("general-6-0").owned_by("DaemonSet").do_not_disrupt();
-            facts.pods.push(daemon.build());
+            let daemon = pod("daemon on:general-6-0 owner:DaemonSet do-not-disrupt");
+            facts.pods.push(daemon);
         },
         &["although pod default/daemon must not be disrupted"],
     );
@@ -314,7 +310,7 @@ fn check_moved(reason: DeletionReason, change: impl FnOnce(&mut Facts), wanted: 
     check(
         |facts, plan| {
             changed(facts, plan, |stored, now| stored.given_up(reason, now));
-            facts.pods.push(pod("web").on("general-6-0").build());
+            facts.pods.push(pod("web on:general-6-0"));
             change(facts);
             let stored = &facts.ledger.claims["general-6-0"];
             plan.changes = vec![stored.given_up(reason, facts.now)];
@@ -326,7 +322,7 @@ fn check_moved(reason: DeletionReason, change: impl FnOnce(&mut Facts), wanted: 
 #[test]
 fn a_node_with_pods_goes_only_where_they_may_be_moved() {
     let protect = |facts: &mut Facts| {
-        facts.pods = vec![pod("web").on("general-6-0").do_not_disrupt().build()];
+        facts.pods = vec![pod("web on:general-6-0 do-not-disrupt")];
     };
     for reason in [
         DeletionReason::Disrupted(DisruptionReason::Underutilized),

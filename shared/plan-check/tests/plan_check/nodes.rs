@@ -6,7 +6,6 @@ use model::{
     CapacityType, Offering, Reservation, Resources,
     buffer::{BufferTarget, CapacityBuffer},
     facts::{ClassOffer, Facts},
-    labels::ZONE,
     overlay::{NodeOverlay, PriceChange},
 };
 use testkit::build::{
@@ -18,16 +17,16 @@ use super::{check, new_claim};
 #[test]
 fn a_port_is_taken_once() {
     let both = |facts: &mut Facts, other: u16| {
-        facts.pods[2] = pod("on-node").requests("cpu=500m").host_port(80).build();
-        facts.pods[4] = pod("bound").host_port(other).on("general-6-0").build();
+        facts.pods[2] = pod("on-node cpu=500m port:80");
+        facts.pods[4] = pod(&format!("bound port:{other} on:general-6-0"));
     };
     check(|facts, _| both(facts, 81), &[]);
     let expected = ["both take port 80 of node general-6-0"];
     check(|facts, _| both(facts, 80), &expected);
     check(
         |facts, _| {
-            facts.pods[0] = pod("web-0").requests("cpu=1").host_port(80).build();
-            facts.pods[1] = pod("web-1").requests("cpu=500m").host_port(80).build();
+            facts.pods[0] = pod("web-0 cpu=1 port:80");
+            facts.pods[1] = pod("web-1 cpu=500m port:80");
         },
         &["both take port 80 of claim general-7-0"],
     );
@@ -36,25 +35,23 @@ fn a_port_is_taken_once() {
 #[test]
 fn daemons_take_their_ports_where_they_run() {
     let daemon = |facts: &mut Facts, selector: &str| {
-        let mut daemon = daemon_set("proxy", "cpu=1m", selector);
-        let taker = pod("any").host_port(80).build();
-        Arc::make_mut(&mut daemon.spec).host_ports.clone_from(&taker.spec.host_ports);
-        facts.daemon_sets = vec![daemon];
-        facts.pods[0] = pod("web-0").requests("cpu=1").host_port(80).build();
+        let daemon = format!("proxy cpu=1m port:80 tolerate:* select:{selector}");
+        facts.daemon_sets = vec![daemon_set(&daemon)];
+        facts.pods[0] = pod("web-0 cpu=1 port:80");
     };
     let expected = ["pod default/web-0 and a daemon both take port 80"];
-    check(|facts, _| daemon(facts, "kubernetes.io/arch In arm64"), &expected);
-    check(|facts, _| daemon(facts, "kubernetes.io/arch In amd64"), &[]);
+    check(|facts, _| daemon(facts, "arch=arm64"), &expected);
+    check(|facts, _| daemon(facts, "arch=amd64"), &[]);
 }
 
 #[test]
 fn volumes_are_where_the_pod_is_and_can_be_used() {
     let mount = |facts: &mut Facts, terms: Option<&str>| {
         facts.surroundings.storage = storage(&[("data", terms)]);
-        facts.pods[0] = pod("web-0").requests("cpu=1").mounts("data").build();
-        facts.pods[2] = pod("on-node").requests("cpu=500m").mounts("data").build();
+        facts.pods[0] = pod("web-0 cpu=1 volume:data");
+        facts.pods[2] = pod("on-node cpu=500m volume:data");
     };
-    let zone = |names: &str| format!("{ZONE} In {names}");
+    let zone = |names: &str| format!("zone={names}");
     check(|facts, _| mount(facts, None), &[]);
     check(|facts, _| mount(facts, Some(&zone("us-west-2a"))), &[]);
     let either = format!("{}|{}", zone("us-west-2c"), zone("us-west-2a"));
@@ -78,10 +75,9 @@ fn a_node_attaches_only_so_many_volumes() {
         facts.surroundings.storage = storage(&[("a", Some("")), ("b", None), ("c", None)]);
         let limits = [("ebs.csi.aws.com".to_owned(), limit)].into();
         facts.surroundings.storage.attach_limits.insert(id("general-6-0"), limits);
-        facts.pods[4] = pod("bound").mounts("a").on("general-6-0").build();
-        let pod =
-            texts.iter().fold(pod("on-node").requests("cpu=500m"), |pod, text| pod.mounts(text));
-        facts.pods[2] = pod.build();
+        facts.pods[4] = pod("bound volume:a on:general-6-0");
+        let volumes: Vec<String> = texts.iter().map(|text| format!("volume:{text}")).collect();
+        facts.pods[2] = pod(&format!("on-node cpu=500m {}", volumes.join(" ")));
     };
     check(|facts, _| mount(facts, 1, &["a"]), &[]);
     check(|facts, _| mount(facts, 2, &["a", "b"]), &[]);
@@ -114,13 +110,12 @@ fn reserve(facts: &mut Facts, plan: &mut model::Plan, count: u32) {
     };
     let instance_type = Arc::make_mut(&mut types[0]);
     instance_type.offerings.push(offering);
-    let kinds = "karpenter.sh/capacity-type In on-demand spot reserved";
+    let kinds = "paid=on-demand,spot,reserved";
     instance_type.requirements.replace(requirement(kinds));
     let promise = &mut plan.promises[0];
     let claim = &mut promise.claim;
     claim.requirements = requirements(
-        "karpenter.sh/capacity-type In reserved; topology.kubernetes.io/zone In us-west-2a; \
-         karpenter.k8s.aws/capacity-reservation-id In cr-1",
+        "paid=reserved zone=us-west-2a karpenter.k8s.aws/capacity-reservation-id=cr-1",
     );
     claim.instance_types = [id("m7g.large")].into();
     promise.cheapest.capacity_type = CapacityType::Reserved;
@@ -152,8 +147,7 @@ fn reserved_capacity_is_promised_once() {
 fn pods_of_buffers_are_known() {
     let buffer = |facts: &mut Facts, plan: &mut model::Plan, limits: &str| {
         facts.policies.capacity_buffer = true;
-        let target =
-            BufferTarget::Template(Arc::clone(&pod("any").requests("cpu=1m").build().spec));
+        let target = BufferTarget::Template(pod("any cpu=1m").spec);
         let limits: Resources = resources(limits);
         let limits = limits.iter().map(|(name, amount)| (id(name), amount)).collect();
         facts.surroundings.capacity_buffers = vec![CapacityBuffer {
@@ -186,14 +180,14 @@ fn prices_and_capacity_are_those_of_overlays() {
         facts.surroundings.node_overlays = vec![NodeOverlay {
             name: id("fuse"),
             weight: 0,
-            requirements: requirements("node.kubernetes.io/instance-type In m7g.large"),
+            requirements: requirements("type=m7g.large"),
             price: Some(PriceChange::Absolute(price("0.05"))),
             capacity: Some(resources("example.com/fuse=1")),
             problems: Vec::new(),
         }];
         plan.promises[0].price = price(stated);
         plan.promises[0].claim.instance_types = [id("m7g.large")].into();
-        facts.pods[0] = pod("web-0").requests("cpu=1 example.com/fuse=1").build();
+        facts.pods[0] = pod("web-0 cpu=1 example.com/fuse=1");
         plan.promises[0].claim.requests =
             resources("cpu=1500m memory=2Gi pods=2 example.com/fuse=1");
     };
@@ -214,12 +208,9 @@ fn relaxed_min_values_need_the_policy() {
         let mut claim = new_claim("general-7-0");
         claim.annotations.insert(model::labels::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
         plan.promises[0] = promise(claim, &["web-0", "web-1"]);
-        let wanted = "node.kubernetes.io/instance-type Exists min 3";
+        let wanted = "type@3";
         facts.node_pools[0].template.requirements = requirements(wanted);
-        plan.promises[0]
-            .claim
-            .requirements
-            .add_all(&requirements("node.kubernetes.io/instance-type In m7g.large m7g.xlarge"));
+        plan.promises[0].claim.requirements.add_all(&requirements("type=m7g.large,m7g.xlarge"));
     };
     check(relax, &["needs 3 values of node.kubernetes.io/instance-type"]);
     check(

@@ -1,9 +1,7 @@
 //! Pods on nodes and on claims that are on their way.
 
 use model::{NodeClaim, facts::Facts, node::Node, plan::Target};
-use testkit::build::{
-    daemon_set, id, node, node_of, pod, pod_key, requirements, resources, taint, tolerates_key,
-};
+use testkit::build::{daemon_set, id, node, node_of, pod, pod_key, requirements, resources, taint};
 
 use super::{check, name_types};
 
@@ -48,7 +46,7 @@ fn what_is_not_there_or_ends_takes_no_pods() {
 fn pods_fit_beside_what_is_bound() {
     let request = |text: &'static str| {
         move |facts: &mut Facts, _: &mut model::Plan| {
-            facts.pods[2] = pod("on-node").requests(text).build();
+            facts.pods[2] = pod(&format!("on-node {text}"));
         }
     };
     check(request("cpu=930m"), &[]);
@@ -63,7 +61,7 @@ fn pods_fit_beside_what_is_bound() {
         &[],
     );
     check(
-        |facts, _| facts.pods[3] = pod("on-claim").requests("cpu=1931m").build(),
+        |facts, _| facts.pods[3] = pod("on-claim cpu=1931m"),
         &["claim general-6-1 as m7g.large has no room: cpu 1931m, pods 1 is needed, cpu 1930m"],
     );
 }
@@ -72,12 +70,12 @@ fn pods_fit_beside_what_is_bound() {
 fn an_open_claim_has_the_room_that_every_outcome_has() {
     let open = |facts: &mut Facts, request: &str, daemons_on: &str| {
         name_types(on_its_way(facts), |names| names.push(id("m7g.xlarge")));
-        on_its_way(facts).requirements = requirements("karpenter.sh/capacity-type In on-demand");
-        facts.daemon_sets = vec![daemon_set("agent", "cpu=2", daemons_on)];
-        facts.pods[3] = pod("on-claim").requests(request).build();
+        on_its_way(facts).requirements = requirements("paid=on-demand");
+        facts.daemon_sets =
+            vec![daemon_set(&format!("agent cpu=2 tolerate:* select:{daemons_on}"))];
+        facts.pods[3] = pod(&format!("on-claim {request}"));
     };
-    let (small, large) =
-        ("karpenter.k8s.aws/instance-cpu In 2", "karpenter.k8s.aws/instance-cpu In 4");
+    let (small, large) = ("karpenter.k8s.aws/instance-cpu=2", "karpenter.k8s.aws/instance-cpu=4");
     let alone = |facts: &mut Facts, plan: &mut model::Plan| {
         plan.promises.clear();
         plan.placements.remove(0);
@@ -125,21 +123,21 @@ fn a_node_and_its_claim_are_one_place() {
 fn daemons_that_are_not_there_yet_have_their_room() {
     let agent = |facts: &mut Facts, selector: &str| {
         // On the new claim and on the one on its way it fits.
-        facts.daemon_sets = vec![daemon_set("agent", "cpu=430m", selector)];
-        facts.pods[2] = pod("on-node").requests("cpu=501m").build();
+        facts.daemon_sets =
+            vec![daemon_set(&format!("agent cpu=430m tolerate:* select:{selector}"))];
+        facts.pods[2] = pod("on-node cpu=501m");
     };
     check(
         |facts, _| agent(facts, ""),
         &["node general-6-0 has no room: cpu 1931m, memory 1Gi, pods 3"],
     );
-    check(|facts, _| agent(facts, "kubernetes.io/arch In amd64"), &[]);
+    check(|facts, _| agent(facts, "arch=amd64"), &[]);
     // It runs already, and is not counted twice.
     check(
         |facts, _| {
             agent(facts, "");
-            facts.pods[2] = pod("on-node").requests("cpu=500m").build();
-            let bound = pod("agent-1").requests("cpu=430m").owned_by("DaemonSet").on("general-6-0");
-            facts.pods.push(bound.build());
+            facts.pods[2] = pod("on-node cpu=500m");
+            facts.pods.push(pod("agent-1 cpu=430m owner:DaemonSet on:general-6-0"));
         },
         &[],
     );
@@ -159,7 +157,7 @@ fn taints_of_a_node_hold_once_it_has_started() {
     check(
         |facts, _| {
             joined(facts).taints.push(taint("dedicated:NoSchedule"));
-            facts.pods[2] = pod("on-node").tolerates(tolerates_key("dedicated")).build();
+            facts.pods[2] = pod("on-node tolerate:dedicated");
         },
         &[],
     );
@@ -192,17 +190,17 @@ fn taints_of_a_node_hold_once_it_has_started() {
 fn labels_of_a_node_are_taken_as_they_are() {
     let selecting = |selector: &'static str| {
         move |facts: &mut Facts, _: &mut model::Plan| {
-            facts.pods[2] = pod("on-node").selects(selector).build();
+            facts.pods[2] = pod(&format!("on-node select:{selector}"));
         }
     };
-    for selector in ["topology.kubernetes.io/zone In us-west-2a", "team DoesNotExist"] {
+    for selector in ["zone=us-west-2a", "!team"] {
         check(selecting(selector), &[]);
     }
     for selector in [
-        "topology.kubernetes.io/zone In us-west-2b",
+        "zone=us-west-2b",
         // Well known, but it is not there.
-        "karpenter.k8s.aws/instance-cpu Exists",
-        "team In red",
+        "karpenter.k8s.aws/instance-cpu",
+        "team=red",
     ] {
         check(
             selecting(selector),
@@ -211,8 +209,7 @@ fn labels_of_a_node_are_taken_as_they_are() {
     }
     check(
         |facts, _| {
-            let affine = pod("on-node").or_requires("team In red").or_requires("team DoesNotExist");
-            facts.pods[2] = affine.build();
+            facts.pods[2] = pod("on-node require:team=red require:!team");
         },
         &[],
     );
@@ -221,7 +218,7 @@ fn labels_of_a_node_are_taken_as_they_are() {
 #[test]
 fn what_the_kubelet_does_not_report_yet_is_the_claims() {
     let asking = |facts: &mut Facts| {
-        facts.pods[2] = pod("on-node").requests("nvidia.com/gpu=1").build();
+        facts.pods[2] = pod("on-node nvidia.com/gpu=1");
         let claim = facts.ledger.claims.get_mut("general-6-0").unwrap();
         claim.allocatable = resources("cpu=1930m memory=7Gi pods=29 nvidia.com/gpu=1");
         joined(facts).allocatable = resources("cpu=1900m memory=7Gi pods=29 nvidia.com/gpu=0");
@@ -238,12 +235,12 @@ fn what_the_kubelet_does_not_report_yet_is_the_claims() {
 
 #[test]
 fn a_claim_on_its_way_suits_its_pods_whatever_it_becomes() {
-    let zone = "topology.kubernetes.io/zone In us-west-2a";
+    let zone = "zone=us-west-2a";
     let selecting = |facts: &mut Facts, selector: &str| {
-        facts.pods[3] = pod("on-claim").selects(selector).build();
+        facts.pods[3] = pod(&format!("on-claim select:{selector}"));
     };
     check(|facts, _| selecting(facts, zone), &[]);
-    let open = requirements("karpenter.sh/capacity-type In on-demand");
+    let open = requirements("paid=on-demand");
     check(
         |facts, _| {
             selecting(facts, zone);
@@ -263,7 +260,7 @@ fn a_claim_on_its_way_suits_its_pods_whatever_it_becomes() {
     );
     check(
         |facts, _| {
-            selecting(facts, "topology.kubernetes.io/zone In us-west-2b");
+            selecting(facts, "zone=us-west-2b");
             let claim = on_its_way(facts);
             claim.requirements = open.clone();
             *claim = NodeClaim { node: None, ..node_of(claim, "i-0601").0 };

@@ -1,7 +1,9 @@
 //! New claims.
 
 use model::{ClaimPhase, NodeClaim, facts::ClassOffer, plan::Promise};
-use testkit::build::{id, pod, pod_key, promise, requirement, requirements, resources, taint};
+use testkit::build::{
+    daemon_set, id, pod, pod_key, promise, requirement, requirements, resources, taint,
+};
 
 use super::{check, name_types, new_claim};
 
@@ -9,13 +11,10 @@ fn first(plan: &mut model::Plan) -> &mut NodeClaim {
     &mut plan.promises[0].claim
 }
 
-/// Gives both pods of the promise what the change asks for, and nothing else.
-fn with_pods(
-    facts: &mut model::facts::Facts,
-    change: impl Fn(testkit::build::PodBuilder) -> testkit::build::PodBuilder,
-) {
+/// Gives both pods of the promise these words, and nothing else.
+fn with_pods(facts: &mut model::facts::Facts, words: &str) {
     for (index, name) in ["web-0", "web-1"].into_iter().enumerate() {
-        facts.pods[index] = change(pod(name).requests("cpu=500m memory=1Gi")).build();
+        facts.pods[index] = pod(&format!("{name} cpu=500m memory=1Gi {words}"));
     }
 }
 
@@ -27,7 +26,7 @@ fn a_claim_has_a_name_of_its_own() {
     );
     check(
         |facts, plan| {
-            facts.pods.push(pod("web-2").build());
+            facts.pods.push(pod("web-2"));
             let twin = NodeClaim { batch: id("another"), ..new_claim("general-7-0") };
             plan.promises.push(promise(twin, &["web-2"]));
         },
@@ -163,19 +162,19 @@ fn a_claim_is_what_its_pool_asks_for() {
     );
     check(
         |facts, _| {
-            let zones = requirements("topology.kubernetes.io/zone In us-west-2b us-west-2c");
+            let zones = requirements("zone=us-west-2b,us-west-2c");
             facts.node_pools[0].template.requirements = zones;
         },
         &["it may have other labels than topology.kubernetes.io/zone In [us-west-2b us-west-2c]"],
     );
     check(
-        |facts, _| facts.node_pools[0].template.requirements = requirements("team In red blue"),
+        |facts, _| facts.node_pools[0].template.requirements = requirements("team=red,blue"),
         &["it may have other labels than team In [blue red]"],
     );
     // One of the pool's values is fine.
     check(
         |facts, plan| {
-            facts.node_pools[0].template.requirements = requirements("team In red blue");
+            facts.node_pools[0].template.requirements = requirements("team=red,blue");
             first(plan).labels.insert("team".to_owned(), "red".to_owned());
         },
         &[],
@@ -197,19 +196,19 @@ fn a_claim_states_what_is_so() {
 #[test]
 fn pods_and_daemons_fit_every_type_of_their_claim() {
     check(
-        |facts, _| facts.pods[1] = pod("web-1").requests("cpu=931m").build(),
+        |facts, _| facts.pods[1] = pod("web-1 cpu=931m"),
         &["states requests", "claim general-7-0 as m7g.large has no room: cpu 1931m, memory 1Gi"],
     );
     check(
         |facts, plan| {
-            facts.pods[1] = pod("web-1").requests("cpu=930m memory=1Gi").build();
+            facts.pods[1] = pod("web-1 cpu=930m memory=1Gi");
             first(plan).requests = resources("cpu=2 memory=2Gi pods=2");
         },
         &[],
     );
     let daemon = |facts: &mut model::facts::Facts, selector: &str| {
         facts.daemon_sets =
-            vec![testkit::build::daemon_set("agent", "cpu=431m memory=1Gi", selector)];
+            vec![daemon_set(&format!("agent cpu=431m memory=1Gi tolerate:* select:{selector}"))];
         // There is no room for the daemon on the two places that are there.
         facts.pods.truncate(2);
     };
@@ -219,10 +218,10 @@ fn pods_and_daemons_fit_every_type_of_their_claim() {
     };
     for (selector, counts) in [
         ("", true),
-        ("kubernetes.io/arch In arm64", true),
-        ("karpenter.sh/initialized In true", true),
-        ("kubernetes.io/arch In amd64", false),
-        ("team In red", false),
+        ("arch=arm64", true),
+        ("karpenter.sh/initialized=true", true),
+        ("arch=amd64", false),
+        ("team=red", false),
     ] {
         check(
             |facts, plan| {
@@ -243,14 +242,14 @@ fn pods_tolerate_the_taints_of_their_claim() {
     check(
         |facts, plan| {
             tainted(facts, plan, "dedicated=gpu:NoSchedule");
-            with_pods(facts, |pod| pod);
+            with_pods(facts, "");
         },
         &["pod default/web-0 does not tolerate dedicated=gpu:NoSchedule of claim general-7-0"],
     );
     check(
         |facts, plan| {
             tainted(facts, plan, "dedicated=gpu:NoSchedule");
-            with_pods(facts, |pod| pod.tolerates(testkit::build::tolerates_key("dedicated")));
+            with_pods(facts, "tolerate:dedicated");
         },
         &[],
     );
@@ -269,28 +268,28 @@ fn pods_tolerate_the_taints_of_their_claim() {
 fn a_claim_suits_its_pods_whatever_is_launched_for_it() {
     let selecting = |selector: &'static str| {
         move |facts: &mut model::facts::Facts, _: &mut model::Plan| {
-            with_pods(facts, |pod| pod.selects(selector));
+            with_pods(facts, &format!("select:{selector}"));
         }
     };
     for selector in [
-        "kubernetes.io/arch In arm64 amd64",
-        "topology.kubernetes.io/zone In us-west-2a",
-        "karpenter.k8s.aws/instance-cpu Gt 1",
-        "karpenter.k8s.aws/instance-gpu-count DoesNotExist",
-        "team NotIn red",
-        "team DoesNotExist",
-        "karpenter.sh/nodepool In general",
+        "arch=arm64,amd64",
+        "zone=us-west-2a",
+        "karpenter.k8s.aws/instance-cpu>1",
+        "!karpenter.k8s.aws/instance-gpu-count",
+        "team!=red",
+        "!team",
+        "pool=general",
     ] {
         check(selecting(selector), &[]);
     }
     for (selector, place) in [
-        ("kubernetes.io/arch In amd64", "on-demand m7g.large us-west-2a"),
-        ("karpenter.k8s.aws/instance-cpu In 2", "on-demand m7g.xlarge us-west-2a"),
-        ("topology.kubernetes.io/zone In us-west-2b", "on-demand m7g.large us-west-2a"),
-        ("karpenter.k8s.aws/instance-gpu-count Exists", "on-demand m7g.large us-west-2a"),
-        ("team In red", "on-demand m7g.large us-west-2a"),
-        ("team Exists", "on-demand m7g.large us-west-2a"),
-        ("karpenter.sh/nodepool DoesNotExist", "on-demand m7g.large us-west-2a"),
+        ("arch=amd64", "on-demand m7g.large us-west-2a"),
+        ("karpenter.k8s.aws/instance-cpu=2", "on-demand m7g.xlarge us-west-2a"),
+        ("zone=us-west-2b", "on-demand m7g.large us-west-2a"),
+        ("karpenter.k8s.aws/instance-gpu-count", "on-demand m7g.large us-west-2a"),
+        ("team=red", "on-demand m7g.large us-west-2a"),
+        ("team", "on-demand m7g.large us-west-2a"),
+        ("!pool", "on-demand m7g.large us-west-2a"),
     ] {
         let place = format!("does not go with the labels of claim general-7-0 as {place}");
         check(selecting(selector), &[&place]);
@@ -298,18 +297,17 @@ fn a_claim_suits_its_pods_whatever_is_launched_for_it() {
     // The claim leaves two zones open; the pod wants one.
     check(
         |facts, plan| {
-            first(plan).requirements = requirements("karpenter.sh/capacity-type In on-demand");
-            with_pods(facts, |pod| pod.selects("topology.kubernetes.io/zone In us-west-2a"));
+            first(plan).requirements = requirements("paid=on-demand");
+            with_pods(facts, "select:zone=us-west-2a");
         },
         &["as on-demand m7g.large us-west-2b: topology.kubernetes.io/zone In [us-west-2a]"],
     );
     // One alternative is enough, another for each outcome.
     check(
         |facts, _| {
-            with_pods(facts, |pod| {
-                pod.or_requires("karpenter.k8s.aws/instance-cpu In 2")
-                    .or_requires("karpenter.k8s.aws/instance-cpu In 4")
-            });
+            let either =
+                "require:karpenter.k8s.aws/instance-cpu=2 require:karpenter.k8s.aws/instance-cpu=4";
+            with_pods(facts, either);
         },
         &[],
     );
@@ -323,7 +321,7 @@ fn every_type_can_be_bought_for_its_claim() {
     );
     check(
         |_, plan| {
-            first(plan).requirements.add(requirement("karpenter.k8s.aws/instance-cpu In 2"));
+            first(plan).requirements.add(requirement("karpenter.k8s.aws/instance-cpu=2"));
         },
         &["as m7g.xlarge: key karpenter.k8s.aws/instance-cpu"],
     );
@@ -379,7 +377,7 @@ fn min_values_are_reached() {
     let of_claim = |count: u32| {
         move |_: &mut model::facts::Facts, plan: &mut model::Plan| {
             let key = "karpenter.k8s.aws/instance-size";
-            first(plan).requirements.add(requirement(&format!("{key} Exists min {count}")));
+            first(plan).requirements.add(requirement(&format!("{key}@{count}")));
         }
     };
     check(of_claim(2), &[]);
@@ -390,7 +388,7 @@ fn min_values_are_reached() {
     let of_pool = |facts: &mut model::facts::Facts, plan: &mut model::Plan| {
         of_claim(2)(facts, plan);
         facts.node_pools[0].template.requirements =
-            requirements("karpenter.k8s.aws/instance-size Exists min 3");
+            requirements("karpenter.k8s.aws/instance-size@3");
     };
     check(of_pool, &[missed]);
     check(
@@ -454,7 +452,7 @@ fn a_batch_and_a_cluster_have_an_end() {
                 let claim = NodeClaim { batch, batch_size: 1_001, batch_index: index, ..claim };
                 promise(claim, &[&name])
             };
-            facts.pods.extend((0..1_001).map(|index| pod(&format!("many-{index}")).build()));
+            facts.pods.extend((0..1_001).map(|index| pod(&format!("many-{index}"))));
             plan.promises = (0..1_001).map(promise_of).collect();
         },
         &["batch general-7: it has 1001 claims, at most 1000 fit"],
@@ -462,7 +460,7 @@ fn a_batch_and_a_cluster_have_an_end() {
     check(
         |facts, plan| {
             let names: Vec<_> = (0..6_001).map(|number| format!("more-{number}")).collect();
-            facts.pods.extend(names.iter().map(|name| pod(name).build()));
+            facts.pods.extend(names.iter().map(|name| pod(name)));
             batch(|claim| claim.pods = names.iter().map(|name| pod_key(name)).collect())(
                 facts, plan,
             );

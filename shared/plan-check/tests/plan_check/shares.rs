@@ -37,8 +37,7 @@ fn daemons_do_not_count() {
     check(
         |facts, _| {
             share(facts, "42%");
-            let daemon = pod("daemon").requests("cpu=100m").on("general-6-0");
-            facts.pods.push(daemon.owned_by("DaemonSet").build());
+            facts.pods.push(pod("daemon cpu=100m on:general-6-0 owner:DaemonSet"));
         },
         &[BROKEN],
     );

@@ -97,7 +97,7 @@ fn what_is_too_many_goes_and_what_matters_least_first() {
     let mut protected = facts.clone();
     let annotations = &mut Arc::make_mut(&mut protected.pods[0].spec).annotations;
     annotations.insert("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned());
-    protected.pods.push(pod("other").on("general-6-2").build());
+    protected.pods.push(pod("other on:general-6-2"));
     check(&protected, &giving_up(&protected, &["general-6-2"]), &[]);
     check(&protected, &giving_up(&protected, &["general-6-0"]), &[other]);
 }

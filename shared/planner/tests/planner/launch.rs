@@ -20,9 +20,7 @@ fn later(seconds: i64) -> Timestamp {
 }
 
 fn instance(id: &str) -> NewInstance {
-    let known_type = build::instance_type("t.large", "cpu=2 memory=4Gi pods=29")
-        .on_demand("zone-1", "0.1")
-        .build();
+    let known_type = build::instance_type("t.large cpu=2 memory=4Gi pods=29 on-demand:zone-1=0.1");
     NewInstance {
         id: build::id(id),
         image: build::id("ami-0a"),

@@ -21,7 +21,7 @@ fn counters(arrivals: u64, departures: u64) -> Counters {
 }
 
 fn pending(name: &str, since: i64) -> Pod {
-    Pod { unschedulable_at: Some(at(since)), ..build::pod(name).build() }
+    Pod { unschedulable_at: Some(at(since)), ..build::pod(name) }
 }
 
 /// A pass that begins at a second and sees pending pods.

@@ -11,8 +11,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, CommitId, DeletionReason, Function, InstanceTypeName,
-    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Pod, PodKey, PodSpec,
-    RegionCatalog, Taint, TaintEffect, Zone,
+    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Pod, PodKey, RegionCatalog,
+    Taint, TaintEffect, Zone,
     claim::LaunchedInstance,
     labels,
     launch::{FleetOverride, FleetRequest, InstanceState, LaunchTemplate},
@@ -31,16 +31,14 @@ use testkit::build;
 
 pub(crate) fn catalog() -> Arc<RegionCatalog> {
     let zones = [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];
-    let instance_type = |name, capacity, spot, on_demand| {
-        let built = build::instance_type(name, capacity).overhead("cpu=100m");
-        let sold = zones
-            .iter()
-            .fold(built, |built, (zone, _)| built.spot(zone, spot).on_demand(zone, on_demand));
-        sold.build()
+    let instance_type = |name: &str, spot: &str, on_demand: &str| {
+        let sold =
+            zones.map(|(zone, _)| format!("spot:{zone}={spot} on-demand:{zone}={on_demand}"));
+        build::instance_type(&format!("{name} overhead:cpu=100m {}", sold.join(" ")))
     };
     let instance_types = vec![
-        instance_type("m5.large", "cpu=2 memory=8Gi pods=30", "0.03", "0.09"),
-        instance_type("m5.xlarge", "cpu=4 memory=16Gi pods=30", "0.06", "0.18"),
+        instance_type("m5.large cpu=2 memory=8Gi pods=30", "0.03", "0.09"),
+        instance_type("m5.xlarge cpu=4 memory=16Gi pods=30", "0.06", "0.18"),
     ];
     Arc::new(RegionCatalog {
         region: "us-west-2".to_owned(),
@@ -67,11 +65,7 @@ pub(crate) fn offering(capacity_type: CapacityType, name: &str, zone: &str) -> O
 
 /// A Deployment whose pods ask for one CPU each.
 pub(crate) fn workload(name: &str, replicas: u32) -> StoryWorkload {
-    let spec = PodSpec {
-        requests: build::resources("cpu=1 memory=1Gi pods=1"),
-        termination_grace_seconds: 30,
-        ..PodSpec::default()
-    };
+    let spec = build::spec("cpu=1 memory=1Gi");
     StoryWorkload::deployment(pod_key(name), replicas, Arc::new(spec))
 }
 

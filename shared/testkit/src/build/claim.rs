@@ -26,10 +26,7 @@ pub fn claim(name: &str) -> NodeClaim {
     let batch = id(&format!("batch-of-{name}"));
     NodeClaim {
         labels,
-        requirements: requirements(
-            "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a; \
-             node.kubernetes.io/instance-type In m7g.large",
-        ),
+        requirements: requirements("paid=on-demand zone=us-west-2a type=m7g.large"),
         instance_types: [id("m7g.large")].into(),
         requests: resources("pods=1"),
         expire_after: Some(jiff::SignedDuration::from_hours(720)),

@@ -29,7 +29,7 @@ pub fn decision(summary: &str, at: Timestamp) -> Decision {
 /// That `provision` found nothing to promise at `at` for the one pod called `pod` that there is.
 pub fn recorded_facts(pod: &str, at: Timestamp) -> RecordedFacts {
     let mut facts = Facts::of(id("demo"), at, Snapshot::default());
-    facts.pods.push(super::pod(pod).build());
+    facts.pods.push(super::pod(pod));
     RecordedFacts { question: Question::Provision, facts, plan: Plan::default() }
 }
 
@@ -37,5 +37,5 @@ pub fn recorded_facts(pod: &str, at: Timestamp) -> RecordedFacts {
 pub fn pod_with_uid(number: u32) -> Pod {
     let digest = |salt: &str| model::ledger::digest(format!("{salt}{number}").as_bytes());
     let uid = id(&format!("{:016x}{:016x}", digest("a"), digest("b")));
-    Pod { uid, ..super::pod(&format!("web-{number}")).build() }
+    Pod { uid, ..super::pod(&format!("web-{number}")) }
 }

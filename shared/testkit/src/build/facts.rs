@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    ClaimPhase, InstanceType, NodeClaim,
+    ClaimPhase, InstanceType, NodeClaim, NodePoolName, ResourceName, Resources,
     claim::LaunchedInstance,
     facts::{ClassOffer, Facts},
     labels,
@@ -21,18 +21,67 @@ use model::{
 
 use super::{
     launch::launched_instance,
-    text::{at, id, requirements, resources},
+    text::{at, id, now, read_requirements, read_taint, requirements, resources, valid},
+    words::{Plain, Read, each_word, first, long, owned_pair, pair, parsed, plain, set_amount},
 };
 
-/// A NodePool of EC2NodeClass `default` with nothing but its defaults.
+/// A NodePool such as `general weight:10`, of EC2NodeClass `default`, with nothing but its defaults
+/// where no word says otherwise.
 ///
 /// # Panics
 ///
-/// When `name` is no name.
+/// When a word is wrong.
 #[track_caller]
-pub fn node_pool(name: &str) -> NodePool {
+pub fn node_pool(words: &str) -> NodePool {
+    valid(read_pool(words))
+}
+
+pub(crate) fn read_pool(words: &str) -> Read<NodePool> {
+    let (name, rest) = first(words);
+    let mut pool = plain_pool(parsed(name)?);
+    each_word(rest, |word| {
+        let template = &mut pool.template;
+        match word.split_once(':') {
+            Some(("weight", number)) => pool.weight = parsed(number)?,
+            Some(("replicas", number)) => pool.replicas = Some(parsed(number)?),
+            Some(("limit", amount)) => pool.limits.0.extend([limit(amount)?]),
+            Some(("require", words)) => template.requirements.add_all(&read_requirements(words)?),
+            Some(("label", label)) => template.labels.extend([owned_pair(label)?]),
+            Some(("annotation", annotation)) => {
+                pool.annotations.extend([owned_pair(annotation)?]);
+            }
+            Some(("taint", text)) => template.taints.push(read_taint(text)?),
+            Some(("startup-taint", text)) => template.startup_taints.push(read_taint(text)?),
+            Some(_) => return Err("a pool has no such word".to_owned()),
+            None => template.labels.extend([owned_pair(word)?]),
+        }
+        Ok(())
+    })?;
+    Ok(pool)
+}
+
+/// An amount by its name; zeros count.
+fn limit(word: &str) -> Read<(ResourceName, u64)> {
+    let mut amounts = Resources::default();
+    set_amount(&mut amounts, word)?;
+    let name: ResourceName = parsed(pair(word)?.0)?;
+    let amount = amounts.get(name.as_str());
+    Ok((name, amount))
+}
+
+/// Limits of a pool such as `cpu=4 nodes=2`.
+///
+/// # Panics
+///
+/// When a word is wrong.
+#[track_caller]
+pub fn limits(text: &str) -> Limits {
+    Limits(valid(text.split_whitespace().map(limit).collect::<Read<_>>()))
+}
+
+fn plain_pool(name: NodePoolName) -> NodePool {
     NodePool {
-        name: id(name),
+        name,
         annotations: BTreeMap::new(),
         weight: 0,
         replicas: None,
@@ -95,15 +144,45 @@ pub fn node_class(name: &str) -> NodeClass {
     }
 }
 
-/// A ready node that nobody manages, with two CPUs.
+/// A node such as `own cpu=4 memory=8Gi pods=10 zone=us-west-2a`: ready, managed by nobody, with two
+/// CPUs where no word says otherwise.
 ///
 /// # Panics
 ///
-/// When `name` is no name.
+/// When a word is wrong.
 #[track_caller]
-pub fn node(name: &str) -> Node {
-    Node {
-        name: id(name),
+pub fn node(words: &str) -> Node {
+    valid(read_node(words))
+}
+
+pub(crate) fn read_node(words: &str) -> Read<Node> {
+    let (name, rest) = first(words);
+    let mut node = plain_node(name)?;
+    let mut amounts = None;
+    each_word(rest, |word| {
+        match word.split_once(':') {
+            Some(("label", label)) => node.labels.extend([owned_pair(label)?]),
+            Some(("taint", text)) => node.taints.push(read_taint(text)?),
+            Some(_) => return Err("a node has no such word".to_owned()),
+            None => match plain(word)? {
+                Plain::Amount(amount) => set_amount(amounts.get_or_insert_default(), amount)?,
+                Plain::Label(key, value) => {
+                    node.labels.insert(long(key).to_owned(), value.to_owned());
+                }
+            },
+        }
+        Ok(())
+    })?;
+    if let Some(amounts) = amounts {
+        node.capacity = Resources::clone(&amounts);
+        node.allocatable = amounts;
+    }
+    Ok(node)
+}
+
+fn plain_node(name: &str) -> Read<Node> {
+    Ok(Node {
+        name: parsed(name)?,
         provider_id: None,
         created_at: at("2026-08-01T11:00:00Z"),
         is_deleting: false,
@@ -116,7 +195,7 @@ pub fn node(name: &str) -> Node {
         is_ready: true,
         boot_id: String::new(),
         ill_conditions: Vec::new(),
-    }
+    })
 }
 
 /// `claim` launched an hour before noon as the on-demand instance `instance`, joined by an
@@ -171,6 +250,6 @@ pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
     Facts {
         node_pools: vec![node_pool("general")],
         classes: Some(BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))])),
-        ..Facts::of(id("test"), at("2026-08-01T12:00:00Z"), ledger)
+        ..Facts::of(id("test"), now(), ledger)
     }
 }

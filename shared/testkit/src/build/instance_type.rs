@@ -1,130 +1,118 @@
-//! Instance types with offerings.
+//! Instance types with offerings, from words.
 
 use std::sync::Arc;
 
-use model::{CapacityType, InstanceType, Offering, Requirement, Requirements, Reservation, labels};
+use model::{CapacityType, InstanceType, Offering, Requirement, Reservation, Resources, labels};
 
-use super::text::{id, price, requirement, resources};
+use super::{
+    text::{price_of, read_requirement, valid},
+    words::{Plain, Read, each_word, first, pair, parsed, plain, set_amount},
+};
 
-/// An instance type under construction; see [`instance_type`].
-#[derive(Clone, Debug)]
-pub struct TypeBuilder(InstanceType);
-
-/// An instance type such as `m7g.large` with `capacity`, no overhead and no offering yet: arm64 if
-/// its family ends with `g`, linux, in us-west-2, with the labels that follow from its name.
+/// An instance type such as `m7g.large cpu=2 memory=8Gi pods=29 spot:us-west-2a=0.03`: arm64 if its
+/// family ends with `g`, linux, in us-west-2, with the labels that follow from its name. The zones of
+/// its offerings are its zones, and so are their capacity types.
 ///
 /// # Panics
 ///
-/// When a text is wrong.
+/// When a word is wrong.
+#[must_use]
 #[track_caller]
-pub fn instance_type(name: &str, capacity: &str) -> TypeBuilder {
-    let (family, size) = name.split_once('.').unwrap_or((name, ""));
-    let capacity = resources(capacity);
-    let arch = if family.ends_with('g') { "arm64" } else { "amd64" };
-    let category: String = family.chars().take(1).collect();
-    let cpu = capacity.cpu.0.div_ceil(1_000).to_string();
-    let memory = (capacity.memory.0 >> 20).to_string();
-    let requirements: Requirements = [
-        (labels::INSTANCE_TYPE, name),
-        (labels::ARCH, arch),
-        (labels::OS, "linux"),
-        (labels::REGION, "us-west-2"),
-        ("karpenter.k8s.aws/instance-category", &category),
-        ("karpenter.k8s.aws/instance-family", family),
-        ("karpenter.k8s.aws/instance-size", size),
-        ("karpenter.k8s.aws/instance-cpu", &cpu),
-        ("karpenter.k8s.aws/instance-memory", &memory),
-    ]
-    .iter()
-    .map(|(key, value)| requirement(&format!("{key} In {value}")))
-    .chain([requirement("karpenter.k8s.aws/instance-gpu-count DoesNotExist")])
-    .collect();
-    let (name, overhead) = (id(name), resources(""));
-    TypeBuilder(InstanceType { name, requirements, capacity, overhead, offerings: Vec::new() })
+pub fn instance_type(words: &str) -> Arc<InstanceType> {
+    Arc::new(valid(read_type(words)))
 }
 
-impl TypeBuilder {
-    /// Puts a label's requirement in place of the type's own.
-    #[must_use]
-    #[track_caller]
-    pub fn label(mut self, text: &str) -> Self {
-        self.0.requirements.replace(requirement(text));
-        self
-    }
-
-    /// What the system takes of the capacity.
-    #[must_use]
-    #[track_caller]
-    pub fn overhead(mut self, text: &str) -> Self {
-        self.0.overhead = resources(text);
-        self
-    }
-
-    /// Can be bought on demand in `zone` for `dollars` an hour.
-    #[must_use]
-    #[track_caller]
-    pub fn on_demand(self, zone: &str, dollars: &str) -> Self {
-        self.offering(CapacityType::OnDemand, zone, dollars)
-    }
-
-    /// Can be bought as spot capacity in `zone` for `dollars` an hour.
-    #[must_use]
-    #[track_caller]
-    pub fn spot(self, zone: &str, dollars: &str) -> Self {
-        self.offering(CapacityType::Spot, zone, dollars)
-    }
-
-    /// Has `count` instances left of the capacity reservation `id` in `zone`, at next to no price.
-    #[must_use]
-    #[track_caller]
-    pub fn reserved(mut self, zone: &str, id: &str, count: u32) -> Self {
-        self = self.offering(CapacityType::Reserved, zone, "0.000001");
-        let (id, kind) = (id.to_owned(), "default".to_owned());
-        let named = format!("karpenter.k8s.aws/capacity-reservation-id In {id}");
-        if let Some(offering) = self.0.offerings.last_mut() {
-            let interruptible = false;
-            offering.reservation =
-                Some(Reservation { id: super::id(&id), kind, interruptible, count });
+pub(crate) fn read_type(words: &str) -> Read<InstanceType> {
+    let (name, rest) = first(words);
+    let mut made = InstanceType {
+        name: parsed(name)?,
+        requirements: model::Requirements::default(),
+        capacity: Resources::default(),
+        overhead: Resources::default(),
+        offerings: Vec::new(),
+    };
+    let mut labels = Vec::new();
+    each_word(rest, |word| {
+        match word.split_once(':') {
+            Some(("on-demand", rest)) => offer(&mut made, CapacityType::OnDemand, rest)?,
+            Some(("spot", rest)) => offer(&mut made, CapacityType::Spot, rest)?,
+            Some(("reserved", rest)) => reserve(&mut made, rest)?,
+            Some(("overhead", amount)) => set_amount(&mut made.overhead, amount)?,
+            Some(("label", label)) => labels.push(read_requirement(label)?),
+            Some(_) => return Err("a type has no such word".to_owned()),
+            None if word == "unavailable" => {
+                made.offerings.iter_mut().for_each(|offering| offering.is_available = false);
+            }
+            None => match plain(word)? {
+                Plain::Amount(amount) => set_amount(&mut made.capacity, amount)?,
+                Plain::Label(..) => labels.push(read_requirement(word)?),
+            },
         }
-        self.label(&named).label("karpenter.k8s.aws/capacity-reservation-type In default")
+        Ok(())
+    })?;
+    made.requirements = by_name(&made)?;
+    for label in labels {
+        made.requirements.replace(label);
     }
+    Ok(made)
+}
 
-    /// Nothing of it can be bought now.
-    #[must_use]
-    pub fn unavailable(mut self) -> Self {
-        for offering in &mut self.0.offerings {
-            offering.is_available = false;
-        }
-        self
+/// The requirements that follow from what is there.
+fn by_name(made: &InstanceType) -> Read<model::Requirements> {
+    let name = made.name.as_str();
+    let (family, size) = name.split_once('.').unwrap_or((name, ""));
+    let joined = |parts: Vec<&str>| parts.join(",");
+    let reservations = made.offerings.iter().filter_map(|offering| offering.reservation.as_ref());
+    let ids = joined(reservations.map(|reservation| reservation.id.as_str()).collect());
+    let zones = made.offerings.iter().map(|offering| offering.zone.as_str()).collect();
+    let capacity_types = made.offerings.iter().map(|offering| offering.capacity_type.as_str());
+    let mut texts = vec![
+        format!("type={name}"),
+        format!("arch={}", if family.ends_with('g') { "arm64" } else { "amd64" }),
+        "os=linux".to_owned(),
+        "region=us-west-2".to_owned(),
+        format!("zone={}", joined(zones)),
+        format!("paid={}", joined(capacity_types.collect())),
+        format!("{}={}", labels::INSTANCE_CATEGORY, family.chars().take(1).collect::<String>()),
+        format!("{}={family}", labels::INSTANCE_FAMILY),
+        format!("{}={size}", labels::INSTANCE_SIZE),
+        format!("karpenter.k8s.aws/instance-cpu={}", made.capacity.cpu.0.div_ceil(1_000)),
+        format!("karpenter.k8s.aws/instance-memory={}", made.capacity.memory.0 >> 20),
+        format!("!{}", labels::INSTANCE_GPU_COUNT),
+    ];
+    if !ids.is_empty() {
+        texts.push(format!("{}={ids}", labels::RESERVATION_ID));
+        texts.push(format!("{}=default", labels::RESERVATION_TYPE));
     }
+    texts
+        .iter()
+        .map(|text| read_requirement(text))
+        .collect::<Read<Vec<Requirement>>>()
+        .map(|requirements| requirements.into_iter().collect())
+}
 
-    /// The instance type. The zones of its offerings are its zones, and so are their capacity types.
-    #[must_use]
-    pub fn build(mut self) -> Arc<InstanceType> {
-        let offerings = &self.0.offerings;
-        let zones: Vec<&str> = offerings.iter().map(|o| o.zone.as_str()).collect();
-        let capacity_types: Vec<&str> =
-            offerings.iter().map(|o| o.capacity_type.as_str()).collect();
-        let listed = |key: &str, values: Vec<&str>| -> Requirement {
-            requirement(&format!("{key} In {}", values.join(" ")))
-        };
-        let zones = listed(labels::ZONE, zones);
-        let capacity_types = listed(labels::CAPACITY_TYPE, capacity_types);
-        self.0.requirements.replace(zones);
-        self.0.requirements.replace(capacity_types);
-        Arc::new(self.0)
-    }
+fn offer(made: &mut InstanceType, capacity_type: CapacityType, text: &str) -> Read<()> {
+    let (zone, dollars) = pair(text)?;
+    made.offerings.push(Offering {
+        zone: parsed(zone)?,
+        zone_id: None,
+        capacity_type,
+        price: price_of(dollars)?,
+        is_available: true,
+        reservation: None,
+    });
+    Ok(())
+}
 
-    #[track_caller]
-    fn offering(mut self, capacity_type: CapacityType, zone: &str, dollars: &str) -> Self {
-        self.0.offerings.push(Offering {
-            zone: id(zone),
-            zone_id: None,
-            capacity_type,
-            price: price(dollars),
-            is_available: true,
-            reservation: None,
-        });
-        self
+/// So many instances left of a capacity reservation, at next to no price: `us-west-2a=cr-1,2`.
+fn reserve(made: &mut InstanceType, text: &str) -> Read<()> {
+    let (zone, held) = pair(text)?;
+    let (id, count) = held.split_once(',').ok_or("it is not `zone=reservation,count`")?;
+    let (kind, interruptible) = ("default".to_owned(), false);
+    let reservation = Reservation { id: parsed(id)?, kind, interruptible, count: parsed(count)? };
+    offer(made, CapacityType::Reserved, &format!("{zone}=0.000001"))?;
+    if let Some(offering) = made.offerings.last_mut() {
+        offering.reservation = Some(reservation);
     }
+    Ok(())
 }

@@ -2,11 +2,13 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    HourlyPrice, Operator, Requirement, Requirements, ResourceName, Resources, Taint, TaintEffect,
-    Toleration, taint::TolerationOperator,
+    HourlyPrice, Operator, Requirement, Requirements, Resources, Taint, TaintEffect, Toleration,
+    taint::TolerationOperator,
 };
+
+use super::words::{Read, each_word, long, parsed, set_amount};
 
 /// What stands in a test must be right.
 #[track_caller]
@@ -48,7 +50,21 @@ pub fn at(text: &str) -> Timestamp {
 /// When `dollars` is none.
 #[track_caller]
 pub fn price(dollars: &str) -> HourlyPrice {
-    valid(HourlyPrice::parse_dollars(dollars))
+    valid(price_of(dollars))
+}
+
+pub(crate) fn price_of(dollars: &str) -> Read<HourlyPrice> {
+    HourlyPrice::parse_dollars(dollars).map_err(|error| error.to_string())
+}
+
+/// The present of every test: noon of the first of August 2026.
+pub fn now() -> Timestamp {
+    at("2026-08-01T12:00:00Z")
+}
+
+/// So many seconds before [`now`].
+pub fn ago(seconds: i64) -> Timestamp {
+    now() - SignedDuration::from_secs(seconds)
 }
 
 /// Amounts such as `cpu=500m memory=1Gi nvidia.com/gpu=1`.
@@ -59,41 +75,62 @@ pub fn price(dollars: &str) -> HourlyPrice {
 #[track_caller]
 pub fn resources(text: &str) -> Resources {
     let mut resources = Resources::default();
-    for part in text.split_whitespace() {
-        let (name, amount) = valid(part.split_once('=').ok_or("an amount is `name=quantity`"));
-        let name: ResourceName = id(name);
-        valid(resources.set_quantity(&name, amount));
-    }
+    valid(each_word(text, |word| set_amount(&mut resources, word)));
     resources
 }
 
-/// One requirement such as `topology.kubernetes.io/zone In us-west-2a us-west-2b min 2`; what
-/// follows `min` is `minValues`.
+/// One requirement such as `zone=us-west-2a,us-west-2b@2`, by the rules of [`super::words`].
 ///
 /// # Panics
 ///
 /// When `text` is none.
 #[track_caller]
 pub fn requirement(text: &str) -> Requirement {
-    let (text, min_values) = match text.split_once(" min ") {
-        Some((text, min_values)) => (text, Some(valid(min_values.trim().parse()))),
-        None => (text, None),
-    };
-    let mut words = text.split_whitespace();
-    let key = valid(words.next().ok_or("a requirement starts with a label"));
-    let operator = words.next().and_then(Operator::parse);
-    let operator = valid(operator.ok_or("a requirement is `label Operator values…`"));
-    valid(Requirement::new(key, operator, words)).with_min_values(min_values)
+    valid(read_requirement(text))
 }
 
-/// Requirements separated by `;`.
+/// Requirements with white space or `&` between them.
 ///
 /// # Panics
 ///
 /// When one of them is none.
 #[track_caller]
 pub fn requirements(text: &str) -> Requirements {
-    text.split(';').filter(|part| !part.trim().is_empty()).map(requirement).collect()
+    valid(read_requirements(text))
+}
+
+pub(crate) fn read_requirements(text: &str) -> Read<Requirements> {
+    let words = text.split(|c: char| c == '&' || c.is_whitespace());
+    words.filter(|word| !word.is_empty()).map(read_requirement).collect()
+}
+
+/// What stands between a label and its values. The longer ones come first.
+const OPERATORS: [(&str, Operator); 6] = [
+    ("!=", Operator::NotIn),
+    (">=", Operator::Gte),
+    ("<=", Operator::Lte),
+    ("=", Operator::In),
+    (">", Operator::Gt),
+    ("<", Operator::Lt),
+];
+
+pub(crate) fn read_requirement(text: &str) -> Read<Requirement> {
+    let (text, min_values) = match text.split_once('@') {
+        Some((text, min_values)) => (text, Some(parsed(min_values)?)),
+        None => (text, None),
+    };
+    let compared = OPERATORS.iter().find_map(|(sign, operator)| {
+        text.split_once(sign).map(|(key, values)| (key, *operator, values))
+    });
+    let (key, operator, values) = match (compared, text.strip_prefix('!')) {
+        (Some(compared), _) => compared,
+        (None, Some(key)) => (key, Operator::DoesNotExist, ""),
+        (None, None) => (text, Operator::Exists, ""),
+    };
+    let values = values.split(',').filter(|value| !value.is_empty());
+    Requirement::new(long(key), operator, values)
+        .map(|requirement| requirement.with_min_values(min_values))
+        .map_err(|error| error.to_string())
 }
 
 /// A taint such as `dedicated=gpu:NoSchedule`; the value may be missing.
@@ -103,10 +140,14 @@ pub fn requirements(text: &str) -> Requirements {
 /// When `text` is none.
 #[track_caller]
 pub fn taint(text: &str) -> Taint {
-    let (name, effect) = valid(text.rsplit_once(':').ok_or("a taint is `key=value:Effect`"));
-    let effect = valid(TaintEffect::parse(effect).ok_or("a taint ends with its effect"));
+    valid(read_taint(text))
+}
+
+pub(crate) fn read_taint(text: &str) -> Read<Taint> {
+    let (name, effect) = text.rsplit_once(':').ok_or("a taint is `key=value:Effect`")?;
+    let effect = TaintEffect::parse(effect).ok_or("a taint ends with its effect")?;
     let (key, value) = name.split_once('=').unwrap_or((name, ""));
-    Taint { key: key.to_owned(), value: value.to_owned(), effect }
+    Ok(Taint { key: key.to_owned(), value: value.to_owned(), effect })
 }
 
 /// A toleration of every taint called `key`.

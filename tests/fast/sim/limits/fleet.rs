@@ -22,10 +22,7 @@ pub(crate) struct Fleet<D: Dispatch> {
 /// The pool of the fleet: spot instances of two CPUs that never expire.
 pub(crate) fn pool() -> NodePool {
     let mut pool = build::node_pool("default");
-    pool.template.requirements = build::requirements(
-        "node.kubernetes.io/instance-type In m7g.large m7i.large; \
-         karpenter.sh/capacity-type In spot",
-    );
+    pool.template.requirements = build::requirements("type=m7g.large,m7i.large paid=spot");
     pool.template.expire_after = None;
     pool
 }

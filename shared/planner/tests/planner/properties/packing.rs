@@ -141,7 +141,7 @@ fn small(sizes: &[(u64, u64)], cents: &[u64]) -> Facts {
     let types = SHAPES.iter().zip(cents).enumerate().map(|(place, ((cpu, memory), cents))| {
         let capacity = format!("cpu={cpu} memory={memory}Gi pods=99");
         let price = format!("0.{cents:03}");
-        instance_type(&format!("m{place}.large"), &capacity).on_demand("us-west-2a", &price).build()
+        instance_type(&format!("m{place}.large {capacity} on-demand:us-west-2a={price}"))
     });
     let mut facts = facts(types.collect());
     facts.node_pools = vec![node_pool("general")];
@@ -150,7 +150,7 @@ fn small(sizes: &[(u64, u64)], cents: &[u64]) -> Facts {
         .enumerate()
         .map(|(place, (cpu, memory))| {
             let requests = format!("cpu={cpu} memory={memory}Gi");
-            pod(&format!("pod-{place}")).requests(&requests).build()
+            pod(&format!("pod-{place} {requests}"))
         })
         .collect();
     facts

@@ -6,18 +6,18 @@ use model::{
     InstanceType, LabelKey, NodeName, Plan, Pod, PodKey,
     buffer::{BufferTarget, CapacityBuffer},
     facts::Facts,
-    labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
+    labels::ZONE,
     node_pool::NodePool,
     overlay::{NodeOverlay, PriceChange},
     plan::Target,
     policies::PreferencePolicy,
-    topology::{PodAffinityTerm, SpreadConstraint, Weighted, WhenUnsatisfiable},
+    topology::{PodAffinityTerm, Weighted},
 };
 use planner::provision;
 use proptest::prelude::*;
 use testkit::build::{
-    PodBuilder, claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod,
-    requirement, requirements, resources, spread, storage, taint, term, tolerates_key,
+    claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod, pods, requirements,
+    resources, storage, term, with,
 };
 
 /// One workload: how many pods, and which of a few possibilities each question gets.
@@ -118,35 +118,32 @@ const SELECTORS: [&str; 9] = [
     "",
     "",
     "",
-    "kubernetes.io/arch In arm64",
-    "topology.kubernetes.io/zone In us-west-2b us-west-2c",
-    "karpenter.sh/capacity-type In spot",
-    "team In a",
-    "team NotIn a",
-    "karpenter.k8s.aws/instance-cpu Gt 3",
+    "arch=arm64",
+    "zone=us-west-2b,us-west-2c",
+    "paid=spot",
+    "team=a",
+    "team!=a",
+    "karpenter.k8s.aws/instance-cpu>3",
 ];
 
 fn types(has_reserved: bool) -> Vec<Arc<InstanceType>> {
-    let everywhere = |name: &str, capacity: &str, dollars: [&str; 2]| {
-        let mut type_builder = instance_type(name, capacity).overhead("cpu=70m memory=1Gi");
-        for zone in ["us-west-2a", "us-west-2b", "us-west-2c"] {
-            type_builder = type_builder.on_demand(zone, dollars[0]).spot(zone, dollars[1]);
-        }
-        type_builder
+    let everywhere = |name: &str, on_demand: &str, spot: &str| {
+        let sold = ["us-west-2a", "us-west-2b", "us-west-2c"]
+            .map(|zone| format!("on-demand:{zone}={on_demand} spot:{zone}={spot}"));
+        format!("{name} overhead:cpu=70m overhead:memory=1Gi {}", sold.join(" "))
     };
-    let mut xlarge = everywhere("m7g.xlarge", "cpu=4 memory=16Gi pods=58", ["0.1632", "0.07"]);
+    let mut xlarge = everywhere("m7g.xlarge cpu=4 memory=16Gi pods=58", "0.1632", "0.07");
     if has_reserved {
-        xlarge = xlarge.reserved("us-west-2a", "cr-1", 2);
+        xlarge += " reserved:us-west-2a=cr-1,2";
     }
     vec![
-        everywhere("m7g.large", "cpu=2 memory=8Gi pods=29", ["0.0816", "0.03"]).build(),
-        instance_type("m7i.large", "cpu=2 memory=8Gi pods=29")
-            .on_demand("us-west-2a", "0.1008")
-            .spot("us-west-2a", "0.05")
-            .build(),
-        xlarge.build(),
-        everywhere("m7i.2xlarge", "cpu=8 memory=32Gi pods=58", ["0.4032", "0.2"]).build(),
-        instance_type("r7g.large", "cpu=2 memory=16Gi pods=3").spot("us-west-2c", "0.04").build(),
+        instance_type(&everywhere("m7g.large cpu=2 memory=8Gi pods=29", "0.0816", "0.03")),
+        instance_type(
+            "m7i.large cpu=2 memory=8Gi pods=29 on-demand:us-west-2a=0.1008 spot:us-west-2a=0.05",
+        ),
+        instance_type(&xlarge),
+        instance_type(&everywhere("m7i.2xlarge cpu=8 memory=32Gi pods=58", "0.4032", "0.2")),
+        instance_type("r7g.large cpu=2 memory=16Gi pods=3 spot:us-west-2c=0.04"),
     ]
 }
 
@@ -156,75 +153,62 @@ pub(crate) fn weightless() -> NodePool {
 }
 
 fn pools(limit: Option<u32>) -> Vec<NodePool> {
-    let mut general = node_pool("general");
-    general.weight = 10;
-    if let Some(limit) = limit {
-        general.limits.0 = BTreeMap::from([(id("cpu"), u64::from(limit) * 1_000)]);
-    }
-    let mut teams = node_pool("teams");
-    teams.weight = 5;
-    teams.template.labels.insert("team".to_owned(), "a".to_owned());
-    teams.template.taints = vec![taint("dedicated=a:NoSchedule")];
-    let mut soft = node_pool("soft");
-    soft.weight = 20;
-    soft.template.taints = vec![taint("soft=a:PreferNoSchedule")];
-    soft.template.requirements =
-        requirements("topology.kubernetes.io/zone In us-west-2a us-west-2b");
-    vec![general, soft, teams]
+    let limit = limit.map(|cpu| format!("limit:cpu={cpu}")).unwrap_or_default();
+    vec![
+        node_pool(&format!("general weight:10 {limit}")),
+        node_pool(
+            "soft weight:20 taint:soft=a:PreferNoSchedule require:zone=us-west-2a,us-west-2b",
+        ),
+        node_pool("teams weight:5 team=a taint:dedicated=a:NoSchedule"),
+    ]
 }
 
-fn soft(mut constraint: SpreadConstraint) -> SpreadConstraint {
-    constraint.when_unsatisfiable = WhenUnsatisfiable::ScheduleAnyway;
-    constraint
-}
-
-fn about_others(pod: PodBuilder, app: &str, workload: &Workload) -> PodBuilder {
+fn about_others(app: &str, workload: &Workload) -> String {
     let (by, near, away) = workload.topology;
-    let min_domains = Some(3);
-    let pod = match by {
-        4 => pod.spreads(spread(ZONE, 1, app)),
-        5 => pod.spreads(spread(HOSTNAME, 1, app)),
-        6 => pod.spreads(spread(ZONE, 1, app)).spreads(soft(spread(HOSTNAME, 1, app))),
-        7 => pod.spreads(SpreadConstraint { min_domains, ..spread(ZONE, 2, "app=a") }),
-        8 => pod.spreads(spread(CAPACITY_TYPE, 1, app)),
-        _ => pod,
+    let spread = match by {
+        4 => format!("spread:zone:{app}"),
+        5 => format!("spread:host:{app}"),
+        6 => format!("spread:zone:{app} spread:host:{app}:soft"),
+        7 => "spread:zone:app=a:skew=2:domains=3".to_owned(),
+        8 => format!("spread:paid:{app}"),
+        _ => String::new(),
     };
-    let pod = match near {
-        4 => pod.near(term(ZONE, app)),
-        5 => pod.near(term(HOSTNAME, "app=a")),
-        6 => pod.near(term(ZONE, "app=b")),
-        _ => pod,
+    let near = match near {
+        4 => format!("near:zone:{app}"),
+        5 => "near:host:app=a".to_owned(),
+        6 => "near:zone:app=b".to_owned(),
+        _ => String::new(),
     };
-    match away {
-        5 => pod.away_from(term(HOSTNAME, app)),
-        6 => pod.away_from(term(ZONE, app)),
-        7 => pod.away_from(term(HOSTNAME, "app=b")),
-        _ => pod,
-    }
-}
-
-fn weighted(term: PodAffinityTerm) -> Weighted<PodAffinityTerm> {
-    Weighted { weight: 10, term }
+    let away = match away {
+        5 => format!("away:host:{app}"),
+        6 => format!("away:zone:{app}"),
+        7 => "away:host:app=b".to_owned(),
+        _ => String::new(),
+    };
+    let preference = match workload.preferences {
+        3 => format!("away:zone:{app}:weight=10"),
+        4 => format!("near:host:{app}:weight=10"),
+        5 => "prefer:zone=us-west-2c:weight=5".to_owned(),
+        _ => String::new(),
+    };
+    [spread, near, away, preference].join(" ")
 }
 
 /// The preference to keep away from the pods of an app.
 pub(crate) fn keep_away(label: &str, app: usize) -> Weighted<PodAffinityTerm> {
-    weighted(term(label, APPS.get(app).copied().unwrap_or_default()))
+    let app = APPS.get(app).copied().unwrap_or_default();
+    Weighted { weight: 10, term: term(&format!("{label}:{app}")) }
 }
 
 /// The pod, spread over the values of `key`, alone of its kind.
 pub(crate) fn spread_over(key: &str, mut pod: Pod) -> Pod {
-    let spec = Arc::make_mut(&mut pod.spec);
-    spec.labels.insert("app".to_owned(), "a".to_owned());
-    spec.spread = vec![spread(key, 1, "app=a")];
-    pod
+    Arc::make_mut(&mut pod.spec).spread.clear();
+    with(pod, &format!("app=a spread:{key}:app=a"))
 }
 
 /// The pod, which must be where `key` is `value`.
-pub(crate) fn pinned(key: &str, value: &str, mut pod: Pod) -> Pod {
-    let spec = Arc::make_mut(&mut pod.spec);
-    spec.node_selector.add(requirement(&format!("{key} In {value}")));
-    pod
+pub(crate) fn pinned(key: &str, value: &str, pod: Pod) -> Pod {
+    with(pod, &format!("select:{key}={value}"))
 }
 
 /// Nothing is left of any reservation.
@@ -239,48 +223,22 @@ pub(crate) fn fill_reservations(facts: &mut Facts) {
     }
 }
 
-fn preference(pod: &mut Pod, app: &str, preferences: usize) {
-    let spec = Arc::make_mut(&mut pod.spec);
-    match preferences {
-        3 => spec.pod_anti_affinity.preferred = vec![weighted(term(ZONE, app))],
-        4 => spec.pod_affinity.preferred = vec![weighted(term(HOSTNAME, app))],
-        5 => {
-            let zone = requirement("topology.kubernetes.io/zone In us-west-2c");
-            spec.preferred_terms = vec![Weighted { weight: 5, term: vec![zone] }];
-        }
-        _ => {}
-    }
-}
-
 fn workload_pods(sketch: &Sketch, index: usize, workload: &Workload) -> Vec<Pod> {
     let app = *APPS.get(workload.app).unwrap();
-    let pod = |number: usize| {
-        let mut pod = pod(&format!("w{index}-{number}"))
-            .label(app)
-            .requests(REQUESTS.get(workload.requests).unwrap())
-            .selects(SELECTORS.get(workload.selector).unwrap());
-        if sketch.is_about_others {
-            pod = about_others(pod, app, workload);
-        }
-        if workload.tolerates {
-            pod = pod.tolerates(tolerates_key("dedicated"));
-        }
-        if workload.port == 7 {
-            pod = pod.host_port(80);
-        }
-        pod = match workload.volume {
-            8 => pod.mounts("zonal"),
-            9 => pod.mounts("waiting"),
-            10 => pod.mounts("either").mounts("zonal"),
-            11 => pod.mounts("missing"),
-            _ => pod,
-        };
-        let mut pod = pod.build();
-        let preferences = if sketch.is_about_others { workload.preferences } else { 0 };
-        preference(&mut pod, app, preferences);
-        pod
+    let requests = REQUESTS.get(workload.requests).unwrap();
+    let selector = SELECTORS.get(workload.selector).unwrap();
+    let others = if sketch.is_about_others { about_others(app, workload) } else { String::new() };
+    let tolerates = if workload.tolerates { "tolerate:dedicated" } else { "" };
+    let port = if workload.port == 7 { "port:80" } else { "" };
+    let volumes = match workload.volume {
+        8 => "volume:zonal",
+        9 => "volume:waiting",
+        10 => "volume:either volume:zonal",
+        11 => "volume:missing",
+        _ => "",
     };
-    (0..workload.count).map(pod).collect()
+    let (count, own) = (workload.count, format!("{app} {requests} select:{selector}"));
+    pods(&format!("w{index} x{count} {own} {others} {tolerates} {port} {volumes}"))
 }
 
 /// The facts of a shape.
@@ -293,20 +251,19 @@ pub(crate) fn world(sketch: &Sketch) -> Facts {
         .enumerate()
         .flat_map(|(i, workload)| workload_pods(sketch, i, workload))
         .collect();
-    let (zone_a, either) = (
-        format!("{ZONE} In us-west-2a"),
-        format!("{ZONE} In us-west-2b|{ZONE} In us-west-2a us-west-2c"),
-    );
-    let volumes =
-        [("zonal", Some(zone_a.as_str())), ("waiting", None), ("either", Some(either.as_str()))];
+    let volumes = [
+        ("zonal", Some("zone=us-west-2a")),
+        ("waiting", None),
+        ("either", Some("zone=us-west-2b|zone=us-west-2a,us-west-2c")),
+    ];
     facts.surroundings.storage = storage(&volumes);
     if sketch.has_nodes {
         add_nodes(&mut facts, sketch.is_about_others);
     }
     if sketch.has_daemons {
         facts.daemon_sets = vec![
-            daemon_set("logs", "cpu=150m memory=50Mi", ""),
-            daemon_set("arm", "cpu=100m", "kubernetes.io/arch In arm64"),
+            daemon_set("kube-system/logs cpu=150m memory=50Mi tolerate:*"),
+            daemon_set("kube-system/arm cpu=100m tolerate:* select:arch=arm64"),
         ];
     }
     facts.policies.capacity_buffer = sketch.has_buffer;
@@ -317,13 +274,13 @@ pub(crate) fn world(sketch: &Sketch) -> Facts {
         replicas: Some(2),
         percentage: None,
         limits: BTreeMap::new(),
-        target: BufferTarget::Template(pod("any").requests("cpu=700m").build().spec),
+        target: BufferTarget::Template(pod("any cpu=700m").spec),
     }];
     facts.policies.node_overlay = sketch.has_overlay;
     facts.surroundings.node_overlays = vec![NodeOverlay {
         name: id("cheap"),
         weight: 0,
-        requirements: requirements("node.kubernetes.io/instance-type In m7i.2xlarge"),
+        requirements: requirements("type=m7i.2xlarge"),
         price: Some(PriceChange::Scaled(-900_000_000)),
         capacity: Some(resources("example.com/fuse=1")),
         problems: Vec::new(),
@@ -341,18 +298,14 @@ fn add_nodes(facts: &mut Facts, are_about_others: bool) {
     for claim in [joined, claim("general-6-1")] {
         facts.ledger.claims.insert(claim.name.clone(), claim);
     }
-    let mut byo = node("byo");
-    byo.labels.insert(ZONE.to_owned(), "us-west-2b".to_owned());
-    byo.labels.insert(HOSTNAME.to_owned(), "byo".to_owned());
+    let byo = node("byo zone=us-west-2b");
     facts.nodes.insert(byo.name.clone(), byo);
     let limits = BTreeMap::from([("ebs.csi.aws.com".to_owned(), 1)]);
     facts.surroundings.storage.attach_limits.insert(id("general-6-0"), limits);
-    let mut guard = pod("bound-1").label("app=c").on("byo");
-    if are_about_others {
-        guard = guard.away_from(term(HOSTNAME, "app=b"));
-    }
-    let first = pod("bound-0").label("app=a").requests("cpu=500m").host_port(80);
-    facts.pods.extend([first.on("general-6-0").build(), guard.build()]);
+    let away = if are_about_others { "away:host:app=b" } else { "" };
+    let bound =
+        format!("bound-0 app=a cpu=500m port:80 on:general-6-0; bound-1 app=c on:byo {away}");
+    facts.pods.extend(pods(&bound));
 }
 
 /// The pod that keeps away from others on a node of nobody's is being deleted.

@@ -20,12 +20,13 @@ mod measure;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use build::{affinity, facts, labels, listed, now, pending, resources, spread};
+use build::{affinity, facts, labels, listed, pending, spread};
 use measure::{Cost, Dice, measure, price};
 use model::{
     InstanceType, Plan, Pod, PodSpec, facts::Facts, labels as keys, node::Node, pod::PodPhase,
     topology::Weighted,
 };
+use testkit::build::{now, resources};
 
 const WORKLOADS: usize = 600;
 const NODES: usize = 1_000;
@@ -149,19 +150,9 @@ fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
             (keys::HOSTNAME, name.as_str()),
         ];
         let node = Node {
-            name: name.parse().unwrap(),
-            provider_id: None,
-            created_at: now(),
-            is_deleting: false,
             labels: labels(&entries),
-            annotations: BTreeMap::new(),
-            finalizers: std::collections::BTreeSet::new(),
-            taints: Vec::new(),
-            capacity: resources("cpu=32 memory=128Gi pods=234"),
             allocatable: resources("cpu=31850m memory=120Gi pods=234"),
-            is_ready: true,
-            boot_id: String::new(),
-            ill_conditions: Vec::new(),
+            ..testkit::build::node(&format!("{name} cpu=32 memory=128Gi pods=234"))
         };
         for place in 0..PODS_PER_NODE {
             let pod = pending(

@@ -24,12 +24,13 @@ mod measure;
 
 use std::{sync::Arc, time::Duration};
 
-use build::{affinity, facts, labels, listed, pending, resources, spread};
+use build::{affinity, facts, labels, listed, pending, spread};
 use measure::{Cost, Dice, measure, price};
 use model::{
     CapacityType, HourlyPrice, InstanceType, Offering, Pod, PodSpec, Requirements, labels as keys,
     policies::PreferencePolicy, topology::Weighted,
 };
+use testkit::build::resources;
 
 const SIZES: [usize; 9] = [1, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 20_000];
 const TYPES: u64 = 400;

@@ -21,7 +21,7 @@ pub use launch::{
     TEMPLATE, fleet_override, fleet_request, launched_instance, reservation, template,
     template_data,
 };
-pub use pod::{daemon_set, pod, pod_key, pods, spec, with};
+pub use pod::{daemon_set, owner, pod, pod_key, pods, spec, with};
 pub use text::{
     ago, at, id, now, price, requirement, requirements, resources, taint, tolerates_everything,
     tolerates_key,

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    BatchId, CapacityType, ClaimPhase, InstanceType, NodeClaim, NodeName, Operator, Pod, PodSpec,
-    Requirement, Requirements, Resources, Zone,
+    CapacityType, ClaimPhase, InstanceType, NodeClaim, NodeName, Operator, Pod, PodSpec,
+    Requirement, Requirements, Zone,
     claim::{ClaimConditions, LaunchedInstance},
     facts::Facts,
     labels as keys,
@@ -21,7 +21,9 @@ use model::{
     topology::{PodAffinity, SpreadConstraint},
 };
 
-use crate::build::{affinity, facts, labels, listed, now, pending, resources, spread};
+use testkit::build::{ago, id, resources};
+
+use crate::build::{affinity, facts, labels, listed, pending, spread};
 
 /// What the nodes are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +47,8 @@ const ZONES: [&str; 3] = ["us-west-2a", "us-west-2b", "us-west-2c"];
 const PODS_PER_NODE: usize = 20;
 const APPS: usize = 50;
 
-fn ago(hours: i64) -> Timestamp {
-    now() - SignedDuration::from_hours(hours)
+fn hours_ago(hours: i64) -> Timestamp {
+    ago(3_600 * hours)
 }
 
 /// A cluster of `size` nodes.
@@ -127,29 +129,13 @@ fn claim(index: usize, instance_type: &InstanceType, zone: &Zone) -> NodeClaim {
         (keys::ZONE, zone.as_str()),
     ]));
     NodeClaim {
-        batch: BatchId::new(&name).unwrap(),
-        name: name.parse().unwrap(),
-        version: 1,
-        node_pool: "general".parse().unwrap(),
-        node_class: "default".parse().unwrap(),
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at: ago(24),
         labels: node_labels,
-        annotations: BTreeMap::new(),
-        requirements: Requirements::default(),
         instance_types: [instance_type.name.clone()].into(),
-        requests: Resources::default(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
         expire_after: Some(SignedDuration::from_hours(720)),
-        termination_grace_period: None,
         phase: ClaimPhase::Initialized,
-        phase_since: ago(24),
         capacity: instance_type.capacity.clone(),
         allocatable: instance_type.allocatable(),
-        requested_at: Some(ago(24)),
+        requested_at: Some(hours_ago(24)),
         instance: Some(LaunchedInstance {
             id: format!("i-{index:017x}").parse().unwrap(),
             instance_type: instance_type.name.clone(),
@@ -157,20 +143,16 @@ fn claim(index: usize, instance_type: &InstanceType, zone: &Zone) -> NodeClaim {
             capacity_type: CapacityType::OnDemand,
             price: offering.price,
             image: None,
-            launched_at: ago(24),
+            launched_at: hours_ago(24),
         }),
         node: Some(node_name(index)),
-        empty_since: None,
         conditions: ClaimConditions {
-            last_pod_event_at: Some(ago(2)),
-            initialized_at: Some(ago(24)),
+            last_pod_event_at: Some(hours_ago(2)),
+            initialized_at: Some(hours_ago(24)),
             is_consolidatable: Some(true),
             ..ClaimConditions::default()
         },
-        deletion: None,
-        message: None,
-        retry: None,
-        not_understood: None,
+        ..NodeClaim::promised(id(&name), id("general"), id("default"), id(&name), hours_ago(24))
     }
 }
 
@@ -184,18 +166,12 @@ fn node(index: usize, claim: &NodeClaim, instance_type: &InstanceType) -> Node {
     ]));
     Node {
         provider_id: claim.instance.as_ref().map(LaunchedInstance::provider_id),
-        created_at: ago(24),
-        is_deleting: false,
+        created_at: hours_ago(24),
         labels: node_labels,
-        annotations: BTreeMap::new(),
         finalizers: [keys::TERMINATION_FINALIZER.to_owned()].into(),
-        taints: Vec::new(),
         capacity: instance_type.capacity.clone(),
         allocatable: instance_type.allocatable(),
-        is_ready: true,
-        boot_id: String::new(),
-        ill_conditions: Vec::new(),
-        name,
+        ..testkit::build::node(name.as_str())
     }
 }
 
@@ -246,8 +222,8 @@ fn pod(node: usize, place: usize, kind: Kind) -> Pod {
 pub(crate) fn running(pod: Pod, node: NodeName) -> Pod {
     Pod {
         phase: PodPhase::Running,
-        started_at: Some(ago(2)),
-        created_at: ago(2),
+        started_at: Some(hours_ago(2)),
+        created_at: hours_ago(2),
         unschedulable_at: None,
         node: Some(node),
         is_ready: true,

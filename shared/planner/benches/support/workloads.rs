@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use model::{
-    InstanceType, PodSpec,
-    facts::{DaemonSet, Facts},
-    labels as keys,
-    policies::Packing,
-};
+use model::{InstanceType, PodSpec, facts::Facts, labels as keys, policies::Packing};
+
+use testkit::build::{daemon_set, resources};
 
 use crate::{
-    build::{affinity, facts, labels, listed, pending, resources, spread},
+    build::{affinity, facts, labels, listed, pending, spread},
     measure::Dice,
 };
 
@@ -113,11 +110,6 @@ fn workload(kind: Kind, index: usize, dice: &mut Dice) -> PodSpec {
     spec
 }
 
-fn daemon(name: &str, requests: &str) -> DaemonSet {
-    let spec = PodSpec { requests: resources(requests), ..PodSpec::default() };
-    DaemonSet { key: pending(name, Arc::new(PodSpec::default())).key, spec: Arc::new(spec) }
-}
-
 /// A cluster without nodes where `count` pods wait, on `capacity_types` of all `types`.
 pub(crate) fn waiting(
     kind: Kind,
@@ -133,9 +125,9 @@ pub(crate) fn waiting(
     }
     if kind == Kind::Daemons {
         facts.daemon_sets = vec![
-            daemon("network", "cpu=50m memory=128Mi pods=1"),
-            daemon("logs", "cpu=100m memory=256Mi pods=1"),
-            daemon("metrics", "cpu=50m memory=64Mi pods=1"),
+            daemon_set("network cpu=50m memory=128Mi"),
+            daemon_set("logs cpu=100m memory=256Mi"),
+            daemon_set("metrics cpu=50m memory=64Mi"),
         ];
     }
     let mut index = 0;

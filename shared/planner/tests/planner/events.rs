@@ -24,7 +24,7 @@ fn said_of(events: &[ObjectEvent]) -> Vec<String> {
 
 #[test]
 fn a_pod_is_told_where_it_goes_or_why_nowhere() {
-    let pods = [pending("a", spec("cpu=1")), pending("b", spec("cpu=1"))];
+    let pods = [pod("a cpu=1"), pod("b cpu=1")];
     let text = "needs 10Ti memory".to_owned();
     let pool = Some("default".parse().unwrap());
     let plan = Plan {
@@ -165,7 +165,7 @@ fn an_interruption_is_told_by_karpenters_name() {
 fn pods_and_nodes_say_how_a_drain_goes() {
     let (_, claims) = claims([ClaimPhase::Initialized; 2]);
     let claim = claims[0].given_up(DeletionReason::Expired, now());
-    let pod = running("a", "node-1", spec("cpu=1"));
+    let pod = pod("a on:node-1 cpu=1");
     let uid: &PodUid = &pod.uid;
     let said = |is_forced, answer| {
         let event = of_eviction(&claim, (&pod.key, uid), is_forced, answer)?;
@@ -191,7 +191,7 @@ fn pods_and_nodes_say_how_a_drain_goes() {
 fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
     let (_, mut claims) = claims([ClaimPhase::Promised; 2]);
     claims.truncate(1);
-    claims[0].pods = vec![pending("a", spec("cpu=1")).key];
+    claims[0].pods = vec![pod("a cpu=1").key];
     let events = of_insufficient_capacity(&claims, "no m7g.large");
     let name = &claims[0].name;
     assert_eq!(
@@ -213,12 +213,12 @@ fn zones_that_are_left_are_told_to_the_pools_whose_nodes_may_be_there() {
         let zones = names.iter().map(|name| (name.parse().unwrap(), now()));
         zones.collect::<BTreeMap<Zone, Timestamp>>()
     };
-    let mut elsewhere = pool("elsewhere");
-    let only_b = requirement("topology.kubernetes.io/zone=us-west-2b");
+    let mut elsewhere = node_pool("elsewhere");
+    let only_b = requirement("zone=us-west-2b");
     elsewhere.template.requirements.replace(only_b);
-    let mut of_other_class = pool("other");
+    let mut of_other_class = node_pool("other");
     of_other_class.template.node_class = "other".parse().unwrap();
-    let pools = [pool("default"), elsewhere, of_other_class];
+    let pools = [node_pool("default"), elsewhere, of_other_class];
     let subnet = |name: &str, zone: &str| Subnet {
         id: name.parse().unwrap(),
         zone: zone.parse().unwrap(),

@@ -2,89 +2,23 @@
 
 pub(crate) mod cluster;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceType, InstanceTypeName, Namespace,
-    NodeClaim, NodeName, NodePoolName, ObjectName, Offering, Operator, Plan, Pod, PodKey, PodSpec,
-    PodUid, Problem, ProviderId, Requirement, Requirements, ResourceName, Resources, Taint,
-    TaintEffect, Toleration, Zone,
+    CapacityType, HourlyPrice, InstanceId, InstanceType, InstanceTypeName, NodeClaim, NodeName,
+    Offering, Plan, Pod, PodKey, PodSpec, Problem, Zone,
     claim::LaunchedInstance,
-    facts::{ClassOffer, DaemonSet, Facts},
+    facts::{ClassOffer, Facts},
     labels,
     ledger::{Counters, Head, Snapshot},
     node::Node,
-    node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     plan::Target,
-    pod::{Owner, PodPhase},
     problem::{Rule, Weight},
-    taint::TolerationOperator,
 };
-
-pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
-
-pub(crate) fn at(text: &str) -> Timestamp {
-    text.parse().unwrap()
-}
-
-pub(crate) fn now() -> Timestamp {
-    at(NOW)
-}
-
-/// The time `seconds` before [`NOW`].
-pub(crate) fn ago(seconds: i64) -> Timestamp {
-    now() - SignedDuration::from_secs(seconds)
-}
-
-/// `cpu=1500m memory=2Gi example.com/a=1`; `pods` as written.
-pub(crate) fn resources(text: &str) -> Resources {
-    let mut resources = Resources::default();
-    for part in text.split_whitespace() {
-        let (name, amount) = part.split_once('=').unwrap();
-        resources.set_quantity(&ResourceName::new(name).unwrap(), amount).unwrap();
-    }
-    resources
-}
-
-/// `key=a,b` is In, `key!=a` NotIn, `key` Exists, `!key` DoesNotExist, `key>1` and `key<1`.
-pub(crate) fn requirement(text: &str) -> Requirement {
-    let (key, operator, values) = if let Some((key, values)) = text.split_once("!=") {
-        (key, Operator::NotIn, values)
-    } else if let Some((key, values)) = text.split_once('=') {
-        (key, Operator::In, values)
-    } else if let Some((key, values)) = text.split_once('>') {
-        (key, Operator::Gt, values)
-    } else if let Some((key, values)) = text.split_once('<') {
-        (key, Operator::Lt, values)
-    } else if let Some(key) = text.strip_prefix('!') {
-        (key, Operator::DoesNotExist, "")
-    } else {
-        (text, Operator::Exists, "")
-    };
-    let values = values.split(',').filter(|value| !value.is_empty());
-    Requirement::new(key, operator, values).unwrap()
-}
-
-pub(crate) fn requirements(texts: &[&str]) -> Requirements {
-    texts.iter().map(|text| requirement(text)).collect()
-}
-
-/// `key=value:NoSchedule`
-pub(crate) fn taint(text: &str) -> Taint {
-    let (rest, effect) = text.rsplit_once(':').unwrap();
-    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-    let effect = TaintEffect::parse(effect).unwrap();
-    Taint { key: key.to_owned(), value: value.to_owned(), effect }
-}
-
-pub(crate) fn tolerates(key: &str) -> Toleration {
-    let operator = TolerationOperator::Exists;
-    Toleration { key: key.to_owned(), operator, ..Toleration::default() }
-}
+pub(crate) use testkit::build::{
+    ago, at, daemon_set, id, limits, node_pool, now, owner, pod, pod_key, pods, requirement,
+    requirements, resources, spec, taint, tolerates_key,
+};
 
 pub(crate) const ZONES: [&str; 3] = ["zone-1", "zone-2", "zone-3"];
 
@@ -92,17 +26,13 @@ pub(crate) const ZONES: [&str; 3] = ["zone-1", "zone-2", "zone-3"];
 /// for each CPU, on-demand 100.
 pub(crate) fn instance_type(name: &str, capacity: &str, extra: &[&str]) -> InstanceType {
     let capacity = resources(capacity);
-    let mut base = requirements(&[
-        &format!("{}={name}", labels::INSTANCE_TYPE),
-        &format!("{}={}", labels::ZONE, ZONES.join(",")),
-        &format!("{}=spot,on-demand", labels::CAPACITY_TYPE),
-        &format!("{}=linux", labels::OS),
-        &format!("karpenter.k8s.aws/instance-cpu={}", capacity.cpu.0 / 1_000),
-    ]);
-    let extra_requirements: Requirements = requirements(extra);
-    extra_requirements.iter().for_each(|requirement| base.replace(requirement.clone()));
-    if !base.contains(labels::ARCH) {
-        base.add(requirement(&format!("{}=amd64", labels::ARCH)));
+    let cpu = capacity.cpu.0 / 1_000;
+    let mut base = requirements(&format!(
+        "type={name} zone={} paid=spot,on-demand os=linux karpenter.k8s.aws/instance-cpu={cpu} arch=amd64",
+        ZONES.join(",")
+    ));
+    for text in extra {
+        base.replace(requirement(text));
     }
     let kinds = [(CapacityType::Spot, 30_000), (CapacityType::OnDemand, 100_000)];
     let offerings = ZONES.into_iter().flat_map(|zone| {
@@ -136,93 +66,21 @@ pub(crate) fn default_types() -> Vec<InstanceType> {
     ]
 }
 
-pub(crate) fn pool(name: &str) -> NodePool {
-    NodePool {
-        name: NodePoolName::new(name).unwrap(),
-        annotations: BTreeMap::new(),
-        weight: 0,
-        replicas: None,
-        limits: Limits::default(),
-        template: NodeClaimTemplate {
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            node_class: "default".parse().unwrap(),
-            requirements: Requirements::default(),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            expire_after: Some(SignedDuration::from_hours(720)),
-            termination_grace_period: None,
-        },
-        disruption: Disruption::default(),
-        is_deleting: false,
-        problems: Vec::new(),
-    }
-}
-
-/// Limits as in [`resources`]; `nodes` too, and zeros count.
-pub(crate) fn limits(text: &str) -> Limits {
-    let limit = |part: &str| {
-        let name = ResourceName::new(part.split_once('=').unwrap().0).unwrap();
-        let amount = resources(part).get(name.as_str());
-        (name, amount)
-    };
-    Limits(text.split_whitespace().map(limit).collect())
-}
-
-pub(crate) fn pod_key(name: &str) -> PodKey {
-    let namespace = Namespace::new("default").unwrap();
-    PodKey { namespace, name: ObjectName::new(name).unwrap() }
-}
-
-pub(crate) fn spec(requests: &str) -> PodSpec {
-    let mut requests = resources(requests);
-    requests.pods = 1;
-    PodSpec { requests, termination_grace_seconds: 30, ..PodSpec::default() }
-}
-
 /// A pod that kube-scheduler gave up.
 pub(crate) fn pending(name: &str, spec: PodSpec) -> Pod {
-    Pod {
-        key: pod_key(name),
-        uid: PodUid::new(&format!("uid-{name}")).unwrap(),
-        created_at: ago(60),
-        deleted_at: None,
-        phase: PodPhase::Pending,
-        started_at: None,
-        unschedulable_at: Some(ago(30)),
-        node: None,
-        nominated_node: None,
-        is_ready: false,
-        volumes: Vec::new(),
-        owner: Some(owner("apps/v1", "ReplicaSet")),
-        spec: Arc::new(spec),
-    }
-}
-
-pub(crate) fn owner(api_version: &str, kind: &str) -> Arc<Owner> {
-    let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-    Arc::new(Owner { api_version, kind, name: "owner".to_owned() })
+    Pod { spec: Arc::new(spec), ..pod(name) }
 }
 
 /// `count` pods of one workload.
 pub(crate) fn replicas(name: &str, count: usize, spec: &PodSpec) -> Vec<Pod> {
-    let pod_spec = Arc::new(spec.clone());
-    let pod = |index| Pod {
-        spec: Arc::clone(&pod_spec),
-        ..pending(&format!("{name}-{index}"), PodSpec::default())
-    };
-    (0..count).map(pod).collect()
+    let spec = Arc::new(spec.clone());
+    let alike = |pod: Pod| Pod { spec: Arc::clone(&spec), ..pod };
+    pods(&format!("{name} x{count}")).into_iter().map(alike).collect()
 }
 
 /// A pod that runs on `node`.
 pub(crate) fn running(name: &str, node: &str, spec: PodSpec) -> Pod {
-    Pod {
-        phase: PodPhase::Running,
-        started_at: Some(ago(600)),
-        unschedulable_at: None,
-        node: Some(NodeName::new(node).unwrap()),
-        ..pending(name, spec)
-    }
+    Pod { spec: Arc::new(spec), ..pod(&format!("{name} on:{node}")) }
 }
 
 /// A pod on `node` of which only that could be read.
@@ -230,10 +88,6 @@ pub(crate) fn unreadable(name: &str, node: &str) -> Pod {
     let rule = Rule::Unreadable("spec.priority: must be a number".to_owned());
     let problems = vec![Problem { weight: Weight::Unusable, field: String::new(), rule }];
     running(name, node, PodSpec { problems, ..PodSpec::default() })
-}
-
-pub(crate) fn daemon_set(name: &str, spec: PodSpec) -> DaemonSet {
-    DaemonSet { key: pod_key(name), spec: Arc::new(spec) }
 }
 
 /// The head of a ledger after so many promises.
@@ -244,9 +98,8 @@ pub(crate) fn head(arrivals: u64) -> Head {
 /// A cluster with the pool `general` and the default types.
 pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
     let ledger = Snapshot { head: head(7), ..Snapshot::default() };
-    let cluster = ClusterName::new("test").unwrap();
-    let mut facts =
-        Facts { node_pools: vec![pool("general")], pods, ..Facts::of(cluster, now(), ledger) };
+    let node_pools = vec![node_pool("general")];
+    let mut facts = Facts { node_pools, pods, ..Facts::of(id("test"), now(), ledger) };
     offer(&mut facts, default_types());
     facts
 }
@@ -262,23 +115,10 @@ pub(crate) fn add_class(facts: &mut Facts, name: &str, offer: ClassOffer) {
     facts.classes.get_or_insert_default().insert(name.parse().unwrap(), offer);
 }
 
-/// A ready node that nobody manages.
-pub(crate) fn node(name: &str, allocatable: &str) -> Node {
-    Node {
-        name: NodeName::new(name).unwrap(),
-        provider_id: Some(ProviderId::new(&format!("other:///{name}")).unwrap()),
-        created_at: ago(3_600),
-        is_deleting: false,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        finalizers: BTreeSet::new(),
-        taints: Vec::new(),
-        capacity: resources(allocatable),
-        allocatable: resources(allocatable),
-        is_ready: true,
-        boot_id: String::new(),
-        ill_conditions: Vec::new(),
-    }
+/// A ready node that nobody manages and that a cloud has.
+pub(crate) fn node(words: &str) -> Node {
+    let node = testkit::build::node(words);
+    Node { provider_id: Some(id(&format!("other:///{}", node.name))), ..node }
 }
 
 pub(crate) fn add_node(facts: &mut Facts, node: Node) {
@@ -327,7 +167,7 @@ pub(crate) fn node_of(claim: &NodeClaim, name: &str) -> Node {
         capacity: claim.capacity.clone(),
         allocatable: claim.allocatable.clone(),
         finalizers: BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]),
-        ..node(name, "")
+        ..node(name)
     }
 }
 

@@ -130,7 +130,7 @@ fn totals_follow_prices_and_overlays() {
     facts.surroundings.node_overlays = vec![model::overlay::NodeOverlay {
         name: "cheaper".parse().unwrap(),
         weight: 0,
-        requirements: requirements(&["node.kubernetes.io/instance-type=t.large"]),
+        requirements: requirements("type=t.large"),
         price: Some(model::overlay::PriceChange::Absolute(HourlyPrice::from_nanos(7))),
         capacity: None,
         problems: Vec::new(),

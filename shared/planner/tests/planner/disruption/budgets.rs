@@ -104,7 +104,7 @@ fn only_initialized_nodes_of_the_pool_that_stay_in_the_account_count() {
     let half = [budget(BudgetNodes::Percent(50))];
     let mut facts = ten(&half);
     check(&facts, NOON, [Some(5); 3]);
-    add_node(&mut facts, crate::planner::support::node("other", "cpu=4"));
+    add_node(&mut facts, crate::planner::support::node("other cpu=4"));
     check(&facts, NOON, [Some(5); 3]);
     node(&mut facts, "n0").labels.remove(labels::INITIALIZED);
     node(&mut facts, "n1").labels.remove(labels::INITIALIZED);

@@ -105,7 +105,7 @@ fn a_disruption_budget_holds_daemons_but_not_what_is_never_evicted() {
     check(with_budget(Pod { phase: model::pod::PodPhase::Failed, ..pod(None) }), "", "");
     check(with_budget(Pod { deleted_at: Some(now()), ..pod(None) }), "", "");
     let tolerating = with(pod(None), |spec| {
-        spec.tolerations = vec![tolerates(&disrupted_taint().key)];
+        spec.tolerations = vec![tolerates_key(&disrupted_taint().key)];
     });
     check(with_budget(tolerating), "", "");
 }

@@ -99,7 +99,7 @@ fn while_a_replacement_is_awaited_its_node_counts_as_going() {
     let target = model::plan::Target::Claim(claim.clone());
     assert_eq!(plan.placements, [Placement { target, pods: vec![pod_key("web")] }]);
     // A pod that waits gets no place on it.
-    facts.pods.push(pending("late", spec("cpu=15")));
+    facts.pods.push(pod("late cpu=15"));
     assert_eq!(planner::provision(&facts).promises.len(), 1);
     facts.pods.pop();
     // No method looks at it, and it spends its budget.
@@ -146,7 +146,7 @@ fn claims_are_given_up_once_all_replacements_are_initialized() {
 fn a_command_waits_for_all_of_its_replacements() {
     let mut facts = cluster(&[("a", "t.large")]);
     facts.pods = (0..2).map(|index| app(&format!("p{index}"), "a", "cpu=1500m")).collect();
-    let small = requirement("node.kubernetes.io/instance-type=t.small");
+    let small = requirement("type=t.small");
     facts.node_pools[0].template.requirements.add(small);
     claim(&mut facts, "a").conditions.drifted = Some("NodePoolDrifted".to_owned());
     let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();

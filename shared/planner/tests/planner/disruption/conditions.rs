@@ -181,7 +181,7 @@ fn another_image_for_the_instance_type_is_drift() {
 }
 
 fn asks(text: &'static [&'static str]) -> impl Fn(&mut Facts) {
-    move |facts| facts.node_pools[0].template.requirements = requirements(text)
+    move |facts| facts.node_pools[0].template.requirements = requirements(&text.join(" "))
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn check(facts: &Facts, candidates: &[&str]) {
 fn emptiness_is_noted_and_forgotten() {
     let mut facts = idle(&["a", "b"]);
     change(&mut facts, "a", |claim| claim.empty_since = None);
-    facts.pods = vec![running("web", "b", spec("cpu=1"))];
+    facts.pods = pods("web on:b cpu=1");
     let seen = observed(&facts);
     let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
     assert_eq!(since, [("claim-a", Some(now())), ("claim-b", None)]);
@@ -65,13 +65,13 @@ fn emptiness_is_noted_and_forgotten() {
 #[test]
 fn only_pods_that_need_another_node_keep_it() {
     let mut facts = idle(&["a"]);
-    let mut daemon = running("daemon", "a", spec("cpu=1"));
-    daemon.owner = Some(owner("apps/v1", "DaemonSet"));
-    let mut ending = running("ending", "a", spec("cpu=1"));
+    let mut daemon = pod("daemon on:a cpu=1");
+    daemon.owner = owner("DaemonSet");
+    let mut ending = pod("ending on:a cpu=1");
     ending.deleted_at = Some(now());
     facts.pods = vec![daemon, ending.clone()];
     check(&facts, &["claim-a"]);
-    ending.owner = Some(owner("apps/v1", "StatefulSet"));
+    ending.owner = owner("StatefulSet");
     facts.pods = vec![ending];
     check(&facts, &[]);
 }
@@ -117,7 +117,7 @@ fn what_is_protected_or_not_ready_stays() {
         let mut spec = spec("cpu=1");
         spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
         let mut daemon = running("daemon", "a", spec);
-        daemon.owner = Some(owner("apps/v1", "DaemonSet"));
+        daemon.owner = owner("DaemonSet");
         facts.pods.push(daemon);
     };
     assert_eq!(with(&protect), 0);
@@ -126,7 +126,7 @@ fn what_is_protected_or_not_ready_stays() {
 #[test]
 fn a_node_that_pending_pods_fit_onto_stays() {
     let mut facts = idle(&["a", "b"]);
-    facts.pods = vec![pending("web", spec("cpu=1"))];
+    facts.pods = pods("web cpu=1");
     check(&facts, &["claim-b"]);
 }
 
@@ -162,7 +162,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     let mut facts = idle(&["a", "b", "c"]);
     let command = empty(&facts).command().cloned().unwrap();
     facts.now = now() + SignedDuration::from_secs(15);
-    facts.pods = vec![running("web", "b", spec("cpu=1"))];
+    facts.pods = pods("web on:b cpu=1");
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
     let plan = validated(&facts, (&CommandId::derived(&command), &command), &Options::deployed());
@@ -198,7 +198,7 @@ fn a_node_with_a_pod_that_cannot_be_read_is_not_empty() {
     let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
     assert_eq!(since, [("claim-a", None)]);
     // A DaemonSet's pod would not need another node.
-    facts.pods[0].owner = Some(owner("apps/v1", "DaemonSet"));
+    facts.pods[0].owner = owner("DaemonSet");
     check(&facts, &["claim-a", "claim-b"]);
 }
 

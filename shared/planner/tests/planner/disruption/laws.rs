@@ -64,7 +64,7 @@ fn pod(name: &str, on: &str, size: &str, says: u8) -> Pod {
         1 => with(base, |spec| drop(spec.labels.insert("app".to_owned(), "held".to_owned()))),
         2 => owned(base, "apps/v1", "DaemonSet"),
         3 => with(base, |spec| {
-            spec.node_selector = requirements(&["topology.kubernetes.io/zone=zone-1"]);
+            spec.node_selector = requirements("zone=zone-1");
         }),
         4 | 5 => with(base, |spec| {
             spec.labels.insert("app".to_owned(), "apart".to_owned());

@@ -14,7 +14,7 @@ fn world(seconds: i64) -> Facts {
     facts.ledger.claims.insert(claim.name.clone(), claim);
     let disruption = &mut facts.node_pools[0].disruption;
     disruption.consolidate_after = Some(SignedDuration::from_mins(1));
-    let mut pod = running("a", "node-1", spec("cpu=1"));
+    let mut pod = pod("a on:node-1 cpu=1");
     pod.started_at = Some(ago(seconds));
     facts.pods = vec![pod];
     facts

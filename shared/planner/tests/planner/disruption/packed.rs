@@ -127,7 +127,7 @@ fn pods_that_may_not_be_moved_keep_their_node() {
 #[test]
 fn spot_is_packed_anew_only_where_the_gate_for_it_is_open() {
     let mut facts = cluster(&[]);
-    facts.node_pools[0].template.requirements = requirements(&["karpenter.sh/capacity-type=spot"]);
+    facts.node_pools[0].template.requirements = requirements("paid=spot");
     add(&mut facts, "a", "t.large", CapacityType::Spot);
     add(&mut facts, "b", "t.large", CapacityType::Spot);
     for (name, node) in [("p", "a"), ("q", "a"), ("r", "b"), ("s", "b"), ("t", "b")] {

@@ -12,14 +12,15 @@ use crate::planner::support::cluster::*;
 fn the_worst_launch_is_the_dearest_of_what_ec2_takes_first() {
     let mut base = instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]);
     base.offerings[2].price = HourlyPrice::from_nanos(900_000_000);
-    let worst =
-        |text: &[&str]| worst(&base, &requirements(text)).map(|exact| exact.rounded().nanos());
+    let worst = |text: &[&str]| {
+        worst(&base, &requirements(&text.join(" "))).map(|exact| exact.rounded().nanos())
+    };
     assert_eq!(worst(&[]), Some(900_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-1"]), Some(480_000_000));
     assert_eq!(worst(&["karpenter.sh/capacity-type=on-demand"]), Some(1_600_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-9"]), None);
     base.offerings[2].is_available = false;
-    let worst = planner::disruption::price::worst(&base, &requirements(&[]));
+    let worst = planner::disruption::price::worst(&base, &requirements(""));
     assert_eq!(worst.map(|exact| exact.rounded().nanos()), Some(480_000_000));
 }
 

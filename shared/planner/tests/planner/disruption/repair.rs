@@ -167,7 +167,7 @@ fn of_nodes_due_for_as_long_the_cheapest_to_move_goes_and_one_that_cannot_is_pas
     facts.pods[3] = with(facts.pods[3].clone(), |spec| spec.priority = 1_000);
     assert_eq!(goes(&facts), ["n5"]);
     facts.pods[5] = with(facts.pods[5].clone(), |spec| {
-        spec.node_selector = requirements(&["team=none"]);
+        spec.node_selector = requirements("team=none");
     });
     assert_eq!(goes(&facts), ["n3"]);
     assert!(why(&facts, Repair, "n5").contains("finds no place"));
@@ -242,8 +242,7 @@ fn a_node_goes_first_where_only_its_own_reservation_has_room() {
     let id = requirement(&format!("{}=cr-1", labels::RESERVATION_ID));
     small.requirements.replace(id);
     offer(&mut facts, types);
-    facts.node_pools[0].template.requirements =
-        requirements(&[&format!("{}=reserved", labels::CAPACITY_TYPE)]);
+    facts.node_pools[0].template.requirements = requirements("paid=reserved");
     // Nothing else has room.
     facts.nodes.retain(|name, _| name.as_str() <= "n1");
     facts.ledger.claims.retain(|name, _| name.as_str() <= "claim-n1");

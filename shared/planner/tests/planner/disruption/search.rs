@@ -185,7 +185,7 @@ fn a_node_whose_pods_fit_elsewhere_goes() {
     held.surroundings.disruption_budgets = vec![pdb("hold", "web")];
     check(&held, SingleNode, "b");
     let mut unmanaged = used(&[("a", "t.medium")], vec![app("web", "a", "cpu=1")]);
-    add_node(&mut unmanaged, crate::planner::support::node("own", "cpu=4 memory=8Gi pods=10"));
+    add_node(&mut unmanaged, crate::planner::support::node("own cpu=4 memory=8Gi pods=10"));
     check(&unmanaged, SingleNode, "a");
 }
 
@@ -213,10 +213,10 @@ fn a_pod_that_waits_for_ever_keeps_nothing_from_going() {
     let nodes = [("a", "t.medium"), ("b", "t.medium")];
     let pods = vec![app("web", "a", "cpu=1"), app("db", "b", "cpu=1")];
     let mut facts = used(&nodes, pods);
-    facts.pods.push(pending("huge", spec("cpu=900")));
+    facts.pods.push(pod("huge cpu=900"));
     check(&facts, SingleNode, "a");
     // One that opens a node is another new node of every what-if.
-    facts.pods.push(pending("large", spec("cpu=15")));
+    facts.pods.push(pod("large cpu=15"));
     check(&facts, SingleNode, "nothing");
 }
 
@@ -278,7 +278,7 @@ fn as_many_nodes_go_together_as_budgets_allow() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let nodes = names.map(|name| (name, "t.medium"));
     let mut facts = used(&nodes, names.map(|on| app(&format!("p-{on}"), on, "cpu=100m")).to_vec());
-    add_node(&mut facts, crate::planner::support::node("own", "cpu=64 memory=64Gi pods=99"));
+    add_node(&mut facts, crate::planner::support::node("own cpu=64 memory=64Gi pods=99"));
     check(&budgeted(facts.clone(), BudgetNodes::Count(3)), MultiNode, "a b c");
     check(&budgeted(facts, BudgetNodes::Percent(100)), MultiNode, "a b c d e f");
 }
@@ -305,7 +305,7 @@ fn what_drifted_first_goes_first_and_before_it_what_has_no_pods() {
     check(&facts, Drift, "b → t.small|t.gpu|t.medium|t.arm|t.large");
     // One that cannot move is passed over.
     facts.pods[1] = with(facts.pods[1].clone(), |spec| {
-        spec.node_selector = requirements(&["team=none"]);
+        spec.node_selector = requirements("team=none");
     });
     check(&facts, Drift, "a → t.small|t.gpu|t.medium|t.arm|t.large");
     assert!(why(&facts, Drift, "b").contains("finds no place"));
@@ -320,10 +320,7 @@ fn what_drifted_first_goes_first_and_before_it_what_has_no_pods() {
 fn a_drifted_node_may_need_several_in_its_place() {
     let mut facts = used(&[("a", "t.large")], Vec::new());
     facts.pods = (0..3).map(|index| app(&format!("p{index}"), "a", "cpu=1500m")).collect();
-    facts.node_pools[0]
-        .template
-        .requirements
-        .add(requirement("node.kubernetes.io/instance-type=t.small"));
+    facts.node_pools[0].template.requirements.add(requirement("type=t.small"));
     drifted(&mut facts, "a", 10);
     check(&facts, Drift, "a → t.small, t.small, t.small");
 }
@@ -394,8 +391,7 @@ fn static_nodes_go_first_where_there_is_no_room_for_two() {
 fn of_a_static_pool_whose_reservations_are_full_only_their_holders_go_first() {
     let mut facts = fixed(3, 3, None);
     facts.policies.terminate_first_drift = true;
-    facts.node_pools[0].template.requirements =
-        requirements(&[&format!("{}=reserved", labels::CAPACITY_TYPE)]);
+    facts.node_pools[0].template.requirements = requirements("paid=reserved");
     let going = |facts: &Facts| {
         let proposal = ask(facts, StaticDrift).proposal?;
         let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();

@@ -99,12 +99,12 @@ fn a_command_is_void_when_its_pods_do_not_fit_as_they_did() {
     };
     check(replaced(), fewer, "void (scheduling): its replacement may not have all");
     let room = |facts: &mut Facts| {
-        add_node(facts, crate::planner::support::node("own", "cpu=64 memory=64Gi pods=99"));
+        add_node(facts, crate::planner::support::node("own cpu=64 memory=64Gi pods=99"));
     };
     check(replaced(), room, "void (scheduling): its pods need 0 new nodes now, not 1");
     let stuck = |facts: &mut Facts| {
         let pod = facts.pods[0].clone();
-        facts.pods[0] = with(pod, |s| s.node_selector = requirements(&["team=none"]));
+        facts.pods[0] = with(pod, |s| s.node_selector = requirements("team=none"));
     };
     check(replaced(), stuck, "void (scheduling): pod default/web finds no place");
 }

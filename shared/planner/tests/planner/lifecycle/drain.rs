@@ -30,7 +30,7 @@ fn marked(mut node: Node) -> Node {
 }
 
 fn pod(name: &str) -> Pod {
-    running(name, "node-1", spec("cpu=1"))
+    crate::planner::support::pod(&format!("{name} on:node-1 cpu=1"))
 }
 
 fn with_spec(name: &str, change: impl FnOnce(&mut PodSpec)) -> Pod {
@@ -40,7 +40,7 @@ fn with_spec(name: &str, change: impl FnOnce(&mut PodSpec)) -> Pod {
 }
 
 fn of_daemon_set(mut pod: Pod) -> Pod {
-    pod.owner = Some(owner("apps/v1", "DaemonSet"));
+    pod.owner = owner("DaemonSet");
     pod
 }
 
@@ -98,13 +98,13 @@ fn a_group_waits_until_the_one_before_is_gone() {
 fn what_cannot_or_will_not_leave_is_not_waited_for() {
     let (claim, node) = given_up(20, None);
     let mut mirror = pod("mirror");
-    mirror.owner = Some(owner("v1", "Node"));
+    mirror.owner = owner("v1/Node");
     let mut done = pod("done");
     done.phase = model::pod::PodPhase::Failed;
     let mut stuck = pod("stuck");
     stuck.deleted_at = Some(ago(61));
     let tolerant =
-        with_spec("tolerant", |s| s.tolerations = vec![tolerates(labels::DISRUPTED_TAINT)]);
+        with_spec("tolerant", |s| s.tolerations = vec![tolerates_key(labels::DISRUPTED_TAINT)]);
     let pods = [mirror, done, stuck, tolerant];
     let drainage = drain(&claim, Some(&marked(node)), &pods, InstanceView::Present, now());
     assert_eq!((evicted(&drainage), drainage.terminate), (vec![], true));
@@ -113,13 +113,13 @@ fn what_cannot_or_will_not_leave_is_not_waited_for() {
 #[test]
 fn who_tolerates_the_very_taint_stays_and_all_others_leave() {
     let (claim, node) = given_up(20, None);
-    let disrupted = tolerates(labels::DISRUPTED_TAINT);
+    let disrupted = tolerates_key(labels::DISRUPTED_TAINT);
     let equal = |value: &str| Toleration {
         operator: TolerationOperator::Equal,
         value: value.to_owned(),
         ..disrupted.clone()
     };
-    let unschedulable = tolerates("node.kubernetes.io/unschedulable");
+    let unschedulable = tolerates_key("node.kubernetes.io/unschedulable");
     for (toleration, stays) in [
         (disrupted.clone(), true),
         (equal(""), true),
@@ -208,7 +208,7 @@ fn a_pod_that_ends_too_late_is_hurried() {
 #[test]
 fn a_pod_that_cannot_be_hurried_more_is_left_alone() {
     let (claim, node) = given_up(101, Some(100));
-    let mut pods = vec![pod("slow"), pod("waits")];
+    let mut pods = pods("slow; waits");
     pods[0].deleted_at = Some(now() + SignedDuration::from_secs(30));
     let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
     assert_eq!(evicted(&drainage), [("slow", Some(1)), ("waits", Some(1))]);

@@ -26,7 +26,7 @@ fn change(facts: &mut Facts, name: &str, change: impl FnOnce(&mut NodeClaim)) {
 #[test]
 fn expired_claims_are_given_up_whatever_protects_them() {
     let mut facts = managed(&["a", "b"]);
-    facts.pods = vec![running("web", "a", spec("cpu=1"))];
+    facts.pods = pods("web on:a cpu=1");
     facts.nodes.first_entry().unwrap().get_mut().annotations =
         [(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned())].into();
     change(&mut facts, "a", |claim| claim.expire_after = Some(SignedDuration::from_hours(1)));
@@ -51,7 +51,7 @@ fn expired_claims_are_given_up_whatever_protects_them() {
 fn a_claim_whose_node_somebody_deletes_is_given_up() {
     let mut facts = managed(&["a", "b"]);
     // One that nobody manages is no concern, and neither is one that says nothing of its instance.
-    let foreign = |name| Node { is_deleting: true, ..node(name, "cpu=4") };
+    let foreign = |name| Node { is_deleting: true, ..node(&format!("{name} cpu=4")) };
     add_node(&mut facts, foreign("c"));
     add_node(&mut facts, Node { provider_id: None, ..foreign("d") });
     assert!(forced(&facts).is_empty());

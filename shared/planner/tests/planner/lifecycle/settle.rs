@@ -19,7 +19,7 @@ fn joined() -> (NodeClaim, Node) {
     claim.taints = vec![taint("team=x:NoSchedule")];
     claim.startup_taints = vec![taint("cni:NoExecute")];
     claim.annotations.insert("note".to_owned(), "y".to_owned());
-    let mut node = node("node-1", "cpu=16 memory=32Gi pods=50");
+    let mut node = node("node-1 cpu=16 memory=32Gi pods=50");
     node.taints = vec![taint("karpenter.sh/unregistered:NoExecute")];
     node.labels.insert(labels::NODE_POOL.to_owned(), "stale".to_owned());
     (claim, node)

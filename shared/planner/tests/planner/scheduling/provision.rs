@@ -28,7 +28,7 @@ fn check(facts: &Facts, expected: &[&str]) {
 }
 
 fn with_selector(requests: &str, selector: &[&str]) -> PodSpec {
-    PodSpec { node_selector: requirements(selector), ..spec(requests) }
+    PodSpec { node_selector: requirements(&selector.join(" ")), ..spec(requests) }
 }
 
 fn with_terms(requests: &str, terms: &[&[&str]]) -> PodSpec {

@@ -121,7 +121,7 @@ fn what_has_no_instance_goes_first_then_what_is_empty_and_protected_nodes_last()
     let mut facts = world(0, &["a", "b", "c", "d"]);
     run(&mut facts, "a", annotated(labels::DO_NOT_DISRUPT, "true"));
     run(&mut facts, "b", |_| ());
-    run(&mut facts, "c", |pod| pod.owner = Some(owner("apps/v1", "DaemonSet")));
+    run(&mut facts, "c", |pod| pod.owner = owner("DaemonSet"));
     claim(&mut facts, "d").instance = None;
     check_surplus(&facts, &["d", "c", "b", "a"]);
     facts.node_pools[0].replicas = Some(2);
@@ -132,7 +132,7 @@ fn what_has_no_instance_goes_first_then_what_is_empty_and_protected_nodes_last()
 fn a_node_with_a_protected_daemon_is_not_empty() {
     let mut facts = world(1, &["a", "b"]);
     run(&mut facts, "a", |pod| {
-        pod.owner = Some(owner("apps/v1", "DaemonSet"));
+        pod.owner = owner("DaemonSet");
         annotated(labels::DO_NOT_DISRUPT, "true")(pod);
     });
     run(&mut facts, "b", |_| ());

@@ -23,8 +23,7 @@ pub(crate) fn cluster(nodes: &[(&str, &str)]) -> Facts {
     let mut facts = facts(Vec::new());
     facts.node_pools[0].disruption.budgets.clear();
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
-    facts.node_pools[0].template.requirements =
-        requirements(&["karpenter.sh/capacity-type=on-demand"]);
+    facts.node_pools[0].template.requirements = requirements("paid=on-demand");
     for (name, instance_type) in nodes {
         add(&mut facts, name, instance_type, CapacityType::OnDemand);
     }
@@ -89,7 +88,7 @@ pub(crate) fn annotated(pod: Pod, key: &str, value: &str) -> Pod {
 }
 
 pub(crate) fn owned(pod: Pod, api_version: &str, kind: &str) -> Pod {
-    Pod { owner: Some(owner(api_version, kind)), ..pod }
+    Pod { owner: owner(&format!("{api_version}/{kind}")), ..pod }
 }
 
 /// A PodDisruptionBudget over one app that allows nothing now.

@@ -7,7 +7,7 @@ use model::{
 };
 use planner::disruption::budgets::allowed::*;
 
-use crate::planner::support::{at, pool};
+use crate::planner::support::{at, node_pool};
 
 fn budget(nodes: BudgetNodes, reasons: &[DisruptionReason], schedule: Option<&str>) -> Budget {
     let window = schedule.map(|schedule| BudgetWindow {
@@ -20,7 +20,7 @@ fn budget(nodes: BudgetNodes, reasons: &[DisruptionReason], schedule: Option<&st
 /// Of nodes in a pool of 11, at 12:30 UTC.
 #[track_caller]
 fn check(budgets: &[Budget], allowed_nodes: Option<u64>) {
-    let mut pool = pool("general");
+    let mut pool = node_pool("general");
     pool.disruption.budgets = budgets.to_vec();
     let now = at("2026-11-20T12:30:00Z");
     assert_eq!(allowed(&pool, DisruptionReason::Empty, 11, now).unwrap_or(Some(0)), allowed_nodes);

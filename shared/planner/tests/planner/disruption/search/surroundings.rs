@@ -60,7 +60,7 @@ fn a_pool_that_cannot_launch_is_in_nobodys_way() {
         other.name = name.parse().unwrap();
         other.template.node_class = class.parse().unwrap();
         match name {
-            "no-types" => other.template.requirements.add(requirement("kubernetes.io/arch=s390x")),
+            "no-types" => other.template.requirements.add(requirement("arch=s390x")),
             "invalid" => other.problems.push(model::Problem::unusable("", "it breaks a rule")),
             _ => {}
         }
@@ -90,11 +90,8 @@ fn a_pod_with_a_local_volume_does_not_keep_its_node() {
         is_bind_completed: true,
         ..VolumeClaim::default()
     };
-    let volume = Volume {
-        terms: vec![vec![requirement("kubernetes.io/hostname=a")]],
-        is_local: true,
-        ..Volume::default()
-    };
+    let volume =
+        Volume { terms: vec![vec![requirement("host=a")]], is_local: true, ..Volume::default() };
     let storage = &mut facts.surroundings.storage;
     storage.claims.insert(VolumeClaimKey { namespace, name: "disk".parse().unwrap() }, claim);
     storage.volumes.insert("disk".to_owned(), volume.clone());

@@ -18,7 +18,7 @@ fn world() -> (NodeClaim, Node, Pod) {
     let mut facts = facts(Vec::new());
     let claim = add_managed(&mut facts, "a");
     let node = Node { boot_id: "first".to_owned(), ..node_of(&claim, "a") };
-    (claim, node, running("web-1", "a", spec("cpu=1")))
+    (claim, node, pod("web-1 on:a cpu=1"))
 }
 
 fn tainted(node: &Node) -> Node {

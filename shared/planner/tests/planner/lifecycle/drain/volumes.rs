@@ -78,10 +78,10 @@ fn what_is_waited_for_is_named_and_looked_at_often_at_first() {
 
 #[test]
 fn volumes_of_pods_that_stay_are_not_waited_for() {
-    let mut stays = running("stays", "node-1", spec("cpu=1"));
-    stays.owner = Some(owner("v1", "Node"));
+    let mut stays = pod("stays on:node-1 cpu=1");
+    stays.owner = owner("v1/Node");
     stays.volumes = vec![PodVolume::Claim("data".parse().unwrap())];
-    let mut stuck = running("stuck", "node-1", spec("cpu=1"));
+    let mut stuck = pod("stuck on:node-1 cpu=1");
     stuck.deleted_at = Some(ago(61));
     let scratch = PodVolume::Ephemeral { volume: "scratch".to_owned(), storage_class: None };
     stuck.volumes = vec![scratch];

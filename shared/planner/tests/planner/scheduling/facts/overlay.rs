@@ -9,7 +9,9 @@ use model::{
 };
 use planner::scheduling::facts::overlay::*;
 
-use crate::planner::support::{add_class, facts, limits, offer, pool, requirements, resources};
+use crate::planner::support::{
+    add_class, facts, limits, node_pool, offer, requirements, resources,
+};
 
 /// `name`, weight, requirements, and what it changes: `price=0.5`, `price+0.1`, `price-10%` or
 /// amounts.
@@ -32,7 +34,7 @@ fn overlay((name, weight, wanted, change): Given<'_>) -> NodeOverlay {
     NodeOverlay {
         name: ObjectName::new(name).unwrap(),
         weight,
-        requirements: requirements(wanted),
+        requirements: requirements(&wanted.join(" ")),
         price,
         capacity: price.is_none().then(|| resources(change)),
         problems: Vec::new(),
@@ -43,7 +45,7 @@ fn overlay((name, weight, wanted, change): Given<'_>) -> NodeOverlay {
 fn world(given: &[Given<'_>]) -> Facts {
     let mut facts = facts(Vec::new());
     facts.policies.node_overlay = true;
-    let mut blue = pool("blue");
+    let mut blue = node_pool("blue");
     blue.template.labels.insert("team".to_owned(), "blue".to_owned());
     facts.node_pools.insert(0, blue);
     facts.surroundings.node_overlays = given.iter().map(|entry| overlay(*entry)).collect();

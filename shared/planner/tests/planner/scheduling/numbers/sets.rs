@@ -48,7 +48,7 @@ proptest! {
         a in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
         b in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
     ) {
-        let (a, b) = (requirements(&a), requirements(&b));
+        let (a, b) = (requirements(&a.join(" ")), requirements(&b.join(" ")));
         let mut sets = Sets::default();
         let (id_a, id_b) = (sets.id(&a), sets.id(&b));
         prop_assert_eq!(&sets.get(id_a), &a);

@@ -3,46 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    HourlyPrice, LabelKey, Pod,
-    labels::{ARCH, HOSTNAME, ZONE},
+    HourlyPrice, Pod,
+    labels::ZONE,
     selector::LabelSelector,
-    topology::{PodAffinity, PodAffinityTerm, Weighted},
+    topology::{PodAffinity, PodAffinityTerm},
 };
 
 use super::*;
 
-/// The pods with this label.
-fn term(key: &str, app: &str) -> PodAffinityTerm {
-    PodAffinityTerm {
-        topology_key: LabelKey::new(key).unwrap(),
-        selector: Some(LabelSelector::of_labels([("app", app)])),
-        namespaces: BTreeSet::new(),
-        namespace_selector: None,
-    }
-}
-
-fn app(name: &str, requests: &str) -> PodSpec {
-    PodSpec { labels: [("app".to_owned(), name.to_owned())].into(), ..spec(requests) }
-}
-
-fn near(key: &str, other: &str, mut pod_spec: PodSpec) -> PodSpec {
-    pod_spec.pod_affinity.required.push(term(key, other));
-    pod_spec
-}
-
-fn away(key: &str, other: &str, mut pod_spec: PodSpec) -> PodSpec {
-    pod_spec.pod_anti_affinity.required.push(term(key, other));
-    pod_spec
-}
-
 fn preferred(key: &str, other: &str) -> PodAffinity {
-    let preferred = vec![Weighted { weight: 50, term: term(key, other) }];
-    PodAffinity { required: Vec::new(), preferred }
-}
-
-fn zoned(zone: &str, pod_spec: PodSpec) -> PodSpec {
-    let selector = requirements(&[&format!("topology.kubernetes.io/zone={zone}")]);
-    PodSpec { node_selector: selector, ..pod_spec }
+    spec(&format!("away:{key}:app={other}:weight=50")).pod_anti_affinity
 }
 
 /// The pods of each node, and who is left: `a-0 b | c | left: d`. Nodes by their first pod.
@@ -87,14 +57,14 @@ fn zones(facts: &Facts) -> BTreeMap<String, String> {
 
 #[test]
 fn empty_affinity_is_harmless() {
-    check(&[&one("a", app("a", "cpu=1"))], "a");
+    check(&[&pods("a app=a cpu=1")], "a");
 }
 
 #[test]
 fn a_pod_follows_its_target_onto_its_host() {
-    let spread_out = replicas("s", 3, &away(HOSTNAME, "s", app("s", "cpu=1")));
-    let target = one("t", app("t", "cpu=1"));
-    let follower = one("f", near(HOSTNAME, "t", app("f", "cpu=100m")));
+    let spread_out = pods("s x3 app=s cpu=1 away:host:app=s");
+    let target = pods("t app=t cpu=1");
+    let follower = pods("f app=f cpu=100m near:host:app=t");
     let groups = grouped(&facts([spread_out, target, follower].concat()));
     let shared = groups.split(" | ").find(|group| group.contains('f')).unwrap();
     assert!(shared.contains('t') && !groups.contains("left"), "{groups}");
@@ -102,10 +72,10 @@ fn a_pod_follows_its_target_onto_its_host() {
 
 #[test]
 fn one_processor_may_be_on_many_hosts() {
-    let apart = |name: &str| away(HOSTNAME, "t", app(name, "cpu=1"));
-    let target =
-        PodSpec { node_selector: requirements(&["kubernetes.io/arch=arm64"]), ..apart("t") };
-    let facts = facts([one("t", target), one("f", near(ARCH, "t", apart("f")))].concat());
+    let facts = facts(pods(
+        "t app=t cpu=1 away:host:app=t select:arch=arm64
+         f app=f cpu=1 away:host:app=t near:arch:app=t",
+    ));
     assert_eq!(grouped(&facts), "f | t");
     let all_arm = provision(&facts)
         .promises
@@ -116,44 +86,44 @@ fn one_processor_may_be_on_many_hosts() {
 
 #[test]
 fn pods_that_want_each_other_share_a_host_until_it_is_full() {
-    let spec = near(HOSTNAME, "a", app("a", "cpu=100m"));
+    let spec = spec("app=a cpu=100m near:host:app=a");
     check(&[&replicas("a", 3, &spec)], "a-0 a-1 a-2");
     let mut world = facts(replicas("a", 10, &spec));
-    world.node_pools[0].template.requirements =
-        requirements(&["node.kubernetes.io/instance-type=t.small"]);
+    world.node_pools[0].template.requirements = requirements("type=t.small");
     assert_eq!(grouped(&world), "a-0 a-1 a-2 a-3 a-4 | left: a-5 a-6 a-7 a-8 a-9");
 }
 
 #[test]
 fn pods_that_want_each_other_share_a_zone() {
-    let spec = near(ZONE, "a", away(HOSTNAME, "a", app("a", "cpu=100m")));
+    let spec = spec("app=a cpu=100m away:host:app=a near:zone:app=a");
     let texts: BTreeSet<String> = zones(&facts(replicas("a", 4, &spec))).into_values().collect();
     assert_eq!(texts.len(), 1);
-    let third = zones(&facts(replicas("a", 4, &zoned("zone-3", spec))));
+    let third = zones(&facts(pods(
+        "a x4 app=a cpu=100m away:host:app=a near:zone:app=a select:zone=zone-3",
+    )));
     assert!(third.len() == 4 && third.values().all(|zone| zone == "zone-3"), "{third:?}");
 }
 
 #[test]
 fn who_cannot_reach_the_others_may_begin_elsewhere() {
-    let of = |zone: &str| near(ZONE, "a", zoned(zone, app("a", "cpu=100m")));
+    let of = |zone: &str| spec(&format!("app=a cpu=100m select:zone={zone} near:zone:app=a"));
     check(&[&one("a", of("zone-1")), &one("b", of("zone-2"))], "a | b");
 }
 
 #[test]
 fn preferences_are_given_up_to_place_a_pod() {
-    let no_target = PodSpec { pod_affinity: preferred(HOSTNAME, "none"), ..app("a", "cpu=1") };
+    let no_target = spec("app=a cpu=1 near:host:app=none:weight=50");
     check(&[&one("a", no_target)], "a");
-    let spec = PodSpec { pod_anti_affinity: preferred(ZONE, "a"), ..app("a", "cpu=1") };
+    let spec = spec("app=a cpu=1 away:zone:app=a:weight=50");
     let world = facts(replicas("a", 5, &spec));
     assert!(provision(&world).unplaced.is_empty());
 }
 
 #[test]
 fn who_repels_is_alone() {
-    check(&[&replicas("a", 2, &away(HOSTNAME, "a", app("a", "cpu=1")))], "a-0 | a-1");
-    let arm =
-        PodSpec { node_selector: requirements(&["kubernetes.io/arch=arm64"]), ..app("t", "cpu=2") };
-    let world = facts([one("t", arm), one("z", away(ARCH, "t", app("z", "cpu=1")))].concat());
+    check(&[&pods("a x2 app=a cpu=1 away:host:app=a")], "a-0 | a-1");
+    let arm = spec("app=t cpu=2 select:arch=arm64");
+    let world = facts([one("t", arm), pods("z app=z cpu=1 away:arch:app=t")].concat());
     let plan = provision(&world);
     let types = &plan
         .promises
@@ -166,28 +136,27 @@ fn who_repels_is_alone() {
 
 #[test]
 fn occupied_zones_leave_nothing_for_who_repels() {
-    let target = |zone: &str| zoned(zone, app("t", "cpu=2"));
+    let target = |zone: &str| spec(&format!("app=t cpu=2 select:zone={zone}"));
     let targets =
         [one("t1", target("zone-1")), one("t2", target("zone-2")), one("t3", target("zone-3"))];
-    let repels = one("r", away(ZONE, "t", app("r", "cpu=1")));
+    let repels = pods("r app=r cpu=1 away:zone:app=t");
     check(&[&targets.concat(), &repels], "t1 | t2 | t3 | left: r");
     // A target whose zone is open may come up in any.
-    check(&[&one("t", app("t", "cpu=2")), &repels], "t | left: r");
+    check(&[&pods("t app=t cpu=2"), &repels], "t | left: r");
     check(&[&targets[..2].concat(), &repels], "r | t1 | t2");
 }
 
 #[test]
 fn who_is_repelled_stays_away() {
-    let guard = |zone: &str| zoned(zone, away(ZONE, "w", app("g", "cpu=2")));
+    let guard = |zone: &str| spec(&format!("app=g cpu=2 away:zone:app=w select:zone={zone}"));
     let guards =
         [one("g1", guard("zone-1")), one("g2", guard("zone-2")), one("g3", guard("zone-3"))];
-    let other = one("w", app("w", "cpu=1"));
+    let other = pods("w app=w cpu=1");
     check(&[&guards.concat(), &other], "g1 | g2 | g3 | left: w");
     // A guard whose zone is open blocks them all until it is known.
-    check(&[&one("g", away(ZONE, "w", app("g", "cpu=2"))), &other], "g | left: w");
-    let preference = |zone: &str| {
-        zoned(zone, PodSpec { pod_anti_affinity: preferred(ZONE, "w"), ..app("g", "cpu=2") })
-    };
+    check(&[&pods("g app=g cpu=2 away:zone:app=w"), &other], "g | left: w");
+    let preference =
+        |zone: &str| spec(&format!("app=g cpu=2 away:zone:app=w:weight=50 select:zone={zone}"));
     let preferences = [
         one("g1", preference("zone-1")),
         one("g2", preference("zone-2")),
@@ -199,37 +168,32 @@ fn who_is_repelled_stays_away() {
 /// A node in zone 1 with room and the pod `bound`.
 fn with_bound(pods: Vec<Pod>, bound: PodSpec) -> Facts {
     let mut facts = facts(pods);
-    let mut large = node("own", "cpu=8 memory=8Gi pods=50");
-    large.labels.insert(ZONE.to_owned(), "zone-1".to_owned());
-    large.labels.insert(HOSTNAME.to_owned(), "own".to_owned());
-    add_node(&mut facts, large);
+    add_node(&mut facts, node("own cpu=8 memory=8Gi pods=50 zone=zone-1 host=own"));
     facts.pods.push(running("bound", "own", bound));
     facts
 }
 
 #[test]
 fn who_runs_repels_too_if_it_must() {
-    let pods = one("w", app("w", "cpu=1"));
+    let pods = pods("w app=w cpu=1");
     let placed = |bound: PodSpec| provision(&with_bound(pods.clone(), bound)).placements.len();
-    assert_eq!(placed(app("g", "cpu=1")), 1);
-    assert_eq!(placed(away(HOSTNAME, "w", app("g", "cpu=1"))), 0);
-    assert_eq!(placed(away(ZONE, "w", app("g", "cpu=1"))), 0);
-    let preference = PodSpec { pod_anti_affinity: preferred(HOSTNAME, "w"), ..app("g", "cpu=1") };
+    assert_eq!(placed(spec("app=g cpu=1")), 1);
+    assert_eq!(placed(spec("app=g cpu=1 away:host:app=w")), 0);
+    assert_eq!(placed(spec("app=g cpu=1 away:zone:app=w")), 0);
+    let preference = spec("app=g cpu=1 away:host:app=w:weight=50");
     assert_eq!(placed(preference), 1);
 }
 
 #[test]
 fn zones_fill_one_pod_for_each_plan_when_they_repel() {
-    let spec = away(ZONE, "a", app("a", "cpu=100m"));
+    let spec = spec("app=a cpu=100m away:zone:app=a");
     let mut world = facts(Vec::new());
     for (round, zone) in ["zone-1", "zone-2", "zone-3"].into_iter().enumerate() {
         world.pods.retain(|pod| pod.node.is_some());
         world.pods.extend(replicas("new", 1, &spec));
         assert_eq!(provision(&world).promises.len(), 1, "round {round}");
         world.pods.pop();
-        let mut full = node(zone, "cpu=0");
-        full.labels.insert(ZONE.to_owned(), zone.to_owned());
-        add_node(&mut world, full);
+        add_node(&mut world, node(&format!("{zone} cpu=0 zone={zone}")));
         world.pods.push(running(&format!("old-{round}"), zone, spec.clone()));
     }
     world.pods.extend(replicas("new", 1, &spec));
@@ -238,33 +202,30 @@ fn zones_fill_one_pod_for_each_plan_when_they_repel() {
 
 #[test]
 fn a_target_that_does_not_exist_keeps_its_followers_waiting() {
-    check(&[&one("a", near(ZONE, "none", app("a", "cpu=1")))], "left: a");
+    check(&[&pods("a app=a cpu=1 near:zone:app=none")], "left: a");
 }
 
 #[test]
 fn followers_wait_until_the_zone_of_their_target_is_known() {
-    let followers = replicas("f", 10, &near(ZONE, "t", app("f", "cpu=100m")));
-    let open = facts([one("t", app("t", "cpu=2")), followers.clone()].concat());
+    let followers = pods("f x10 app=f cpu=100m near:zone:app=t");
+    let open = facts([pods("t app=t cpu=2"), followers.clone()].concat());
     assert_eq!(provision(&open).unplaced.len(), 10);
-    let known = facts([one("t", zoned("zone-1", app("t", "cpu=2"))), followers.clone()].concat());
+    let known = facts([pods("t app=t cpu=2 select:zone=zone-1"), followers.clone()].concat());
     assert!(provision(&known).unplaced.is_empty());
     assert!(zones(&known).values().all(|zone| zone == "zone-1"));
-    let next = with_bound(followers, app("t", "cpu=1"));
+    let next = with_bound(followers, spec("app=t cpu=1"));
     assert!(provision(&next).unplaced.is_empty());
 }
 
 #[test]
 fn a_chain_of_followers_resolves_in_one_plan_whatever_their_order() {
-    let chain = ["db", "web", "cache", "ui"];
+    let chain = ["db", "web near:host:app=db", "cache near:host:app=web", "ui near:host:app=cache"];
     for round in 0..4 {
-        let link = |place: usize| {
-            let cpu = format!("cpu={}m", 100 * (1 + (place + round) % 4));
-            let pod_spec = app(chain[place], &cpu);
-            let spec =
-                if place == 0 { pod_spec } else { near(HOSTNAME, chain[place - 1], pod_spec) };
-            pending(chain[place], spec)
+        let link = |(place, words): (usize, &str)| {
+            let app = words.split(' ').next().unwrap_or_default();
+            pod(&format!("{words} app={app} cpu={}m", 100 * (1 + (place + round) % 4)))
         };
-        let pods: Vec<Pod> = (0..4).map(link).collect();
+        let pods: Vec<Pod> = chain.into_iter().enumerate().map(link).collect();
         assert_eq!(grouped(&facts(pods.clone())), "cache db ui web", "round {round}");
         let headless = pods[1..].to_vec();
         assert_eq!(grouped(&facts(headless)), "left: cache ui web", "round {round}");
@@ -274,16 +235,16 @@ fn a_chain_of_followers_resolves_in_one_plan_whatever_their_order() {
 #[test]
 fn a_term_is_about_its_own_namespace_unless_it_says_more() {
     let elsewhere = |term: PodAffinityTerm| {
-        let mut target = pending("t", zoned("zone-1", app("t", "cpu=2")));
+        let mut target = pod("t app=t cpu=2 select:zone=zone-1");
         target.key.namespace = "other".parse().unwrap();
-        let mut follower = app("f", "cpu=1");
+        let mut follower = spec("app=f cpu=1");
         follower.pod_affinity.required.push(term);
         let mut world = facts(vec![target, pending("f", follower)]);
         let team = [("team".to_owned(), "a".to_owned())].into();
         world.surroundings.namespaces.insert("other".parse().unwrap(), team);
         provision(&world).unplaced.len()
     };
-    let pod_affinity_term = term(ZONE, "t");
+    let pod_affinity_term = testkit::build::term("zone:app=t");
     assert_eq!(elsewhere(pod_affinity_term.clone()), 1);
     let named = PodAffinityTerm {
         namespaces: ["other".parse().unwrap()].into(),
@@ -301,37 +262,35 @@ fn a_term_is_about_its_own_namespace_unless_it_says_more() {
 
 #[test]
 fn a_preference_to_keep_away_is_no_rule_for_those_that_are_meant() {
-    let mut shy = app("shy", "cpu=2");
+    let mut shy = spec("app=shy cpu=2");
     shy.pod_anti_affinity = preferred("nowhere.example.com/rack", "db");
     // Nobody knows the label: a rule would find no domain for the pods that are meant.
-    check(&[&one("shy", shy.clone()), &one("db", app("db", "cpu=1"))], "db shy");
+    check(&[&one("shy", shy.clone()), &pods("db app=db cpu=1")], "db shy");
     // They may go where the one with the preference cannot.
     shy.pod_anti_affinity = preferred(ZONE, "db");
-    shy.tolerations = vec![tolerates("dedicated")];
-    let mut facts = facts([one("shy", shy), one("db", app("db", "cpu=1"))].concat());
-    let mut dedicated = pool("z-dedicated");
+    shy.tolerations = vec![tolerates_key("dedicated")];
+    let mut facts = facts([one("shy", shy), pods("db app=db cpu=1")].concat());
+    let mut dedicated = node_pool("z-dedicated");
     dedicated.template.taints = vec![taint("dedicated=db:NoSchedule")];
     facts.node_pools.push(dedicated);
     assert_eq!(grouped(&facts), "db | shy");
     // Nor are nodes without the label closed to them.
-    let mut facts = self::facts(one("db", app("db", "cpu=1")));
-    let mut there = running("there", "old", app("shy", "cpu=1"));
+    let mut facts = self::facts(pods("db app=db cpu=1"));
+    let mut there = pod("there on:old app=shy cpu=1");
     std::sync::Arc::make_mut(&mut there.spec).pod_anti_affinity = preferred(ZONE, "db");
     facts.pods.push(there);
-    add_node(&mut facts, node("old", "cpu=4 memory=8Gi pods=10"));
+    add_node(&mut facts, node("old cpu=4 memory=8Gi pods=10"));
     assert_eq!(provision(&facts).placements.len(), 1);
 }
 
 #[test]
 fn what_is_ending_still_keeps_others_away_but_nobody_is_near_to_it() {
-    let mut facts = facts(
-        [one("web", app("web", "cpu=1")), one("fan", near(HOSTNAME, "guard", app("fan", "cpu=1")))]
-            .concat(),
-    );
-    let mut guard = running("guard-0", "old", away(HOSTNAME, "web", app("guard", "cpu=1")));
+    let mut facts =
+        facts([pods("web app=web cpu=1"), pods("fan app=fan cpu=1 near:host:app=guard")].concat());
+    let mut guard = pod("guard-0 on:old app=guard cpu=1 away:host:app=web");
     guard.deleted_at = Some(now());
     facts.pods.push(guard);
-    add_node(&mut facts, node("old", "cpu=8 memory=8Gi pods=10"));
+    add_node(&mut facts, node("old cpu=8 memory=8Gi pods=10"));
     assert_eq!(grouped(&facts), "web | left: fan");
     facts.pods.retain(|pod| pod.key.name.as_str() != "guard-0");
     assert_eq!(grouped(&facts), "web | left: fan");
@@ -340,7 +299,7 @@ fn what_is_ending_still_keeps_others_away_but_nobody_is_near_to_it() {
 
 #[test]
 fn who_stays_together_goes_where_it_is_cheapest_for_all() {
-    let mut facts = facts(replicas("a", 7, &near(ZONE, "a", app("a", "cpu=2"))));
+    let mut facts = facts(pods("a x7 app=a cpu=2 near:zone:app=a"));
     let mut types = vec![
         instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]),
         instance_type("t.medium", "cpu=4 memory=8Gi pods=5", &[]),
@@ -363,35 +322,33 @@ fn who_stays_together_goes_where_it_is_cheapest_for_all() {
 
 #[test]
 fn k3_a_node_in_a_zone_that_no_pool_has_takes_who_keeps_away() {
-    let mut facts = facts(one("t", away(ZONE, "t", app("t", "cpu=1"))));
-    let mut far = node("far", "cpu=2 memory=4Gi pods=10");
-    far.labels.insert(ZONE.to_owned(), "zone-9".to_owned());
-    add_node(&mut facts, far);
+    let mut facts = facts(pods("t app=t cpu=1 away:zone:app=t"));
+    add_node(&mut facts, node("far cpu=2 memory=4Gi pods=10 zone=zone-9"));
     assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (1, 0));
     // Until somebody is there.
-    facts.pods.push(running("first", "far", app("t", "cpu=100m")));
+    facts.pods.push(pod("first on:far app=t cpu=100m"));
     assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
 }
 
 #[test]
 fn k4_pods_on_a_node_that_is_not_registered_keep_others_away_from_it() {
-    let mut facts = facts(one("t", away(HOSTNAME, "t", app("t", "cpu=1"))));
+    let mut facts = facts(pods("t app=t cpu=1 away:host:app=t"));
     let mut claim = add_managed(&mut facts, "young");
     claim.phase = model::ClaimPhase::Launched;
     facts.ledger.claims.insert(claim.name.clone(), claim);
     let young = &mut facts.nodes.get_mut("young").unwrap().labels;
     young.retain(|key, _| key != model::labels::REGISTERED && key != model::labels::INITIALIZED);
     assert_eq!(provision(&facts).placements.len(), 1);
-    facts.pods.push(running("first", "young", app("t", "cpu=100m")));
+    facts.pods.push(pod("first on:young app=t cpu=100m"));
     assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
 }
 
 #[test]
 fn k5_the_first_of_a_group_goes_where_its_label_has_a_value() {
-    let mut facts = facts(one("t", near("team", "t", app("t", "cpu=1"))));
+    let mut facts = facts(pods("t app=t cpu=1 near:team:app=t"));
     facts.node_pools[0].weight = 10;
-    facts.node_pools[0].template.requirements = requirements(&["team!=a"]);
-    let mut other = pool("other");
+    facts.node_pools[0].template.requirements = requirements("team!=a");
+    let mut other = node_pool("other");
     other.template.labels.insert("team".to_owned(), "a".to_owned());
     facts.node_pools.push(other);
     let plan = provision(&facts);

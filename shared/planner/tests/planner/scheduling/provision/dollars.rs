@@ -23,7 +23,7 @@ fn cap_cluster(facts: &mut Facts, most: &str) {
 }
 
 fn amd64(requests: &str) -> PodSpec {
-    with_selector(requests, &["kubernetes.io/arch=amd64"])
+    spec(&format!("{requests} select:arch=amd64"))
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_pod_that_waits_for_dollars_says_so() {
 #[test]
 fn spot_counts_as_spot_where_nothing_else_may_be_launched() {
     let mut facts = capped(replicas("a", 1, &amd64("cpu=3500m")), "0.12");
-    facts.node_pools[0].template.requirements = requirements(&[SPOT]);
+    facts.node_pools[0].template.requirements = requirements(SPOT);
     check(&facts, &["general [t.gpu t.medium]: a-0"]);
 }
 
@@ -58,11 +58,9 @@ fn spot_counts_as_spot_where_nothing_else_may_be_launched() {
 fn another_pool_takes_what_a_cap_leaves_over() {
     let mut facts = capped(replicas("a", 2, &amd64("cpu=3500m")), "0.7");
     facts.node_pools[0].weight = 9;
-    facts.node_pools[0].template.requirements =
-        requirements(&["node.kubernetes.io/instance-type=t.medium"]);
-    facts.node_pools.push(pool("other"));
-    facts.node_pools[1].template.requirements =
-        requirements(&["node.kubernetes.io/instance-type=t.medium"]);
+    facts.node_pools[0].template.requirements = requirements("type=t.medium");
+    facts.node_pools.push(node_pool("other"));
+    facts.node_pools[1].template.requirements = requirements("type=t.medium");
     check(&facts, &["general [t.medium]: a-0", "other [t.medium]: a-1"]);
     cap_cluster(&mut facts, "0.8");
     check(&facts, &["general [t.medium]: a-0", "other [t.medium]: a-1"]);
@@ -131,7 +129,7 @@ proptest! {
     ) {
         let dollars = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
         let mut facts = facts(Vec::new());
-        facts.node_pools.push(pool("second"));
+        facts.node_pools.push(node_pool("second"));
         facts.node_pools[0].weight = 5;
         if packed {
             facts.policies.packing = Packing::Cheapest;

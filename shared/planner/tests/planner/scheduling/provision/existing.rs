@@ -1,28 +1,28 @@
 //! Rows IF, EX, NB, DL of the specification: what is there or promised comes first.
 
-use model::{ClaimPhase, DeletionReason, PodSpec, labels};
+use model::{ClaimPhase, DeletionReason, labels};
 
 use super::*;
 
 #[test]
 fn a_node_that_nobody_manages_is_used() {
-    let mut facts = facts(replicas("a", 3, &spec("cpu=1")));
-    add_node(&mut facts, node("own", "cpu=2 memory=4Gi pods=10"));
+    let mut facts = facts(pods("a x3 cpu=1"));
+    add_node(&mut facts, node("own cpu=2 memory=4Gi pods=10"));
     check(&facts, &["general [t.small t.gpu t.medium t.arm t.large]: a-2", "own: a-0 a-1"]);
-    facts.pods.push(running("busy", "own", spec("cpu=1")));
-    facts.pods.push(running("done", "own", spec("cpu=1")));
+    facts.pods.push(pod("busy on:own cpu=1"));
+    facts.pods.push(pod("done on:own cpu=1"));
     facts.pods[4].phase = model::pod::PodPhase::Succeeded;
     assert_eq!(provision(&facts).placements[0].pods.len(), 1);
 }
 
 #[test]
 fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
-    add_node(&mut facts, node("own", "cpu=4 memory=4Gi pods=10"));
+    let mut facts = facts(pods("a cpu=1"));
+    add_node(&mut facts, node("own cpu=4 memory=4Gi pods=10"));
     facts.pods.push(unreadable("new", "own"));
     assert!(provision(&facts).placements.is_empty());
     // What a DaemonSet puts there is known.
-    facts.pods[1].owner = Some(owner("apps/v1", "DaemonSet"));
+    facts.pods[1].owner = owner("DaemonSet");
     check(&facts, &["own: a"]);
     // One that waits is told of, and nothing is launched for it.
     facts.pods = vec![model::Pod { node: None, ..unreadable("new", "own") }];
@@ -35,9 +35,9 @@ fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
 
 #[test]
 fn an_existing_node_must_have_the_label() {
-    let zone = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-1"]);
+    let zone = spec("cpu=1 select:zone=zone-1");
     let mut facts = facts(vec![pending("a", zone)]);
-    let mut large = node("own", "cpu=2 memory=4Gi pods=10");
+    let mut large = node("own cpu=2 memory=4Gi pods=10");
     add_node(&mut facts, large.clone());
     assert_eq!(provision(&facts).promises.len(), 1);
     large.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
@@ -47,8 +47,8 @@ fn an_existing_node_must_have_the_label() {
 
 #[test]
 fn taints_of_a_node_nobody_manages_always_count() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
-    let mut large = node("own", "cpu=2 memory=4Gi pods=10");
+    let mut facts = facts(pods("a cpu=1"));
+    let mut large = node("own cpu=2 memory=4Gi pods=10");
     large.taints = vec![taint("node.kubernetes.io/not-ready:NoExecute")];
     add_node(&mut facts, large);
     assert!(provision(&facts).placements.is_empty());
@@ -56,12 +56,11 @@ fn taints_of_a_node_nobody_manages_always_count() {
 
 #[test]
 fn planning_on_the_result_of_a_plan_launches_nothing() {
-    let mut pods = replicas("a", 40, &spec("cpu=700m memory=1Gi"));
-    pods.extend(replicas("b", 9, &with_selector("cpu=3", &["kubernetes.io/arch=arm64"])));
+    let mut pods = pods("a x40 cpu=700m memory=1Gi; b x9 cpu=3 select:arch=arm64");
     let zone = "topology.kubernetes.io/zone=zone-2";
-    pods.push(pending("c", with_terms("cpu=1", &[&[zone, "team!=x"]])));
+    pods.push(pod(&format!("c cpu=1 require:{zone}&team!=x")));
     let mut facts = facts(pods);
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=100m"))];
+    facts.daemon_sets = vec![daemon_set("logs cpu=100m")];
     let first = provision(&facts);
     assert!(first.unplaced.is_empty() && !first.promises.is_empty());
     commit(&mut facts, &first);
@@ -72,10 +71,10 @@ fn planning_on_the_result_of_a_plan_launches_nothing() {
 
 #[test]
 fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_promised_for() {
-    let mut facts = facts(replicas("a", 4, &spec("cpu=700m memory=1Gi")));
+    let mut facts = facts(pods("a x4 cpu=700m memory=1Gi"));
     let first = provision(&facts);
     commit(&mut facts, &first);
-    facts.pods.push(pending("later", spec("cpu=1500m")));
+    facts.pods.push(pod("later cpu=1500m"));
     let second = provision(&facts);
     let kept: Vec<_> = second.placements.iter().map(|placement| &placement.pods).collect();
     let promised: Vec<_> = first.promises.iter().map(|promise| &promise.claim.pods).collect();
@@ -88,7 +87,7 @@ fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_promised_for() {
 
 #[test]
 fn a_promise_takes_only_what_every_outcome_takes() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let plan = provision(&facts);
     commit(&mut facts, &plan);
     for (selector, takes) in [
@@ -102,20 +101,19 @@ fn a_promise_takes_only_what_every_outcome_takes() {
         ("karpenter.k8s.aws/instance-cpu>1", true),
         ("karpenter.k8s.aws/instance-cpu>2", false),
     ] {
-        facts.pods = vec![pending("b", with_terms("cpu=100m", &[&[selector]]))];
+        facts.pods = vec![pod(&format!("b cpu=100m require:{selector}"))];
         assert_eq!(provision(&facts).promises.is_empty(), takes, "{selector}");
     }
 }
 
 #[test]
 fn a_launched_claim_is_what_it_was_launched_as() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let claim = provision(&facts).promises.remove(0).claim;
     let claim = launched(&claim, &default_types()[3]);
     facts.ledger.claims.insert(claim.name.clone(), claim);
     let zone = "topology.kubernetes.io/zone=zone-1";
-    facts.pods =
-        replicas("b", 4, &with_selector("cpu=1", &[zone, "karpenter.sh/capacity-type=spot"]));
+    facts.pods = pods(&format!("b x4 cpu=1 select:{zone}&paid=spot"));
     // A t.medium has room for three of them.
     let plan = provision(&facts);
     assert_eq!((plan.placements[0].pods.len(), plan.promises.len()), (3, 1));
@@ -123,7 +121,7 @@ fn a_launched_claim_is_what_it_was_launched_as() {
 
 #[test]
 fn a_starting_node_hides_what_will_go_away() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let mut claim = add_managed(&mut facts, "young");
     claim.startup_taints = vec![taint("cni:NoSchedule")];
     claim.phase = ClaimPhase::Registered;
@@ -147,9 +145,9 @@ fn a_starting_node_hides_what_will_go_away() {
 
 #[test]
 fn initialized_nodes_are_filled_first_and_then_by_name() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     for name in ["b", "c"] {
-        add_node(&mut facts, node(name, "cpu=4 memory=8Gi pods=10"));
+        add_node(&mut facts, node(&format!("{name} cpu=4 memory=8Gi pods=10")));
     }
     let mut claim = add_managed(&mut facts, "a");
     check(&facts, &["a: a"]);
@@ -162,44 +160,44 @@ fn initialized_nodes_are_filled_first_and_then_by_name() {
 
 #[test]
 fn daemons_to_come_keep_their_room_and_strangers_do_not_count() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
-    add_node(&mut facts, node("own", "cpu=2 memory=4Gi pods=10"));
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1500m"))];
+    let mut facts = facts(pods("a cpu=1"));
+    add_node(&mut facts, node("own cpu=2 memory=4Gi pods=10"));
+    facts.daemon_sets = vec![daemon_set("logs cpu=1500m")];
     assert!(provision(&facts).placements.is_empty());
-    let mut daemon = running("logs-1", "own", spec("cpu=1"));
-    daemon.owner = Some(owner("apps/v1", "DaemonSet"));
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1"))];
+    let mut daemon = pod("logs-1 on:own cpu=1");
+    daemon.owner = owner("DaemonSet");
+    facts.daemon_sets = vec![daemon_set("logs cpu=1")];
     facts.pods.push(daemon);
     check(&facts, &["own: a"]);
     // The daemon is not for this node.
     facts.pods.truncate(1);
-    facts.daemon_sets = vec![daemon_set("logs", with_selector("cpu=1500m", &["team=a"]))];
+    facts.daemon_sets = vec![daemon_set("logs cpu=1500m select:team=a")];
     check(&facts, &["own: a"]);
 }
 
 #[test]
 fn pods_of_a_node_that_is_given_up_get_a_place_beside_the_pending() {
-    let mut facts = facts(vec![pending("new", spec("cpu=1"))]);
+    let mut facts = facts(pods("new cpu=1"));
     let claim = add_managed(&mut facts, "old");
     let given_up = claim.given_up(DeletionReason::SpotInterrupted, now());
     facts.ledger.claims.insert(claim.name, given_up);
-    let mut stays = running("ending", "old", spec("cpu=1"));
+    let mut stays = pod("ending on:old cpu=1");
     stays.deleted_at = Some(now());
-    let mut daemon = running("daemon", "old", spec("cpu=1"));
-    daemon.owner = Some(owner("apps/v1", "DaemonSet"));
+    let mut daemon = pod("daemon on:old cpu=1");
+    daemon.owner = owner("DaemonSet");
     let mut protected = spec("cpu=1");
     protected.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
-    let mut stateful = running("stateful", "old", spec("cpu=1"));
-    stateful.owner = Some(owner("apps/v1", "StatefulSet"));
+    let mut stateful = pod("stateful on:old cpu=1");
+    stateful.owner = owner("StatefulSet");
     stateful.deleted_at = Some(now());
-    facts.pods.push(running("moves", "old", spec("cpu=1")));
+    facts.pods.push(pod("moves on:old cpu=1"));
     facts.pods.extend([stays, daemon, running("protected", "old", protected), stateful]);
     check(&facts, &["general [t.gpu t.medium t.arm t.large]: moves new stateful"]);
 }
 
 #[test]
 fn a_node_that_is_given_up_takes_nothing() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let claim = add_managed(&mut facts, "old");
     check(&facts, &["old: a"]);
     let given_up = claim.given_up(DeletionReason::Expired, now());
@@ -209,8 +207,8 @@ fn a_node_that_is_given_up_takes_nothing() {
 
 #[test]
 fn a_soft_taint_of_a_node_is_tolerated_only_when_a_pool_has_one() {
-    let mut facts = facts(vec![pending("a", PodSpec { ..spec("cpu=40") })]);
-    let mut large = node("own", "cpu=64 memory=64Gi pods=10");
+    let mut facts = facts(pods("a cpu=40"));
+    let mut large = node("own cpu=64 memory=64Gi pods=10");
     large.taints = vec![taint("slow:PreferNoSchedule")];
     add_node(&mut facts, large);
     assert_eq!(provision(&facts).unplaced.len(), 1);
@@ -220,7 +218,7 @@ fn a_soft_taint_of_a_node_is_tolerated_only_when_a_pool_has_one() {
 
 #[test]
 fn a_node_that_is_not_registered_stands_in_the_order_by_its_claims_name() {
-    let mut facts = facts(vec![pending("web", spec("cpu=1"))]);
+    let mut facts = facts(pods("web cpu=1"));
     for (node, claim) in [("node-1", "claim-b"), ("node-2", "claim-a")] {
         let mut starting = add_managed(&mut facts, node);
         facts.ledger.claims.remove(&starting.name);
@@ -235,7 +233,7 @@ fn a_node_that_is_not_registered_stands_in_the_order_by_its_claims_name() {
 
 #[test]
 fn k8_what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let mut claim = add_managed(&mut facts, "young");
     claim.phase = ClaimPhase::Registered;
     facts.ledger.claims.insert(claim.name.clone(), claim);
@@ -243,18 +241,18 @@ fn k8_what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
     young.retain(|key, _| key != labels::INSTANCE_TYPE && key != labels::INITIALIZED);
     check(&facts, &["young: a"]);
     // What runs there takes room.
-    facts.pods.push(running("big", "young", spec("cpu=15")));
+    facts.pods.push(pod("big on:young cpu=15"));
     assert!(provision(&facts).placements.is_empty());
 }
 
 #[test]
 fn k7_room_is_kept_for_a_daemon_that_comes_in_spite_of_a_soft_taint() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
-    let mut tainted = node("own", "cpu=2 memory=4Gi pods=10");
+    let mut tainted = node("own cpu=2 memory=4Gi pods=10");
     tainted.taints = vec![taint("slow:PreferNoSchedule")];
     add_node(&mut facts, tainted);
     check(&facts, &["own: a"]);
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1500m"))];
+    facts.daemon_sets = vec![daemon_set("logs cpu=1500m")];
     assert!(provision(&facts).placements.is_empty());
 }

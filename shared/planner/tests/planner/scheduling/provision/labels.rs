@@ -41,7 +41,7 @@ fn prefers(preferences: &[Requirement]) -> PodSpec {
 /// Facts with a pool that lets pods choose their team.
 fn open_to_teams(pods: Vec<model::Pod>) -> Facts {
     let mut facts = facts(pods);
-    facts.node_pools[0].template.requirements = requirements(&["team"]);
+    facts.node_pools[0].template.requirements = requirements("team");
     facts
 }
 
@@ -128,7 +128,7 @@ fn a_buffer_that_asks_for_what_is_no_label_keeps_no_room() {
 
 #[test]
 fn a_volume_that_asks_for_what_is_no_label_is_nowhere() {
-    let mut facts = open_to_teams(vec![pending("db", spec("cpu=1"))]);
+    let mut facts = open_to_teams(pods("db cpu=1"));
     facts.pods[0].volumes = mounted(&["data"]);
     add_bound(&mut facts.surroundings.storage, "data", &["team=x'; reboot; '"]);
     let plan = provision(&facts);
@@ -144,8 +144,7 @@ fn a_pod_that_moves_brings_no_label_that_no_node_can_have() {
             ..spec("cpu=1")
         };
         let mut facts = open_to_teams(vec![running("a", "old", pod_spec)]);
-        let mut old = node("old", "cpu=4 memory=8Gi pods=10");
-        old.labels.insert("team".to_owned(), "payments".to_owned());
+        let mut old = node("old cpu=4 memory=8Gi pods=10 team=payments");
         old.is_deleting = true;
         add_node(&mut facts, old);
         assert_eq!(teams(&provision(&facts)), ["payments"], "{value}");

@@ -30,16 +30,16 @@ fn pods() -> impl Strategy<Value = Vec<Pod>> {
 
 fn world(pods: Vec<Pod>, daemons: bool, limit: Option<u32>) -> Facts {
     let mut facts = facts(pods);
-    facts.node_pools.push(pool("teams"));
+    facts.node_pools.push(node_pool("teams"));
     facts.node_pools[1].template.labels.insert("team".to_owned(), "a".to_owned());
     facts.node_pools[1].weight = 5;
     if let Some(limit) = limit {
         facts.node_pools[1].limits = limits(&format!("cpu={limit}"));
     }
     if daemons {
-        facts.daemon_sets = vec![daemon_set("logs", spec("cpu=300m memory=100Mi"))];
+        facts.daemon_sets = vec![daemon_set("logs cpu=300m memory=100Mi")];
     }
-    add_node(&mut facts, node("own", "cpu=3 memory=6Gi pods=4"));
+    add_node(&mut facts, node("own cpu=3 memory=6Gi pods=4"));
     facts
 }
 
@@ -107,7 +107,7 @@ proptest! {
     fn a_pool_of_less_weight_never_takes_a_place_away(pods in pods()) {
         let facts = world(pods, false, Some(20));
         let mut more = facts.clone();
-        more.node_pools.push(pool("zzz"));
+        more.node_pools.push(node_pool("zzz"));
         more.node_pools[0].weight = 1;
         let unplaced = |facts: &Facts| provision(facts).unplaced.len();
         let mut fewer = facts.clone();

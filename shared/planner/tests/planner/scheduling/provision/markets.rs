@@ -46,7 +46,7 @@ fn wants(facts: &mut Facts, key: &str, values: &[&str], min_values: u32) {
 }
 
 fn zoned(zone: &str) -> PodSpec {
-    with_selector("cpu=1", &[&format!("{ZONE}={zone}")])
+    spec(&format!("cpu=1 select:zone={zone}"))
 }
 
 fn spread(key: &str) -> SpreadConstraint {
@@ -68,7 +68,7 @@ fn spread_over(key: &str) -> PodSpec {
 
 #[test]
 fn a_claim_that_holds_a_reservation_keeps_types_without_one_for_min_values() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     reserve(&mut facts, &[("t.small", "cr-1", 1)]);
     wants(&mut facts, INSTANCE_TYPE, &["t.small", "t.medium", "t.large"], 3);
     let plan = provision(&facts);
@@ -82,7 +82,7 @@ fn a_claim_that_holds_a_reservation_keeps_types_without_one_for_min_values() {
 #[test]
 fn min_values_count_what_the_requirements_of_the_claim_leave() {
     let zones = ["zone-1", "zone-2", "zone-3"];
-    let mut facts = facts(vec![pending("free", spec("cpu=1")), pending("zoned", zoned("zone-1"))]);
+    let mut facts = facts(vec![pod("free cpu=1"), pending("zoned", zoned("zone-1"))]);
     wants(&mut facts, ZONE, &zones, 2);
     let plan = provision(&facts);
     assert_eq!(plan.unplaced.len(), 1, "{}", shown(&plan));
@@ -108,12 +108,12 @@ fn a_spread_that_pins_the_zone_leaves_one_value() {
 
 #[test]
 fn a_full_reservation_is_no_reason_to_wait() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     reserve(&mut facts, &[("t.small", "cr-1", 0)]);
     let plan = provision(&facts);
     assert_eq!(plan.promises[0].cheapest.capacity_type, CapacityType::Spot, "{}", shown(&plan));
     // In a pool of reserved capacity alone there is nothing to launch, and the next pool is tried.
-    let mut second = pool("a-last");
+    let mut second = node_pool("a-last");
     second.weight = 0;
     facts.node_pools[0].weight = 5;
     facts.node_pools[0]
@@ -128,7 +128,7 @@ fn a_full_reservation_is_no_reason_to_wait() {
 
 #[test]
 fn a_type_whose_reservation_is_full_stays_beside_one_that_is_held() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     reserve(&mut facts, &[("t.small", "cr-1", 0), ("t.medium", "cr-2", 1)]);
     facts.node_pools[0]
         .template

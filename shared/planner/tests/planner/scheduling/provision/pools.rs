@@ -1,16 +1,10 @@
 //! Rows TT, DS, LM, NP, MV, NC of the specification: what pools and daemons ask for.
 
-use model::{
-    PodSpec, facts::ClassOffer, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, node_pool::NodePool,
-};
+use model::{facts::ClassOffer, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, node_pool::NodePool};
 
 use super::*;
 
 const ALL: &str = "[t.small t.gpu t.medium t.large]";
-
-fn amd64(requests: &str) -> PodSpec {
-    with_selector(requests, &["kubernetes.io/arch=amd64"])
-}
 
 /// Facts with one change to the pool.
 fn pooled(pods: Vec<model::Pod>, change: impl FnOnce(&mut NodePool)) -> Facts {
@@ -26,8 +20,8 @@ fn types_of(facts: &Facts) -> Vec<String> {
 
 #[test]
 fn taints_of_a_pool_must_be_tolerated() {
-    let tolerant = PodSpec { tolerations: vec![tolerates("team")], ..amd64("cpu=1") };
-    let pods = vec![pending("a", amd64("cpu=1")), pending("b", tolerant)];
+    let tolerant = spec("cpu=1 select:arch=amd64 tolerate:team");
+    let pods = vec![pod("a cpu=1 select:arch=amd64"), pending("b", tolerant)];
     let facts = pooled(pods, |pool| pool.template.taints = vec![taint("team=x:NoSchedule")]);
     let reason = "a not placed: general: does not tolerate the taint team=x:NoSchedule";
     check(&facts, &[&format!("general {ALL}: b"), reason]);
@@ -35,7 +29,7 @@ fn taints_of_a_pool_must_be_tolerated() {
 
 #[test]
 fn startup_taints_keep_no_pod_away() {
-    let pods = vec![pending("a", amd64("cpu=1"))];
+    let pods = pods("a cpu=1 select:arch=amd64");
     let facts = pooled(pods, |p| p.template.startup_taints = vec![taint("cni:NoExecute")]);
     check(&facts, &[&format!("general {ALL}: a")]);
 }
@@ -43,20 +37,20 @@ fn startup_taints_keep_no_pod_away() {
 #[test]
 fn a_soft_taint_is_tolerated_in_the_end() {
     let slow = vec![taint("slow:PreferNoSchedule")];
-    let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |p| p.template.taints = slow);
+    let mut facts = pooled(pods("a cpu=1 select:arch=amd64"), |p| p.template.taints = slow);
     check(&facts, &[&format!("general {ALL}: a")]);
-    facts.node_pools.push(pool("a-pool-without"));
+    facts.node_pools.push(node_pool("a-pool-without"));
     check(&facts, &[&format!("a-pool-without {ALL}: a")]);
 }
 
 #[test]
 fn weight_goes_before_name_and_names_go_backwards() {
-    let mut facts = facts(vec![pending("a", amd64("cpu=1"))]);
-    facts.node_pools = vec![pool("a"), pool("b")];
+    let mut facts = facts(pods("a cpu=1 select:arch=amd64"));
+    facts.node_pools = vec![node_pool("a"), node_pool("b")];
     check(&facts, &[&format!("b {ALL}: a")]);
     facts.node_pools[0].weight = 10;
     check(&facts, &[&format!("a {ALL}: a")]);
-    let chosen = with_selector("cpu=1", &["karpenter.sh/nodepool=b", "kubernetes.io/arch=amd64"]);
+    let chosen = spec("cpu=1 select:pool=b&arch=amd64");
     facts.pods = vec![pending("c", chosen)];
     check(&facts, &[&format!("b {ALL}: c")]);
 }
@@ -65,7 +59,7 @@ fn weight_goes_before_name_and_names_go_backwards() {
 fn a_pool_that_cannot_launch_says_why() {
     #[track_caller]
     fn says(change: impl FnOnce(&mut NodePool), reason: &str) {
-        let facts = pooled(vec![pending("p", spec("cpu=1"))], change);
+        let facts = pooled(pods("p cpu=1"), change);
         check(&facts, &[&format!("p not placed: general: {reason}")]);
     }
     says(|pool| pool.is_deleting = true, "the NodePool is being deleted");
@@ -77,11 +71,11 @@ fn a_pool_that_cannot_launch_says_why() {
     );
     let other = "other".parse().unwrap();
     says(|pool| pool.template.node_class = other, "EC2NodeClass other does not exist");
-    let mars = requirements(&["topology.kubernetes.io/zone=mars"]);
+    let mars = requirements("zone=mars");
     let reason = "its requirements leave no instance type that can be bought now: nodes of EC2NodeClass \
                   default can only be in zone-1 or zone-2 or zone-3, not in mars";
     says(|pool| pool.template.requirements = mars, reason);
-    let mut facts = facts(vec![pending("p", spec("cpu=1"))]);
+    let mut facts = facts(pods("p cpu=1"));
     let obstacles = vec![model::node_class::Obstacle::SubnetsNotFound];
     add_class(&mut facts, "default", ClassOffer::NotReady(obstacles));
     let reason = "EC2NodeClass default is not ready: SubnetsNotFound: \
@@ -94,71 +88,71 @@ fn a_pool_that_cannot_launch_says_why() {
 #[test]
 fn limits_hold_within_one_plan() {
     let beyond = "every instance type that fits exceeds the NodePool's limits";
-    let medium = requirements(&["node.kubernetes.io/instance-type=t.medium"]);
-    let two = replicas("a", 2, &amd64("cpu=3500m"));
+    let medium = requirements("type=t.medium");
+    let two = pods("a x2 cpu=3500m select:arch=amd64");
     let facts = pooled(two, |pool| {
         pool.limits = limits("cpu=4");
         pool.template.requirements = medium;
     });
     let reason = format!("a-1 not placed: general: {beyond} (cpu: 0 of 4 are left)");
     check(&facts, &["general [t.medium]: a-0", &reason]);
-    let pods = replicas("a", 1, &amd64("cpu=3500m"));
+    let pods = pods("a x1 cpu=3500m select:arch=amd64");
     let facts = pooled(pods, |pool| pool.limits = limits("cpu=3"));
     check(&facts, &[&format!("a-0 not placed: general: {beyond} (cpu: 3 of 3 are left)")]);
 }
 
 #[test]
 fn a_limit_narrows_the_types_before_it_refuses() {
-    let facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| pool.limits = limits("cpu=4"));
+    let facts = pooled(pods("a cpu=1 select:arch=amd64"), |pool| pool.limits = limits("cpu=4"));
     check(&facts, &["general [t.small t.gpu t.medium]: a"]);
 }
 
 #[test]
 fn nodes_are_limited_as_well() {
-    let pods = replicas("a", 3, &amd64("cpu=15"));
+    let pods = pods("a x3 cpu=15 select:arch=amd64");
     let plan = provision(&pooled(pods, |pool| pool.limits = limits("nodes=2")));
     assert_eq!((plan.promises.len(), plan.unplaced.len()), (2, 1));
 }
 
 #[test]
 fn promises_count_against_limits_as_the_largest_they_may_become() {
-    let first = vec![pending("a", amd64("cpu=1"))];
+    let first = pods("a cpu=1 select:arch=amd64");
     let mut facts = pooled(first, |pool| pool.limits = limits("cpu=20"));
     let plan = provision(&facts);
     commit(&mut facts, &plan);
-    facts.pods = vec![pending("a", amd64("cpu=1")), pending("b", amd64("cpu=3"))];
+    facts.pods = pods("a cpu=1 select:arch=amd64; b cpu=3 select:arch=amd64");
     // The promise may become a t.large with 16 CPUs: 4 are left.
     assert_eq!(types_of(&facts), ["t.gpu", "t.medium"]);
 }
 
 #[test]
 fn daemons_take_their_room_on_the_types_they_land_on() {
-    let mut facts = facts(vec![pending("a", amd64("cpu=1"))]);
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1"))];
+    let mut facts = facts(pods("a cpu=1 select:arch=amd64"));
+    facts.daemon_sets = vec![daemon_set("logs cpu=1")];
     check(&facts, &["general [t.gpu t.medium t.large]: a"]);
     assert_eq!(provision(&facts).promises[0].claim.requests, resources("cpu=2 pods=2"));
-    let arm = with_selector("cpu=10", &["kubernetes.io/arch=arm64"]);
-    facts.daemon_sets = vec![daemon_set("logs", arm)];
+    facts.daemon_sets = vec![daemon_set("logs cpu=10 select:arch=arm64")];
     check(&facts, &[&format!("general {ALL}: a")]);
-    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=100"))];
+    facts.daemon_sets = vec![daemon_set("logs cpu=100")];
     check(&facts, &["a not placed: general: needs 1 cpu, and no instance type has any"]);
 }
 
 #[test]
 fn daemons_that_do_not_land_take_nothing() {
-    let label = with_selector("cpu=10", &["team=a"]);
-    let started = with_selector("cpu=10", &["karpenter.sh/initialized=true"]);
-    let second = with_terms("cpu=10", &[&["team=a"], &["kubernetes.io/os=linux"]]);
-    for (daemon, types) in [(label, 4), (spec("cpu=10"), 1), (started, 1), (second, 1)] {
-        let mut facts = facts(vec![pending("a", amd64("cpu=1"))]);
-        facts.daemon_sets = vec![daemon_set("logs", daemon.clone())];
-        assert_eq!(types_of(&facts).len(), types, "{daemon:?}");
+    for (daemon, types) in [
+        ("cpu=10 select:team=a", 4),
+        ("cpu=10", 1),
+        ("cpu=10 select:karpenter.sh/initialized=true", 1),
+        ("cpu=10 require:team=a require:os=linux", 1),
+    ] {
+        let mut facts = facts(pods("a cpu=1 select:arch=amd64"));
+        facts.daemon_sets = vec![daemon_set(&format!("logs {daemon}"))];
+        assert_eq!(types_of(&facts).len(), types, "{daemon}");
     }
     for (effect, types) in [("NoSchedule", 4), ("PreferNoSchedule", 1)] {
-        let tolerant = PodSpec { tolerations: vec![tolerates("team")], ..amd64("cpu=1") };
-        let mut facts = facts(vec![pending("a", tolerant)]);
+        let mut facts = facts(pods("a cpu=1 select:arch=amd64 tolerate:team"));
         facts.node_pools[0].template.taints = vec![taint(&format!("team:{effect}"))];
-        facts.daemon_sets = vec![daemon_set("logs", spec("cpu=10"))];
+        facts.daemon_sets = vec![daemon_set("logs cpu=10")];
         assert_eq!(types_of(&facts).len(), types, "{effect}");
     }
 }
@@ -169,13 +163,13 @@ fn min_values_must_be_reached() {
         let wanted = requirement(key).with_min_values(Some(count));
         pooled(pods, |pool| pool.template.requirements.add(wanted))
     };
-    let pods = || vec![pending("a", amd64("cpu=1"))];
-    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, pods())).len(), 4);
-    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, pods())).unplaced.len(), 1);
-    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, pods())).len(), 4);
-    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, pods())).unplaced.len(), 1);
+    let one = || pods("a cpu=1 select:arch=amd64");
+    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, one())).len(), 4);
+    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, one())).unplaced.len(), 1);
+    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, one())).len(), 4);
+    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, one())).unplaced.len(), 1);
     // Together only t.large would take them, which is too few: the second gets its own node.
-    let plan = provision(&with(labels::INSTANCE_TYPE, 2, replicas("a", 2, &amd64("cpu=3"))));
+    let plan = provision(&with(labels::INSTANCE_TYPE, 2, pods("a x2 cpu=3 select:arch=amd64")));
     assert_eq!(plan.promises.len(), 2);
 }
 
@@ -185,7 +179,7 @@ fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
     let many = INSTANCE_TYPES_PER_CLAIM_MAX + 1;
     let wanted =
         requirement(labels::INSTANCE_TYPE).with_min_values(Some(u32::try_from(many).unwrap()));
-    let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
+    let mut facts = pooled(pods("a cpu=1 select:arch=amd64"), |pool| {
         pool.template.requirements.add(wanted);
     });
     let of_type =
@@ -198,7 +192,7 @@ fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
 
 #[test]
 fn a_claim_carries_what_its_pool_says() {
-    let pods = vec![pending("a", amd64("cpu=1")), pending("b", spec("cpu=1"))];
+    let pods = pods("a cpu=1 select:arch=amd64; b cpu=1");
     let facts = pooled(pods, |pool| {
         pool.template.labels.insert("team".to_owned(), "x".to_owned());
         pool.template.annotations.insert("note".to_owned(), "y".to_owned());
@@ -223,7 +217,7 @@ fn a_claim_carries_what_its_pool_says() {
 
 #[test]
 fn claims_that_are_alike_share_batches_of_a_thousand() {
-    let plan = provision(&facts(replicas("a", 1_010, &amd64("cpu=15"))));
+    let plan = provision(&facts(pods("a x1010 cpu=15 select:arch=amd64")));
     let batch = |index: usize| {
         let claim = &plan.promises[index].claim;
         (claim.batch.as_str(), claim.batch_index, claim.batch_size)
@@ -239,7 +233,7 @@ fn a_claim_says_which_specs_of_its_pool_and_class_it_is_of() {
         ("karpenter.sh/nodepool-hash-version", "v3"),
         ("karpenter.sh/other", "of the pool only"),
     ];
-    let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
+    let mut facts = pooled(pods("a cpu=1 select:arch=amd64"), |pool| {
         pool.annotations.extend(written.map(|(key, value)| (key.to_owned(), value.to_owned())));
     });
     let annotations = &provision(&facts).promises[0].claim.annotations;

@@ -28,7 +28,7 @@ fn preference(weight: u32, term: &[&str]) -> Weighted<Vec<Requirement>> {
 /// A pod that requires and preferences these zones, and the zones that its claim gets.
 #[track_caller]
 fn check_zone(required: &[&str], preferences: &[(u32, &[&str])], expected: &str) {
-    let selector = requirements(required);
+    let selector = requirements(&required.join(" "));
     let preferred_terms =
         preferences.iter().map(|(weight, term)| preference(*weight, term)).collect();
     let pod_spec = PodSpec { node_selector: selector, preferred_terms, ..spec("cpu=1") };
@@ -71,7 +71,7 @@ fn a_soft_taint_is_the_last_preference_to_be_given_up() {
         "a",
         PodSpec { preferred_terms: vec![preference(1, &["team=soft"])], ..spec("cpu=1") },
     )]);
-    facts.node_pools.push(pool("soft"));
+    facts.node_pools.push(node_pool("soft"));
     facts.node_pools[1].weight = 50;
     facts.node_pools[1].template.labels.insert("team".to_owned(), "soft".to_owned());
     facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
@@ -85,8 +85,8 @@ fn a_soft_taint_is_the_last_preference_to_be_given_up() {
 
 #[test]
 fn a_pool_without_a_soft_taint_is_preferred() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
-    facts.node_pools.push(pool("zz-soft"));
+    let mut facts = facts(pods("a cpu=1"));
+    facts.node_pools.push(node_pool("zz-soft"));
     facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
     assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
 }
@@ -146,7 +146,7 @@ fn listening(count: usize) -> Vec<model::Pod> {
 #[test]
 fn one_port_is_on_different_nodes() {
     let mut facts = facts(listening(3));
-    add_node(&mut facts, node("own", "cpu=8 memory=8Gi pods=50"));
+    add_node(&mut facts, node("own cpu=8 memory=8Gi pods=50"));
     let plan = provision(&facts);
     assert_eq!((plan.promises.len(), plan.placements[0].pods.len()), (2, 1));
     let mut bound = listening(1).remove(0);
@@ -160,12 +160,7 @@ fn one_port_is_on_different_nodes() {
 #[test]
 fn a_port_of_a_daemon_is_taken_where_the_daemon_runs() {
     let mut facts = facts(listening(1));
-    let daemon = PodSpec {
-        host_ports: facts.pods[0].spec.host_ports.clone(),
-        node_selector: requirements(&["kubernetes.io/arch=amd64"]),
-        ..spec("cpu=10m")
-    };
-    facts.daemon_sets = vec![daemon_set("proxy", daemon)];
+    facts.daemon_sets = vec![daemon_set("proxy cpu=10m port:80 select:arch=amd64")];
     let plan = provision(&facts);
     let names: Vec<&str> =
         plan.promises[0].claim.instance_types.iter().map(model::InstanceTypeName::as_str).collect();
@@ -174,7 +169,7 @@ fn a_port_of_a_daemon_is_taken_where_the_daemon_runs() {
 
 #[test]
 fn min_values_are_lowered_only_by_policy() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     let key = LabelKey::new("node.kubernetes.io/instance-type").unwrap();
     let names = ["t.small", "t.medium"].map(Arc::<str>::from).into();
     let wanted = Requirement::listed(key.clone(), names).with_min_values(Some(3));
@@ -207,7 +202,7 @@ fn reserve(facts: &mut Facts, count: u32) {
             count,
         }),
     });
-    let kinds = requirement("karpenter.sh/capacity-type=spot,on-demand,reserved");
+    let kinds = requirement("paid=spot,on-demand,reserved");
     small.requirements.replace(kinds);
     let id = "karpenter.k8s.aws/capacity-reservation-id=cr-1";
     small.requirements.replace(requirement(id));
@@ -283,7 +278,7 @@ fn pods_share_a_reserved_node() {
 
 #[test]
 fn pods_of_a_buffer_are_placed_like_others() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut facts = facts(pods("a cpu=1"));
     facts.policies.capacity_buffer = true;
     facts.surroundings.capacity_buffers = vec![CapacityBuffer {
         namespace: "default".parse().unwrap(),
@@ -304,17 +299,17 @@ fn pods_of_a_buffer_are_placed_like_others() {
     names.sort_unstable();
     assert_eq!(names, ["a", "capacity-buffer-spare-1", "capacity-buffer-spare-2"]);
     // A pod that asks for the same comes before them.
-    add_node(&mut facts, node("own", "cpu=1 memory=4Gi pods=10"));
+    add_node(&mut facts, node("own cpu=1 memory=4Gi pods=10"));
     assert_eq!(shown(&provision(&facts)).lines().last(), Some("own: a"));
 }
 
 #[test]
 fn prices_and_capacity_are_those_of_overlays() {
-    let mut facts = facts(vec![pending("a", spec("cpu=1 example.com/fuse=1"))]);
+    let mut facts = facts(pods("a cpu=1 example.com/fuse=1"));
     facts.surroundings.node_overlays = vec![NodeOverlay {
         name: "fuse".parse().unwrap(),
         weight: 0,
-        requirements: requirements(&["node.kubernetes.io/instance-type=t.medium"]),
+        requirements: requirements("type=t.medium"),
         price: Some(PriceChange::Absolute(model::HourlyPrice::from_nanos(7))),
         capacity: Some(resources("example.com/fuse=1")),
         problems: Vec::new(),

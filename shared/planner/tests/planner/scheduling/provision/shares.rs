@@ -14,7 +14,7 @@ fn shared(pods: Vec<model::Pod>, share: &str) -> Facts {
 }
 
 fn amd64(requests: &str) -> PodSpec {
-    with_selector(requests, &["kubernetes.io/arch=amd64"])
+    spec(&format!("{requests} select:arch=amd64"))
 }
 
 /// How many pods are on each new node.

@@ -1,56 +1,41 @@
 //! Rows SP of the specification: topology spread.
 
 use model::{
-    LabelKey,
     labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
     plan::Target,
     selector::{LabelSelector, SelectorExpression, SelectorOperator},
-    topology::{NodeInclusionPolicy, SpreadConstraint, WhenUnsatisfiable},
+    topology::{NodeInclusionPolicy, SpreadConstraint},
 };
 
 use super::*;
 
 /// A hard spread of the pods with `app=a`.
 fn spread(key: &str, max_skew: u32) -> SpreadConstraint {
-    SpreadConstraint {
-        topology_key: LabelKey::new(key).unwrap(),
-        max_skew,
-        min_domains: None,
-        when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
-        selector: Some(LabelSelector::of_labels([("app", "a")])),
-        node_affinity_policy: NodeInclusionPolicy::Honor,
-        node_taints_policy: NodeInclusionPolicy::Ignore,
-    }
-}
-
-fn soft(spread_constraint: SpreadConstraint) -> SpreadConstraint {
-    SpreadConstraint { when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway, ..spread_constraint }
+    spec(&format!("spread:{key}:app=a:skew={max_skew}")).spread.remove(0)
 }
 
 /// A pod with `app=a` and these constraints.
 fn app(spread: &[SpreadConstraint]) -> PodSpec {
-    let labels = [("app".to_owned(), "a".to_owned())].into();
-    PodSpec { labels, spread: spread.to_vec(), ..spec("cpu=100m") }
+    PodSpec { spread: spread.to_vec(), ..spec("app=a cpu=100m") }
 }
 
 fn chooses(selector: &[&str], spec: PodSpec) -> PodSpec {
-    PodSpec { node_selector: requirements(selector), ..spec }
+    PodSpec { node_selector: requirements(&selector.join(" ")), ..spec }
 }
 
-fn only(pool: usize, wanted: &[&str], mut facts: Facts) -> Facts {
+fn only(pool: usize, wanted: &str, mut facts: Facts) -> Facts {
     facts.node_pools[pool].template.requirements = requirements(wanted);
     facts
 }
 
 /// A full node in `zone` with `count` running pods that carry `app=a`.
 fn add_full(facts: &mut Facts, name: &str, zone: &str, count: usize) {
-    let mut full = node(name, "cpu=0 memory=0 pods=0");
-    full.labels.insert(ZONE.to_owned(), zone.to_owned());
-    full.labels.insert(HOSTNAME.to_owned(), name.to_owned());
-    full.labels.insert(CAPACITY_TYPE.to_owned(), "spot".to_owned());
-    add_node(facts, full);
+    add_node(
+        facts,
+        node(&format!("{name} cpu=0 memory=0 pods=0 zone={zone} host={name} paid=spot")),
+    );
     for index in 0..count {
-        facts.pods.push(running(&format!("{name}-{index}"), name, app(&[])));
+        facts.pods.push(pod(&format!("{name}-{index} on:{name} app=a cpu=100m")));
     }
 }
 
@@ -103,8 +88,8 @@ fn world(count: usize, spec: &PodSpec) -> Facts {
 
 #[test]
 fn an_unknown_label_keeps_only_its_own_pods_waiting() {
-    let mut facts = world(2, &app(&[spread("rack", 1)]));
-    facts.pods.push(pending("other", spec("cpu=1")));
+    let mut facts = world(2, &spec("app=a cpu=100m spread:rack:app=a"));
+    facts.pods.push(pod("other cpu=1"));
     let plan = provision(&facts);
     assert_eq!((plan.unplaced.len(), plan.promises.len()), (2, 1));
 }
@@ -121,7 +106,7 @@ fn a_selector_that_selects_nothing_never_blocks_and_still_chooses_a_domain() {
 
 #[test]
 fn four_pods_go_to_three_zones() {
-    check(&world(4, &app(&[spread(ZONE, 1)])), ZONE, "1/1/2");
+    check(&world(4, &spec("app=a cpu=100m spread:zone:app=a")), ZONE, "1/1/2");
     let values = ["a".to_owned()].into();
     let expression =
         SelectorExpression { key: "app".to_owned(), operator: SelectorOperator::In, values };
@@ -132,36 +117,33 @@ fn four_pods_go_to_three_zones() {
 
 #[test]
 fn zones_that_no_pool_has_are_no_domains() {
-    let spec = app(&[spread(ZONE, 1)]);
-    let two = only(0, &["topology.kubernetes.io/zone=zone-1,zone-2"], world(4, &spec));
+    let spec = spec("app=a cpu=100m spread:zone:app=a");
+    let two = only(0, "zone=zone-1,zone-2", world(4, &spec));
     check(&two, ZONE, "2/2");
     let mut by_label = world(4, &spec);
     by_label.node_pools[0].template.labels.insert(ZONE.to_owned(), "zone-1".to_owned());
     check(&by_label, ZONE, "4");
-    let mut pools = only(0, &["topology.kubernetes.io/zone=zone-1"], world(4, &spec));
-    pools.node_pools.push(pool("other"));
-    check(&only(1, &["topology.kubernetes.io/zone=zone-2"], pools), ZONE, "2/2");
+    let mut pools = only(0, "zone=zone-1", world(4, &spec));
+    pools.node_pools.push(node_pool("other"));
+    check(&only(1, "zone=zone-2", pools), ZONE, "2/2");
 }
 
 #[test]
 fn a_pod_in_a_zone_that_is_closed_now_still_counts() {
-    let two = ["topology.kubernetes.io/zone=zone-1,zone-2"];
-    let mut facts = only(0, &two, world(6, &app(&[spread(ZONE, 1)])));
+    let two = "zone=zone-1,zone-2";
+    let mut facts = only(0, two, world(6, &spec("app=a cpu=100m spread:zone:app=a")));
     add_full(&mut facts, "old", "zone-3", 1);
     check(&facts, ZONE, "1/2/2, 2 left");
-    let mut facts = only(
-        0,
-        &["topology.kubernetes.io/zone=zone-2,zone-3"],
-        world(10, &app(&[spread(ZONE, 1)])),
-    );
+    let mut facts =
+        only(0, "zone=zone-2,zone-3", world(10, &spec("app=a cpu=100m spread:zone:app=a")));
     add_full(&mut facts, "old", "zone-1", 1);
     check(&facts, ZONE, "1/2/2, 6 left");
 }
 
 #[test]
 fn a_wide_skew_lets_one_zone_run_ahead() {
-    let third = ["topology.kubernetes.io/zone=zone-3"];
-    let mut facts = only(0, &third, world(7, &app(&[spread(ZONE, 5)])));
+    let third = "zone=zone-3";
+    let mut facts = only(0, third, world(7, &spec("app=a cpu=100m spread:zone:app=a:skew=5")));
     add_full(&mut facts, "one", "zone-1", 1);
     add_full(&mut facts, "two", "zone-2", 1);
     check(&facts, ZONE, "1/1/6, 1 left");
@@ -169,14 +151,14 @@ fn a_wide_skew_lets_one_zone_run_ahead() {
 
 #[test]
 fn what_is_behind_catches_up() {
-    let mut facts = world(3, &app(&[spread(ZONE, 1)]));
+    let mut facts = world(3, &spec("app=a cpu=100m spread:zone:app=a"));
     add_full(&mut facts, "one", "zone-1", 3);
     check(&facts, ZONE, "1/2/3");
 }
 
 #[test]
 fn only_pods_that_run_and_match_count() {
-    let mut facts = world(2, &app(&[spread(ZONE, 1)]));
+    let mut facts = world(2, &spec("app=a cpu=100m spread:zone:app=a"));
     add_full(&mut facts, "one", "zone-1", 1);
     add_full(&mut facts, "two", "zone-2", 1);
     add_full(&mut facts, "three", "zone-3", 5);
@@ -203,16 +185,16 @@ fn only_pods_that_run_and_match_count() {
 #[test]
 fn with_too_few_zones_the_least_counts_as_none() {
     let min = |domains| SpreadConstraint { min_domains: Some(domains), ..spread(ZONE, 1) };
-    let two = ["topology.kubernetes.io/zone=zone-1,zone-2"];
-    check(&only(0, &two, world(3, &app(&[min(3)]))), ZONE, "1/1, 1 left");
+    let two = "zone=zone-1,zone-2";
+    check(&only(0, two, world(3, &app(&[min(3)]))), ZONE, "1/1, 1 left");
     check(&world(11, &app(&[min(3)])), ZONE, "3/4/4");
     check(&world(11, &app(&[min(2)])), ZONE, "3/4/4");
 }
 
 #[test]
 fn hosts_take_max_skew_pods_each() {
-    check(&world(4, &app(&[spread(HOSTNAME, 1)])), HOSTNAME, "1/1/1/1");
-    check(&world(4, &app(&[spread(HOSTNAME, 4)])), HOSTNAME, "4");
+    check(&world(4, &spec("app=a cpu=100m spread:host:app=a")), HOSTNAME, "1/1/1/1");
+    check(&world(4, &spec("app=a cpu=100m spread:host:app=a:skew=4")), HOSTNAME, "4");
 }
 
 #[test]
@@ -232,22 +214,22 @@ fn two_workloads_spread_over_the_same_hosts() {
 
 #[test]
 fn ways_to_pay_are_domains() {
-    let spec = app(&[spread(CAPACITY_TYPE, 1)]);
-    check(&world(4, &spec), CAPACITY_TYPE, "2/2");
-    let on_demand = ["karpenter.sh/capacity-type=on-demand"];
+    let hard = spec("app=a cpu=100m spread:paid:app=a");
+    check(&world(4, &hard), CAPACITY_TYPE, "2/2");
+    let on_demand = "paid=on-demand";
     let with_spot = |spec: &PodSpec| {
-        let mut facts = only(0, &on_demand, world(5, spec));
+        let mut facts = only(0, on_demand, world(5, spec));
         add_full(&mut facts, "spot", "zone-1", 1);
         facts
     };
-    check(&with_spot(&spec), CAPACITY_TYPE, "1/2, 3 left");
-    check(&with_spot(&app(&[soft(spread(CAPACITY_TYPE, 1))])), CAPACITY_TYPE, "1/5");
+    check(&with_spot(&hard), CAPACITY_TYPE, "1/2, 3 left");
+    check(&with_spot(&spec("app=a cpu=100m spread:paid:app=a:soft")), CAPACITY_TYPE, "1/5");
 }
 
 #[test]
 fn processors_are_domains() {
     let mut facts =
-        only(0, &["kubernetes.io/arch=arm64"], world(5, &app(&[spread("kubernetes.io/arch", 1)])));
+        only(0, "arch=arm64", world(5, &spec("app=a cpu=100m spread:kubernetes.io/arch:app=a")));
     add_full(&mut facts, "old", "zone-1", 1);
     let old = facts.nodes.get_mut("old").unwrap();
     old.labels.insert("kubernetes.io/arch".to_owned(), "amd64".to_owned());
@@ -256,7 +238,7 @@ fn processors_are_domains() {
 
 #[test]
 fn zones_and_hosts_hold_together() {
-    let both = app(&[spread(ZONE, 1), spread(HOSTNAME, 3)]);
+    let both = spec("app=a cpu=100m spread:zone:app=a spread:host:app=a:skew=3");
     for (count, zones) in [(2, "1/1"), (5, "1/2/2"), (10, "3/3/4"), (21, "7/7/7")] {
         let facts = world(count, &both);
         check(&facts, ZONE, zones);
@@ -266,7 +248,7 @@ fn zones_and_hosts_hold_together() {
 
 #[test]
 fn hosts_and_ways_to_pay_hold_together() {
-    let both = app(&[spread(HOSTNAME, 1), spread(CAPACITY_TYPE, 1)]);
+    let both = spec("app=a cpu=100m spread:host:app=a spread:paid:app=a");
     for (count, kinds) in [(2, "1/1"), (5, "2/3"), (10, "5/5")] {
         check(&world(count, &both), CAPACITY_TYPE, kinds);
     }
@@ -274,7 +256,8 @@ fn hosts_and_ways_to_pay_hold_together() {
 
 #[test]
 fn three_constraints_hold_together() {
-    let pod_spec = app(&[spread(ZONE, 1), spread(CAPACITY_TYPE, 1), spread(HOSTNAME, 3)]);
+    let pod_spec =
+        spec("app=a cpu=100m spread:zone:app=a spread:paid:app=a spread:host:app=a:skew=3");
     for count in 1..15 {
         let facts = world(count, &pod_spec);
         for (key, skew) in [(ZONE, 1), (CAPACITY_TYPE, 1)] {
@@ -288,11 +271,11 @@ fn three_constraints_hold_together() {
 
 #[test]
 fn a_zone_of_a_pool_at_its_limit_is_still_a_domain() {
-    let both = app(&[spread(ZONE, 1), soft(spread(HOSTNAME, 1))]);
-    let mut facts = only(0, &["topology.kubernetes.io/zone=zone-1,zone-2"], world(10, &both));
-    facts.node_pools.push(pool("full"));
+    let both = spec("app=a cpu=100m spread:zone:app=a spread:host:app=a:soft");
+    let mut facts = only(0, "zone=zone-1,zone-2", world(10, &both));
+    facts.node_pools.push(node_pool("full"));
     facts.node_pools[1].limits = limits("cpu=0");
-    let facts = only(1, &["topology.kubernetes.io/zone=zone-3"], facts);
+    let facts = only(1, "zone=zone-3", facts);
     check(&facts, ZONE, "1/1, 8 left");
     assert_eq!(provision(&facts).promises.len(), 2);
 }
@@ -300,7 +283,7 @@ fn a_zone_of_a_pool_at_its_limit_is_still_a_domain() {
 /// A tainted, full node in zone 3 without pods, and five pods for zones 1 and 2 or less.
 fn tainted(policy: NodeInclusionPolicy, zones: &str) -> Facts {
     let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
-    let mut facts = only(0, &[&format!("topology.kubernetes.io/zone={zones}")], world(5, &spec));
+    let mut facts = only(0, &format!("zone={zones}"), world(5, &spec));
     add_full(&mut facts, "tainted", "zone-3", 0);
     let node = facts.nodes.get_mut("tainted").unwrap();
     node.taints = vec![taint("dedicated=x:NoSchedule")];
@@ -335,10 +318,10 @@ fn zones_of_a_tainted_pool_count_unless_taints_are_honored() {
         [(NodeInclusionPolicy::Ignore, "1, 1 left"), (NodeInclusionPolicy::Honor, "2")]
     {
         let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
-        let mut facts = only(0, &["topology.kubernetes.io/zone=zone-1"], world(2, &spec));
-        facts.node_pools.push(pool("tainted"));
+        let mut facts = only(0, "zone=zone-1", world(2, &spec));
+        facts.node_pools.push(node_pool("tainted"));
         facts.node_pools[1].template.taints = vec![taint("dedicated=x:NoSchedule")];
-        let facts = only(1, &["topology.kubernetes.io/zone=zone-2"], facts);
+        let facts = only(1, "zone=zone-2", facts);
         check(&facts, ZONE, expected);
     }
 }
@@ -364,18 +347,18 @@ fn nodes_that_the_pod_does_not_want_count_unless_affinity_is_honored() {
 fn a_selector_limits_the_domains_of_its_pods() {
     let of = |name: &str, count, zone: &str| {
         let selector = format!("topology.kubernetes.io/zone={zone}");
-        replicas(name, count, &chooses(&[&selector], app(&[spread(ZONE, 1)])))
+        pods(&format!("{name} x{count} app=a cpu=100m spread:zone:app=a select:{selector}"))
     };
     check(&facts([of("one", 5, "zone-1"), of("two", 10, "zone-2")].concat()), ZONE, "5/10");
     check(&facts(of("both", 10, "zone-1,zone-2")), ZONE, "5/5");
-    let terms = with_terms("cpu=100m", &[&["topology.kubernetes.io/zone=zone-1,zone-2"]]);
+    let terms = spec("cpu=100m require:zone=zone-1,zone-2");
     let spec = PodSpec { required_terms: terms.required_terms, ..app(&[spread(ZONE, 1)]) };
     check(&world(6, &spec), ZONE, "3/3");
 }
 
 #[test]
 fn a_preferred_zone_limits_no_domains() {
-    let zones = requirement("topology.kubernetes.io/zone=zone-1,zone-2");
+    let zones = requirement("zone=zone-1,zone-2");
     let preference = model::topology::Weighted { weight: 1, term: vec![zones] };
     let spec = PodSpec { preferred_terms: vec![preference], ..app(&[spread(ZONE, 1)]) };
     check(&world(6, &spec), ZONE, "2/2/2");
@@ -398,7 +381,7 @@ fn a_volume_decides_among_equal_zones() {
 
 #[test]
 fn k2_pods_that_come_to_tolerate_a_soft_taint_are_spread_like_all() {
-    let mut facts = world(6, &app(&[spread(ZONE, 1)]));
+    let mut facts = world(6, &spec("app=a cpu=100m spread:zone:app=a"));
     facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
     check(&facts, ZONE, "2/2/2");
 }

@@ -73,7 +73,7 @@ fn check_zones(facts: &Facts, expected: &str) {
 fn a_pod_goes_where_its_volume_is() {
     check_zones(&world(&["one"], spec("cpu=1")), "zone-1");
     check_zones(&world(&["in-two"], spec("cpu=1")), "zone-2");
-    let three = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-3"]);
+    let three = spec("cpu=1 select:zone=zone-3");
     check_zones(&world(&["one"], three.clone()), "");
     check_zones(&world(&["in-two"], three), "");
 }
@@ -81,10 +81,10 @@ fn a_pod_goes_where_its_volume_is() {
 #[test]
 fn the_alternative_that_goes_with_the_pod_is_taken() {
     check_zones(&world(&["one-or-two"], spec("cpu=1")), "zone-1");
-    let two = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-2"]);
+    let two = spec("cpu=1 select:zone=zone-2");
     check_zones(&world(&["one-or-two"], two), "zone-2");
     let mut pool = world(&["one-or-two"], spec("cpu=1"));
-    let only = requirements(&["topology.kubernetes.io/zone=zone-2,zone-3"]);
+    let only = requirements("zone=zone-2,zone-3");
     pool.node_pools[0].template.requirements = only;
     check_zones(&pool, "zone-2");
 }
@@ -97,10 +97,7 @@ fn two_volumes_meet_in_one_zone_or_nowhere() {
 
 #[test]
 fn alternatives_of_the_pod_do_not_loosen_its_volumes() {
-    let terms = with_terms(
-        "cpu=1",
-        &[&["topology.kubernetes.io/zone=zone-2"], &["topology.kubernetes.io/zone=zone-3"]],
-    );
+    let terms = spec("cpu=1 require:zone=zone-2 require:zone=zone-3");
     check_zones(&world(&["one"], terms.clone()), "");
     check_zones(&world(&["three"], terms), "zone-3");
 }
@@ -108,7 +105,7 @@ fn alternatives_of_the_pod_do_not_loosen_its_volumes() {
 #[test]
 fn a_bad_claim_keeps_only_its_own_pod_waiting() {
     let mut facts = world(&["missing"], spec("cpu=1"));
-    facts.pods.push(pending("web", spec("cpu=1")));
+    facts.pods.push(pod("web cpu=1"));
     let plan = provision(&facts);
     let reasons: Vec<String> = plan
         .unplaced
@@ -133,16 +130,14 @@ fn attaching(limit: u32, pods: &[&[&str]]) -> Facts {
     let mut facts = world(&[], spec("cpu=1"));
     facts.pods.clear();
     for (index, volumes) in pods.iter().enumerate() {
-        let mut pod = pending(&format!("p{index}"), spec("cpu=1m"));
+        let mut pod = pod(&format!("p{index} cpu=1m"));
         pod.volumes = mounted(volumes);
         facts.pods.push(pod);
     }
     for index in 0..20 {
         add_waiting(&mut facts.surroundings.storage, &format!("v{index}"), &[]);
     }
-    let mut large = node("own", "cpu=100 memory=100Gi pods=1000");
-    large.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
-    add_node(&mut facts, large);
+    add_node(&mut facts, node("own cpu=100 memory=100Gi pods=1000 zone=zone-1"));
     let limits = BTreeMap::from([("ebs.csi.aws.com".to_owned(), limit)]);
     facts.surroundings.storage.attach_limits.insert("own".parse().unwrap(), limits);
     facts
@@ -167,7 +162,7 @@ fn a_node_attaches_so_many_volumes_and_a_shared_one_once() {
 #[test]
 fn what_runs_has_its_volumes_attached() {
     let mut facts = attaching(1, &[&["v1"], &["v0"]]);
-    let mut bound = running("bound", "own", spec("cpu=1m"));
+    let mut bound = pod("bound on:own cpu=1m");
     bound.volumes = mounted(&["v0"]);
     facts.pods.push(bound);
     assert_eq!(placed(&facts), 1);

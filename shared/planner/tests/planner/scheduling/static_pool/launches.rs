@@ -6,7 +6,7 @@ use model::{
 };
 use planner::{KnownTypes, scheduling::static_pool::launches::*};
 
-use crate::planner::support::{add_managed, facts, limits, pool, spec};
+use crate::planner::support::{add_managed, facts, limits, node_pool, spec};
 
 /// The static pool `general` with so many replicas, and one initialized node `a`.
 fn world(replicas: u64) -> Facts {
@@ -49,8 +49,7 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
 #[test]
 fn dollars_bound_static_pools_as_well() {
     // The node that is there has 16 CPUs, of which each costs ten cents on demand.
-    let small =
-        crate::planner::support::requirements(&["node.kubernetes.io/instance-type=t.small"]);
+    let small = crate::planner::support::requirements("type=t.small");
     let capped = |most: &str| {
         let mut facts = world(4);
         facts.node_pools[0].template.requirements = small.clone();
@@ -101,8 +100,8 @@ fn what_a_pool_does_not_get_is_said() {
 #[test]
 fn pools_are_independent_and_a_cluster_is_not_filled_beyond_its_size() {
     let mut facts = world(2);
-    facts.node_pools.push(NodePool { replicas: Some(1), ..pool("second") });
-    facts.node_pools.push(pool("dynamic"));
+    facts.node_pools.push(NodePool { replicas: Some(1), ..node_pool("second") });
+    facts.node_pools.push(node_pool("dynamic"));
     check(&facts, &["general", "second"], &[]);
     facts.node_pools[1].replicas = Some(u64::MAX);
     let outcome = launches(&facts, &KnownTypes::default());

@@ -2,42 +2,20 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeInfo,
-    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Offering, Operator,
-    RegionCatalog, Requirement, Requirements, ResourceName, Resources, SecurityGroupId, SubnetId,
-    Zone, ZoneId,
+    CapacityType, InstanceType, InstanceTypeInfo, NodeClaim, Offering, RegionCatalog, Resources,
     instance_type_info::{LocalDisks, Network, Processor, TableFacts},
-    labels,
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass,
-        NodeIdentity, ResolvedNodeClass, ResolvedTemplate, Subnet, TemplateSource,
+        ClusterSettings, Image, ImageFamily, ImageTerm, NodeClass, NodeIdentity, ResolvedNodeClass,
+        ResolvedTemplate, Subnet,
     },
 };
+use testkit::build::{id, node_class, price, requirements};
+pub(crate) use testkit::build::{now, requirement, resources};
 
 pub(crate) const ZONES: [(&str, &str); 2] =
     [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];
 pub(crate) const PROFILE: &str = "golden_12345678901234567890";
-
-pub(crate) fn now() -> Timestamp {
-    "2026-08-01T12:00:00Z".parse().unwrap()
-}
-
-pub(crate) fn resources(amounts: &[(&str, &str)]) -> Resources {
-    let mut resources = Resources::default();
-    for (name, text) in amounts {
-        resources.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
-    }
-    resources
-}
-
-pub(crate) fn requirement(text: &str) -> Requirement {
-    let mut words = text.split(' ');
-    let key = words.next().unwrap();
-    let operator = Operator::parse(words.next().unwrap()).unwrap();
-    Requirement::new(key, operator, words).unwrap()
-}
 
 /// A type as the catalog has it: `name arch cpu memory pods on-demand spot`, prices in dollars, `-`
 /// for a type that cannot be spot; then labels and devices such as `nvidia.com/gpu=1`.
@@ -47,41 +25,26 @@ pub(crate) fn instance_type(text: &str) -> Arc<InstanceType> {
     let (name, arch, cpu, memory, pods) = (next(), next(), next(), next(), next());
     let prices = [(CapacityType::OnDemand, next()), (CapacityType::Spot, next())];
     let (family, size) = name.split_once('.').unwrap();
-    let mut requirements: Requirements = [
-        requirement(&format!("{} In {name}", labels::INSTANCE_TYPE)),
-        requirement(&format!("{} In {arch}", labels::ARCH)),
-        requirement(&format!("{} In us-west-2", labels::REGION)),
-        requirement(&format!("{} In us-west-2a us-west-2b", labels::ZONE)),
-        requirement(&format!("{} In usw2-az1 usw2-az2", labels::ZONE_ID)),
-        requirement(&format!("{} In on-demand spot", labels::CAPACITY_TYPE)),
-        requirement(&format!("karpenter.k8s.aws/instance-family In {family}")),
-        requirement(&format!("karpenter.k8s.aws/instance-size In {size}")),
-        requirement("karpenter.k8s.aws/instance-tenancy In default dedicated"),
-        requirement("karpenter.k8s.aws/instance-gpu-count DoesNotExist"),
-        requirement("karpenter.k8s.aws/instance-local-nvme DoesNotExist"),
-        requirement("karpenter.k8s.aws/capacity-reservation-id DoesNotExist"),
-    ]
-    .into_iter()
-    .collect();
-    let mut capacity = resources(&[
-        ("cpu", cpu),
-        ("memory", memory),
-        ("pods", pods),
-        ("ephemeral-storage", "20Gi"),
-    ]);
+    let mut requirements = requirements(&format!(
+        "type={name} arch={arch} region=us-west-2 zone=us-west-2a,us-west-2b paid=on-demand,spot
+         topology.k8s.aws/zone-id=usw2-az1,usw2-az2 karpenter.k8s.aws/instance-family={family}
+         karpenter.k8s.aws/instance-size={size} karpenter.k8s.aws/instance-tenancy=default,dedicated
+         !karpenter.k8s.aws/instance-gpu-count !karpenter.k8s.aws/instance-local-nvme
+         !karpenter.k8s.aws/capacity-reservation-id"
+    ));
+    let mut amounts = format!("cpu={cpu} memory={memory} pods={pods} ephemeral-storage=20Gi");
     for word in words {
-        let (key, value) = word.split_once('=').unwrap();
-        if key.starts_with("karpenter.k8s.aws/") {
-            requirements.replace(requirement(&format!("{key} In {value}")));
+        if word.starts_with("karpenter.k8s.aws/") {
+            requirements.replace(requirement(word));
         } else {
-            capacity.set_quantity(&ResourceName::new(key).unwrap(), value).unwrap();
+            amounts = format!("{amounts} {word}");
         }
     }
-    let offering = |zone: &str, id: &str, capacity_type, price: &str| Offering {
-        zone: Zone::new(zone).unwrap(),
-        zone_id: Some(ZoneId::new(id).unwrap()),
+    let offering = |zone: &str, zone_id: &str, capacity_type, dollars: &str| Offering {
+        zone: id(zone),
+        zone_id: Some(id(zone_id)),
         capacity_type,
-        price: HourlyPrice::parse_dollars(price).unwrap(),
+        price: price(dollars),
         is_available: family != "a1",
         reservation: None,
     };
@@ -90,9 +53,9 @@ pub(crate) fn instance_type(text: &str) -> Arc<InstanceType> {
         ZONES.map(|(zone, id)| offering(zone, id, capacity_type, price))
     });
     Arc::new(InstanceType {
-        name: InstanceTypeName::new(name).unwrap(),
+        name: id(name),
         requirements,
-        capacity,
+        capacity: resources(&amounts),
         overhead: Resources::default(),
         offerings: offerings.collect(),
     })
@@ -101,7 +64,7 @@ pub(crate) fn instance_type(text: &str) -> Arc<InstanceType> {
 pub(crate) fn catalog(types: &[&str]) -> RegionCatalog {
     let mut instance_types: Vec<_> = types.iter().map(|text| instance_type(text)).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
-    let zones = ZONES.map(|(zone, id)| (Zone::new(zone).unwrap(), ZoneId::new(id).unwrap()));
+    let zones = ZONES.map(|(zone, zone_id)| (id(zone), id(zone_id)));
     RegionCatalog {
         region: "us-west-2".to_owned(),
         zones: zones.into(),
@@ -110,9 +73,9 @@ pub(crate) fn catalog(types: &[&str]) -> RegionCatalog {
     }
 }
 
-pub(crate) fn image(id: &str, name: &str, requirements: &[&str]) -> Image {
+pub(crate) fn image(image: &str, name: &str, requirements: &[&str]) -> Image {
     Image {
-        id: ImageId::new(id).unwrap(),
+        id: id(image),
         name: name.to_owned(),
         created_at: None,
         deprecated_at: None,
@@ -120,62 +83,43 @@ pub(crate) fn image(id: &str, name: &str, requirements: &[&str]) -> Image {
     }
 }
 
-pub(crate) fn subnet(id: &str, zone: &str, zone_id: &str, free: u32) -> Subnet {
+pub(crate) fn subnet(subnet: &str, zone: &str, zone_id: &str, free: u32) -> Subnet {
     Subnet {
-        id: SubnetId::new(id).unwrap(),
-        zone: Zone::new(zone).unwrap(),
-        zone_id: ZoneId::new(zone_id).unwrap(),
+        id: id(subnet),
+        zone: id(zone),
+        zone_id: id(zone_id),
         available_ip_address_count: free,
     }
 }
 
 /// A class by alias with a subnet in both zones and an image for each architecture.
 pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
-    let ordinary = "karpenter.k8s.aws/instance-gpu-count DoesNotExist";
+    let ordinary = "!karpenter.k8s.aws/instance-gpu-count";
     ResolvedNodeClass {
         class: NodeClass {
-            name: NodeClassName::new("default").unwrap(),
             subnet_terms: Vec::new(),
             security_group_terms: Vec::new(),
             image_terms: vec![ImageTerm::Alias {
                 family: image_family,
                 version: "latest".to_owned(),
             }],
-            reservation_terms: Vec::new(),
-            placement_group: None,
             image_family,
-            user_data: None,
             identity: NodeIdentity::Role("KarpenterNodeRole-golden".to_owned()),
-            tags: std::collections::BTreeMap::new(),
-            block_devices: Vec::new(),
-            is_raid0: false,
-            metadata_options: MetadataOptions::default(),
-            detailed_monitoring: None,
-            associate_public_ip_address: None,
-            ip_prefix_count: None,
-            network_interfaces: Vec::new(),
-            connection_tracking: None,
-            nested_virtualization: None,
-            enclaves: None,
-            context: None,
-            kubelet: Kubelet::default(),
             hash: None,
-            launch_template: TemplateSource::Made,
-            is_deleting: false,
-            problems: Vec::new(),
+            ..node_class("default")
         },
         subnets: vec![
             subnet("subnet-0a", "us-west-2a", "usw2-az1", 4_000),
             subnet("subnet-0b", "us-west-2b", "usw2-az2", 3_000),
         ],
-        security_groups: ["sg-0a", "sg-0b"].map(|id| SecurityGroupId::new(id).unwrap()).to_vec(),
+        security_groups: ["sg-0a", "sg-0b"].map(id).to_vec(),
         images: vec![
-            image("ami-0a01", "standard-amd64", &["kubernetes.io/arch In amd64", ordinary]),
-            image("ami-0a02", "standard-arm64", &["kubernetes.io/arch In arm64", ordinary]),
+            image("ami-0a01", "standard-amd64", &["arch=amd64", ordinary]),
+            image("ami-0a02", "standard-arm64", &["arch=arm64", ordinary]),
             image(
                 "ami-0a03",
                 "nvidia-amd64",
-                &["kubernetes.io/arch In amd64", "karpenter.k8s.aws/instance-gpu-count Exists"],
+                &["arch=amd64", "karpenter.k8s.aws/instance-gpu-count"],
             ),
         ],
         reservations: Vec::new(),
@@ -187,21 +131,18 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
 /// A claim on `instance_types` that allows what `requirements` say.
 pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim {
     let names = instance_types.iter().map(|text| text.split(' ').next().unwrap());
-    let name = NodeClaimName::new("general-1").unwrap();
-    let node_pool = NodePoolName::new("general").unwrap();
-    let node_class = NodeClassName::new("default").unwrap();
-    let batch = BatchId::new("golden-1-0").unwrap();
+    let (name, batch) = (id("general-1"), id("golden-1-0"));
     NodeClaim {
         requirements: requirements.iter().map(|text| requirement(text)).collect(),
-        instance_types: names.map(|name| InstanceTypeName::new(name).unwrap()).collect(),
-        requests: resources(&[("cpu", "100m"), ("pods", "1")]),
-        ..NodeClaim::promised(name, node_pool, node_class, batch, now())
+        instance_types: names.map(|name| id(name)).collect(),
+        requests: resources("cpu=100m pods=1"),
+        ..NodeClaim::promised(name, id("general"), id("default"), batch, now())
     }
 }
 
 pub(crate) fn settings() -> ClusterSettings {
     ClusterSettings {
-        name: ClusterName::new("golden").unwrap(),
+        name: id("golden"),
         endpoint: "https://0123456789ABCDEF.gr7.us-west-2.eks.example".to_owned(),
         ca_bundle: "Z29sZGVuLWNhLWJ1bmRsZQ==".to_owned(),
         service_cidr: Some("10.100.0.0/16".to_owned()),
@@ -241,7 +182,7 @@ pub(crate) fn wrapped(text: &str) -> String {
 /// interfaces, the second one.
 pub(crate) fn instance_type_info(name: &str, vcpus: u32) -> InstanceTypeInfo {
     InstanceTypeInfo {
-        name: InstanceTypeName::new(name).unwrap(),
+        name: id(name),
         processor: Processor {
             architectures: vec!["x86_64".to_owned()],
             manufacturer: Some("Intel".to_owned()),

@@ -63,9 +63,9 @@ fn check(family: ImageFamily, types: &[&str], pools: &[NodePool], expected: &str
 #[test]
 fn the_cheapest_type_that_a_pool_may_launch_is_tried() {
     let texts = [M5, M6G, C5, T3];
-    let amd = pool("amd", &["kubernetes.io/arch In amd64"]);
+    let amd = pool("amd", &["arch=amd64"]);
     check(ImageFamily::Al2023, &texts, &[amd], "t3.large");
-    let large_only = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
+    let large_only = pool("one", &["type=c5.large"]);
     check(ImageFamily::Al2023, &texts, &[large_only], "c5.large");
     let mut labelled = pool("labelled", &[]);
     labelled.template.labels.insert("kubernetes.io/arch".to_owned(), "arm64".to_owned());
@@ -76,9 +76,9 @@ fn the_cheapest_type_that_a_pool_may_launch_is_tried() {
 fn an_ordinary_type_is_tried_where_no_pool_of_the_class_can_launch_any() {
     let texts = [M6G, M5, C5, T3];
     check(ImageFamily::Al2023, &texts, &[], "m5.large");
-    let none = pool("none", &["node.kubernetes.io/instance-type In x9.large"]);
+    let none = pool("none", &["type=x9.large"]);
     check(ImageFamily::Al2023, &texts, &[none], "m5.large");
-    let mut others = pool("others", &["node.kubernetes.io/instance-type In c5.large"]);
+    let mut others = pool("others", &["type=c5.large"]);
     others.template.node_class = NodeClassName::new("another").unwrap();
     check(ImageFamily::Al2023, &[M6G, C5], &[others], "m6g.large");
     // Where even those are not sold, whatever is.
@@ -87,15 +87,15 @@ fn an_ordinary_type_is_tried_where_no_pool_of_the_class_can_launch_any() {
 
 #[test]
 fn windows_is_tried_on_an_ordinary_type_whatever_its_pools_want() {
-    let large_only = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
+    let large_only = pool("one", &["type=c5.large"]);
     check(ImageFamily::Windows2022, &[M5, C5], &[large_only], "m5.large");
 }
 
 #[test]
 fn a_type_with_a_gpu_is_tried_only_if_there_is_no_other() {
-    let both = pool("both", &["node.kubernetes.io/instance-type In g4dn.xlarge c5.large"]);
+    let both = pool("both", &["type=g4dn.xlarge,c5.large"]);
     check(ImageFamily::Al2023, &[GPU, C5, M5], &[both], "c5.large");
-    let gpus = pool("gpus", &["karpenter.k8s.aws/instance-gpu-count Exists"]);
+    let gpus = pool("gpus", &["karpenter.k8s.aws/instance-gpu-count"]);
     check(ImageFamily::Al2023, &[GPU, C5, M5], &[gpus], "g4dn.xlarge");
 }
 
@@ -109,9 +109,9 @@ fn nothing_is_tried_where_nothing_is_sold() {
 fn it_is_tried_on_dedicated_hardware_as_soon_as_a_pool_may_use_it() {
     for (requirements, expected) in [
         (&[][..], "default"),
-        (&["karpenter.k8s.aws/instance-tenancy In default"], "default"),
-        (&["karpenter.k8s.aws/instance-tenancy In default dedicated"], "dedicated"),
-        (&["karpenter.k8s.aws/instance-tenancy In dedicated"], "dedicated"),
+        (&["karpenter.k8s.aws/instance-tenancy=default"], "default"),
+        (&["karpenter.k8s.aws/instance-tenancy=default,dedicated"], "dedicated"),
+        (&["karpenter.k8s.aws/instance-tenancy=dedicated"], "dedicated"),
     ] {
         let pools = [pool("plain", &[]), pool("other", requirements)];
         let tried = tried(&class(ImageFamily::Al2023), &[M5], &pools).unwrap();

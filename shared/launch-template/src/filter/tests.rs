@@ -6,7 +6,7 @@ use model::{NodeClaim, Requirement, node_class::ImageFamily};
 use super::*;
 use crate::testing::{catalog, claim, class, instance_type, now, requirement, resources, wrapped};
 
-const BOTH: &str = "karpenter.sh/capacity-type In on-demand spot";
+const BOTH: &str = "paid=on-demand,spot";
 const LARGE: &str = "m7i.large amd64 2 8Gi 29 0.10 0.04";
 const XLARGE: &str = "m7i.xlarge amd64 4 16Gi 58 0.20 0.08";
 const ARM: &str = "m7g.large arm64 2 8Gi 29 0.08 0.03";
@@ -48,7 +48,7 @@ fn show(candidate: &Candidate<'_>) -> String {
 fn labels_zones_and_capacity_types_must_be_allowed() {
     check(
         &[LARGE, ARM],
-        &["kubernetes.io/arch In arm64", "topology.kubernetes.io/zone In us-west-2b", BOTH],
+        &["arch=arm64", "zone=us-west-2b", BOTH],
         &expect![[r"
             m7g.large
               on-demand/us-west-2b 0.0800
@@ -60,8 +60,8 @@ fn labels_zones_and_capacity_types_must_be_allowed() {
 
 #[test]
 fn requests_must_fit_without_overhead() {
-    let mut claim = claim(&["karpenter.sh/capacity-type In on-demand"], &[LARGE, XLARGE]);
-    claim.requests = resources(&[("cpu", "1950m")]);
+    let mut claim = claim(&["paid=on-demand"], &[LARGE, XLARGE]);
+    claim.requests = resources("cpu=1950m");
     check_claim(
         &[LARGE, XLARGE],
         &claim,
@@ -78,7 +78,7 @@ fn requests_must_fit_without_overhead() {
 fn only_types_that_the_claim_names_are_taken() {
     check_claim(
         &[LARGE, XLARGE],
-        &claim(&["karpenter.sh/capacity-type In on-demand"], &[XLARGE]),
+        &claim(&["paid=on-demand"], &[XLARGE]),
         &expect![[r"
             m7i.xlarge
               on-demand/us-west-2a 0.2000
@@ -92,7 +92,7 @@ fn only_types_that_the_claim_names_are_taken() {
 fn nothing_that_fits_is_refused() {
     check(
         &[LARGE],
-        &["kubernetes.io/arch In arm64"],
+        &["arch=arm64"],
         &expect![[r"
             refused: of the 1 instance types of the claim none fits its requirements and
             requests and is available
@@ -104,7 +104,7 @@ fn nothing_that_fits_is_refused() {
 fn metal_and_accelerators_are_left_out_while_there_are_others() {
     check(
         &[LARGE, METAL, GPU],
-        &["karpenter.sh/capacity-type In on-demand"],
+        &["paid=on-demand"],
         &expect![[r"
             m7i.large
               on-demand/us-west-2a 0.1000
@@ -118,7 +118,7 @@ fn metal_and_accelerators_are_left_out_while_there_are_others() {
 fn metal_and_accelerators_stay_when_there_is_nothing_else() {
     check(
         &[METAL, GPU],
-        &["karpenter.sh/capacity-type In on-demand"],
+        &["paid=on-demand"],
         &expect![[r"
             m7i.metal-24xl
               on-demand/us-west-2a 0.0100
@@ -170,7 +170,7 @@ fn without_cheap_spot_the_launch_is_on_demand() {
 fn spot_alone_may_cost_what_it_wants() {
     check(
         &["m7i.large amd64 2 8Gi 29 0.10 0.50"],
-        &["karpenter.sh/capacity-type In spot"],
+        &["paid=spot"],
         &expect![[r"
             m7i.large
               spot/us-west-2a 0.5000
@@ -188,7 +188,7 @@ fn with_min_values(text: &str, min_values: u32) -> Requirement {
 fn min_values_keep_what_is_dear_or_exotic() {
     let dear = "m7i.large amd64 2 8Gi 29 0.10 0.50";
     let mut claim = claim(&[BOTH], &[dear, METAL]);
-    claim.requirements.add(with_min_values("node.kubernetes.io/instance-type Exists", 2));
+    claim.requirements.add(with_min_values("type", 2));
     check_claim(
         &[dear, METAL],
         &claim,
@@ -211,7 +211,7 @@ fn min_values_keep_what_is_dear_or_exotic() {
 #[test]
 fn min_values_that_the_types_do_not_reach_are_refused() {
     let mut claim = claim(&[BOTH], &[LARGE, XLARGE]);
-    let families = with_min_values("karpenter.k8s.aws/instance-family Exists", 2);
+    let families = with_min_values("karpenter.k8s.aws/instance-family", 2);
     claim.requirements.add(families);
     check_claim(
         &[LARGE, XLARGE],

@@ -69,7 +69,7 @@ fn a_class_cannot_tag_its_nodes_as_anothers() {
 #[test]
 fn a_launched_claim_has_every_label_with_a_single_value() {
     let large = "m7i.large amd64 2 8Gi 29 0.10 0.04";
-    let mut claim = claim(&["example.com/tier In gold silver"], &[large]);
+    let mut claim = claim(&["example.com/tier=gold,silver"], &[large]);
     claim.labels.insert("team".to_owned(), "payments".to_owned());
     let zone = Zone::new("us-west-2b").unwrap();
     let id = ZoneId::new("usw2-az2").unwrap();
@@ -126,6 +126,6 @@ fn tenancy_is_dedicated_only_when_default_is_not_allowed() {
     let large = "m7i.large amd64 2 8Gi 29 0.10 0.04";
     let tenancy = |requirements: &[&str]| template::tenancy(&claim(requirements, &[large]));
     assert_eq!(tenancy(&[]), "default");
-    assert_eq!(tenancy(&["karpenter.k8s.aws/instance-tenancy In dedicated default"]), "default");
-    assert_eq!(tenancy(&["karpenter.k8s.aws/instance-tenancy In dedicated"]), "dedicated");
+    assert_eq!(tenancy(&["karpenter.k8s.aws/instance-tenancy=dedicated,default"]), "default");
+    assert_eq!(tenancy(&["karpenter.k8s.aws/instance-tenancy=dedicated"]), "dedicated");
 }

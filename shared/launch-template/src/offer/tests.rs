@@ -464,7 +464,7 @@ fn a_local_zone_is_a_zone_like_any_other() {
     let zone = Zone::new("us-west-2-lax-1a").unwrap();
     let id = ZoneId::new("usw2-lax1-az1").unwrap();
     let instance_type = Arc::make_mut(&mut sold.instance_types[0]);
-    let zones = "topology.kubernetes.io/zone In us-west-2a us-west-2-lax-1a";
+    let zones = "zone=us-west-2a,us-west-2-lax-1a";
     instance_type.requirements.replace(crate::testing::requirement(zones));
     let there = Offering {
         zone: zone.clone(),
@@ -476,7 +476,7 @@ fn a_local_zone_is_a_zone_like_any_other() {
     let mut class = class(ImageFamily::Al2023);
     class.subnets = vec![subnet("subnet-0e", "us-west-2-lax-1a", "usw2-lax1-az1", 10)];
     let types = offer(&sold, &class, &BTreeMap::new(), now());
-    let claim = crate::testing::claim(&["karpenter.sh/capacity-type In on-demand"], &[T3]);
+    let claim = crate::testing::claim(&["paid=on-demand"], &[T3]);
     let (settings, profile) = (crate::testing::settings(), crate::testing::PROFILE);
     let launch = crate::requests(&[claim], &class, &types, &settings, profile).unwrap();
     let choices = launch.request.templates.iter().flat_map(|template| &template.overrides);

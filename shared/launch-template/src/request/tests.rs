@@ -15,8 +15,8 @@ use crate::testing::{
 mod named;
 mod options;
 
-const BOTH: &str = "karpenter.sh/capacity-type In on-demand spot";
-const ON_DEMAND: &str = "karpenter.sh/capacity-type In on-demand";
+const BOTH: &str = "paid=on-demand,spot";
+const ON_DEMAND: &str = "paid=on-demand";
 const LARGE: &str = "m7i.large amd64 2 8Gi 29 0.1008 0.04";
 const XLARGE: &str = "m7i.xlarge amd64 4 16Gi 58 0.2016 0.08";
 const ARM: &str = "m7g.large arm64 2 8Gi 29 0.0816 0.03";
@@ -94,7 +94,7 @@ fn spot_goes_to_the_cheapest_subnets_of_every_zone_by_image_and_pods() {
 
 #[test]
 fn on_demand_in_one_zone() {
-    let claim = claim(&[ON_DEMAND, "topology.kubernetes.io/zone In us-west-2b"], &[LARGE]);
+    let claim = claim(&[ON_DEMAND, "zone=us-west-2b"], &[LARGE]);
     check_request(
         &launch(&claim, &al2023(), &[LARGE]).request,
         &expect![[r"
@@ -123,7 +123,7 @@ fn a_batch_is_one_request_with_its_token_and_size() {
 fn prices_of_an_overlay_and_a_context_are_passed_on() {
     let mut class = al2023();
     class.class.context = Some("context-1".to_owned());
-    let mut claim = claim(&[ON_DEMAND, "topology.kubernetes.io/zone In us-west-2a"], &[LARGE]);
+    let mut claim = claim(&[ON_DEMAND, "zone=us-west-2a"], &[LARGE]);
     claim.annotations.insert(labels::PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
     check_request(
         &launch(&claim, &class, &[LARGE]).request,
@@ -358,7 +358,7 @@ fn what_stands_against_a_launch_is_named() {
 #[test]
 fn a_claim_that_no_type_suits_is_refused() {
     let mut efa = claim(&[ON_DEMAND], &[LARGE]);
-    efa.requests = resources(&[("vpc.amazonaws.com/efa", "1")]);
+    efa.requests = resources("vpc.amazonaws.com/efa=1");
     refused(
         &efa,
         &al2023(),

@@ -14,9 +14,7 @@ fn image(text: &str) -> Image {
         name: name.to_owned(),
         created_at: format!("2026-08-{day}T00:00:00Z").parse().ok(),
         deprecated_at: None,
-        requirements: [requirement(&format!("kubernetes.io/arch In {architecture}"))]
-            .into_iter()
-            .collect(),
+        requirements: [requirement(&format!("arch={architecture}"))].into_iter().collect(),
     }
 }
 

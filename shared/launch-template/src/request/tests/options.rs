@@ -12,8 +12,8 @@ use model::{
 use super::*;
 use crate::testing::described;
 
-const ANY: &str = "karpenter.sh/capacity-type In on-demand reserved spot";
-const RESERVED: &str = "karpenter.sh/capacity-type In reserved";
+const ANY: &str = "paid=on-demand,reserved,spot";
+const RESERVED: &str = "paid=reserved";
 
 /// `id type zone kind left`, kinds `default`, `block` and `interruptible`.
 fn reservation(text: &str) -> CapacityReservation {
@@ -133,7 +133,7 @@ fn without_room_in_reservations_the_launch_is_spot() {
         none: m7i.large us-west-2a, m7i.large us-west-2b"]],
     );
     check(
-        "karpenter.sh/capacity-type In spot",
+        "paid=spot",
         &["cr-a m7i.large a default 3"],
         &[LARGE],
         &expect![[r"
@@ -159,7 +159,7 @@ fn a_claim_that_asks_for_adapters_gets_all_of_the_types() {
     let text = efa();
     let mut wanting = claim(&[ON_DEMAND], &[&text]);
     assert_eq!(data(&wanting, &al2023(), &text).interfaces, [Interface::ONLY]);
-    wanting.requests = resources(&[("vpc.amazonaws.com/efa", "1"), ("pods", "1")]);
+    wanting.requests = resources("vpc.amazonaws.com/efa=1 pods=1");
     let mut class = al2023();
     class.class.associate_public_ip_address = Some(true);
     let sent = data(&wanting, &class, &text);
@@ -188,7 +188,7 @@ fn interfaces_of_the_class_are_sent_as_they_are_whatever_the_claim_asks_for() {
     let sent = data(&wanting, &class, &text);
     assert_eq!(sent.interfaces, expected);
     assert_eq!(sent.connection_tracking, class.class.connection_tracking);
-    wanting.requests = resources(&[("vpc.amazonaws.com/efa", "1"), ("pods", "1")]);
+    wanting.requests = resources("vpc.amazonaws.com/efa=1 pods=1");
     assert_eq!(data(&wanting, &class, &text).interfaces, expected);
 }
 
@@ -214,7 +214,7 @@ fn a_launch_goes_into_the_partition_that_sorts_first_as_text() {
             let claim = claim(requirements, &[LARGE]);
             data(&claim, &class, LARGE).placement_group.unwrap().partition
         };
-        let wanted = "karpenter.k8s.aws/placement-group-partition In 2 10";
+        let wanted = "karpenter.k8s.aws/placement-group-partition=2,10";
         [partition(&[ON_DEMAND]), partition(&[ON_DEMAND, wanted])]
     };
     assert_eq!(group(PlacementStrategy::Partition { count: 12 }), [Some(1), Some(10)]);

@@ -37,11 +37,11 @@ mod testkit {
 
     #[test]
     fn a_word_makes_of_a_node_pool_and_type_what_it_says() {
-        let own = node("own cpu=4 zone=a label:example.com/rack=r taint:team=a:NoSchedule");
-        assert_eq!((&own.capacity, &own.allocatable), (&resources("cpu=4"), &resources("cpu=4")));
-        assert_eq!(own.labels["topology.kubernetes.io/zone"], "a");
-        assert_eq!(own.labels["example.com/rack"], "r");
-        assert_eq!(own.taints[0].to_string(), "team=a:NoSchedule");
+        let rack = node("own cpu=4 zone=a label:example.com/rack=r taint:team=a:NoSchedule");
+        assert_eq!((&rack.capacity, &rack.allocatable), (&resources("cpu=4"), &resources("cpu=4")));
+        assert_eq!(rack.labels["topology.kubernetes.io/zone"], "a");
+        assert_eq!(rack.labels["example.com/rack"], "r");
+        assert_eq!(rack.taints[0].to_string(), "team=a:NoSchedule");
         let pool = node_pool("general weight:3 limit:cpu=0 team=a require:zone=a&arch=arm64");
         assert_eq!((pool.weight, pool.limits.0["cpu"]), (3, 0));
         assert_eq!(pool.template.labels["team"], "a");

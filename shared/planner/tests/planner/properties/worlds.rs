@@ -237,8 +237,8 @@ fn workload_pods(sketch: &Sketch, index: usize, workload: &Workload) -> Vec<Pod>
         11 => "volume:missing",
         _ => "",
     };
-    let (count, own) = (workload.count, format!("{app} {requests} select:{selector}"));
-    pods(&format!("w{index} x{count} {own} {others} {tolerates} {port} {volumes}"))
+    let (count, words) = (workload.count, format!("{app} {requests} select:{selector}"));
+    pods(&format!("w{index} x{count} {words} {others} {tolerates} {port} {volumes}"))
 }
 
 /// The facts of a shape.

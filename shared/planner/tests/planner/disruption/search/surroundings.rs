@@ -8,10 +8,7 @@ use model::{
     policies::PreferencePolicy,
     selector::LabelSelector,
     storage::{PodVolume, Volume, VolumeClaim, VolumeClaimKey},
-    topology::{
-        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
-        WhenUnsatisfiable,
-    },
+    topology::{NodeInclusionPolicy, SpreadConstraint, WhenUnsatisfiable},
 };
 
 use super::*;
@@ -235,29 +232,13 @@ fn reserved_capacity_takes_the_place_of_what_is_paid_for_by_the_hour() {
     }
 }
 
-fn term(app: &str) -> PodAffinityTerm {
-    PodAffinityTerm {
-        topology_key: LabelKey::new(labels::HOSTNAME).unwrap(),
-        selector: Some(LabelSelector::of_labels([("app", app)])),
-        namespaces: std::collections::BTreeSet::new(),
-        namespace_selector: None,
-    }
-}
-
 #[test]
 fn what_pods_ask_about_each_other_holds_and_what_they_prefer_if_it_is_respected() {
     let nodes = [("a", "t.medium"), ("b", "t.medium")];
     let apart = |required: bool| {
         let pods = ["a", "b"].map(|on| {
-            with(app(&format!("p-{on}"), on, "cpu=1"), |spec| {
-                spec.labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
-                let preference = Weighted { weight: 1, term: term("web") };
-                let (must, may) = (vec![term("web")], vec![preference]);
-                spec.pod_anti_affinity = PodAffinity {
-                    required: if required { must } else { Vec::new() },
-                    preferred: if required { Vec::new() } else { may },
-                };
-            })
+            let weight = if required { "" } else { ":weight=1" };
+            pod(&format!("p-{on} on:{on} ready cpu=1 app=web away:host:app=web{weight}"))
         });
         used(&nodes, pods.to_vec())
     };

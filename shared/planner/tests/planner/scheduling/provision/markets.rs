@@ -5,8 +5,6 @@ use model::{
     labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE},
     policies::MinValuesPolicy,
     requirement::Value,
-    selector::LabelSelector,
-    topology::{NodeInclusionPolicy, SpreadConstraint, WhenUnsatisfiable},
 };
 
 use super::*;
@@ -49,21 +47,8 @@ fn zoned(zone: &str) -> PodSpec {
     spec(&format!("cpu=1 select:zone={zone}"))
 }
 
-fn spread(key: &str) -> SpreadConstraint {
-    SpreadConstraint {
-        topology_key: LabelKey::new(key).unwrap(),
-        max_skew: 1,
-        min_domains: None,
-        when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
-        selector: Some(LabelSelector::of_labels([("app", "a")])),
-        node_affinity_policy: NodeInclusionPolicy::Honor,
-        node_taints_policy: NodeInclusionPolicy::Ignore,
-    }
-}
-
 fn spread_over(key: &str) -> PodSpec {
-    let labels = [("app".to_owned(), "a".to_owned())].into();
-    PodSpec { labels, spread: vec![spread(key)], ..spec("cpu=1") }
+    spec(&format!("app=a cpu=1 spread:{key}:app=a"))
 }
 
 #[test]

@@ -163,11 +163,11 @@ fn min_values_must_be_reached() {
         let wanted = requirement(key).with_min_values(Some(count));
         pooled(pods, |pool| pool.template.requirements.add(wanted))
     };
-    let one = || pods("a cpu=1 select:arch=amd64");
-    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, one())).len(), 4);
-    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, one())).unplaced.len(), 1);
-    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, one())).len(), 4);
-    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, one())).unplaced.len(), 1);
+    let single = || pods("a cpu=1 select:arch=amd64");
+    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, single())).len(), 4);
+    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, single())).unplaced.len(), 1);
+    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, single())).len(), 4);
+    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, single())).unplaced.len(), 1);
     // Together only t.large would take them, which is too few: the second gets its own node.
     let plan = provision(&with(labels::INSTANCE_TYPE, 2, pods("a x2 cpu=3 select:arch=amd64")));
     assert_eq!(plan.promises.len(), 2);

@@ -8,15 +8,11 @@ use model::{
     CapacityType, LabelKey, Offering, Requirement, Reservation,
     buffer::{BufferTarget, CapacityBuffer},
     eviction::{CountOrPercent, PodDisruptionBudget},
-    labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, HOSTNAME, MIN_VALUES_RELAXED, ZONE},
+    labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, MIN_VALUES_RELAXED, ZONE},
     overlay::{NodeOverlay, PriceChange},
-    pod::HostPort,
     policies::{MinValuesPolicy, PreferencePolicy},
     selector::LabelSelector,
-    topology::{
-        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
-        WhenUnsatisfiable,
-    },
+    topology::Weighted,
 };
 
 use super::*;
@@ -67,14 +63,8 @@ fn a_single_required_term_is_never_given_up() {
 
 #[test]
 fn a_soft_taint_is_the_last_preference_to_be_given_up() {
-    let mut facts = facts(vec![pending(
-        "a",
-        PodSpec { preferred_terms: vec![preference(1, &["team=soft"])], ..spec("cpu=1") },
-    )]);
-    facts.node_pools.push(node_pool("soft"));
-    facts.node_pools[1].weight = 50;
-    facts.node_pools[1].template.labels.insert("team".to_owned(), "soft".to_owned());
-    facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
+    let mut facts = facts(pods("a cpu=1 prefer:team=soft"));
+    facts.node_pools.push(node_pool("soft weight:50 team=soft taint:soft=x:PreferNoSchedule"));
     // Rather without the preference than on the taint.
     assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
     facts.node_pools.remove(0);
@@ -86,61 +76,36 @@ fn a_soft_taint_is_the_last_preference_to_be_given_up() {
 #[test]
 fn a_pool_without_a_soft_taint_is_preferred() {
     let mut facts = facts(pods("a cpu=1"));
-    facts.node_pools.push(node_pool("zz-soft"));
-    facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
+    facts.node_pools.push(node_pool("zz-soft taint:soft=x:PreferNoSchedule"));
     assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
 }
 
-fn term(key: &str) -> PodAffinityTerm {
-    PodAffinityTerm {
-        topology_key: LabelKey::new(key).unwrap(),
-        selector: Some(LabelSelector::of_labels([("app", "a")])),
-        namespaces: std::collections::BTreeSet::new(),
-        namespace_selector: None,
-    }
-}
-
 fn app() -> PodSpec {
-    PodSpec { labels: [("app".to_owned(), "a".to_owned())].into(), ..spec("cpu=100m") }
+    spec("app=a cpu=100m")
 }
 
 #[test]
 fn ignored_preferences_change_nothing() {
-    let soft = |key: &str| SpreadConstraint {
-        topology_key: LabelKey::new(key).unwrap(),
-        max_skew: 1,
-        min_domains: None,
-        when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway,
-        selector: Some(LabelSelector::of_labels([("app", "a")])),
-        node_affinity_policy: NodeInclusionPolicy::Honor,
-        node_taints_policy: NodeInclusionPolicy::Ignore,
-    };
-    let preferred = |key: &str| PodAffinity {
-        preferred: vec![Weighted { weight: 1, term: term(key) }],
-        ..PodAffinity::default()
-    };
-    for pod_spec in [
-        PodSpec { preferred_terms: vec![preference(1, &[ONE])], ..app() },
-        PodSpec { spread: vec![soft(ZONE)], ..app() },
-        PodSpec { spread: vec![soft(HOSTNAME)], ..app() },
-        PodSpec { pod_anti_affinity: preferred(ZONE), ..app() },
-        PodSpec { pod_anti_affinity: preferred(HOSTNAME), ..app() },
-        PodSpec { pod_affinity: preferred(ZONE), ..app() },
+    for words in [
+        "prefer:zone=zone-1",
+        "spread:zone:app=a:soft",
+        "spread:host:app=a:soft",
+        "away:zone:app=a:weight=1",
+        "away:host:app=a:weight=1",
+        "near:zone:app=a:weight=1",
     ] {
-        let mut world = facts(replicas("a", 4, &pod_spec));
+        let mut world = facts(pods(&format!("a x4 app=a cpu=100m {words}")));
         world.policies.preferences = PreferencePolicy::Ignore;
         let plain = provision(&facts(replicas("a", 4, &app())));
         let plan = provision(&world);
-        assert_eq!(shown(&plan), shown(&plain), "{pod_spec:?}");
+        assert_eq!(shown(&plan), shown(&plain), "{words}");
         assert_eq!(plan.promises[0].claim.requirements, plain.promises[0].claim.requirements);
     }
 }
 
 /// Pods that take port 80.
 fn listening(count: usize) -> Vec<model::Pod> {
-    let ip = std::net::Ipv4Addr::UNSPECIFIED.into();
-    let port = HostPort { ip, port: 80, protocol: "TCP".to_owned() };
-    replicas("p", count, &PodSpec { host_ports: vec![port], ..spec("cpu=100m") })
+    pods(&format!("p x{count} cpu=100m port:80"))
 }
 
 #[test]
@@ -210,9 +175,7 @@ fn reserve(facts: &mut Facts, count: u32) {
 }
 
 fn apart(count: usize) -> Vec<model::Pod> {
-    let mut pod_spec = app();
-    pod_spec.pod_anti_affinity.required = vec![term(HOSTNAME)];
-    replicas("a", count, &pod_spec)
+    pods(&format!("a x{count} app=a cpu=100m away:host:app=a"))
 }
 
 #[test]

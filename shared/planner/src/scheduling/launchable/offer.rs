@@ -8,8 +8,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, NodeClaim, OfferingKey, Requirement,
-    Requirements, Reservation, labels,
+    CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, NodeClaim, Offering, OfferingKey,
+    Requirement, Requirements, Reservation, labels,
 };
 
 use super::type_index::{ByPrice, Market, NOT_SOLD, TypeIndex};
@@ -98,16 +98,6 @@ fn just_launched(claim: &NodeClaim, now: Timestamp) -> bool {
     let instance = claim.instance.as_ref().filter(|_| claim.is_reserved());
     instance.is_some_and(|instance| now.duration_since(instance.launched_at) < COUNT_LAG)
 }
-
-/// The labels that `Offering::is_compatible` looks at.
-const MARKET_LABELS: [&str; 6] = [
-    labels::ZONE,
-    labels::ZONE_ID,
-    labels::CAPACITY_TYPE,
-    labels::RESERVATION_ID,
-    labels::RESERVATION_TYPE,
-    labels::RESERVATION_INTERRUPTIBLE,
-];
 
 impl Offer {
     /// Capacity that the index has of reservations is counted in `reservations`.
@@ -233,7 +223,7 @@ impl Offer {
         for number in sets.members(id) {
             let requirement = sets.requirement(number);
             bits.keep(&self.index.matching_one(requirement));
-            if MARKET_LABELS.contains(&requirement.key().as_str()) {
+            if Offering::LABELS.contains(&requirement.key().as_str()) {
                 about_markets.add(Requirement::clone(requirement));
             }
         }

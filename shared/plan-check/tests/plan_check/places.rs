@@ -144,6 +144,33 @@ fn daemons_that_are_not_there_yet_have_their_room() {
 }
 
 #[test]
+fn daemons_take_nothing_of_what_a_node_does_not_name() {
+    let gpu: model::ResourceName = id("nvidia.com/gpu");
+    let agent = |facts: &mut Facts, named: Option<u64>| {
+        let mut agent = daemon_set("agent cpu=1m tolerate:* select:rack=a");
+        std::sync::Arc::make_mut(&mut agent.spec).requests.set(&gpu, 1);
+        facts.daemon_sets = vec![agent];
+        let node = facts.nodes.get_mut("general-6-0").unwrap();
+        node.labels.insert("rack".to_owned(), "a".to_owned());
+        if let Some(count) = named {
+            node.allocatable.set(&gpu, count);
+        }
+    };
+    check(|facts, _| agent(facts, None), &[]);
+    check(|facts, _| agent(facts, Some(1)), &[]);
+    check(|facts, _| agent(facts, Some(0)), &["node general-6-0 has no room"]);
+}
+
+#[test]
+fn a_daemon_that_asks_for_what_is_not_supported_has_no_room() {
+    let agent = |facts: &mut Facts, claims: &str| {
+        facts.daemon_sets = vec![daemon_set(&format!("agent cpu=1500m tolerate:* {claims}"))];
+    };
+    check(|facts, _| agent(facts, "unsupported:claims"), &[]);
+    check(|facts, _| agent(facts, ""), &["has no room"; 3]);
+}
+
+#[test]
 fn taints_of_a_node_hold_once_it_has_started() {
     let starting = |facts: &mut Facts| {
         let claim = facts.ledger.claims.get_mut("general-6-0").unwrap();

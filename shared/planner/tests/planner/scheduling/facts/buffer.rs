@@ -62,6 +62,8 @@ fn the_larger_of_replicas_and_percentage_counts_within_the_limits() {
     check(workload(10), None, Some(1), "", 1);
     check(workload(10), None, Some(0), "", 0);
     check(workload(0), None, Some(50), "", 0);
+    check(workload(0), Some(2), Some(50), "", 2);
+    check(workload(0), None, Some(50), "cpu=7", 7);
     check(template("cpu=1 memory=1Gi"), Some(9), None, "cpu=7500m memory=4Gi", 4);
     check(template("cpu=1 memory=1Gi"), Some(2), None, "cpu=7500m memory=4Gi", 2);
 }

@@ -34,6 +34,22 @@ fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
 }
 
 #[test]
+fn a_daemon_set_closes_no_node_by_a_resource_that_the_node_does_not_name() {
+    let gpu: model::ResourceName = id("nvidia.com/gpu");
+    let mut agent = daemon_set("agent cpu=100m");
+    std::sync::Arc::make_mut(&mut agent.spec).requests.set(&gpu, 1);
+    let mut facts = facts(pods("a cpu=1"));
+    facts.daemon_sets = vec![agent];
+    let mut without = node("own cpu=2 memory=4Gi pods=10");
+    add_node(&mut facts, without.clone());
+    check(&facts, &["own: a"]);
+    // The kubelet names a resource that it has none of, until the plugin of the device comes.
+    without.allocatable.set(&gpu, 0);
+    add_node(&mut facts, without);
+    assert!(provision(&facts).placements.is_empty());
+}
+
+#[test]
 fn an_existing_node_must_have_the_label() {
     let zone = spec("cpu=1 select:zone=zone-1");
     let mut facts = facts(vec![pending("a", zone)]);

@@ -180,8 +180,8 @@ impl InstanceType {
             } else if key == labels::CAPACITY_TYPE {
                 let is_bought = |value: &&Value| &***value != CapacityType::Reserved.as_str();
                 let values = requirement.values().iter().filter(is_bought).cloned().collect();
-                let left = Requirement::listed(requirement.key().clone(), values);
-                bought.requirements.replace(left);
+                let capacity_types = Requirement::listed(requirement.key().clone(), values);
+                bought.requirements.replace(capacity_types);
             }
         }
         bought

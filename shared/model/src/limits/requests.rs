@@ -23,7 +23,7 @@ pub const PROFILES_PER_PAGE: u16 = 100;
 /// Values of one EC2 filter.
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Filter.html>
 pub const FILTER_VALUES_MAX: u16 = 200;
-/// Instances of one TerminateInstances.
+/// Instances of one TerminateInstances; EC2 advises against more than a thousand.
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html>
 pub const TERMINATIONS_PER_REQUEST_MAX: u16 = 500;
 /// Keys of one BatchGetItem.

@@ -1,6 +1,9 @@
 //! The same events with either packing: what is spent, evicted and waited for.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use dispatch::Settings;
 use model::RegionCatalog;
@@ -31,33 +34,36 @@ fn both(catalog: fn() -> Arc<RegionCatalog>, seed: u64) -> Result<[Figures; 2], 
     let cheapest = churn_among(catalog(), seed, size, settings(&[("Packing", "cheapest")]))?;
     println!("seed {seed}: karpenter {usual}");
     println!("seed {seed}: cheapest {cheapest}");
-    // Karpenter's few large nodes hardly ever change.
-    if usual.evictions * 3 < cheapest.evictions {
-        return Err(format!("three times as many evictions: {usual}, and cheapest {cheapest}"));
-    }
     Ok([usual, cheapest])
+}
+
+/// Plays each seed with both packings. `cheapest` spends less than `most` hundredths of what Karpenter's packing
+/// spends with each seed, and evicts at most twice as often with all of them together: of one seed a few dozen
+/// evictions are left to chance.
+fn compare(catalog: fn() -> Arc<RegionCatalog>, most: u128) {
+    let evictions = [AtomicU64::new(0), AtomicU64::new(0)];
+    play_seeds(3, |seed| {
+        let [usual, cheapest] = both(catalog, seed)?;
+        evictions[0].fetch_add(usual.evictions, Relaxed);
+        evictions[1].fetch_add(cheapest.evictions, Relaxed);
+        if usual.spent_nanos * most <= cheapest.spent_nanos * 100 {
+            return Err(format!("{usual}, and cheapest {cheapest}"));
+        }
+        Ok(())
+    });
+    let [usual, cheapest] = evictions.map(AtomicU64::into_inner);
+    println!("all seeds: karpenter {usual} evictions, cheapest {cheapest}");
+    assert!(cheapest <= 2 * usual, "{cheapest} evictions instead of {usual}");
 }
 
 /// Consolidated as Karpenter does. `docs/cheapest.md` has the figures of 48 hours, which `JOURNEYMAN_HOURS=48` plays.
 #[test]
 fn packing_cheapest_breaks_no_rule_and_spends_less() {
-    play_seeds(1, |seed| {
-        let [usual, cheapest] = both(wide_catalog, seed)?;
-        if usual.spent_nanos <= cheapest.spent_nanos {
-            return Err(format!("{usual}, and cheapest {cheapest}"));
-        }
-        Ok(())
-    });
+    compare(wide_catalog, 100);
 }
 
 /// Where nothing is to be saved, among eight types with four CPUs at most, it costs hardly more.
 #[test]
 fn packing_cheapest_among_small_types_costs_hardly_more() {
-    play_seeds(1, |seed| {
-        let [usual, cheapest] = both(catalog, seed)?;
-        if usual.spent_nanos * 115 < cheapest.spent_nanos * 100 {
-            return Err(format!("{usual}, and cheapest {cheapest}"));
-        }
-        Ok(())
-    });
+    compare(catalog, 115);
 }

@@ -26,6 +26,8 @@ mod dollars;
 mod dry_run;
 #[path = "sim/explained.rs"]
 mod explained;
+#[path = "sim/gates.rs"]
+mod gates;
 #[path = "sim/interruptions.rs"]
 mod interruptions;
 #[path = "sim/join.rs"]

@@ -78,6 +78,15 @@ pub async fn sweep<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let result = each_job(ports, at).await;
+    ports.recorder.publish(ports.clock, at).await;
+    result
+}
+
+async fn each_job<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<Report, Error> {
     let mut jobs = Jobs::default();
     // Where it cannot be looked up, what was seen last counts for a while.
     jobs.note(Job::Guard, guard::check(ports, at).await);
@@ -90,7 +99,7 @@ pub async fn sweep<A: Adapters>(
     let shifted = jobs.take(Job::ZonalShifts, zonal_shift::look(ports, &head, at).await);
     let mut instances = None;
     if instances::is_due(at) {
-        instances = jobs.take(Job::Instances, instances::equalize(ports, at).await);
+        instances = instances::equalize(ports, &mut jobs, at).await;
     }
     let seen = Seen::look(ports, at).await;
     if let (Some(Some(shifted)), Ok(pools), Ok(classes)) =
@@ -98,7 +107,6 @@ pub async fn sweep<A: Adapters>(
     {
         let change = (&head.shifted_zones, shifted);
         ports.recorder.note(planner::events::of_zonal_shifts(change, &pools.items, &classes.items));
-        ports.recorder.publish(ports.clock, at).await;
     }
     if let Ok(snapshot) = &seen.snapshot {
         claims::tell_overdue(snapshot, at);
@@ -121,6 +129,16 @@ pub async fn sweep<A: Adapters>(
 /// Whether what is done each so many minutes is due in this one.
 fn is_minute_of(every: i64, at: &Invocation) -> bool {
     at.now.as_second().div_euclid(60) % every == 0
+}
+
+/// At most `most` of `items`, others each minute: those that fail for ever keep no other waiting.
+fn in_turn<T>(mut items: Vec<T>, most: usize, at: &Invocation) -> Vec<T> {
+    let minute = usize::try_from(at.now.as_second().div_euclid(60)).unwrap_or_default();
+    if let Some(first) = minute.wrapping_mul(most.min(items.len())).checked_rem(items.len()) {
+        items.rotate_left(first);
+    }
+    items.truncate(most);
+    items
 }
 
 /// What the jobs look at, each by itself: what cannot be read fails those jobs only that need it.

@@ -57,6 +57,8 @@ pub enum EventReason {
     DisruptionWaitingReadiness,
     /// Of a Pod: its eviction was accepted.
     Evicted,
+    /// Of a NodeClaim that somebody else made: it cannot be adopted.
+    FailedAdoption,
     /// Of a NodeClaim: its node has less than was expected.
     FailedConsistencyCheck,
     /// Of a Node: pods are left on it.
@@ -93,7 +95,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -102,6 +104,7 @@ impl EventReason {
         Self::DisruptionTerminating,
         Self::DisruptionWaitingReadiness,
         Self::Evicted,
+        Self::FailedAdoption,
         Self::FailedConsistencyCheck,
         Self::FailedDraining,
         Self::FailedRegistration,
@@ -133,6 +136,7 @@ impl EventReason {
             Self::DisruptionTerminating => "DisruptionTerminating",
             Self::DisruptionWaitingReadiness => "DisruptionWaitingReadiness",
             Self::Evicted => "Evicted",
+            Self::FailedAdoption => "FailedAdoption",
             Self::FailedConsistencyCheck => "FailedConsistencyCheck",
             Self::FailedDraining => "FailedDraining",
             Self::FailedRegistration => "FailedRegistration",
@@ -157,6 +161,7 @@ impl EventReason {
         matches!(
             self,
             Self::CapacityReservationInstanceInterrupted
+                | Self::FailedAdoption
                 | Self::FailedConsistencyCheck
                 | Self::FailedDraining
                 | Self::FailedRegistration

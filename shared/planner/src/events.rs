@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodKey, Zone,
+    ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodeName, Plan, Pod, PodKey, Zone,
     disruption::{DisruptionReason, Progress},
     event::{EventObject, EventReason, ObjectEvent},
     join::JoinFinding,
@@ -53,6 +53,13 @@ pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
         nominated(&placement.pods, place)
     });
     unplaced.chain(promised).chain(placed).collect()
+}
+
+/// Of a NodeClaim that somebody else made and that cannot be made one of ours: why.
+#[must_use]
+pub fn of_refused_adoption(claim: &NodeClaimName, why: &str) -> ObjectEvent {
+    let why = format!("it cannot be adopted, and is tried again: {why}");
+    ObjectEvent::new(EventObject::NodeClaim(claim.clone()), EventReason::FailedAdoption, why)
 }
 
 /// Of claims that methods of disruption give up, of those that replace others and are not there yet, and of those

@@ -9,6 +9,7 @@ mod market;
 mod operations;
 mod outage;
 mod profile;
+mod protection;
 mod quota;
 mod refusal;
 mod reservation;
@@ -92,6 +93,8 @@ pub(crate) struct InstanceRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub(crate) instances: BTreeMap<InstanceId, InstanceRecord>,
+    /// Instances with termination protection.
+    pub(crate) protected: BTreeSet<InstanceId>,
     pub(crate) launched: BTreeMap<OfferingKey, u32>,
     capacity: BTreeMap<OfferingKey, u32>,
     live: BTreeMap<OfferingKey, u32>,
@@ -328,8 +331,8 @@ impl World {
         true
     }
 
-    /// Terminates instances that somebody asks to terminate.
-    pub(crate) fn terminate(&mut self, instances: &[InstanceId]) {
+    /// Instances end that somebody asked to terminate.
+    pub(crate) fn end_instances(&mut self, instances: &[InstanceId]) {
         for instance in instances {
             let violation = self.attached_at_the_end(instance);
             self.violations.extend(violation);

@@ -35,7 +35,8 @@ impl World {
         violations
     }
 
-    /// Instances that no claim names and no promise will.
+    /// Instances that no claim names and no promise will, but for those of somebody else's NodeClaims and those that EC2
+    /// does not let end.
     fn unclaimed_instances(&self) -> Vec<String> {
         let records = self.account.instances.values().filter(|record| record.is_live());
         let unclaimed = records.filter(|record| {
@@ -44,6 +45,8 @@ impl World {
             later(since.max(record.launched_at), UNCLAIMED_GRACE) < self.now
                 && self.ledger.claim_of(&record.id).is_none()
                 && !self.ledger.is_batch_open(&record.token)
+                && !self.account.protected.contains(&record.id)
+                && !self.is_foreign(&record.id)
         });
         let words = |record: &InstanceRecord| {
             format!("instance {} of batch {} has no claim", record.id, record.token)

@@ -272,6 +272,7 @@ impl World {
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
+            Action::ProtectInstance(id) => drop(self.account.protected.insert(id)),
             Action::LoseLedger => self.ledger.lose(self.now),
             Action::StopSchedule(function) => self.stop_schedule(function),
             Action::MakeReadable(object) => {

@@ -233,6 +233,8 @@ pub enum Action {
         /// Conditions that are `False`, each by its type, or as its type, `=` and its reason.
         conditions: Vec<String>,
     },
+    /// Somebody switches termination protection of an instance on.
+    ProtectInstance(InstanceId),
     /// The ledger's table is deleted, with everything in it.
     LoseLedger,
     /// The item of a claim is deleted from the ledger's table, and the NodeClaim object with it.

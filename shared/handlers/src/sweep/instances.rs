@@ -17,13 +17,26 @@ use ports::{
     NodeClaims as _, Nodes as _, PortError,
 };
 
-use super::{SweepPorts, standalone};
-use crate::{Error, commit::origin, decide::delete, observe, pulse::wake, settle::ignore_missing};
+use super::{SweepPorts, in_turn, standalone};
+use crate::{
+    Error,
+    commit::origin,
+    decide::delete,
+    error::story,
+    job::{Job, Jobs, Tally},
+    observe,
+    pass::each,
+    pulse::wake,
+    settle::ignore_missing,
+};
 
 /// Instances are compared every second minute, as Karpenter does.
 pub(super) fn is_due(at: &Invocation) -> bool {
     super::is_minute_of(2, at)
 }
+
+/// NodeClaim objects that are taken over at the same time.
+const AT_ONCE: usize = 10;
 
 /// Adopts what is there, and ends nothing.
 pub(super) async fn adopt<A: Adapters>(
@@ -35,35 +48,64 @@ pub(super) async fn adopt<A: Adapters>(
 }
 
 /// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
-/// gone. Nodes that neither has are let go. Brings the instances that EC2 listed.
+/// gone. Nodes that neither has are let go. Each of it is tried, and what fails is noted in `jobs`. Brings the
+/// instances that EC2 listed.
 pub(super) async fn equalize<A: Adapters>(
     ports: &SweepPorts<'_, A>,
+    jobs: &mut Jobs,
     at: &Invocation,
-) -> Result<Vec<Instance>, Error> {
-    let mut compared = compare(ports, at).await?;
+) -> Option<Vec<Instance>> {
+    let mut compared = jobs.take(Job::Instances, compare(ports, at).await)?;
     let instances = std::mem::take(&mut compared.instances);
-    let counters = store(ports, &compared, at).await?;
+    let stored = jobs.take(Job::Instances, store(ports, &compared, at).await);
+    let counters = stored.unwrap_or(compared.snapshot.head.counters);
     let Standalone { claims, left } = &compared.standalone;
     standalone::tell_left(left);
-    standalone::promise(ports, (&compared.snapshot.head, counters), claims, at).await?;
-    let is_left = |stray: &&InstanceId| {
-        let mut zones = instances.iter().filter(|instance| instance.id == **stray);
-        zones.any(|instance| compared.snapshot.head.is_left(&instance.zone, at.now))
-    };
-    let strays: Vec<InstanceId> =
-        compared.adoption.strays.iter().filter(|stray| !is_left(stray)).cloned().collect();
-    if !strays.is_empty() {
-        tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
-        ports.fleet.terminate(&strays).await?;
-    }
+    let head = &compared.snapshot.head;
+    jobs.note(Job::Instances, standalone::promise(ports, (head, counters), claims, at).await);
+    jobs.note(Job::Instances, end(ports, &compared, &instances, at).await);
     let Compared { lost, left_behind, snapshot, .. } = compared;
     let because = Because {
         reason: DeletionReason::InstanceEnded,
         words: "EC2 does not list its instance any more",
     };
-    give_up(ports, lost, snapshot, because, at).await?;
-    let_go(ports, &left_behind).await?;
-    Ok(instances)
+    jobs.note(Job::Instances, give_up(ports, lost, snapshot, because, at).await);
+    jobs.note(Job::Instances, let_go(ports, &left_behind).await);
+    Some(instances)
+}
+
+/// Terminates instances of this ledger that nobody can tell a claim for, but for those in zones that are left. Where
+/// EC2 refuses that, each is asked for by itself, so that a protected one keeps no other.
+async fn end<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    Compared { adoption, snapshot, .. }: &Compared,
+    instances: &[Instance],
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let is_left = |stray: &&InstanceId| {
+        let mut zones = instances.iter().filter(|instance| instance.id == **stray);
+        zones.any(|instance| snapshot.head.is_left(&instance.zone, at.now))
+    };
+    let strays: Vec<InstanceId> =
+        adoption.strays.iter().filter(|stray| !is_left(stray)).cloned().collect();
+    if strays.is_empty() {
+        return Ok(());
+    }
+    tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
+    match ports.fleet.terminate(&strays).await {
+        Err(error) if error.fault == Fault::Permanent => {}
+        outcome => return outcome,
+    }
+    let one = async |stray: InstanceId| {
+        let answer = ports.fleet.terminate(std::slice::from_ref(&stray)).await;
+        (stray, answer)
+    };
+    let (answers, _) = each(in_turn(strays, usize::MAX, at), AT_ONCE, ports.clock, at, one).await;
+    let mut tally = Tally::default();
+    for (stray, answer) in answers {
+        tally.note(format_args!("instance {stray}"), answer);
+    }
+    tally.done()
 }
 
 /// What is there, beside the ledger.
@@ -129,17 +171,42 @@ async fn let_go<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     left_behind: &[Node],
 ) -> Result<(), PortError> {
+    let mut tally = Tally::default();
     for node in left_behind {
         if let Some(patch) = planner::let_go(node) {
             tracing::info!(node = %node.name, "a node without a claim is let go");
-            ignore_missing(ports.nodes.patch(&node.name, &patch).await)?;
+            let answer = ignore_missing(ports.nodes.patch(&node.name, &patch).await);
+            tally.note(format_args!("Node {}", node.name), answer);
         }
     }
-    Ok(())
+    tally.done()
 }
 
-/// Puts adopted claims into the ledger, and brings its counters then. Objects that somebody else made are
-/// taken over first: whoever does it again finds them so.
+/// Takes over the NodeClaim objects of `claims` that somebody else made, and brings the claims whose objects are ours
+/// now. An object that refuses it is told of and keeps no other: the next comparison tries it again, and until then
+/// nothing touches its instance.
+async fn taken_over<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    claims: &[NodeClaim],
+    at: &Invocation,
+) -> Vec<NodeClaim> {
+    let one = async |claim: &NodeClaim| match ports.node_claims.take_over(&claim.name).await {
+        Ok(()) => Some(claim.clone()),
+        Err(error) => {
+            let why = story(&error);
+            tracing::warn!(claim = %claim.name, story = why, "not adopted");
+            ports.recorder.note(vec![planner::events::of_refused_adoption(&claim.name, &why)]);
+            None
+        }
+    };
+    let (claims, _) = each(claims.iter().collect(), AT_ONCE, ports.clock, at, one).await;
+    let mut claims: Vec<NodeClaim> = claims.into_iter().flatten().collect();
+    claims.sort_by(|a, b| a.name.cmp(&b.name));
+    claims
+}
+
+/// Puts adopted claims into the ledger, and brings its counters then. Their objects are taken over first: whoever
+/// does it again finds them so.
 async fn store<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     compared: &Compared,
@@ -147,10 +214,8 @@ async fn store<A: Adapters>(
 ) -> Result<Counters, Error> {
     let head = &compared.snapshot.head;
     let mut parent = head.counters;
-    for claims in compared.adoption.claims.chunks(limits::ITEMS_PER_COMMIT_MAX - 2) {
-        for claim in claims {
-            ports.node_claims.take_over(&claim.name).await?;
-        }
+    let adopted = taken_over(ports, &compared.adoption.claims, at).await;
+    for claims in adopted.chunks(limits::ITEMS_PER_COMMIT_MAX - 2) {
         let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
         let summary = format!("adopted: {}", names.join(", "));
         tracing::info!(claims = claims.len(), "claims adopted");
@@ -180,7 +245,7 @@ async fn store<A: Adapters>(
             }
         }
     }
-    if !compared.adoption.claims.is_empty() {
+    if !adopted.is_empty() {
         wake(ports.mailbox, &[Function::Settle, Function::Drain], parent, at).await;
     }
     Ok(parent)

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use model::{NodeClaim, NodeClaimName, claim::SyncedNodeClaim, ledger::Snapshot, limits};
 use ports::{Adapters, Fault, Invocation, Listing, NodeClaims as _};
 
-use super::{SweepPorts, standalone};
+use super::{SweepPorts, in_turn, standalone};
 use crate::{Error, job::Tally};
 
 /// Objects that are written at the same time.
@@ -42,8 +42,8 @@ pub(super) async fn equalize<A: Adapters>(
         let most = limits::NODE_CLAIMS_PER_SWEEP_MAX;
         tracing::warn!(different, most, "more NodeClaims to sync than one sweep does");
     }
-    let lost = lost.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
-    let late = late.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
+    let lost = in_turn(lost, limits::NODE_CLAIMS_PER_SWEEP_MAX, at);
+    let late = in_turn(late, limits::NODE_CLAIMS_PER_SWEEP_MAX, at);
     let mut tally = Tally::default();
     let mut removed = stream::iter(lost)
         .map(|name| async move { (name, ports.node_claims.remove(name).await) })

@@ -166,7 +166,7 @@ impl Sim {
         const NAME: &str = "TerminateInstances";
         self.step((NAME, Write), ids(instances), |world| {
             let previous = world.known(instances).map_err(|refusal| refusal.of(NAME))?;
-            world.terminate(instances);
+            world.terminate(instances).map_err(|refusal| refusal.of(NAME))?;
             let current = world.known(instances).map_err(|refusal| refusal.of(NAME))?;
             let changes = instances.iter().zip(previous.into_iter().zip(current));
             Ok(changes

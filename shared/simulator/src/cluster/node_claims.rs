@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    NodeClaim, NodeClaimName, NodePoolName,
+    InstanceId, NodeClaim, NodeClaimName, NodePoolName,
     claim::SyncedNodeClaim,
     labels,
     lease::{KarpenterLease, ObservedLeases},
@@ -103,6 +103,13 @@ impl World {
                 object.claim.as_ref().map(marked).or_else(|| object.foreign.clone())
             })
             .collect()
+    }
+
+    /// Whether somebody else's object says that `instance` is its own.
+    pub(crate) fn is_foreign(&self, instance: &InstanceId) -> bool {
+        let mut foreign =
+            self.cluster.node_claims.values().filter_map(|o| o.foreign.as_ref()?.instance.as_ref());
+        foreign.any(|launched| launched.id == *instance)
     }
 
     /// Makes an object one of ours.

@@ -372,8 +372,7 @@ impl Fleet for Sim {
         self.authorize("Fleet.terminate", Call::Terminate(instances));
         let load = |_: &mut World| loads::instances(instances);
         self.step_of(("Fleet.terminate", Write), ids(instances), load, |world| {
-            world.terminate(instances);
-            Ok(())
+            world.terminate(instances).map_err(|refusal| refusal.of("TerminateInstances"))
         })
         .await
     }

@@ -6,6 +6,7 @@ use model::{
     ledger::{Basis, Counters},
     recorded::Question,
 };
+use plan_check::Invalid;
 use planner::Answer;
 use ports::{Adapters, Invocation, Ledger as _};
 
@@ -51,8 +52,15 @@ impl<A: Adapters> Decider<'_, A> {
             self.memory.next_search.borrow_mut().clone_from(next_search);
         }
         let decided = self.decided(question, &answer);
-        let committed = commit_and_record(self.ledger, facts, &decided, at).await?;
-        let Committed::All(counters) = committed else { return Ok(None) };
+        let mut committed = commit_and_record(self.ledger, facts, &decided, at).await;
+        if let Err(Error::InvalidPlan(invalid)) = committed {
+            let sound = sound_part(facts, &answer.plan, invalid)?;
+            planner::events::tell_left_out(&mut answer, &sound, &facts.pods);
+            answer.plan = sound;
+            let decided = self.decided(question, &answer);
+            committed = commit_and_record(self.ledger, facts, &decided, at).await;
+        }
+        let Committed::All(counters) = committed? else { return Ok(None) };
         if !answer.wakes.is_empty() {
             wake(self.mailbox, &answer.wakes, counters, at).await;
         }
@@ -96,6 +104,12 @@ impl<A: Adapters> Decider<'_, A> {
     }
 }
 
+/// What is left of `plan` without what `invalid` names: one pod or claim that breaks a rule keeps no other.
+fn sound_part(facts: &Facts, plan: &Plan, invalid: Invalid) -> Result<Plan, Error> {
+    tracing::error!(%invalid, "what breaks a rule is left out of the plan");
+    Ok(plan_check::sound(facts, plan.clone(), invalid)?)
+}
+
 /// Commits `plan`, which deletes claims of `facts`, and wakes `drain` and `provision`. Returns whether it did: if another
 /// function changed one of the claims first, the next call finds the others again.
 pub(crate) async fn delete<A: Adapters>(
@@ -104,7 +118,12 @@ pub(crate) async fn delete<A: Adapters>(
     plan: &Plan,
     at: &Invocation,
 ) -> Result<bool, Error> {
-    match commit(ledger, facts, &Decided::of(plan, Basis::Claims), at).await? {
+    let mut committed = commit(ledger, facts, &Decided::of(plan, Basis::Claims), at).await;
+    if let Err(Error::InvalidPlan(invalid)) = committed {
+        let sound = sound_part(facts, plan, invalid)?;
+        committed = commit(ledger, facts, &Decided::of(&sound, Basis::Claims), at).await;
+    }
+    match committed? {
         Committed::All(counters) => {
             wake(mailbox, &[Function::Drain, Function::Provision], counters, at).await;
             Ok(true)

@@ -1,7 +1,8 @@
 //! An independent judge of plans.
 //!
 //! It shares no code with the planner and is written from the rules alone, one by one and slowly:
-//! what both get wrong in the same way, nothing finds. A plan with violations is never committed.
+//! what both get wrong in the same way, nothing finds. A plan with violations is never committed: what they name is
+//! left out first.
 //!
 //! It judges what a plan claims, not whether a better one exists. In particular it does not judge
 //! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
@@ -25,12 +26,14 @@ mod ports;
 mod reservations;
 mod room;
 mod shares;
+mod sound;
 mod static_pools;
 mod topology;
 mod violation;
 mod volumes;
 mod world;
 
+pub use sound::sound;
 pub use violation::Violation;
 
 use std::fmt;

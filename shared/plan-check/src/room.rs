@@ -80,7 +80,8 @@ fn check_promised_room(
     if let Some((instance_type, needed, room)) = too_small {
         let place = format!("claim {} as {}", claim.name, instance_type.name);
         let (needed, room) = (needed.to_string(), room.to_string());
-        violations.push(Violation::Resources { place, needed, room });
+        let pods = claim.pods.clone();
+        violations.push(Violation::Resources { place, pods, needed, room });
     }
 }
 

@@ -60,6 +60,8 @@ pub enum Violation {
     Resources {
         /// The node or claim, and the instance type.
         place: String,
+        /// Those that the plan puts there.
+        pods: Vec<PodKey>,
         /// What pods and daemons need.
         needed: String,
         /// What there is.
@@ -78,6 +80,8 @@ pub enum Violation {
     Attachments {
         /// The node.
         place: String,
+        /// Those that the plan puts there.
+        pods: Vec<PodKey>,
         /// The CSI driver.
         driver: String,
         /// With this plan.

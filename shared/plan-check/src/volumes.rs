@@ -127,7 +127,8 @@ pub(crate) fn check_attachments(
             continue;
         }
         let place = format!("node {node}");
-        violations.push(Violation::Attachments { place, driver, count, limit: *limit });
+        let pods = placed.iter().map(|pod| pod.key.clone()).collect();
+        violations.push(Violation::Attachments { place, pods, driver, count, limit: *limit });
     }
 }
 

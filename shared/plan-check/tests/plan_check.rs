@@ -14,7 +14,7 @@ mod plan_check {
     mod static_pools;
     mod topology;
 
-    use ::plan_check::{ensure_valid, violations};
+    use ::plan_check::{ensure_valid, sound, violations};
     use model::{
         InstanceTypeName, NodeClaim, Plan,
         facts::Facts,
@@ -94,7 +94,10 @@ mod plan_check {
         let fits = texts.len() == wanted.len()
             && texts.iter().zip(wanted).all(|(text, wanted)| text.contains(wanted));
         assert!(fits, "found {texts:#?}\nwanted {wanted:#?}");
-        assert_eq!(ensure_valid(&facts, &plan).is_ok(), wanted.is_empty());
+        let Err(invalid) = ensure_valid(&facts, &plan) else { return assert!(wanted.is_empty()) };
+        // What is left of it breaks no rule.
+        let left = sound(&facts, plan, invalid);
+        assert!(left.is_err() || left.is_ok_and(|left| ensure_valid(&facts, &left).is_ok()));
     }
 
     #[test]
@@ -123,6 +126,41 @@ mod plan_check {
             text.starts_with("the plan breaks its own rules: pod default/unknown-0 is not known; ")
         );
         assert!(text.ends_with("; and 10 more"));
+    }
+
+    /// What is left of [`good`] with a change and a second batch for `web-1` alone.
+    fn left(change: impl FnOnce(&mut Facts, &mut Plan)) -> (Vec<String>, Vec<String>) {
+        let (mut facts, mut plan) = good();
+        plan.promises = vec![
+            promise(new_claim("general-7-0"), &["web-0"]),
+            promise(new_claim("general-7-1"), &["web-1"]),
+        ];
+        change(&mut facts, &mut plan);
+        let invalid = ensure_valid(&facts, &plan).unwrap_err();
+        let left = sound(&facts, plan, invalid).unwrap();
+        let promised = left.promises.iter().map(|promise| promise.claim.name.to_string());
+        let placed = left.placements.iter().flat_map(|placement| &placement.pods);
+        (promised.collect(), placed.map(|pod| pod.name.to_string()).collect())
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_left_out_and_the_rest_goes_on() {
+        let (promised, placed) = left(|facts, _| facts.pods[1] = pod("web-1 unsupported:windows"));
+        assert_eq!(promised, ["general-7-0"]);
+        assert_eq!(placed, ["on-node", "on-claim"]);
+        let (promised, placed) = left(|facts, _| facts.pods[2] = pod("on-node cpu=8"));
+        assert_eq!(promised, ["general-7-0", "general-7-1"]);
+        assert_eq!(placed, ["on-claim"]);
+        let (promised, _) = left(|_, plan| plan.promises[0].price = price("0.01"));
+        assert_eq!(promised, ["general-7-1"]);
+    }
+
+    #[test]
+    fn a_plan_on_other_counters_has_no_sound_part() {
+        let (facts, mut plan) = good();
+        plan.parent.arrivals = 6;
+        let invalid = ensure_valid(&facts, &plan).unwrap_err();
+        assert!(sound(&facts, plan, invalid).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use model::{
     words,
 };
 
-use crate::disruption::Objection;
+use crate::{Answer, disruption::Objection};
 
 /// Of pods that a plan is about: where they go, and why others find no place.
 ///
@@ -53,6 +53,26 @@ pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
         nominated(&placement.pods, place)
     });
     unplaced.chain(promised).chain(placed).collect()
+}
+
+/// Has the events of `answer` say that pods of its plan have no place in `sound`, which is what the judge left of it.
+pub fn tell_left_out(answer: &mut Answer, sound: &Plan, pods: &[Pod]) {
+    let placed = |plan: &Plan| -> BTreeSet<PodKey> {
+        let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
+        promised.chain(plan.placements.iter().flat_map(|p| &p.pods)).cloned().collect()
+    };
+    let left_out = &placed(&answer.plan) - &placed(sound);
+    let is_left_out = |about: &EventObject| match about {
+        EventObject::Pod(key, _) => left_out.contains(key),
+        _ => false,
+    };
+    answer.events.retain(|event| !is_left_out(&event.about));
+    let pods = pods.iter().filter(|pod| left_out.contains(&pod.key));
+    answer.events.extend(pods.map(|pod| {
+        let about = EventObject::Pod(pod.key.clone(), Some(pod.uid.clone()));
+        let why = "the place that was found for it breaks a rule, which is a bug: the log has it (InvalidPlan)";
+        ObjectEvent::new(about, EventReason::FailedScheduling, why)
+    }));
 }
 
 /// Of a NodeClaim that somebody else made and that cannot be made one of ours: why.

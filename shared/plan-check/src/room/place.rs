@@ -197,8 +197,12 @@ fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], violations: &mu
         let taken = bound.saturating_add(&expected).named_by(&outcome.allocatable);
         let needed = requested.saturating_add(&taken);
         if !needed.fits_in(&outcome.allocatable) {
-            let (place, room) = (outcome.shown, outcome.allocatable.to_string());
-            violations.push(Violation::Resources { place, needed: needed.to_string(), room });
+            violations.push(Violation::Resources {
+                place: outcome.shown,
+                pods: pods.iter().map(|pod| pod.key.clone()).collect(),
+                needed: needed.to_string(),
+                room: outcome.allocatable.to_string(),
+            });
             // One outcome is enough to name: there may be hundreds.
             break;
         }

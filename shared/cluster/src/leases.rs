@@ -11,7 +11,7 @@ use model::{
     LedgerId,
     lease::{
         KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION, LedgerLease,
-        ObservedLeases,
+        ObservedLeases, UnreadableLease,
     },
     limits::{PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
@@ -80,7 +80,7 @@ struct Spec {
 
 impl Lease {
     /// Who holds it, since when it was renewed, and for how long; `None` while nobody does.
-    fn held(&self) -> Result<Option<(&str, Timestamp, SignedDuration)>, CallError> {
+    fn held(&self) -> Result<Option<(&str, Timestamp, SignedDuration)>, String> {
         let Spec { holder_identity, lease_duration_seconds, renew_time } = &self.spec;
         let Some(holder) = holder_identity.as_deref().filter(|holder| !holder.is_empty()) else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Lease {
     }
 
     /// As one of Karpenter's.
-    fn of_karpenter(&self) -> Result<Option<KarpenterLease>, CallError> {
+    fn of_karpenter(&self) -> Result<Option<KarpenterLease>, String> {
         let held = self.held()?;
         Ok(held.map(|(holder, renewed_at, duration)| KarpenterLease {
             namespace: self.metadata.namespace.clone(),
@@ -106,7 +106,7 @@ impl Lease {
     }
 
     /// As ours.
-    fn of_ledger(&self) -> Result<Option<LedgerLease>, CallError> {
+    fn of_ledger(&self) -> Result<Option<LedgerLease>, String> {
         let Some((holder, renewed_at, _)) = self.held()? else { return Ok(None) };
         let ledger = LedgerId::new(holder)
             .map_err(|error| self.unreadable(&format!("spec.holderIdentity: {error}")))?;
@@ -118,9 +118,9 @@ impl Lease {
     }
 
     /// A lease that cannot be read is not absent: whoever holds it counts.
-    fn unreadable(&self, problem: &str) -> CallError {
+    fn unreadable(&self, problem: &str) -> String {
         let Metadata { name, namespace, .. } = &self.metadata;
-        CallError::Unreadable(format!("Lease {namespace}/{name}: {problem}").into())
+        format!("Lease {namespace}/{name}: {problem}")
     }
 }
 
@@ -128,19 +128,25 @@ impl Leases for KubeCluster {
     async fn leases(&self) -> Result<ObservedLeases, PortError> {
         let failed = |error: CallError| error.into_port_error(LIST, Effect::Reads);
         let ours = self.our_lease().await.map_err(failed)?;
-        let ledger = ours.map(|lease| lease.of_ledger()).transpose().map_err(failed)?.flatten();
+        let ledger = ours.map(|lease| lease.of_ledger()).transpose();
+        let ledger = ledger.map_err(|why| failed(CallError::Unreadable(why.into())))?.flatten();
         let selector = format!("metadata.name={KARPENTER_LEASE}");
-        let mut karpenter = Vec::new();
+        let mut observed = ObservedLeases { ledger, ..ObservedLeases::default() };
         let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).fields(&selector);
         for _ in 0..PAGES_PER_LISTING_MAX {
             let body = self.call(Request::new(LEASES_PATH).list(&params)).await.map_err(failed)?;
             let page: LeaseList = read(&body).map_err(failed)?;
             for lease in &page.items {
-                karpenter.extend(lease.of_karpenter().map_err(failed)?);
+                match lease.of_karpenter() {
+                    Ok(lease) => observed.karpenter.extend(lease),
+                    Err(why) => observed
+                        .unreadable
+                        .push(UnreadableLease { namespace: lease.metadata.namespace.clone(), why }),
+                }
             }
             params.continue_token = page.metadata.continue_token.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
-                return Ok(ObservedLeases { karpenter, ledger });
+                return Ok(observed);
             }
         }
         let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of leases");

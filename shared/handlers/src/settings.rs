@@ -7,7 +7,7 @@
 
 mod registry;
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use jiff::SignedDuration;
 use launch_template::NodeSettings;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub is_isolated: bool,
     /// What is a metric of CloudWatch.
     pub metrics: MetricDimensions,
+    /// Namespaces in which Karpenter's lease says that Karpenter is in charge.
+    pub karpenter_namespaces: BTreeSet<String>,
 }
 
 /// What of what is measured is a metric of CloudWatch. A collector is told everything.
@@ -71,6 +73,7 @@ impl Default for Settings {
             heeds_zonal_shifts: false,
             is_isolated: false,
             metrics: MetricDimensions::default(),
+            karpenter_namespaces: ["kube-system", "karpenter"].map(str::to_owned).into(),
         }
     }
 }
@@ -119,6 +122,8 @@ pub enum Allowed {
     Dollars,
     /// A decimal number of dollars, or `none`.
     DollarsOrNone,
+    /// Names of namespaces, separated by commas.
+    Namespaces,
     /// Feature gates that functions carry out, each with `=true` or `=false`, separated by commas.
     Gates,
 }
@@ -149,6 +154,7 @@ impl fmt::Display for Allowed {
             Self::DollarsOrNone => {
                 f.write_str("a decimal number of dollars such as `12.5`, or `none`")
             }
+            Self::Namespaces => f.write_str("a list of namespaces such as `kube-system,karpenter`"),
             Self::Gates => {
                 let gates: Vec<&str> = gates().collect();
                 let gates = gates.join(", ");

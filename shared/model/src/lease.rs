@@ -10,6 +10,8 @@ use crate::LedgerId;
 ///
 /// Karpenter: `pkg/operator/operator.go`, `LeaderElectionID`.
 pub const KARPENTER_LEASE: &str = "karpenter-leader-election";
+/// The longest that a lease of Karpenter is taken at its word; Karpenter's own lasts for 15 seconds.
+const KARPENTER_LEASE_DURATION_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Name of the lease of ours, in the namespace `kube-system`.
 pub const LEDGER_LEASE: &str = "journeyman";
 /// A lease of ours that was not renewed for so long is nobody's: it is renewed each minute.
@@ -20,8 +22,19 @@ pub const LEDGER_LEASE_DURATION: SignedDuration = SignedDuration::from_mins(3);
 pub struct ObservedLeases {
     /// Karpenter's, one for each namespace that has one.
     pub karpenter: Vec<KarpenterLease>,
+    /// Those under the name of Karpenter's that cannot be read.
+    pub unreadable: Vec<UnreadableLease>,
     /// Ours.
     pub ledger: Option<LedgerLease>,
+}
+
+/// A lease under the name of Karpenter's that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableLease {
+    /// The namespace that it is in.
+    pub namespace: String,
+    /// What is wrong, with its name.
+    pub why: String,
 }
 
 /// A lease of Karpenter.
@@ -38,10 +51,14 @@ pub struct KarpenterLease {
 }
 
 impl KarpenterLease {
-    /// Whether somebody holds it at `now`. For a minute after it ran out another replica may take it.
+    /// Whether somebody holds it at `now`. For a minute after it ran out another replica may take it. One that says
+    /// that it lasts for longer than five minutes, or that it was renewed so long after `now`, is not Karpenter's.
     pub fn is_held(&self, now: Timestamp) -> bool {
         let held_for = self.duration.saturating_add(SignedDuration::from_mins(1));
-        !self.holder.is_empty() && now.duration_since(self.renewed_at) < held_for
+        let age = now.duration_since(self.renewed_at);
+        let is_believable =
+            self.duration <= KARPENTER_LEASE_DURATION_MAX && -KARPENTER_LEASE_DURATION_MAX <= age;
+        !self.holder.is_empty() && is_believable && age < held_for
     }
 }
 

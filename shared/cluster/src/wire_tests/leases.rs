@@ -52,7 +52,7 @@ async fn leases_of_karpenter_and_ours_are_read() {
     }];
     let ledger = "abc12".parse().unwrap();
     let ledger = Some(LedgerLease { ledger, arrivals: 7, renewed_at: at(time) });
-    assert_eq!(observed, ObservedLeases { karpenter, ledger });
+    assert_eq!(observed, ObservedLeases { karpenter, ledger, unreadable: Vec::new() });
     server.check_sent(&[&format!("GET {OURS}"), ALL]);
     let selector =
         ("fieldSelector".to_owned(), "metadata.name=karpenter-leader-election".to_owned());
@@ -65,18 +65,19 @@ async fn leases_of_karpenter_and_ours_are_read() {
 #[tokio::test]
 async fn a_lease_that_cannot_be_read_is_not_absent() {
     let time = "2026-11-21T12:00:00Z";
-    for (ours, karpenter, problem) in [
-        (
-            absent(),
-            spec("pod-1", "noon"),
-            "karpenter-leader-election: spec.renewTime is not a time",
-        ),
-        (absent(), json!({ "holderIdentity": "pod-1", "renewTime": time }), "leaseDurationSeconds"),
-        (ours(&spec("abc12", time), "many"), spec("", time), "journeyman/arrivals is not a number"),
-        (ours(&spec("A", time), "7"), spec("", time), "spec.holderIdentity: `A` is not a valid"),
+    let bad = [spec("pod-1", "noon"), json!({ "holderIdentity": "pod-1", "renewTime": time })];
+    let server = Server::new([absent(), list(&[&bad[..], &[spec("pod-2", time)]].concat())]);
+    let observed = server.cluster().leases().await.unwrap();
+    let name = "Lease karpenter/karpenter-leader-election: spec.";
+    let unreadable: Vec<_> = observed.unreadable.iter().map(|lease| &lease.why).collect();
+    let rules = ["renewTime is not a time", "leaseDurationSeconds must be positive"];
+    assert_eq!(unreadable, rules.map(|rule| format!("{name}{rule}")).each_ref());
+    assert_eq!((observed.karpenter.len(), &*observed.unreadable[0].namespace), (1, "karpenter"));
+    for (ours, problem) in [
+        (ours(&spec("abc12", time), "many"), "journeyman/arrivals is not a number"),
+        (ours(&spec("A", time), "7"), "spec.holderIdentity: `A` is not a valid"),
     ] {
-        let answers = [ours, list(&[karpenter])];
-        let server = Server::new(answers);
+        let server = Server::new([ours]);
         let error = server.cluster().leases().await.unwrap_err();
         assert_eq!((error.operation, error.fault), ("list leases", Fault::Permanent));
         let cause = std::error::Error::source(&*error.source.unwrap()).unwrap().to_string();

@@ -25,7 +25,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 22] = [
+pub const SETTINGS: [Setting; 23] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -324,6 +324,29 @@ pub const SETTINGS: [Setting; 22] = [
                 _ => None,
             };
             put(&mut settings.record, record)
+        },
+    },
+    Setting {
+        parameter: "KarpenterNamespaces",
+        variable: "JOURNEYMAN_KARPENTER_NAMESPACES",
+        karpenter: None,
+        default: "kube-system,karpenter",
+        allowed: Allowed::Namespaces,
+        meaning: "The namespaces that Karpenter may run in. While its lease `karpenter-leader-election` is held in \
+                  one of them, the functions do nothing; a lease of that name in another namespace, where others \
+                  may make leases, is only logged.",
+        set: |settings, text| {
+            let is_name = |name: &&str| {
+                let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+                !name.is_empty() && name.chars().all(is_allowed)
+            };
+            let names: Option<_> =
+                text.split(',').map(str::trim).map(|name| Some(name).filter(is_name)).collect();
+            let names: Vec<&str> = names?;
+            put(
+                &mut settings.karpenter_namespaces,
+                Some(names.into_iter().map(str::to_owned).collect()),
+            )
         },
     },
 ];

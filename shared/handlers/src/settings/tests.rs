@@ -43,6 +43,7 @@ fn each_setting_changes_something() {
         ("MaxDollarsPerHour", "12.5"),
         ("Metrics", "nodepool"),
         ("Record", "facts"),
+        ("KarpenterNamespaces", "platform, karpenter-2"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());
@@ -56,6 +57,8 @@ fn each_setting_changes_something() {
 #[test]
 fn a_bad_value_is_refused_with_its_name_and_rule() {
     for (parameter, value, rule) in [
+        ("KarpenterNamespaces", "a,,b", "a list of namespaces such as `kube-system,karpenter`"),
+        ("KarpenterNamespaces", "Team", "a list of namespaces such as `kube-system,karpenter`"),
         ("PollIntervalSeconds", "0", "a whole number from 1 to 60"),
         ("PollIntervalSeconds", "5s", "a whole number from 1 to 60"),
         ("BatchIdleDuration", "1", "a duration such as `1.5s` from 0s to 30s"),

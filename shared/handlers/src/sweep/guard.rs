@@ -18,7 +18,14 @@ pub(super) async fn check<A: Adapters>(
 ) -> Result<(), Error> {
     let head = ports.ledger.head(&at.cluster).await?;
     let leases = ports.leases.leases().await?;
-    let head = match planner::verdict(&head, &leases, at.now) {
+    let namespaces = &ports.settings.karpenter_namespaces;
+    for lease in planner::passed_over(&leases, namespaces, at.now) {
+        tracing::warn!(lease, "passed over: Karpenter's lease counts in KarpenterNamespaces only");
+    }
+    let head = match planner::verdict(&head, &leases, namespaces, at.now) {
+        Verdict::Unknown(why) => {
+            return Err(PortError::because("read leases", Fault::Permanent, why).into());
+        }
         Verdict::Held(by) => {
             tracing::warn!(by, "somebody else provisions the cluster: nothing is done");
             if head.ledger.is_some() {

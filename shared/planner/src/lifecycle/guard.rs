@@ -1,5 +1,7 @@
 //! Whether the functions may act on the cluster, and on which ledger.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use model::{
     lease::ObservedLeases,
@@ -11,6 +13,8 @@ use model::{
 pub enum Verdict {
     /// Somebody else is in charge: nothing is done.
     Held(String),
+    /// Who is in charge cannot be read, and why: what was found before holds until it is too old.
+    Unknown(String),
     /// The ledger is to be opened: there is none, or it is an old backup of one that went on.
     Open,
     /// The ledger is open, and what is there is to be adopted before anything else is done.
@@ -19,14 +23,39 @@ pub enum Verdict {
     Free,
 }
 
-/// Who is in charge of the cluster whose ledger has `head`.
+/// Leases under the name of Karpenter's that decide nothing, because they are outside of `namespaces`, each with why.
 #[must_use]
-pub fn verdict(head: &Head, leases: &ObservedLeases, now: Timestamp) -> Verdict {
-    if let Some(held) = leases.karpenter.iter().find(|lease| lease.is_held(now)) {
+pub fn passed_over(
+    leases: &ObservedLeases,
+    namespaces: &BTreeSet<String>,
+    now: Timestamp,
+) -> Vec<String> {
+    let held = leases.karpenter.iter().filter(|lease| lease.is_held(now));
+    let held = held.map(|lease| (&lease.namespace, format!("{} holds it", lease.holder)));
+    let unreadable = leases.unreadable.iter().map(|lease| (&lease.namespace, lease.why.clone()));
+    let elsewhere = held.chain(unreadable).filter(|(name, _)| !namespaces.contains(*name));
+    elsewhere.map(|(namespace, why)| format!("in the namespace {namespace}: {why}")).collect()
+}
+
+/// Who is in charge of the cluster whose ledger has `head`. A Karpenter is, where it runs in one of `namespaces`: anybody
+/// who may create leases in another namespace has no say.
+#[must_use]
+pub fn verdict(
+    head: &Head,
+    leases: &ObservedLeases,
+    namespaces: &BTreeSet<String>,
+    now: Timestamp,
+) -> Verdict {
+    let mut held = leases.karpenter.iter().filter(|lease| lease.is_held(now));
+    if let Some(held) = held.find(|lease| namespaces.contains(&lease.namespace)) {
         let (namespace, holder) = (&held.namespace, &held.holder);
         return Verdict::Held(format!(
             "Karpenter ({holder}, by its lease karpenter-leader-election in {namespace})"
         ));
+    }
+    let mut unreadable = leases.unreadable.iter();
+    if let Some(lease) = unreadable.find(|lease| namespaces.contains(&lease.namespace)) {
+        return Verdict::Unknown(lease.why.clone());
     }
     let of_ledger = leases.ledger.as_ref();
     let is_ours = of_ledger.is_none_or(|lease| head.ledger.as_ref() == Some(&lease.ledger));

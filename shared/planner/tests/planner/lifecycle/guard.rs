@@ -1,12 +1,14 @@
 //! Whether the functions may act on the cluster, and on which ledger.
 
+use std::collections::BTreeSet;
+
 use jiff::SignedDuration;
 use model::{
     LedgerId,
-    lease::{KarpenterLease, LedgerLease, ObservedLeases},
+    lease::{KarpenterLease, LedgerLease, ObservedLeases, UnreadableLease},
     ledger::{Counters, Guard, Head},
 };
-use planner::lifecycle::guard::*;
+use planner::lifecycle::guard::{Verdict, passed_over};
 
 use crate::planner::support::{ago, now};
 
@@ -23,13 +25,13 @@ fn karpenter(holder: &str, seconds: i64) -> ObservedLeases {
         renewed_at: ago(seconds),
         duration: SignedDuration::from_secs(15),
     };
-    ObservedLeases { karpenter: vec![lease], ledger: None }
+    ObservedLeases { karpenter: vec![lease], ..ObservedLeases::default() }
 }
 
 fn ours(ledger: &str, arrivals: u64, seconds: i64) -> ObservedLeases {
     let ledger = LedgerId::new(ledger).unwrap();
     let lease = LedgerLease { ledger, arrivals, renewed_at: ago(seconds) };
-    ObservedLeases { karpenter: Vec::new(), ledger: Some(lease) }
+    ObservedLeases { ledger: Some(lease), ..ObservedLeases::default() }
 }
 
 fn free() -> Guard {
@@ -44,6 +46,50 @@ fn a_live_karpenter_is_in_charge() {
     assert_eq!(held, Verdict::Held(words.to_owned()));
     assert_eq!(verdict(&open, &karpenter("", 10), now()), Verdict::Free);
     assert_eq!(verdict(&open, &karpenter("karpenter-6d9", 80), now()), Verdict::Free);
+}
+
+/// The verdict where only `kube-system` counts.
+fn verdict(head: &Head, leases: &ObservedLeases, now: jiff::Timestamp) -> Verdict {
+    planner::verdict(head, leases, &namespaces(), now)
+}
+
+fn namespaces() -> BTreeSet<String> {
+    BTreeSet::from(["kube-system".to_owned()])
+}
+
+#[test]
+fn a_lease_that_anybody_may_make_stops_nothing() {
+    let open = head(Some("a"), 3, free());
+    let elsewhere = |mut leases: ObservedLeases| {
+        leases.karpenter[0].namespace = "team-x".to_owned();
+        leases
+    };
+    let foreign = elsewhere(karpenter("pod-1", 10));
+    assert_eq!(verdict(&open, &foreign, now()), Verdict::Free);
+    let words = ["in the namespace team-x: pod-1 holds it"];
+    assert_eq!(passed_over(&foreign, &namespaces(), now()), words);
+    let ended = elsewhere(karpenter("pod-1", 80));
+    assert_eq!(passed_over(&ended, &namespaces(), now()), Vec::<String>::new());
+    for (seconds, duration, is_held) in [(10, 300, true), (10, 301, false), (-301, 15, false)] {
+        let mut leases = karpenter("pod-1", seconds);
+        leases.karpenter[0].duration = SignedDuration::from_secs(duration);
+        let verdict = verdict(&open, &leases, now());
+        assert_eq!(matches!(verdict, Verdict::Held(_)), is_held, "{seconds} s, {duration} s");
+    }
+}
+
+#[test]
+fn a_lease_that_cannot_be_read_counts_where_karpenter_may_run() {
+    let open = head(Some("a"), 3, free());
+    for (namespace, expected) in
+        [("kube-system", Verdict::Unknown("why".to_owned())), ("team-x", Verdict::Free)]
+    {
+        let lease = UnreadableLease { namespace: namespace.to_owned(), why: "why".to_owned() };
+        let leases = ObservedLeases { unreadable: vec![lease], ..ObservedLeases::default() };
+        assert_eq!(verdict(&open, &leases, now()), expected);
+        let words = passed_over(&leases, &namespaces(), now());
+        assert_eq!(words.is_empty(), expected != Verdict::Free, "{words:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The Lambda function `interrupt`: instances that end give up their NodeClaims.
 
-use bootstrap::{Platform, trigger};
+use bootstrap::{Platform, WallClock, trigger};
 use handlers::InterruptPorts;
 use model::interruption::Interruption;
 use ports::Invocation;
@@ -12,6 +12,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         settings: platform.settings(),
+        clock: &WallClock,
     };
     let handle = async |interruptions: Vec<Vec<Interruption>>, at: &Invocation| {
         let interruptions = interruptions.concat();

@@ -112,8 +112,12 @@ async fn call<W: World>(
             let world =
                 &Only::<function::Interrupt, _, _>::new(outside.account(), outside.cluster());
             let settings = &process.settings;
-            let ports =
-                InterruptPorts::<Only<'_, _, _, _>> { ledger: world, mailbox: world, settings };
+            let ports = InterruptPorts::<Only<'_, _, _, _>> {
+                ledger: world,
+                mailbox: world,
+                settings,
+                clock: world,
+            };
             handlers::interrupt(&ports, &interruptions, at).await
         }
         Payload::Message(Message::Pulse { function, signal }) => {

@@ -2,8 +2,9 @@
 //!
 //! A pass marks nodes that are replaced, and looks after every claim that is given up or rebooted: what EC2, the nodes
 //! and the pods say is asked once for all, then each claim is visited by itself, then the volumes of nodes
-//! without pods are looked at, once for all, then instances are terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is
-//! never taken for absent: its node is not empty, its instance is not terminated, and the claim says why.
+//! without pods are looked at, once for all, then instances are terminated together. A claim, a node or a pod that
+//! fails keeps no other from going. What cannot be read is never taken for absent: its node is not empty, its
+//! instance is not terminated, and the claim says why.
 
 mod mark;
 mod observe;
@@ -13,7 +14,7 @@ mod volumes;
 use futures_util::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function, InstanceId, NodeClaim,
+    Function, InstanceId, NodeClaim, NodePoolName,
     claim::{ClaimConditions, VolumesDetached},
     event::ObjectEvent,
     ledger::{Snapshot, WriteOutcome},
@@ -93,6 +94,8 @@ struct Visited {
     terminate: Option<Ending>,
     /// What people are told.
     events: Vec<ObjectEvent>,
+    /// The NodePool whose instance ended before its node joined, and why.
+    ended_early: Option<(NodePoolName, String)>,
 }
 
 /// A claim whose instance is to be terminated.
@@ -158,12 +161,14 @@ async fn pass<A: Adapters>(
     let reboots_at = reboot::all(ports, rebooting, &observed, at).await;
     let mut next_at = sooner(sooner(sooner(waiting, rest_at), marks_at), reboots_at);
     let mut endings = Vec::new();
-    let mut noted = Vec::new();
-    for Visited { again, terminate, events } in visited {
+    let (mut noted, mut early) = (Vec::new(), Vec::new());
+    for Visited { again, terminate, events, ended_early } in visited {
         next_at = sooner(next_at, again);
         endings.extend(terminate);
         noted.extend(events);
+        early.extend(ended_early);
     }
+    hold_back(ports.ledger, &snapshot, &early, at).await;
     let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
     let ended_at = if let Some(until) = rests_until {
         Some(until)
@@ -199,7 +204,7 @@ async fn visit<A: Adapters>(
     match step(ports, claim, observed, last, at).await {
         Ok(visited) => visited,
         Err(error) => {
-            let again = Some(postpone::<A>(ports.ledger, claim, &error, at).await);
+            let again = Some(postpone::<A>(ports.ledger, ports.clock, claim, &error, at).await);
             Visited { again, ..Visited::default() }
         }
     }
@@ -215,7 +220,7 @@ async fn step<A: Adapters>(
     let DrainPorts { nodes, node_claims, .. } = *ports;
     let Some(instance) = &claim.instance else {
         // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
-        return gone(ports, claim, at).await;
+        return gone(ports, claim, observed, at).await;
     };
     let mut noted = Vec::new();
     if last.is_none_or(|note| note.at <= claim.phase_since) {
@@ -246,7 +251,7 @@ async fn step<A: Adapters>(
         delete(nodes, node).await?;
     }
     if drainage.remove_claim {
-        return gone(ports, claim, at).await;
+        return gone(ports, claim, observed, at).await;
     }
     let mut again = drainage
         .revisit_after_seconds
@@ -269,7 +274,7 @@ async fn step<A: Adapters>(
         look: drainage.volumes,
         volumes: claim.conditions.volumes,
     });
-    Ok(Visited { again, terminate, events: noted })
+    Ok(Visited { again, terminate, events: noted, ended_early: None })
 }
 
 /// The node goes; one that is gone went.
@@ -281,15 +286,33 @@ async fn delete(nodes: &impl Nodes, node: &Node) -> Result<(), PortError> {
 async fn gone<A: Adapters>(
     ports: &DrainPorts<'_, A>,
     claim: &NodeClaim,
+    observed: &Observed,
     at: &Invocation,
 ) -> Result<Visited, PortError> {
     Ok(match ports.ledger.remove_claim(&at.cluster, claim).await? {
         WriteOutcome::Written => {
             remove(ports.node_claims, &claim.name).await;
-            Visited::default()
+            let why = || observed.end_reason(claim);
+            let ended_early = planner::ended_early(claim).map(|pool| (pool.clone(), why()));
+            Visited { ended_early, ..Visited::default() }
         }
         WriteOutcome::Conflict => Visited { again: Some(at.now), ..Visited::default() },
     })
+}
+
+/// Lets NodePools wait whose instances end before their nodes join. What cannot be kept is kept with the next one.
+async fn hold_back(
+    ledger: &impl ports::Ledger,
+    snapshot: &Snapshot,
+    ended: &[(NodePoolName, String)],
+    at: &Invocation,
+) {
+    for (pool, refusals) in planner::waiting(snapshot, ended, at.now) {
+        tracing::warn!(%pool, why = refusals.reason, until = %refusals.until, "instances end early");
+        if let Err(error) = ledger.put_refusals(&at.cluster, &pool, Some(&refusals)).await {
+            tracing::warn!(%pool, story = story(&error), "not kept");
+        }
+    }
 }
 
 /// Terminates the instances of `endings` together. Where EC2 refuses that, each is asked for by itself, so
@@ -318,7 +341,9 @@ async fn terminate<A: Adapters>(
             if refused.is_some()
                 && let Err(error) = ports.fleet.terminate(instance).await
             {
-                return Some(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
+                return Some(
+                    postpone::<A>(ports.ledger, ports.clock, &ending.claim, &error, at).await,
+                );
             }
             // Where that cannot be kept, EC2 is told again.
             keep::<A>(ports.ledger, ports.node_claims, &ending.told(at), at).await;

@@ -10,8 +10,8 @@ pub enum Error {
     /// A port failed.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// The planner made a plan that the independent judge refuses: nothing was committed, and a
-    /// person must look.
+    /// The planner made a plan of which the independent judge refuses so much that nothing is left: nothing was
+    /// committed, and a person must look.
     #[error("the plan breaks its own rules")]
     InvalidPlan(#[from] plan_check::Invalid),
     /// One batch of promises with its reasons has more items than a commit takes.

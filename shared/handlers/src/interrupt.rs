@@ -1,21 +1,24 @@
 //! Announcements of EC2 → claims that are deleted, and whose pods get new nodes.
 //!
-//! A batch of announcements is one read of the index and one commit for each cluster, which no other function refuses.
+//! A batch of announcements is one read of the index and some commits, which no other function refuses.
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use model::{
-    ClusterName, InstanceId, NodeClaim, Plan,
+    InstanceId, NodeClaim, Plan,
     interruption::{Interruption, InterruptionKind, RebalanceRecommendations},
     ledger::{Guard, Snapshot},
+    limits,
     recorded::Question,
 };
-use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
+use ports::{Adapters, Clock as _, Fault, Invocation, Ledger as _, PortError};
 
 use crate::{
     Report,
-    decide::{ATTEMPTS_MAX, Decider},
-    error::Error,
+    commit::both,
+    decide::Decider,
+    error::{Error, story},
     memory::ProcessMemory,
     observe::ledger_only,
     settings::Settings,
@@ -30,11 +33,22 @@ pub struct InterruptPorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// What is done about rebalance recommendations.
     pub settings: &'a Settings,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
 }
 
+/// Claims that are decided about at once: what becomes of them, and why, is one commit, and each commit wakes `drain`.
+const CLAIMS_PER_PART: usize = limits::ITEMS_PER_COMMIT_MAX / 2 - 5;
+/// How long after a refusal what is left is tried again: a notice leaves two minutes, and whoever fails here gets its
+/// messages back after one.
+const AGAIN_AFTER: SignedDuration = SignedDuration::from_millis(200);
+/// What is left of a call's time when nothing is tried again.
+const LEFT_FOR_THE_REST: SignedDuration = SignedDuration::from_secs(2);
+
 /// Deletes the claims of instances that EC2 takes back or that end, and marks the claims of instances with a
-/// rebalance recommendation as drifted, if the settings ask for it. Instances without a claim are ignored: the rules
-/// that feed the queue see the whole account. While something else is in charge of a cluster, nothing is done there.
+/// rebalance recommendation as drifted, if the settings ask for it. Instances without a claim of this cluster are
+/// ignored: the rules that feed the queue see the whole account. While something else is in charge of the cluster,
+/// nothing is done. A part that is refused keeps no other, and is tried again while there is time.
 pub async fn interrupt<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
     interruptions: &[Interruption],
@@ -48,51 +62,87 @@ pub async fn interrupt<A: Adapters>(
             announced.push(interruption.clone());
         }
     }
-    let instances: Vec<InstanceId> = by_instance.keys().cloned().collect();
-    let mut report = Report::default();
-    for _ in 0..ATTEMPTS_MAX {
-        let mut by_cluster: BTreeMap<ClusterName, Vec<NodeClaim>> = BTreeMap::new();
-        for (cluster, claim) in ports.ledger.claims_of_instances(&instances).await? {
-            by_cluster.entry(cluster).or_default().push(claim);
+    let (mut plan, mut size) = (None, CLAIMS_PER_PART);
+    loop {
+        let error = match each_part(ports, &mut by_instance, size, &mut plan, at).await {
+            Ok(()) => return Ok(Report { plan, malformed: Vec::new() }),
+            Err(error) => error,
+        };
+        let again_at = ports.clock.now() + AGAIN_AFTER;
+        if !is_passing(&error) || at.deadline.duration_since(again_at) < LEFT_FOR_THE_REST {
+            // The two minutes of a notice run: the message comes again.
+            return Err(error);
         }
-        let mut is_overtaken = false;
-        for (cluster, claims) in by_cluster {
-            let at = &Invocation { cluster, ..at.clone() };
-            match decide(ports, claims, &by_instance, at).await? {
-                Some(plan) => report.plan = Some(plan),
-                None => is_overtaken = true,
-            }
-        }
-        if !is_overtaken {
-            return Ok(report);
+        tracing::warn!(story = story(&error), left = by_instance.len(), "tried again");
+        ports.clock.wait_until(again_at).await;
+        // Whoever changes one of these claims meanwhile makes the whole part fail: fewer are in its way.
+        if matches!(&error, Error::Port(error) if error.fault == Fault::Conflict) {
+            size = size.div_ceil(2);
         }
     }
-    // The two minutes of a notice run: the message comes again.
-    Err(PortError::new("commit", Fault::Conflict).into())
 }
 
-/// The plan that was committed for `claims`, all of one cluster; `None` if another function changed a claim first.
+/// Whether the next attempt may succeed.
+fn is_passing(error: &Error) -> bool {
+    let Error::Port(error) = error else { return false };
+    matches!(error.fault, Fault::Transient | Fault::Unknown | Fault::Conflict)
+}
+
+/// Decides about the claims of `announced`, one part of `size` after the other. What is committed is in `plan` and no longer in
+/// `announced` afterwards. An error is the first one.
+async fn each_part<A: Adapters>(
+    ports: &InterruptPorts<'_, A>,
+    announced: &mut BTreeMap<InstanceId, Vec<Interruption>>,
+    size: usize,
+    plan: &mut Option<Plan>,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let instances: Vec<InstanceId> = announced.keys().cloned().collect();
+    // The table may be shared: what other clusters have, their own functions look after.
+    let claims = ports.ledger.claims_of_instances(&instances).await?;
+    let claims: Vec<NodeClaim> = claims
+        .into_iter()
+        .filter(|(cluster, _)| *cluster == at.cluster)
+        .map(|(_, claim)| claim)
+        .collect();
+    let mut failed = None;
+    for part in claims.chunks(size) {
+        match decide(ports, part, announced, at).await {
+            Ok(decided) => {
+                *plan = both(plan.take(), Some(decided));
+                let instances = part.iter().filter_map(|claim| claim.instance.as_ref());
+                instances.for_each(|instance| drop(announced.remove(&instance.id)));
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// The plan that was committed for `claims`. `Conflict` if another function changed a claim first.
 async fn decide<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
-    claims: Vec<NodeClaim>,
-    by_instance: &BTreeMap<InstanceId, Vec<Interruption>>,
+    claims: &[NodeClaim],
+    announced: &BTreeMap<InstanceId, Vec<Interruption>>,
     at: &Invocation,
-) -> Result<Option<Plan>, Error> {
-    let InterruptPorts { ledger, mailbox, settings } = *ports;
+) -> Result<Plan, Error> {
+    let InterruptPorts { ledger, mailbox, settings, .. } = *ports;
     let head = ledger.head(&at.cluster).await?;
     // An old guard does not hold announcements up: nothing is done only while it says that something else is in charge.
     if let Guard::Held { by, .. } = &head.guard {
         tracing::warn!(by, claims = claims.len(), "nothing is done");
-        return Ok(Some(Plan::default()));
+        return Ok(Plan::default());
     }
-    let announced = claims.iter().filter_map(|claim| {
-        let interruptions = by_instance.get(&claim.instance.as_ref()?.id)?;
+    let of_claims = claims.iter().filter_map(|claim| {
+        let interruptions = announced.get(&claim.instance.as_ref()?.id)?;
         Some((claim.name.clone(), interruptions.clone()))
     });
-    let question = Question::Interrupt(announced.collect());
-    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let question = Question::Interrupt(of_claims.collect());
+    let claims = claims.iter().map(|claim| (claim.name.clone(), claim.clone())).collect();
     let facts = ledger_only(Snapshot { head, claims, ..Snapshot::default() }, at);
     let memory = &ProcessMemory::default();
     let decider = Decider::<A> { ledger, mailbox, memory, record: settings.record };
-    Ok(decider.decide(&facts, &question, at).await?.map(|(answer, _)| answer.plan))
+    let decided = decider.decide(&facts, &question, at).await?;
+    let overtaken = || Error::Port(PortError::new("commit", Fault::Conflict));
+    decided.map(|(answer, _)| answer.plan).ok_or_else(overtaken)
 }

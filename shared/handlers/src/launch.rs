@@ -28,7 +28,8 @@ use model::{
 };
 use planner::LaunchOutcome;
 use ports::{
-    Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Refusal, Templates as _,
+    Adapters, Catalog as _, Clock as _, Fault, Fleet, Invocation, Ledger, PortError, Refusal,
+    Templates as _,
 };
 
 use crate::{
@@ -166,7 +167,8 @@ async fn pass<A: Adapters>(
             tracing::warn!(reason, claims = batch.claims.len(), "launch postponed");
         }
         let (snapshot, claims) = (&shared.snapshot, &batch.claims);
-        let conclusion = planner::concluded(outcome, claims, snapshot, at.now);
+        // From when it is over: a request to EC2 may take most of a pass.
+        let conclusion = planner::concluded(outcome, claims, snapshot, ports.clock.now());
         let recorded = record::carry_out(ports, conclusion, claims, snapshot, at).await;
         recorded.unwrap_or_else(|error| {
             tracing::warn!(batch = %batch.id, story = story(&error), "launch not recorded");
@@ -230,14 +232,15 @@ fn batches(snapshot: &Snapshot) -> Vec<Batch> {
     batches.into_iter().map(|(id, claims)| Batch { id, claims }).collect()
 }
 
-/// Stamps every claim before a request. `Conflict` if another pass changed one of them first.
+/// Stamps every claim before a request, `now`. `Conflict` if another pass changed one of them first.
 async fn stamp(
     ledger: &impl Ledger,
     batch: &mut Batch,
+    now: Timestamp,
     at: &Invocation,
 ) -> Result<WriteOutcome, PortError> {
     for claim in &mut batch.claims {
-        claim.requested_at = Some(at.now);
+        claim.requested_at = Some(now);
         claim.version += 1;
     }
     ledger.write_claims(&at.cluster, &batch.claims).await
@@ -267,7 +270,7 @@ async fn ask<A: Adapters>(
                 Ok(()) => ensured.add(&template.name),
             }
         }
-        if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
+        if stamp(ledger, batch, ports.clock.now(), at).await? == WriteOutcome::Conflict {
             return Ok(LaunchOutcome::Overtaken);
         }
         let launched = fleet.launch(&prepared.request).await;

@@ -14,7 +14,9 @@ use model::{
     ReservationId, SubnetId,
     node_class::{ListedNodeClass, ReservationTerm},
 };
-use ports::{Discovery, PortError};
+use ports::{Discovery, Fault, PortError};
+
+use crate::error::story;
 
 /// How long listed addresses count.
 ///
@@ -23,7 +25,7 @@ use ports::{Discovery, PortError};
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// How many instances the capacity reservations of `classes` still take, by the ids in their status. Free addresses
-/// are left out: only a launch needs them.
+/// are left out: only a launch needs them. Where nobody may list reservations, none takes any, and all else goes on.
 pub(crate) async fn reservations<'a>(
     discovery: &impl Discovery,
     classes: impl IntoIterator<Item = &'a ListedNodeClass>,
@@ -34,7 +36,13 @@ pub(crate) async fn reservations<'a>(
         terms.extend(ids.map(ReservationTerm::Id));
     }
     let terms: Vec<ReservationTerm> = terms.into_iter().collect();
-    let reservations = discovery.reservations(&terms).await?;
+    let reservations = match discovery.reservations(&terms).await {
+        Err(refused) if refused.fault == Fault::Permanent => {
+            tracing::warn!(story = story(&refused), "capacity reservations are left alone");
+            Vec::new()
+        }
+        listed => listed?,
+    };
     let reservations_left: BTreeMap<ReservationId, u32> =
         reservations.into_iter().map(|listed| (listed.id, listed.available_count)).collect();
     Ok(Live { free_addresses: None, reservations_left })

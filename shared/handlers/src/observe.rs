@@ -199,11 +199,9 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
 /// A pool whose launches were refused a moment ago gets nothing promised for a while.
 fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
     for pool in &mut facts.node_pools {
-        let refusals = facts.ledger.refusals.get(&pool.name).filter(|it| at.now < it.until);
-        let rule = refusals.map(|refusals| Rule::LaunchRefused {
-            reason: refusals.reason.clone(),
-            until: refusals.until,
-        });
+        let refusals = planner::held_back(&facts.ledger, &pool.name, at.now);
+        let rule = refusals
+            .map(|refusals| Rule::LaunchRefused { reason: refusals.reason, until: refusals.until });
         let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
         pool.problems.extend(rule.map(problem));
     }

@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
-use model::{NodeClaim, claim::Retry, ledger::WriteOutcome};
+use model::{ClaimPhase, NodeClaim, claim::Retry, ledger::WriteOutcome};
 use ports::{Adapters, Clock, Invocation, Ledger as _};
 
 use crate::error::story;
@@ -49,15 +49,22 @@ pub(crate) fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Times
     [a, b].into_iter().flatten().min()
 }
 
+/// A claim in service, of which only its tags are left, is visited again after this at most; others as [`Retry`] says.
+const IN_SERVICE_AGAIN: SignedDuration = SignedDuration::from_mins(15);
+
 /// Keeps on `claim` that its visit failed with `error`, and says when the next one is due. Where that
-/// cannot be written, the pass comes again all the same.
+/// cannot be written, the pass comes again all the same. It counts from when the visit failed: a slow pass is not
+/// followed by the next at once.
 pub(crate) async fn postpone<A: Adapters>(
     ledger: &A::Ledger,
+    clock: &A::Clock,
     claim: &NodeClaim,
     error: &(dyn std::error::Error + 'static),
     at: &Invocation,
 ) -> Timestamp {
-    let mut retry = Retry::after(claim.retry, at.now);
+    let is_in_service = claim.phase == ClaimPhase::Initialized;
+    let most = if is_in_service { IN_SERVICE_AGAIN } else { Retry::AGAIN_MAX };
+    let mut retry = Retry::after(claim.retry, clock.now(), most);
     // What ends at a deadline is looked at then.
     let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
     if let Some(deadline) = deadline.filter(|deadline| at.now < *deadline) {

@@ -5,7 +5,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    collections::{BTreeMap, btree_map::Entry},
 };
 
 mod join;
@@ -15,7 +15,7 @@ use model::{
     Bytes, ClaimPhase, Function, InstanceId, NodeClaim, NodeName, Plan,
     claim::LaunchedInstance,
     labels,
-    launch::InstanceState,
+    launch::{Instance, InstanceState},
     ledger::{Decision, DecisionKind, MeasuredKey, Snapshot, WriteOutcome},
     node::Node,
     pulse::{PassEnd, PulseNote, Signal},
@@ -113,9 +113,16 @@ async fn pass<A: Adapters>(
         return Ok(Pass::whole(Report::default(), read, promised));
     }
     registrations::note(ports.ledger, registrations::joined(open.iter().copied()), at).await;
+    for pool in planner::joined_again(&snapshot) {
+        if let Err(error) = ports.ledger.put_refusals(&at.cluster, &pool, None).await {
+            tracing::warn!(%pool, story = story(&error), "that its nodes join again is not kept");
+        }
+    }
     let retries = open.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = retries.filter(|not_before| at.now < *not_before).min();
-    let due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
+    let mut due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
+    // Those that fail again and again take no other's turn.
+    due.sort_by_key(|claim| claim.retry.map_or(0, |retry| retry.failures));
     let last = start.pulse.note;
     let observed = Observed::look(ports, &due, last, at).await?;
     let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
@@ -155,8 +162,8 @@ struct Observed {
     nodes: BTreeMap<InstanceId, Node>,
     /// Nodes that report the same instance as others.
     several: BTreeMap<InstanceId, Vec<NodeName>>,
-    /// Instances that EC2 says have ended, or does not know though it should.
-    gone: BTreeSet<InstanceId>,
+    /// Instances that EC2 says have ended, each with its reason if EC2 says one, or does not know though it should.
+    gone: BTreeMap<InstanceId, Option<String>>,
     /// When EC2 was asked last.
     described_at: Timestamp,
     malformed: Vec<ports::Malformed>,
@@ -176,7 +183,7 @@ impl Observed {
         let mut observed = Self {
             nodes: BTreeMap::new(),
             several: BTreeMap::new(),
-            gone: BTreeSet::new(),
+            gone: BTreeMap::new(),
             described_at: last.and_then(PulseNote::time).unwrap_or(at.now),
             malformed: Vec::new(),
             tags_left: Cell::new(TAGS_PER_PASS),
@@ -230,25 +237,32 @@ impl Observed {
         }
         let ids: Vec<InstanceId> = unready.iter().map(|instance| instance.id.clone()).collect();
         let described = ports.fleet.describe(&ids).await?;
-        let states: BTreeMap<&InstanceId, InstanceState> =
-            described.iter().map(|instance| (&instance.id, instance.state)).collect();
+        let described: BTreeMap<&InstanceId, &Instance> =
+            described.iter().map(|instance| (&instance.id, instance)).collect();
         for instance in unready {
-            let is_gone = match states.get(&instance.id) {
-                Some(state) => *state >= InstanceState::Stopped,
+            let listed = described.get(&instance.id);
+            let is_gone = match listed {
+                Some(listed) => listed.state >= InstanceState::Stopped,
                 None => at.now.duration_since(instance.launched_at) >= LISTING_LAG_MAX,
             };
             if is_gone {
-                self.gone.insert(instance.id.clone());
+                let reason = listed.and_then(|listed| listed.state_reason.clone());
+                self.gone.insert(instance.id.clone(), reason);
             }
         }
         Ok(())
     }
 
-    /// Tags the instance of `claim`, whose node is `node`, if this pass may; whether it did.
-    async fn tag(&self, fleet: &impl Fleet, claim: &NodeClaim, node: &Node) -> bool {
+    /// Tags the instance of `claim`, whose node is `node`. `false` if this pass may tag no more.
+    async fn tag(
+        &self,
+        fleet: &impl Fleet,
+        claim: &NodeClaim,
+        node: &Node,
+    ) -> Result<bool, PortError> {
         let (Some(instance), Some(left)) = (&claim.instance, self.tags_left.get().checked_sub(1))
         else {
-            return false;
+            return Ok(false);
         };
         self.tags_left.set(left);
         let mut tags = tags(claim, node);
@@ -257,11 +271,10 @@ impl Observed {
         if answer.as_ref().is_err_and(is_forbidden) && tags.remove(labels::NAME_TAG).is_some() {
             answer = fleet.tag(&instance.id, &tags).await;
         }
-        let Err(error) = answer else { return true };
-        tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
+        let Err(error) = answer else { return Ok(true) };
         let tags_left = match error.fault {
             // It is gone, or not visible yet: that says nothing of the next one.
-            Fault::NotFound | Fault::Conflict => return false,
+            Fault::NotFound | Fault::Conflict => self.tags_left.get(),
             // A right that the role lacks is lacking for the next one, too, and what one instance has of tags is not:
             // it costs the others half of what is left.
             Fault::Permanent => self.tags_left.get() / 2,
@@ -269,7 +282,7 @@ impl Observed {
             Fault::Transient | Fault::Unknown => 0,
         };
         self.tags_left.set(tags_left);
-        false
+        Err(error)
     }
 
     /// The node of `claim`: of those that are not initialized, or by its name. Of several that
@@ -298,7 +311,9 @@ async fn visit<A: Adapters>(
 ) -> Visited {
     match step(ports, claim, observed, last, at).await {
         Ok(visited) => visited,
-        Err(error) => Visited::Again(Some(postpone::<A>(ports.ledger, claim, &error, at).await)),
+        Err(error) => {
+            Visited::Again(Some(postpone::<A>(ports.ledger, ports.clock, claim, &error, at).await))
+        }
     }
 }
 
@@ -315,7 +330,8 @@ async fn step<A: Adapters>(
         return Ok(Visited::Again(Some(at.after(TAGGED_LATER))));
     }
     let node = observed.node_of(ports, claim, &instance.id).await?;
-    let is_gone = observed.gone.contains(&instance.id);
+    let end_reason = observed.gone.get(&instance.id);
+    let is_gone = end_reason.is_some();
     let settlement = match observed.several.get(&instance.id) {
         Some(nodes) if !is_gone && node.is_none() => planner::settle_among(claim, nodes, at.now),
         _ => planner::settle(claim, node.as_ref(), is_gone, at.now),
@@ -333,17 +349,27 @@ async fn step<A: Adapters>(
             let why = format!("{} cannot be read: {}", unreadable.object, unreadable.problem);
             return Err(PortError::because("read nodes", Fault::Permanent, why));
         }
+        if let (Some(claim), Some(Some(reason))) = (&mut next, end_reason) {
+            claim.message = Some(format!("its instance ended: {reason}").as_str().into());
+        }
         return Ok(next.map_or(Visited::Again(None), |claim| Visited::GivenUp(Box::new(claim))));
     }
     if let (Some(next), Some(node)) = (&next, &node) {
         measure::<A>(ledger, next, node, at).await?;
     }
+    let is_initialized = claim.phase == ClaimPhase::Initialized;
+    let joins = claim.phase == ClaimPhase::Launched && next.is_some();
     if let (Some(node), false) = (&node, claim.is_tagged()) {
-        // Whose it is, is worth knowing, and holds nothing up.
-        if observed.tag(fleet, claim, node).await {
-            next = Some(next.unwrap_or_else(|| claim.following()).tagged());
+        // Whose it is, is worth knowing, and holds nothing up: tried when the node joins, and when nothing else is left.
+        let tagged = if is_initialized || joins {
+            observed.tag(fleet, claim, node).await
         } else {
-            again = sooner(again, Some(at.after(TAGGED_LATER)));
+            Ok(false)
+        };
+        match tagged {
+            Ok(true) => next = Some(next.unwrap_or_else(|| claim.following()).tagged()),
+            Err(error) if is_initialized => return Err(error),
+            Ok(false) | Err(_) => again = sooner(again, Some(at.after(TAGGED_LATER))),
         }
     }
     if next.is_none() && node.is_none() {

@@ -201,12 +201,14 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// After one more failure at `now`: in 2 seconds, then in twice as many each time, in 2 minutes at
-    /// most.
+    /// After this at most, where nothing else is said.
+    pub const AGAIN_MAX: SignedDuration = SignedDuration::from_mins(2);
+
+    /// After one more failure at `now`: in 2 seconds, then in twice as many each time, after `most` at most.
     #[must_use]
-    pub fn after(previous: Option<Self>, now: Timestamp) -> Self {
+    pub fn after(previous: Option<Self>, now: Timestamp, most: SignedDuration) -> Self {
         let failures = previous.map_or(0, |retry| retry.failures).saturating_add(1);
-        let seconds = 1_i64.checked_shl(failures).unwrap_or(i64::MAX).clamp(2, 120);
+        let seconds = 1_i64.checked_shl(failures).unwrap_or(i64::MAX).clamp(2, most.as_secs());
         let delay = SignedDuration::from_secs(seconds);
         Self { failures, not_before: later(now, delay) }
     }

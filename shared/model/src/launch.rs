@@ -319,6 +319,11 @@ pub struct Instance {
     pub id: InstanceId,
     /// Its state.
     pub state: InstanceState,
+    /// Why it is stopped or ended, as `Client.UserInitiatedShutdown: User initiated shutdown`; `None` where EC2 does
+    /// not say so.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html>
+    pub state_reason: Option<String>,
     /// Its type.
     pub instance_type: InstanceTypeName,
     /// Its zone.

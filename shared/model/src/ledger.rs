@@ -185,7 +185,8 @@ impl Snapshot {
     }
 }
 
-/// That launches for a pool were refused as a whole, and not for want of capacity in one offering.
+/// That launches for a pool were refused as a whole, and not for want of capacity in one offering; or that its
+/// instances ended before their nodes joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRefusals {
     /// Why, in the words of whoever refused.
@@ -194,6 +195,9 @@ pub struct LaunchRefusals {
     pub count: u32,
     /// Nothing is promised to the pool before.
     pub until: Timestamp,
+    /// Instances in a row that ended before their nodes joined; 0 if launches were refused. A launch ends this not, a
+    /// node that joins does.
+    pub ended: u32,
 }
 
 /// An item of the ledger that could not be read.

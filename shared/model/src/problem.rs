@@ -101,7 +101,7 @@ impl fmt::Display for Rule {
                 write!(f, "EC2NodeClass {class} is not ready: {why}")
             }
             Self::LaunchRefused { reason, until } => {
-                write!(f, "its last launch was refused, the next is tried at {until}: {reason}")
+                write!(f, "it launches nothing until {until}: {reason}")
             }
             Self::NotReady(why) => f.write_str(&why.in_detail()),
             Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),

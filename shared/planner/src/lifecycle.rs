@@ -3,6 +3,7 @@
 pub mod adopt;
 pub mod drain;
 pub mod drift;
+pub mod ended;
 pub mod forced;
 pub mod guard;
 pub mod interrupt;

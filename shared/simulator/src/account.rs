@@ -1,6 +1,7 @@
 //! The simulated AWS account: instances and their lives, capacity, money.
 
 mod discovery;
+mod ending;
 mod fleet;
 mod identity;
 mod image;
@@ -9,7 +10,6 @@ mod market;
 mod operations;
 mod outage;
 mod profile;
-mod protection;
 mod quota;
 mod refusal;
 mod reservation;
@@ -81,6 +81,8 @@ pub(crate) struct InstanceRecord {
     tags: BTreeMap<String, Vec<(Timestamp, String)>>,
     /// What EC2 reports of it.
     status: Vec<StatusProblem>,
+    /// Why it ends, as EC2 says it.
+    end_reason: Option<String>,
     /// Which state it took, and when.
     states: Vec<(Timestamp, InstanceState)>,
     price: HourlyPrice,
@@ -93,6 +95,8 @@ pub(crate) struct InstanceRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub(crate) instances: BTreeMap<InstanceId, InstanceRecord>,
+    /// Why instances end instead of running, as EC2 says it.
+    pub(crate) launches_end: Option<String>,
     /// Instances with termination protection.
     pub(crate) protected: BTreeSet<InstanceId>,
     pub(crate) launched: BTreeMap<OfferingKey, u32>,
@@ -198,6 +202,7 @@ impl InstanceRecord {
         Some(Instance {
             id: self.id.clone(),
             state,
+            state_reason: self.end_reason.clone().filter(|_| state != InstanceState::Running),
             instance_type: self.offering.instance_type.clone(),
             zone: self.offering.zone.clone(),
             capacity_type: self.capacity_type_at(time),
@@ -382,6 +387,9 @@ impl World {
 
     pub(crate) fn instance_runs(&mut self, instance: &InstanceId) {
         let now = self.now;
+        if let Some(reason) = self.account.launches_end.clone() {
+            return self.end_because(instance, &reason);
+        }
         if let Some(record) = self.account.instances.get_mut(instance)
             && record.state() == InstanceState::Pending
         {
@@ -453,7 +461,7 @@ impl World {
     /// Somebody terminates an instance.
     pub(crate) fn terminate_one(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
-            self.end_instance(&instance);
+            self.end_because(&instance, "Client.UserInitiatedShutdown: User initiated shutdown");
         }
     }
 

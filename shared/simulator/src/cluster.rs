@@ -151,6 +151,8 @@ pub(crate) struct ClusterState {
     pub(crate) ledger_lease: Option<model::lease::LedgerLease>,
     /// Whether Karpenter runs in the cluster and holds its lease.
     pub(crate) has_karpenter: bool,
+    /// What others made under the name of Karpenter's lease.
+    pub(crate) foreign_leases: model::lease::ObservedLeases,
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, ClassStatusRecord>,
     /// Classes that somebody had looked at before the world began: they can be launched from as long as
@@ -272,6 +274,8 @@ impl World {
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
+            Action::AddLeases(leases) => self.cluster.foreign_leases = *leases,
+            Action::EndLaunches(reason) => self.account.launches_end = reason,
             Action::ProtectInstance(id) => drop(self.account.protected.insert(id)),
             Action::LoseLedger => self.ledger.lose(self.now),
             Action::StopSchedule(function) => self.stop_schedule(function),

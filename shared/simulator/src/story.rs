@@ -233,6 +233,10 @@ pub enum Action {
         /// Conditions that are `False`, each by its type, or as its type, `=` and its reason.
         conditions: Vec<String>,
     },
+    /// Somebody makes these leases under the name of Karpenter's, and renews none.
+    AddLeases(Box<model::lease::ObservedLeases>),
+    /// Instances end instead of running from now on, for this reason of EC2's; or they run again.
+    EndLaunches(Option<String>),
     /// Somebody switches termination protection of an instance on.
     ProtectInstance(InstanceId),
     /// The ledger's table is deleted, with everything in it.

@@ -47,6 +47,7 @@ fn instance(claim: &NodeClaim) -> Option<Instance> {
         security_groups: std::collections::BTreeSet::new(),
         launched_at: launched.launched_at,
         reservation: None,
+        state_reason: None,
         is_named: false,
         node_pool: Some(claim.node_pool.clone()),
         node_class: Some(claim.node_class.clone()),

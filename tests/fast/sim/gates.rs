@@ -1,12 +1,19 @@
 //! One object that misbehaves for ever stops nothing but itself.
 
-use std::collections::BTreeSet;
+use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
-use model::{InstanceId, NodeClaim, event::EventReason, ledger::Guard};
+use jiff::SignedDuration;
+use model::{
+    InstanceId, NodeClaim,
+    duration::later,
+    event::EventReason,
+    lease::{KarpenterLease, ObservedLeases, UnreadableLease},
+    ledger::Guard,
+};
 use ports::{Fault, Ledger as _};
 use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 
-use crate::world::{minute, runner, scale, sim};
+use crate::world::{catalog, minute, runner, scale, sim};
 
 fn guard(sim: &Sim) -> Guard {
     let head = sim.block_on(sim.head(&WorldSettings::default().cluster));
@@ -107,4 +114,129 @@ fn a_protected_stray_keeps_no_other() {
     sim.act(Action::DeleteNodePool(claims[0].node_pool.clone()));
     runner.run_until(minute(20)).expect("nothing unsafe happens");
     assert_eq!(working(&sim), BTreeSet::from([strays[0].clone()]));
+}
+
+/// How often each operation of a port was called between minutes 10 and 70, and the world then.
+fn calls_of_an_hour(refused: bool) -> (Sim, u64, u32) {
+    let tagged = Rc::new(Cell::new(0));
+    let sim = sim(WorldSettings::default());
+    let counter = Rc::clone(&tagged);
+    sim.add_rule(Box::new(move |call, _| {
+        if call.operation != "Fleet.tag" {
+            return Injection::Pass;
+        }
+        counter.set(counter.get() + 1);
+        if refused { Injection::Refuse("UnauthorizedOperation") } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let (before, tagged_before) = (sim.calls(), tagged.get());
+    runner.run_until(minute(70)).expect("nothing unsafe happens");
+    let (calls, tags) = (sim.calls() - before, tagged.get() - tagged_before);
+    (sim, calls, tags)
+}
+
+#[test]
+fn tags_that_are_refused_are_tried_ever_less_often() {
+    let (_, usual, _) = calls_of_an_hour(false);
+    let (sim, calls, tags) = calls_of_an_hour(true);
+    assert!(calls * 10 <= usual * 11, "{calls} calls in an hour, usually {usual}");
+    let claims = u32::try_from(sim.claims().len()).expect("few");
+    // Each of them every fifteen minutes at the most, once the first back-off is over.
+    assert!(tags <= claims * 8, "{tags} calls of CreateTags with {claims} claims");
+    check(&sim);
+}
+
+#[test]
+fn instances_that_end_before_their_nodes_join_are_launched_ever_less_often() {
+    let reason = "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state";
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    sim.act(Action::EndLaunches(Some(reason.to_owned())));
+    let mut launched = BTreeSet::new();
+    for second in (0..70 * 60).step_by(5) {
+        runner
+            .run_until(later(minute(0), SignedDuration::from_secs(second)))
+            .expect("nothing unsafe happens");
+        launched.extend(
+            sim.claims().iter().filter_map(|claim| Some(claim.instance.as_ref()?.id.clone())),
+        );
+    }
+    assert!(launched.len() <= 60, "{} instances in 70 minutes", launched.len());
+    assert!(launched.len() >= 15, "only {} instances in 70 minutes", launched.len());
+    let refusals = sim.ledger().refusals;
+    let why = &refusals.values().next().expect("one is stored").reason;
+    assert!(why.contains(reason), "{why}");
+    // What is mended is used as soon as the wait is over.
+    sim.act(Action::EndLaunches(None));
+    runner.run_until(minute(85)).expect("nothing unsafe happens");
+    check(&sim);
+    assert!(sim.ledger().refusals.is_empty(), "{:?}", sim.ledger().refusals);
+}
+
+#[test]
+fn fleets_whose_answers_are_lost_serve_all_pods_though_little_is_sold() {
+    for (lost, is_short) in [(false, true), (true, false), (true, true)] {
+        let sim = sim(WorldSettings::default());
+        let (mut runner, _reports) = runner(&sim);
+        if lost {
+            sim.add_rule(Box::new(|call, _| {
+                let is_meant = call.operation == "Fleet.launch";
+                if is_meant { Injection::FailAfter(Fault::Unknown) } else { Injection::Pass }
+            }));
+        }
+        if is_short {
+            let types = catalog().instance_types.clone();
+            for sold in types.iter().filter(|sold| sold.name.as_str() != "m7i.xlarge") {
+                for offering in &sold.offerings {
+                    let offering = sold.key_of(offering);
+                    sim.act(Action::SetCapacity { offering, instances: Some(0) });
+                }
+            }
+        }
+        runner.run_until(minute(30)).expect("nothing unsafe happens");
+        check(&sim);
+    }
+}
+
+/// A lease that somebody made in `namespace`, for as long as a lease can say.
+fn lease(namespace: &str) -> KarpenterLease {
+    let (holder, duration) = ("somebody".to_owned(), SignedDuration::from_hours(24));
+    KarpenterLease { namespace: namespace.to_owned(), holder, renewed_at: minute(6), duration }
+}
+
+#[test]
+fn leases_that_anybody_may_make_stop_nothing() {
+    let unreadable =
+        UnreadableLease { namespace: "team-x".to_owned(), why: "no renewTime".to_owned() };
+    let short = KarpenterLease { duration: SignedDuration::from_mins(5), ..lease("team-x") };
+    for leases in [
+        ObservedLeases { unreadable: vec![unreadable], ..ObservedLeases::default() },
+        ObservedLeases { karpenter: vec![short], ..ObservedLeases::default() },
+        ObservedLeases { karpenter: vec![lease("kube-system")], ..ObservedLeases::default() },
+    ] {
+        let (sim, mut runner, _) = settled();
+        sim.act(Action::AddLeases(Box::new(leases)));
+        sim.at(minute(20), scale("web", 20));
+        sim.at(minute(30), Action::InterruptSpot(SpotTarget::Any));
+        runner.run_until(minute(60)).expect("nothing unsafe happens");
+        check(&sim);
+        assert!(matches!(guard(&sim), Guard::Free { .. }), "{:?}", guard(&sim));
+    }
+}
+
+#[test]
+fn a_lease_of_karpenter_that_cannot_be_read_stops_all_and_what_is_there_stays() {
+    let (sim, mut runner, claims) = settled();
+    let unreadable =
+        UnreadableLease { namespace: "karpenter".to_owned(), why: "no renewTime".to_owned() };
+    let leases = ObservedLeases { unreadable: vec![unreadable], ..ObservedLeases::default() };
+    sim.act(Action::AddLeases(Box::new(leases)));
+    sim.at(minute(20), scale("web", 20));
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    assert_ne!(sim.summary().pods_waiting, 0);
+    assert!(working(&sim).is_superset(&claims.iter().map(instance).collect()));
+    sim.act(Action::AddLeases(Box::default()));
+    runner.run_until(minute(70)).expect("nothing unsafe happens");
+    check(&sim);
 }

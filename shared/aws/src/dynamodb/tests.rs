@@ -343,7 +343,7 @@ fn commands_and_refusals_come_back_as_they_were_stored() {
     assert_eq!(command_from_item(&item).unwrap(), (command_id("drift-1"), waiting()));
     let pool = NodePoolName::new("general").unwrap();
     let until = time("2026-11-21T12:00:00Z");
-    let refusals = LaunchRefusals { reason: "quota".to_owned(), count: 2, until };
+    let refusals = LaunchRefusals { reason: "quota".to_owned(), count: 2, until, ended: 0 };
     let item = refusals_item(&cluster(), &pool, &refusals);
     assert_eq!(item["item"].as_s().unwrap(), "refusals#general");
     // The next refusal is counted on top of these for a day.

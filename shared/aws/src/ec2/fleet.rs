@@ -113,13 +113,14 @@ impl Ec2Fleet {
                 outcome => return outcome,
             }
         }
+        let mut refused = None;
         for id in instances {
             match self.terminate_all(std::slice::from_ref(id)).await {
-                Err(error) if error.fault != Fault::NotFound => return Err(error),
-                _ => {}
+                Err(error) if error.fault == Fault::NotFound => {}
+                outcome => keep_refusal(&mut refused, outcome)?,
             }
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 }
 
@@ -198,18 +199,34 @@ impl Fleet for Ec2Fleet {
     }
 
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        let mut refused = None;
         for ids in instances.chunks(requests::TERMINATIONS_PER_REQUEST_MAX.into()) {
-            match self.terminate_all(ids).await {
+            let outcome = match self.terminate_all(ids).await {
                 // One that is gone fails the whole call, and nobody is terminated: EC2 names them.
                 Err(error) if error.fault == Fault::NotFound => {
                     let known: Vec<InstanceId> =
                         ids.iter().filter(|id| !names(&error, id)).cloned().collect();
-                    self.terminate_known(&known, known.len() == ids.len()).await?;
+                    self.terminate_known(&known, known.len() == ids.len()).await
                 }
-                outcome => outcome?,
-            }
+                outcome => outcome,
+            };
+            keep_refusal(&mut refused, outcome)?;
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// Keeps the first refusal, so that the other requests are sent; whatever else failed ends them.
+fn keep_refusal(
+    refused: &mut Option<PortError>,
+    outcome: Result<(), PortError>,
+) -> Result<(), PortError> {
+    match outcome {
+        Err(error) if error.fault == Fault::Permanent => {
+            refused.get_or_insert(error);
+            Ok(())
+        }
+        outcome => outcome,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
     Ok(Instance {
         id: InstanceId::new(id).map_err(|_| missing("id"))?,
         state: state.ok_or_else(|| missing("state"))?,
+        state_reason: instance.state_reason().and_then(state_reason),
         instance_type: instance
             .instance_type()
             .and_then(|name| InstanceTypeName::new(name.as_str()).ok())
@@ -49,6 +50,12 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
     })
+}
+
+/// What EC2 says of its state, which begins with the code.
+fn state_reason(reason: &types::StateReason) -> Option<String> {
+    let text = reason.message().or(reason.code())?;
+    Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Those of its first network interface; `None` where one of them has no usable id.
@@ -129,6 +136,7 @@ mod tests {
             security_groups: ["sg-0a", "sg-0b"].map(|id| SecurityGroupId::new(id).unwrap()).into(),
             launched_at: "2026-11-21T12:00:00Z".parse().unwrap(),
             reservation: None,
+            state_reason: None,
             is_named: false,
             node_pool: Some(NodePoolName::new("default").unwrap()),
             node_class: Some(NodeClassName::new("general").unwrap()),

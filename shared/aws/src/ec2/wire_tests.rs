@@ -54,6 +54,14 @@ async fn one_that_is_gone_does_not_keep_the_others() {
 }
 
 #[tokio::test]
+async fn one_that_is_refused_does_not_keep_the_others() {
+    let (gone, denied) = (refusal("InvalidInstanceID.NotFound"), refusal("OperationNotPermitted"));
+    let answers = [Some((400, gone.as_str())), Some((400, denied.as_str())), Some((200, DONE))];
+    let (outcome, sent) = terminated(&answers).await;
+    assert_eq!((outcome, sent.len()), (Err(Fault::Permanent), 3));
+}
+
+#[tokio::test]
 async fn a_refusal_is_judged_by_its_code() {
     for (code, status, fault) in [
         ("RequestLimitExceeded", 503, Fault::Transient),

@@ -144,7 +144,7 @@ async fn note_small_items(sent: &mut Sent) {
     })
     .await;
     let pool = &build::id("general");
-    let refusals = &LaunchRefusals { reason: "quota".to_owned(), count: 1, until: now };
+    let refusals = &LaunchRefusals { reason: "quota".to_owned(), count: 1, until: now, ended: 0 };
     for refusals in [Some(refusals), None] {
         sent.note("Ledger.put_refusals", &[ok], async |wire| {
             ledger(&wire).put_refusals(cluster_name, pool, refusals).await

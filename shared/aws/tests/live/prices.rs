@@ -147,7 +147,7 @@ async fn calls_of_small_items<L: Ledger>(ledger: &L, calls: &mut Calls<'_>, now:
     let key = &MeasuredKey { instance_type: build::id("m7g.large"), image: build::id("ami-1") };
     calls.note("Ledger.measure", ledger.measure(cluster, key, Bytes(1), now)).await;
     let pool = &build::id("general");
-    let refusals = LaunchRefusals { reason: "quota".to_owned(), count: 1, until: now };
+    let refusals = LaunchRefusals { reason: "quota".to_owned(), count: 1, until: now, ended: 0 };
     calls.note("Ledger.put_refusals", ledger.put_refusals(cluster, pool, Some(&refusals))).await;
     calls.note("Ledger.registrations", ledger.registrations(cluster)).await;
     let registrations = Registrations { version: 1, ..Registrations::default() };

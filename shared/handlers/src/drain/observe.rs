@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
-    DeletionReason, InstanceId, NodeClaim, NodeName, Pod, ProviderId, claim::Deletion,
-    launch::InstanceState, node::Node,
+    DeletionReason, InstanceId, NodeClaim, NodeName, Pod, ProviderId,
+    claim::Deletion,
+    launch::{Instance, InstanceState},
+    node::Node,
 };
 use planner::InstanceView;
 use ports::{
@@ -32,7 +34,8 @@ const AT_ONCE: usize = 16;
 pub(super) struct Observed {
     /// Instances that EC2 was asked about.
     asked: BTreeSet<InstanceId>,
-    states: BTreeMap<InstanceId, InstanceState>,
+    /// What EC2 says of them, and why.
+    states: BTreeMap<InstanceId, (InstanceState, Option<String>)>,
     /// By the instance that they report.
     nodes: BTreeMap<InstanceId, Node>,
     /// Names of nodes that are there and cannot be read, each with the reason.
@@ -106,7 +109,8 @@ impl Observed {
         }
         let ids: Vec<InstanceId> = self.asked.iter().cloned().collect();
         let described = ports.fleet.describe(&ids).await?;
-        self.states = described.into_iter().map(|instance| (instance.id, instance.state)).collect();
+        let state = |it: Instance| (it.id, (it.state, it.state_reason));
+        self.states = described.into_iter().map(state).collect();
         Ok(())
     }
 
@@ -122,13 +126,19 @@ impl Observed {
         }
         let names: Vec<&NodeName> = claims.iter().filter_map(|claim| claim.node.as_ref()).collect();
         let is_any_unnamed = names.len() < claims.len();
+        // One that there is no time for is not absent.
+        let late = names.iter().map(|name| ((*name).clone(), "there was no time".to_owned()));
+        self.unreadable.extend(late);
         let (answers, _) = each(names, AT_ONCE, ports.clock, at, async |name| {
             (name, ports.nodes.node(name).await)
         })
         .await;
         for (name, answer) in answers {
             match answer {
-                Ok(node) => self.add(node),
+                Ok(node) => {
+                    self.unreadable.remove(name);
+                    self.add(node);
+                }
                 // Its claim waits, and no other.
                 Err(error) => {
                     self.unreadable.insert(name.clone(), crate::error::story(&error));
@@ -227,6 +237,13 @@ impl Observed {
             && !self.states.contains_key(instance)
     }
 
+    /// Why the instance of `claim` ended, in EC2's words.
+    pub(super) fn end_reason(&self, claim: &NodeClaim) -> String {
+        let state = claim.instance.as_ref().and_then(|instance| self.states.get(&instance.id));
+        let reason = state.and_then(|(_, reason)| reason.clone());
+        reason.unwrap_or_else(|| "EC2 does not say why".to_owned())
+    }
+
     /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing, and neither
     /// does it while the node is ready, unless EC2 was told to terminate the instance: it is emptied first.
     ///
@@ -236,7 +253,7 @@ impl Observed {
         let age = at.now.duration_since(instance.launched_at);
         let is_ready = self.nodes.get(&instance.id).is_some_and(|node| node.is_ready);
         let lives = is_ready && !claim.is_instance_terminating();
-        match self.states.get(&instance.id) {
+        match self.states.get(&instance.id).map(|(state, _)| *state) {
             Some(InstanceState::Pending | InstanceState::Running | InstanceState::Stopped) => {
                 InstanceView::Present
             }

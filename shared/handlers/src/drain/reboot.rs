@@ -40,7 +40,7 @@ pub(super) async fn all<A: Adapters>(
     let (answers, rest_at) = each(due, AT_ONCE, ports.clock, at, async |(claim, command)| {
         match step(ports, claim, command, observed, at).await {
             Ok(again) => again,
-            Err(error) => Some(postpone::<A>(ports.ledger, claim, &error, at).await),
+            Err(error) => Some(postpone::<A>(ports.ledger, ports.clock, claim, &error, at).await),
         }
     })
     .await;

@@ -112,7 +112,8 @@ async fn look<A: Adapters>(
         VolumeStep::Wait { volumes, why, revisit_after_seconds } => {
             if let Some(error) = error {
                 let error = PortError::because("look for volumes", Fault::Transient, error);
-                let until = postpone::<A>(ports.ledger, &ending.claim, &error, at).await;
+                let until =
+                    postpone::<A>(ports.ledger, ports.clock, &ending.claim, &error, at).await;
                 return Looked::Waits(until, None);
             }
             let conditions = ClaimConditions {

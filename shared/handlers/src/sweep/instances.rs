@@ -96,11 +96,11 @@ async fn end<A: Adapters>(
         Err(error) if error.fault == Fault::Permanent => {}
         outcome => return outcome,
     }
-    let one = async |stray: InstanceId| {
+    let end = async |stray: InstanceId| {
         let answer = ports.fleet.terminate(std::slice::from_ref(&stray)).await;
         (stray, answer)
     };
-    let (answers, _) = each(in_turn(strays, usize::MAX, at), AT_ONCE, ports.clock, at, one).await;
+    let (answers, _) = each(in_turn(strays, usize::MAX, at), AT_ONCE, ports.clock, at, end).await;
     let mut tally = Tally::default();
     for (stray, answer) in answers {
         tally.note(format_args!("instance {stray}"), answer);
@@ -190,7 +190,7 @@ async fn taken_over<A: Adapters>(
     claims: &[NodeClaim],
     at: &Invocation,
 ) -> Vec<NodeClaim> {
-    let one = async |claim: &NodeClaim| match ports.node_claims.take_over(&claim.name).await {
+    let take_over = async |claim: &NodeClaim| match ports.node_claims.take_over(&claim.name).await {
         Ok(()) => Some(claim.clone()),
         Err(error) => {
             let why = story(&error);
@@ -199,7 +199,7 @@ async fn taken_over<A: Adapters>(
             None
         }
     };
-    let (claims, _) = each(claims.iter().collect(), AT_ONCE, ports.clock, at, one).await;
+    let (claims, _) = each(claims.iter().collect(), AT_ONCE, ports.clock, at, take_over).await;
     let mut claims: Vec<NodeClaim> = claims.into_iter().flatten().collect();
     claims.sort_by(|a, b| a.name.cmp(&b.name));
     claims

@@ -230,12 +230,17 @@ impl Batch<'_> {
         // A refusal of a user's own claim holds nothing else back.
         let pool = &self.claims.first().filter(|claim| !claim.is_standalone())?.node_pool;
         let before = self.ledger.refusals.get(pool);
-        let Some(reason) = reason else { return before.map(|_| (pool.clone(), None)) };
+        let Some(reason) = reason else {
+            // That instances end before their nodes join, a launch does not refute.
+            let refused = before.filter(|refusals| refusals.ended == 0);
+            return refused.map(|_| (pool.clone(), None));
+        };
         let count = before.map_or(0, |refusals| refusals.count).saturating_add(1);
         let (first, most) = REFUSED_SECONDS;
         let seconds = first.checked_shl(count - 1).unwrap_or(most).clamp(first, most);
         let until = later(self.now, SignedDuration::from_secs(seconds));
-        Some((pool.clone(), Some(LaunchRefusals { reason, count, until })))
+        let ended = before.map_or(0, |refusals| refusals.ended);
+        Some((pool.clone(), Some(LaunchRefusals { reason, count, until, ended })))
     }
 
     /// The record of why claims are withdrawn.
@@ -279,7 +284,7 @@ impl Batch<'_> {
             let again = later(self.now, SignedDuration::from_secs((age / 2).clamp(least, most)));
             return Conclusion::later(again, shown.into_iter().collect());
         }
-        let retry = Retry::after(first.retry, self.now);
+        let retry = Retry::after(first.retry, self.now, Retry::AGAIN_MAX);
         let next = |claim: &NodeClaim| NodeClaim {
             retry: Some(retry),
             message: Some(message.clone()),

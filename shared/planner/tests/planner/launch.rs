@@ -70,7 +70,8 @@ fn a_claim_takes_its_instance_and_a_claim_without_one_is_withdrawn() {
 fn a_refused_node_pool_is_held_back_for_longer_each_time() {
     let claims = build::batch("a", 1);
     let refused = |count: Option<u32>| {
-        let before = |count| LaunchRefusals { reason: String::new(), count, until: now() };
+        let before =
+            |count| LaunchRefusals { reason: String::new(), count, until: now(), ended: 0 };
         let refusals = count.map(|count| (claims[0].node_pool.clone(), before(count)));
         let ledger = Snapshot { refusals: refusals.into_iter().collect(), ..Snapshot::default() };
         let outcome = LaunchOutcome::Refused("Unauthorized: no".to_owned(), None);
@@ -82,7 +83,7 @@ fn a_refused_node_pool_is_held_back_for_longer_each_time() {
     };
     assert_eq!((refused(None), refused(Some(1)), refused(Some(9))), ((1, 30), (2, 60), (10, 600)));
     // Once it launches again, its refusals go.
-    let before = LaunchRefusals { reason: String::new(), count: 1, until: now() };
+    let before = LaunchRefusals { reason: String::new(), count: 1, until: now(), ended: 0 };
     let refusals = [(claims[0].node_pool.clone(), before)].into();
     let ledger = Snapshot { refusals, ..Snapshot::default() };
     let found = LaunchOutcome::Found(vec![Some(instance("i-0a"))]);

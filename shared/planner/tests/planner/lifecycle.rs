@@ -3,6 +3,7 @@
 mod adopt;
 mod drain;
 mod drift;
+mod ended;
 mod forced;
 mod guard;
 mod interrupt;

@@ -1,4 +1,4 @@
-//! Instances that EC2 does not let end.
+//! How instances end, and which EC2 does not let end.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,14 @@ use super::AwsError;
 use crate::world::World;
 
 impl World {
+    /// An instance ends for this reason of EC2's.
+    pub(crate) fn end_because(&mut self, instance: &InstanceId, reason: &str) {
+        if let Some(record) = self.account.instances.get_mut(instance) {
+            record.end_reason = Some(reason.to_owned());
+        }
+        self.end_instance(instance);
+    }
+
     /// Terminates instances that somebody asks to terminate. One with termination protection is refused, and with it all
     /// of its zone.
     ///

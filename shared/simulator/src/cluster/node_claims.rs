@@ -76,14 +76,17 @@ impl World {
 
     /// Karpenter's lease, renewed at this moment while it runs, and that of a ledger.
     pub(crate) fn observed_leases(&self) -> ObservedLeases {
+        let foreign = self.cluster.foreign_leases.karpenter.iter().cloned();
         let karpenter = self.cluster.has_karpenter.then(|| KarpenterLease {
             namespace: "kube-system".to_owned(),
             holder: "karpenter-0".to_owned(),
             renewed_at: self.now,
             duration: jiff::SignedDuration::from_secs(15),
         });
+        let karpenter = karpenter.into_iter();
         ObservedLeases {
-            karpenter: karpenter.into_iter().collect(),
+            karpenter: karpenter.chain(foreign).collect(),
+            unreadable: self.cluster.foreign_leases.unreadable.clone(),
             ledger: self.cluster.ledger_lease.clone(),
         }
     }

@@ -95,7 +95,7 @@ fn deployed(function: Function) -> FunctionLimits {
         | Function::Launch
         | Function::Settle
         | Function::Drain => (512, 60, Some(1)),
-        Function::Interrupt => (1_024, 10, Some(1_000)),
+        Function::Interrupt => (1_024, 20, Some(1_000)),
         Function::Resolve | Function::Sweep | Function::Catalog => (256, 60, None),
     };
     // Those that send to the queue that wakes them.
@@ -109,8 +109,10 @@ fn deployed(function: Function) -> FunctionLimits {
             RecursiveLoop::Terminate
         }
     };
+    // Of the two minutes of a spot notice, six times would leave nothing for a second delivery.
+    let times = if function == Function::Interrupt { 3 } else { 6 };
     let queue = batch_max.map(|batch_max| FunctionQueue {
-        visibility_timeout: SignedDuration::from_secs(timeout * 6),
+        visibility_timeout: SignedDuration::from_secs(timeout * times),
         batch_max,
     });
     FunctionLimits {

@@ -13,16 +13,19 @@ pub(super) struct RefusalsRecordV1 {
     reason: String,
     count: u32,
     until: Timestamp,
+    #[serde(default)]
+    ended: u32,
 }
 
 impl RefusalsRecordV1 {
     pub(super) fn of(refusals: &LaunchRefusals) -> Self {
-        let LaunchRefusals { reason, count, until } = refusals;
-        Self { v: VERSION, reason: reason.clone(), count: *count, until: *until }
+        let LaunchRefusals { reason, count, until, ended } = refusals.clone();
+        Self { v: VERSION, reason, count, until, ended }
     }
 
     pub(super) fn into_refusals(self) -> LaunchRefusals {
-        LaunchRefusals { reason: self.reason, count: self.count, until: self.until }
+        let Self { reason, count, until, ended, .. } = self;
+        LaunchRefusals { reason, count, until, ended }
     }
 }
 

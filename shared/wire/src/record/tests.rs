@@ -188,8 +188,12 @@ fn pulses_commands_refusals_and_retries_survive() {
         assert_eq!(odd.to_string(), "command record: `balance` is not a known method");
     }
 
-    let refusals =
-        LaunchRefusals { reason: "MaxSpotInstanceCountExceeded".into(), count: 3, until: at };
+    let refusals = LaunchRefusals {
+        reason: "MaxSpotInstanceCountExceeded".into(),
+        count: 3,
+        until: at,
+        ended: 0,
+    };
     assert_eq!(decode_refusals(&encode_refusals(&refusals)), Ok(refusals));
     let retry = Retry { failures: 3, not_before: at };
     assert_eq!(decode_retry(&encode_retry(retry)), Ok(retry));

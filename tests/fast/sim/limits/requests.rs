@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use handlers::Settings;
 use jiff::SignedDuration;
 use model::{BatchId, ClaimPhase, Function};
-use simulator::{Action, ApiAction, ApiService, Chance, SpotTarget, WorldSettings};
+use simulator::{
+    Action, ApiAction, ApiService, Chance, Happening, SpotTarget, TimelineEvent, WorldSettings,
+};
 
 use super::fleet::{fleet, fleet_with, has_initialized};
 use crate::settings::settings;
@@ -174,4 +176,22 @@ fn passes_side_by_side_ask_for_a_batch_once() {
     let used = fleet.used_since(&before);
     let asked = used.answered(ApiAction::ec2("CreateFleet"));
     assert_eq!(usize::try_from(asked).ok(), Some(batches.len()));
+}
+
+#[test]
+fn nine_hundred_notices_in_a_second_are_answered_within_fifteen() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(1_000, 1_000);
+    let from = fleet.sim.timeline(0).len();
+    let began = fleet.sim.now();
+    fleet.interrupt(900, 1_000);
+    fleet.pass(60);
+    let given_up = |event: TimelineEvent| match event.happening {
+        Happening::ClaimGivenUp { .. } => Some(event.at.duration_since(began).as_millis()),
+        _ => None,
+    };
+    let mut times: Vec<i128> = fleet.sim.timeline(from).into_iter().filter_map(given_up).collect();
+    times.sort_unstable();
+    assert_eq!(times.len(), 900);
+    assert!(times.last().is_some_and(|last| *last <= 15_000), "{:?} ms", times.last());
 }

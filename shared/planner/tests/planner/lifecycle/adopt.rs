@@ -35,6 +35,7 @@ fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
         security_groups: BTreeSet::new(),
         launched_at: ago(3_600),
         reservation: None,
+        state_reason: None,
         is_named: false,
         node_pool: Some(claim.node_pool.clone()),
         node_class: Some(claim.node_class.clone()),

@@ -26,6 +26,7 @@ fn instance(claim: &NodeClaim) -> Instance {
         security_groups: groups(&["sg-1", "sg-2"]).collect(),
         launched_at: ago(3_600),
         reservation: None,
+        state_reason: None,
         is_named: false,
         node_pool: None,
         node_class: None,

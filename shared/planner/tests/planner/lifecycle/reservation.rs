@@ -26,6 +26,7 @@ fn check(phase: ClaimPhase, seen: (CapacityType, InstanceState), is_demoted: boo
         security_groups: std::collections::BTreeSet::new(),
         launched_at: instance.launched_at,
         reservation: None,
+        state_reason: None,
         is_named: false,
         node_pool: None,
         node_class: None,

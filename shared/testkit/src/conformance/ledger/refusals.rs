@@ -21,6 +21,7 @@ async fn last_stands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
         reason: "VcpuLimitExceeded: 128 of 128 are used".to_owned(),
         count,
         until: later(i64::from(count)),
+        ended: count / 2,
     };
     let (ledger, one) = (subject.ledger, subject.one());
     ledger.put_refusals(one, &batch, Some(&refused(9))).await?;

@@ -146,10 +146,15 @@ pub(crate) fn loaded(read: Read) -> Result<Loaded, BadInput> {
 }
 
 fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
-    if !problems.is_empty() {
+    let closes = |problem: &&Diagnostic| problem.problem.weight == Weight::ClosesDisruption;
+    let (closing, bad): (Vec<&Diagnostic>, Vec<&Diagnostic>) = problems.iter().partition(closes);
+    if !bad.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
     }
     let mut loaded = Loaded { ignored: read.notes, ..Loaded::default() };
+    let closed =
+        |problem: &Diagnostic| format!("{problem}: its NodePool's nodes are not disrupted");
+    loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
     let manifests = workloads::without_offspring(read.manifests);
     let mut problems = Vec::new();

@@ -317,3 +317,40 @@ spec: {provisioningStrategy: example.com/another, podTemplateRef: {name: build},
     run(&folder, "plan . --feature-gates CapacityBuffer=true").says(&["would be launched"]);
     run(&folder, "plan .").is_silent_about(&["would be launched"]);
 }
+
+#[test]
+fn a_schedule_that_cannot_be_read_closes_disruption_and_nothing_else() {
+    for (schedule, rule, cure) in [
+        ("0 0 * * sat-sun", "the range `sat-sun` runs backwards", "write `sat,sun`"),
+        ("30 10 * * 1-7", "must be 0 to 6, not `1-7`", "write `0-6`"),
+        ("a b c d e", "`a` is not a minute", "not a schedule"),
+        ("0 9 * * 5#2", "`5#2` is not a day of week", "not a schedule"),
+        ("0 9 * * 1 2026", "it must be five fields", "not a schedule"),
+        ("CRON_TZ=Europe/Berlin 0 9 * * mon-fri", "schedules are in UTC", "write the time in UTC"),
+    ] {
+        let budget = format!(
+            "  disruption:\n    budgets: [{{nodes: 100%}}, {{nodes: \"0\", schedule: \"{schedule}\", \
+             duration: 8h}}]\n"
+        );
+        let (pool, web) = (format!("{POOL}{budget}"), deployment("web", 4));
+        let files = [
+            ("in/class.yaml", CLASS),
+            ("in/pool.yaml", &*pool),
+            ("in/node.yaml", NODE),
+            ("web/web.yaml", &web),
+        ];
+        let folder = folder("schedule", &files);
+        let validated = run(&folder, "validate in");
+        assert_eq!(validated.code, Some(1), "{schedule}");
+        validated.says(&["spec.disruption.budgets[1].schedule", rule, cure]);
+        let planned = run(&folder, "plan in --disruption --now 2026-08-01T12:00:00Z");
+        planned.says(&["ip-1", "no node of its NodePool is disrupted", rule, cure]);
+        planned.says(&["general: no node is disrupted: spec.disruption.budgets[1].schedule"]);
+        // The pool launches.
+        let planned = run(&folder, "plan in web --now 2026-08-01T12:00:00Z -o json").json();
+        assert_eq!(planned["totals"]["podsUnschedulable"], 0, "{schedule}");
+        let played = run(&folder, "simulate in/class.yaml in/pool.yaml web --duration 5m");
+        played.says(&[rule]);
+        assert_eq!(played.code, Some(0), "{schedule}");
+    }
+}

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use crate::{
-    Condition, ConditionKind, ConditionReason, HourlyPrice, NodeClassName, NodePoolName, Problem,
-    Requirements, ResourceName, Resources, Taint, disruption::DisruptionReason, labels,
-    policies::Packing, resources,
+    Condition, ConditionKind, ConditionReason, CronSchedule, HourlyPrice, InvalidSchedule,
+    NodeClassName, NodePoolName, Problem, Requirements, ResourceName, Resources, Taint,
+    disruption::DisruptionReason, labels, policies::Packing, problem::Weight, resources,
 };
 
 pub mod registrations;
@@ -126,10 +126,17 @@ pub enum BudgetNodes {
 /// From each hit of a schedule on, for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetWindow {
-    /// Five fields of cron or a name such as `@daily`, in UTC.
+    /// Five fields of cron or a name such as `@daily`, in UTC; or a text that cannot be read.
     pub schedule: String,
     /// For how long.
     pub duration: SignedDuration,
+}
+
+impl BudgetWindow {
+    /// `schedule`, read.
+    pub fn read_schedule(&self) -> Result<CronSchedule, InvalidSchedule> {
+        CronSchedule::parse(&self.schedule)
+    }
 }
 
 impl Limits {
@@ -174,13 +181,28 @@ impl NodePool {
         Some(HourlyPrice::parse_dollars(text).unwrap_or_default())
     }
 
-    /// The condition `ValidationSucceeded`: whether the pool is right by Karpenter's own validation.
+    /// What is wrong with its budgets: while anything is, they allow no disruption, for any reason.
+    pub fn unreadable_budgets(&self) -> impl Iterator<Item = Problem> {
+        self.disruption.budgets.iter().enumerate().filter_map(|(index, budget)| {
+            let why = budget.window.as_ref()?.read_schedule().err()?;
+            let field = format!("spec.disruption.budgets[{index}].schedule");
+            Some(Problem { weight: Weight::ClosesDisruption, field, rule: why.to_string().into() })
+        })
+    }
+
+    /// The condition `ValidationSucceeded`: whether the pool is right by Karpenter's own validation. It holds where
+    /// only budgets cannot be read, with that as its message: the pool launches.
     ///
     /// Karpenter: `pkg/controllers/nodepool/validation/controller.go`.
     pub fn validation(&self) -> Condition {
         let kind = ConditionKind::ValidationSucceeded;
         if self.problems.is_empty() {
-            return Condition::holds(kind);
+            let closing: Vec<Problem> = self.unreadable_budgets().collect();
+            let message = match closing.as_slice() {
+                [] => String::new(),
+                closing => format!("its nodes are not disrupted: {}", Problem::in_words(closing)),
+            };
+            return Condition { message, ..Condition::holds(kind) };
         }
         let reason = ConditionReason::NodePoolValidationFailed;
         Condition::fails(kind, reason, Problem::in_words(&self.problems))

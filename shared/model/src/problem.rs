@@ -18,6 +18,9 @@ pub enum Weight {
     Unusable,
     /// The object is right, and this program does not honor the field yet.
     Unsupported,
+    /// The NodePool is taken and launches, and none of its nodes is disrupted by its budgets. No object of the
+    /// model has such a problem: its budgets hold what cannot be read.
+    ClosesDisruption,
 }
 
 /// What is wrong with one field of an object.

@@ -23,6 +23,7 @@ mod model {
     mod requirement;
     mod requirements;
     mod resources;
+    mod schedule;
     mod selector;
     mod static_hash;
     mod taint;

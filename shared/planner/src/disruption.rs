@@ -40,7 +40,6 @@ mod packed;
 pub mod price;
 mod proposal;
 mod repair;
-pub mod schedule;
 pub mod search;
 pub mod shown;
 pub mod simulation;

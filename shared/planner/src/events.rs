@@ -157,10 +157,10 @@ pub fn of_staying(
     for (claim, said, why) in ineligible.chain(notes) {
         match said {
             Said::OfBoth(reason) => events.extend(ObjectEvent::of_both(claim, reason, why)),
-            Said::OfPool => events.push(ObjectEvent::new(
+            Said::OfPool(why) => events.push(ObjectEvent::new(
                 EventObject::NodePool(claim.node_pool.clone()),
                 EventReason::DisruptionBlocked,
-                format!("its disruption budgets allow none for the reason {}", reason.as_str()),
+                why,
             )),
         }
     }
@@ -171,8 +171,8 @@ pub fn of_staying(
 enum Said {
     /// Of the node and its claim.
     OfBoth(EventReason),
-    /// Of the NodePool: its budgets are spent.
-    OfPool,
+    /// Of the NodePool: why its budgets allow none.
+    OfPool(String),
 }
 
 fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) -> Option<Said> {
@@ -180,7 +180,14 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
     let is_cost = reason == DisruptionReason::Underutilized;
     let event = match objection {
         O::ManyIll(_) => EventReason::NodeRepairBlocked,
-        O::BudgetSpent => return Some(Said::OfPool),
+        O::BudgetSpent => {
+            let reason = reason.as_str();
+            let why = format!("its disruption budgets allow none for the reason {reason}");
+            return Some(Said::OfPool(why));
+        }
+        O::UnreadableBudget(why) => {
+            return Some(Said::OfPool(format!("its nodes are not disrupted: {why}")));
+        }
         O::Unmanaged => return None,
         _ if is_ineligible => EventReason::DisruptionBlocked,
         O::NeverConsolidated(_)

@@ -53,7 +53,6 @@ pub mod told;
 pub mod world;
 
 pub use answer::{Answer, Memory, NextSearch, answer};
-pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, left_behind, without_instance},
     drain::{

@@ -6,10 +6,9 @@ use api::{files, objects::Object};
 use jiff::{SignedDuration, Timestamp};
 use launch_template::{dropped_settings, requests};
 use model::{
-    ClusterName, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
+    ClusterName, CronSchedule, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
     node_class::{ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, Subnet},
 };
-use planner::CronSchedule;
 
 use super::harness::{Target, owned};
 

@@ -13,10 +13,7 @@ use model::{
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
-use planner::{
-    CronSchedule,
-    disruption::{Destination, Finding, Objection, Outlook, Proposal},
-};
+use planner::disruption::{Destination, Finding, Objection, Outlook, Proposal};
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, many},
     screen::Screen,
@@ -155,6 +152,10 @@ fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
             left.iter().filter(|(_, left)| **left == Some(0)).map(|(reason, _)| *reason).collect();
         let pool = found.facts.node_pools.iter().find(|known| known.name == *pool);
         let Some((pool, first)) = pool.zip(spent.first()) else { continue };
+        if let Some(why) = pool.unreadable_budgets().next() {
+            lines.push(format!("{}: no node is disrupted: {why}", pool.name));
+            continue;
+        }
         let names: Vec<&str> = spent.iter().map(|reason| reason.as_str()).collect();
         let until = match closed_until(pool, *first, found.facts.now) {
             Some(until) => format!(", until {until}"),
@@ -179,7 +180,7 @@ fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> Op
     });
     let ends = closing.filter_map(|budget| {
         let window = budget.window.as_ref()?;
-        let schedule = CronSchedule::parse(&window.schedule).ok()?;
+        let schedule = window.read_schedule().ok()?;
         let mut hit = schedule.next_after(now.checked_sub(window.duration).ok()?)?;
         if hit > now {
             return None;

@@ -55,7 +55,9 @@ impl Complaints {
     pub(crate) fn own_problems(&self) -> Vec<Problem> {
         let list = self.list.borrow();
         let problems = list.iter().map(|complaint| &complaint.problem);
-        problems.filter(|problem| problem.weight != Weight::Refused).cloned().collect()
+        let is_own =
+            |problem: &&Problem| matches!(problem.weight, Weight::Unusable | Weight::Unsupported);
+        problems.filter(is_own).cloned().collect()
     }
 
     fn add(&self, complaint: Complaint) {
@@ -69,7 +71,10 @@ impl Complaints {
         if paths.contains(field) || has_part(".") || has_part("[") {
             return;
         }
-        paths.insert(field.clone());
+        // What only closes disruption explains nothing that keeps the object away.
+        if complaint.problem.weight != Weight::ClosesDisruption {
+            paths.insert(field.clone());
+        }
         self.list.borrow_mut().push(complaint);
     }
 }
@@ -176,6 +181,12 @@ impl<'a> Field<'a> {
     /// Says that this is not supported yet; `what` goes on after the field's name.
     pub(crate) fn complain_unsupported(&self, what: impl Into<Rule>) {
         self.add(Weight::Unsupported, what.into(), None);
+    }
+
+    /// Says that a rule is broken without which nothing of a NodePool is disrupted, and what to write instead
+    /// where that is known.
+    pub(crate) fn complain_closing(&self, rule: impl Into<Rule>, cure: Option<String>) {
+        self.add(Weight::ClosesDisruption, rule.into(), cure);
     }
 
     /// Says that a rule is broken, with what to write instead.

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use model::{
-    HourlyPrice, ImageId, SecurityGroupId, SubnetId, duration, id, overlay::PriceChange,
-    quantity::Quantity,
+    CronSchedule, HourlyPrice, ImageId, InvalidSchedule, SecurityGroupId, SubnetId, duration, id,
+    overlay::PriceChange, quantity::Quantity,
 };
 
 use crate::document::field::{Check, Field};
@@ -221,21 +221,14 @@ pub(crate) fn not_a_label_value(text: &str) -> String {
     )
 }
 
-const NAMED_SCHEDULES: [&str; 7] =
-    ["@annually", "@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
-
 fn schedule(field: &Field<'_>) {
     let text = field.text().unwrap_or_default();
-    let is_field = |part: &str| {
-        part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '*' | '/' | ',' | '-' | '?'))
-    };
-    let parts: Vec<_> = text.split_whitespace().collect();
-    let is_cron = parts.len() == 5 && parts.iter().all(|part| is_field(part));
-    if !is_cron && !NAMED_SCHEDULES.contains(&text) {
-        field.complain(format!(
-            "`{text}` is not a schedule: it must be five fields of cron or one of {}",
-            NAMED_SCHEDULES.join(", ")
-        ));
+    match CronSchedule::parse(text) {
+        Ok(_) => {}
+        Err(InvalidSchedule { rule, cure }) if CronSchedule::is_stored(text) => {
+            field.complain_closing(rule, cure);
+        }
+        Err(InvalidSchedule { rule, cure }) => field.complain_cured(rule, cure),
     }
 }
 

@@ -146,6 +146,28 @@ fn a_pool_that_is_wrong_says_so() {
 }
 
 #[test]
+fn a_pool_whose_budgets_cannot_be_read_is_ready_and_says_that_its_nodes_stay() {
+    let mut closed = stored(1, &json!({}));
+    closed["spec"]["disruption"] = json!({"budgets": [{"nodes": "0", "duration": "8h",
+        "schedule": "CRON_TZ=Europe/Berlin 0 9 * * mon-fri"}]});
+    assert!(seen(&closed).pool.is_usable());
+    let status = &merged(&closed, &found(13))["status"];
+    let words = conditions(status);
+    assert!(words.contains(&"Ready=True Ready 2026-08-01T13:00:00Z".to_owned()), "{words:?}");
+    let validation = &status["conditions"][0];
+    assert_eq!(
+        (&validation["type"], &validation["status"]),
+        (&json!("ValidationSucceeded"), &json!("True"))
+    );
+    assert_eq!(
+        validation["message"],
+        "its nodes are not disrupted: spec.disruption.budgets[0].schedule: `CRON_TZ=Europe/Berlin 0 9 \
+         * * mon-fri` is not a schedule: schedules are in UTC; leave `CRON_TZ=Europe/Berlin` out and \
+         write the time in UTC"
+    );
+}
+
+#[test]
 fn how_launches_ended_is_about_one_spec() {
     let none = |hour| Found { registrations: Registrations::default(), ..found(hour) };
     let written = merged(&stored(1, &json!({})), &found(13))["status"].clone();

@@ -6,15 +6,17 @@ pub mod allowed;
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, disruption::DisruptionReason};
+use model::{NodePoolName, Problem, disruption::DisruptionReason};
 
-use super::nodes::State;
+use super::{nodes::State, objection::Objection};
 
 /// What the budgets leave for one reason.
 #[derive(Clone, Debug, Default)]
 pub struct Remaining<'a> {
     /// `None` is unlimited.
     by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
+    /// Pools with a budget that cannot be read, which allows nothing.
+    unreadable: BTreeMap<&'a NodePoolName, Problem>,
 }
 
 impl<'a> Remaining<'a> {
@@ -33,13 +35,23 @@ impl<'a> Remaining<'a> {
             let is_spent = !is_ready && reason != DisruptionReason::Unhealthy;
             *disrupting += u64::from(is_spent || entry.is_marked_for_deletion());
         }
-        let by_pool = state.facts.node_pools.iter().map(|pool| {
+        let mut remaining = Self::default();
+        for pool in &state.facts.node_pools {
             let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
-            // A budget that cannot be read allows nothing.
-            let allowed = allowed::allowed(pool, reason, total, state.now).unwrap_or(Some(0));
-            (&pool.name, allowed.map(|allowed| allowed.saturating_sub(disrupting)))
-        });
-        Self { by_pool: by_pool.collect() }
+            let allowed = allowed::allowed(pool, reason, total, state.now);
+            let left = allowed.map(|allowed| allowed.saturating_sub(disrupting));
+            remaining.by_pool.insert(&pool.name, left);
+            let why = pool.unreadable_budgets().next();
+            remaining.unreadable.extend(why.map(|why| (&pool.name, why)));
+        }
+        remaining
+    }
+
+    /// Why no more nodes of `pool` may go, of a pool of which none may.
+    pub(crate) fn objection(&self, pool: &NodePoolName) -> Objection {
+        let unreadable = self.unreadable.get(pool);
+        unreadable
+            .map_or(Objection::BudgetSpent, |why| Objection::UnreadableBudget(why.to_string()))
     }
 
     /// What is left for `pool`; `None` is unlimited.

@@ -112,6 +112,9 @@ pub enum Objection {
     /// Others of its NodePool go, or it is closed now.
     #[error("the disruption budgets of its NodePool are spent")]
     BudgetSpent,
+    /// A budget cannot be read, and closes its NodePool: which and why.
+    #[error("no node of its NodePool is disrupted: {0}")]
+    UnreadableBudget(String),
     /// Others of its static NodePool go first.
     #[error("budget or limit of its NodePool leave room for others only")]
     NoRoomInNodePool,
@@ -251,7 +254,7 @@ impl Objection {
             Self::MovedLately(_) | Self::ManyMoves(_) => Why::Calm,
             Self::ManyIll(_) => Why::TooManyIll,
             Self::NotReached => Why::NotReached,
-            Self::BudgetSpent => Why::BudgetSpent,
+            Self::BudgetSpent | Self::UnreadableBudget(_) => Why::BudgetSpent,
             Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),

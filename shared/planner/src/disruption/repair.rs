@@ -48,7 +48,7 @@ pub(crate) fn repair<'a>(
         if broken.contains(pool.as_str()) {
             notes.insert(at, Objection::ManyIll(pool.clone()));
         } else if needs_budget && remaining.is_spent(pool) {
-            notes.insert(at, Objection::BudgetSpent);
+            notes.insert(at, remaining.objection(pool));
         } else if candidate.is_to_be_rebooted() {
             return Ok(Some(CommandDraft { reboots: true, ..CommandDraft::of(vec![at]) }));
         } else if candidate.pool.replicas.is_some() {

@@ -107,10 +107,11 @@ pub(crate) fn within_budgets(
 ) -> Vec<CandidateId> {
     let mut within_budgets = Vec::new();
     for at in sorted {
-        if remaining.take(&field.candidates[*at].pool.name) {
+        let pool = &field.candidates[*at].pool.name;
+        if remaining.take(pool) {
             within_budgets.push(*at);
         } else {
-            notes.insert(*at, Objection::BudgetSpent);
+            notes.insert(*at, remaining.objection(pool));
         }
     }
     within_budgets
@@ -174,7 +175,7 @@ pub(crate) fn drift<'a>(
             continue;
         }
         if remaining.is_spent(&candidate.pool.name) {
-            notes.insert(at, Objection::BudgetSpent);
+            notes.insert(at, remaining.objection(&candidate.pool.name));
             continue;
         }
         let goes_first = state.facts.policies.terminate_first_drift;
@@ -263,7 +264,7 @@ fn granted(
     let wanted = candidates.len();
     let left = remaining.left(name).map_or(wanted, |left| usize::try_from(left).unwrap_or(wanted));
     if left == 0 {
-        return Err(Objection::BudgetSpent);
+        return Err(remaining.objection(name));
     }
     let room = room(state, pool)?;
     let goes_first = state.facts.policies.terminate_first_drift;

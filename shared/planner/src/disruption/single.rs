@@ -44,7 +44,7 @@ pub(crate) fn single_node<'a>(
         }
         unseen.remove(&candidate.pool.name);
         if remaining.is_spent(&candidate.pool.name) {
-            notes.insert(at, Objection::BudgetSpent);
+            notes.insert(at, remaining.objection(&candidate.pool.name));
             continue;
         }
         if !field.totals.may_approve(candidate) {

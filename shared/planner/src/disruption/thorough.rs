@@ -195,8 +195,8 @@ impl<'l, 'a> Search<'l, 'a> {
 
     /// Whether the candidates at `nodes` can go together, and what that saves. The best is kept.
     fn consider(&mut self, nodes: &[CandidateId]) -> Option<Exact> {
-        if !self.is_within_budgets(nodes) {
-            self.note(nodes, Objection::BudgetSpent);
+        if let Some(objection) = self.above_budgets(nodes) {
+            self.note(nodes, objection);
             return None;
         }
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
@@ -230,9 +230,12 @@ impl<'l, 'a> Search<'l, 'a> {
         }
     }
 
-    fn is_within_budgets(&self, nodes: &[CandidateId]) -> bool {
+    /// Why budgets do not let all of `nodes` go, if so.
+    fn above_budgets(&self, nodes: &[CandidateId]) -> Option<Objection> {
         let mut remaining = Remaining::of(&self.look.state, Method::MultiNode.reason());
-        self.look.field.get(nodes).iter().all(|candidate| remaining.take(&candidate.pool.name))
+        let pools = self.look.field.get(nodes).into_iter().map(|candidate| &candidate.pool.name);
+        let above = pools.into_iter().find(|pool| !remaining.take(pool))?;
+        Some(remaining.objection(above))
     }
 
     /// One step of growing a set.

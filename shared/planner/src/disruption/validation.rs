@@ -238,7 +238,7 @@ fn qualified(
         if let Some(reason) = method::objection(state, command.method, candidate) {
             dropped.push(drop(reason, false));
         } else if !remaining.take(&candidate.pool.name) {
-            dropped.push(drop(Objection::BudgetSpent, true));
+            dropped.push(drop(remaining.objection(&candidate.pool.name), true));
         } else if was_needed(state, command, candidate) {
             dropped.push(drop(Objection::Needed, false));
         } else {

@@ -13,7 +13,6 @@ mod noted;
 mod packed;
 mod price;
 mod repair;
-mod schedule;
 mod search;
 mod shown;
 mod validation;

@@ -128,6 +128,10 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
         ]
     );
     assert_eq!(said(DisruptionReason::Drifted), ["NodePool general DisruptionBlocked"]);
+    let notes = BTreeMap::from([(node("node-2"), Objection::UnreadableBudget("why".to_owned()))]);
+    let events = of_staying(&ledger, DisruptionReason::Drifted, &notes, &none);
+    assert_eq!(said_of(&events), ["NodePool general DisruptionBlocked"]);
+    assert_eq!(events[0].message, "its nodes are not disrupted: why");
     let ineligible = BTreeMap::from([
         ("node-2".to_owned(), Objection::Nominated),
         ("node-3".to_owned(), Objection::Unmanaged),

@@ -72,7 +72,7 @@ enumerations! {
     TemplateSetting {
         0 InstanceType, 1 InstanceRequirements, 2 NetworkInterfaces, 3 InstanceMarketOptions, 4 Tenancy,
     }
-    Weight { 0 Refused, 1 Unusable, 2 Unsupported }
+    Weight { 0 Refused, 1 Unusable, 2 Unsupported, 3 ClosesDisruption }
     Rule {
         0 Words(1 words),
         1 ClassNotReady { 1 class, 2 why },

@@ -202,6 +202,10 @@ fn budgets_have_rules_of_their_own() {
             "disruption: {budgets: [{duration: 1h}]}",
             "disruption: {budgets: [{schedule: \"@every 1h\", duration: 1h}]}",
             "disruption: {budgets: [{schedule: \"0 9 * *\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"0 0 * * sat-sun\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"30 10 * * 1-7\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"0 9 * * 5#2\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: a b c d e, duration: 1h}]}",
             "disruption: {budgets: [{schedule: \"@daily\", duration: 30s}]}",
             "disruption: {budgets: [{reasons: [Expired]}]}",
         ],
@@ -217,9 +221,17 @@ fn budgets_have_rules_of_their_own() {
             disruption: {budgets: [{duration: 1h}]}
                 x.yaml:9: NodePool general: spec.disruption.budgets[0]: `schedule` and `duration` must be set together
             disruption: {budgets: [{schedule: "@every 1h", duration: 1h}]}
-                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `@every 1h` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `@every 1h` is not a schedule: it must be five fields of cron (minute, hour, day of month, month, day of week) or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
             disruption: {budgets: [{schedule: "0 9 * *", duration: 1h}]}
-                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 9 * *` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 9 * *` is not a schedule: it must be five fields of cron (minute, hour, day of month, month, day of week) or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
+            disruption: {budgets: [{schedule: "0 0 * * sat-sun", duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 0 * * sat-sun` is not a schedule: the range `sat-sun` runs backwards; write `sat,sun`
+            disruption: {budgets: [{schedule: "30 10 * * 1-7", duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `30 10 * * 1-7` is not a schedule: the day of week must be 0 to 6, not `1-7`; Sunday is 0: write `0-6`
+            disruption: {budgets: [{schedule: "0 9 * * 5#2", duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 9 * * 5#2` is not a schedule: `5#2` is not a day of week
+            disruption: {budgets: [{schedule: a b c d e, duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `a b c d e` is not a schedule: `a` is not a minute
             disruption: {budgets: [{schedule: "@daily", duration: 30s}]}
                 x.yaml:9: NodePool general: spec.disruption.budgets[0].duration: `30s` is not a duration in hours and minutes such as `1h30m`
             disruption: {budgets: [{reasons: [Expired]}]}

@@ -8,8 +8,6 @@ use model::{
     node_pool::{Budget, BudgetNodes, NodePool},
 };
 
-use crate::disruption::schedule::{CronSchedule, InvalidSchedule};
-
 /// How many of the `total` nodes of `pool` its budgets allow to be disrupted at once for `reason`;
 /// `None` is unlimited. The least of the budgets that apply counts. A budget that cannot be read
 /// allows nothing, for any reason.
@@ -18,10 +16,13 @@ pub fn allowed(
     reason: DisruptionReason,
     total: u64,
     now: Timestamp,
-) -> Result<Option<u64>, InvalidSchedule> {
+) -> Option<u64> {
+    if pool.unreadable_budgets().next().is_some() {
+        return Some(0);
+    }
     let mut least = None;
     for budget in &pool.disruption.budgets {
-        let is_active = is_active(budget, now)?;
+        let is_active = is_active(budget, now);
         let applies = budget.reasons.is_empty() || budget.reasons.contains(&reason);
         if is_active && applies {
             let value = match budget.nodes {
@@ -33,10 +34,10 @@ pub fn allowed(
             least = Some(least.map_or(value, |least: u64| least.min(value)));
         }
     }
-    Ok(least)
+    least
 }
 
-fn is_active(budget: &Budget, now: Timestamp) -> Result<bool, InvalidSchedule> {
-    let Some(window) = &budget.window else { return Ok(true) };
-    Ok(CronSchedule::parse(&window.schedule)?.is_active(window.duration, now))
+fn is_active(budget: &Budget, now: Timestamp) -> bool {
+    let Some(window) = &budget.window else { return true };
+    window.read_schedule().is_ok_and(|schedule| schedule.is_active(window.duration, now))
 }

@@ -50,7 +50,7 @@ impl Search<'_, '_> {
         let mut set = Vec::new();
         for at in order.iter().skip(cursor.next).take(NEIGHBOURS) {
             set.push(*at);
-            if !self.is_within_budgets(&set) {
+            if self.above_budgets(&set).is_some() {
                 set.pop();
             }
         }
@@ -64,7 +64,7 @@ impl Search<'_, '_> {
 
     /// What it saves if the nodes go and new nodes are packed so that they cost least. The best is kept.
     pub(super) fn consider_packed(&mut self, nodes: &[CandidateId]) -> Option<Exact> {
-        if PODS_MAX < self.pods(nodes) || !self.is_within_budgets(nodes) {
+        if PODS_MAX < self.pods(nodes) || self.above_budgets(nodes).is_some() {
             return None;
         }
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;

@@ -8,7 +8,7 @@ use model::{
     disruption::Method,
     facts::Facts,
     labels,
-    node_pool::{BudgetNodes, ConsolidationPolicy},
+    node_pool::{BudgetNodes, BudgetWindow, ConsolidationPolicy},
     policies::Packing,
 };
 use planner::disruption::{Options, outlook, thorough};
@@ -45,6 +45,20 @@ fn empty_nodes_go_together_within_budgets() {
     assert_eq!(going(&idle(1)), 1);
     let held = budgeted(idle(2), BudgetNodes::Count(1));
     assert_eq!(why(&held, Emptiness, "n1"), "the disruption budgets of its NodePool are spent");
+}
+
+#[test]
+fn a_budget_that_cannot_be_read_says_itself_why_no_node_goes() {
+    let mut facts = idle(2);
+    let mut weekend = budget(BudgetNodes::Count(0));
+    let schedule = "0 0 * * sat-sun".to_owned();
+    weekend.window = Some(BudgetWindow { schedule, duration: SignedDuration::from_hours(24) });
+    facts.node_pools[0].disruption.budgets.push(weekend);
+    assert_eq!(
+        why(&facts, Emptiness, "n1"),
+        "no node of its NodePool is disrupted: spec.disruption.budgets[0].schedule: `0 0 * * sat-sun` \
+         is not a schedule: the range `sat-sun` runs backwards; write `sat,sun`"
+    );
 }
 
 /// The pods of `a` fit onto `b` and `c` if the larger one goes to `b`; so much is used there.

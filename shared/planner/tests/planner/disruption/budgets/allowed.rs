@@ -23,7 +23,7 @@ fn check(budgets: &[Budget], allowed_nodes: Option<u64>) {
     let mut pool = node_pool("general");
     pool.disruption.budgets = budgets.to_vec();
     let now = at("2026-11-20T12:30:00Z");
-    assert_eq!(allowed(&pool, DisruptionReason::Empty, 11, now).unwrap_or(Some(0)), allowed_nodes);
+    assert_eq!(allowed(&pool, DisruptionReason::Empty, 11, now), allowed_nodes);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Cron schedules of disruption budgets, in UTC: robfig's standard grammar and nothing else.
 
 use jiff::{SignedDuration, Timestamp};
-use planner::disruption::schedule::*;
+use model::schedule::*;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -86,5 +86,60 @@ fn a_window_is_open_from_its_firing_until_its_duration_passed() {
         ("2026-11-20T10:00:00Z", false),
     ] {
         assert_eq!(daily.is_active(hour, at(now)), is_active, "{now}");
+    }
+}
+
+#[test]
+fn what_is_no_schedule_is_told_as_a_colleague_would() {
+    for (text, said) in [
+        ("0 0 * * sat-sun", "the range `sat-sun` runs backwards; write `sat,sun`"),
+        ("0 0 * * 5-1", "the range `5-1` runs backwards; write `5-6,0-1`"),
+        ("0 0 * nov-jan *", "the range `nov-jan` runs backwards; write `nov-dec,jan`"),
+        ("0 22-6 * * *", "the range `22-6` runs backwards; write `22-23,0-6`"),
+        ("0 22-6/2 * * *", "the range `22-6/2` runs backwards"),
+        ("30 10 * * 1-7", "the day of week must be 0 to 6, not `1-7`; Sunday is 0: write `0-6`"),
+        (
+            "0 0 * * mon,fri-7",
+            "the day of week must be 0 to 6, not `fri-7`; Sunday is 0: write `fri-6,0`",
+        ),
+        (
+            "0 0 * * sat-7",
+            "the day of week must be 0 to 6, not `sat-7`; Sunday is 0: write `sat,0`",
+        ),
+        ("0 0 * * 7", "the day of week must be 0 to 6, not `7`; Sunday is 0: write `0`"),
+        ("0 0 * * monday", "`monday` is not a day of week; write `mon`"),
+        ("0 25 * * *", "the hour must be 0 to 23, not `25`"),
+        ("*/0 * * * *", "the step of `*/0` must not be 0"),
+        ("0 9 * * 5#2", "`5#2` is not a day of week"),
+        ("a b c d e", "`a` is not a minute"),
+        (
+            "CRON_TZ=Europe/Berlin 0 9 * * mon-fri",
+            "schedules are in UTC; leave `CRON_TZ=Europe/Berlin` out and write the time in UTC",
+        ),
+        (
+            "0 9 * * 1 2026",
+            "it must be five fields of cron (minute, hour, day of month, month, day of week) or one \
+             of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly",
+        ),
+    ] {
+        let why = CronSchedule::parse(text).unwrap_err().to_string();
+        assert_eq!(why, format!("`{text}` is not a schedule: {said}"));
+    }
+}
+
+#[test]
+fn an_api_server_stores_more_than_schedules() {
+    for (text, is_stored) in [
+        ("0 9 * * 5#2", true),
+        ("0 9 * * 1 2026", true),
+        ("CRON_TZ=Europe/Berlin 0 9 * * mon-fri", true),
+        ("@dailyish", true),
+        ("0   9 * *", true),
+        ("@every 1h", false),
+        ("0 9 * *", false),
+        ("0 9 * * ", false),
+        ("", false),
+    ] {
+        assert_eq!(CronSchedule::is_stored(text), is_stored, "{text}");
     }
 }

@@ -31,12 +31,24 @@ struct Field {
 
 /// Why a text is no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a schedule: {rule}")]
+#[error("{rule}{}{}", if cure.is_some() { "; " } else { "" }, cure.as_deref().unwrap_or_default())]
 pub struct InvalidSchedule {
-    /// The text as given.
-    pub text: String,
-    /// The rule that it breaks.
+    /// The rule that the text breaks, with the text.
     pub rule: String,
+    /// What to write instead, where that is clear.
+    pub cure: Option<String>,
+}
+
+impl InvalidSchedule {
+    fn cured(rule: String, cure: Option<String>) -> Self {
+        Self { rule, cure }
+    }
+}
+
+impl From<String> for InvalidSchedule {
+    fn from(rule: String) -> Self {
+        Self { rule, cure: None }
+    }
 }
 
 struct Bounds {
@@ -62,23 +74,46 @@ const DAYS_OF_WEEK: Bounds = Bounds {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 };
 
+/// Names, and what they stand for.
+const NAMES: [(&str, &str); 7] = [
+    ("@annually", "0 0 1 1 *"),
+    ("@yearly", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
 impl CronSchedule {
+    /// Whether the pattern of the NodePool's definition matches `text`, so that an API server stores it: it begins
+    /// with a name, or has spaces between five texts.
+    pub fn is_stored(text: &str) -> bool {
+        let mut parts = 1;
+        let mut is_open = true;
+        for character in text.chars() {
+            // A space is as good as any other character within a field.
+            if is_open || !character.is_ascii_whitespace() {
+                is_open = false;
+            } else {
+                parts += 1;
+                is_open = true;
+            }
+        }
+        NAMES.iter().any(|(name, _)| text.starts_with(name)) || parts - usize::from(is_open) >= 5
+    }
+
     /// Reads five fields or a name.
     pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
-        let refuse = |rule: String| InvalidSchedule { text: text.to_owned(), rule };
-        let written = match text {
-            "@yearly" | "@annually" => "0 0 1 1 *",
-            "@monthly" => "0 0 1 * *",
-            "@weekly" => "0 0 * * 0",
-            "@daily" | "@midnight" => "0 0 * * *",
-            "@hourly" => "0 * * * *",
-            other => other,
+        let refuse = |why: InvalidSchedule| InvalidSchedule {
+            rule: format!("`{text}` is not a schedule: {}", why.rule),
+            cure: why.cure,
         };
+        let named = NAMES.into_iter().find(|(name, _)| *name == text);
+        let written = named.map_or(text, |(_, written)| written);
         let fields: Vec<&str> = written.split_whitespace().collect();
         let [minutes, hours, days_of_month, months, days_of_week] = fields.as_slice() else {
-            let rule = "it must be five fields (minute, hour, day of month, month, day of week) or \
-                        one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly";
-            return Err(refuse(rule.to_owned()));
+            return Err(refuse(not_five(&fields)));
         };
         Ok(Self {
             minutes: field(minutes, &MINUTES).map_err(refuse)?.bits,
@@ -152,8 +187,23 @@ fn has(bits: u64, number: u32) -> bool {
     bits >> number & 1 == 1
 }
 
+/// Why `fields` are not the five of a schedule.
+fn not_five(fields: &[&str]) -> InvalidSchedule {
+    let zone =
+        fields.first().filter(|first| first.starts_with("CRON_TZ=") || first.starts_with("TZ="));
+    if let Some(zone) = zone {
+        let cure = format!("leave `{zone}` out and write the time in UTC");
+        return InvalidSchedule::cured("schedules are in UTC".to_owned(), Some(cure));
+    }
+    let rule = format!(
+        "it must be five fields of cron (minute, hour, day of month, month, day of week) or one of {}",
+        NAMES.map(|(name, _)| name).join(", ")
+    );
+    rule.into()
+}
+
 /// One field: ranges joined by commas. Empty ones are left out, as robfig does.
-fn field(text: &str, bounds: &Bounds) -> Result<Field, String> {
+fn field(text: &str, bounds: &Bounds) -> Result<Field, InvalidSchedule> {
     let mut field = Field { bits: 0, is_star: false };
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let item = range(part, bounds)?;
@@ -163,12 +213,12 @@ fn field(text: &str, bounds: &Bounds) -> Result<Field, String> {
 }
 
 /// `*`, `n`, `n-m`, each with `/step` or not; `n/step` goes on to the end.
-fn range(text: &str, bounds: &Bounds) -> Result<Field, String> {
+fn range(text: &str, bounds: &Bounds) -> Result<Field, InvalidSchedule> {
     let slashes: Vec<&str> = text.split('/').collect();
     let (span, step) = match slashes.as_slice() {
         [span] => (*span, None),
         [span, step] => (*span, Some(whole(step, bounds)?)),
-        _ => return Err(format!("`{text}` has too many slashes")),
+        _ => return Err(format!("`{text}` has too many slashes").into()),
     };
     let ends: Vec<&str> = span.split('-').collect();
     let (start, end, is_star) = match ends.as_slice() {
@@ -178,30 +228,65 @@ fn range(text: &str, bounds: &Bounds) -> Result<Field, String> {
             (start, if step.is_some() { bounds.max } else { start }, false)
         }
         [start, end] => (whole_or_name(start, bounds)?, whole_or_name(end, bounds)?, false),
-        _ => return Err(format!("`{text}` has too many hyphens")),
+        _ => return Err(format!("`{text}` has too many hyphens").into()),
     };
     let Bounds { name, min, max, .. } = bounds;
     if start < *min || *max < end {
-        return Err(format!("the {name} must be {min} to {max}, not `{text}`"));
+        let rule = format!("the {name} must be {min} to {max}, not `{text}`");
+        let is_sunday = *name == DAYS_OF_WEEK.name && end == 7 && step.is_none();
+        let cure = is_sunday.then(|| format!("Sunday is 0: write `{}`", to_sunday(start, span)));
+        return Err(InvalidSchedule::cured(rule, cure));
     }
     if end < start {
-        return Err(format!("the range `{text}` ends before it starts"));
+        let rule = format!("the range `{text}` runs backwards");
+        let cure =
+            step.is_none().then(|| format!("write `{}`", around(&ends, (start, end), bounds)));
+        return Err(InvalidSchedule::cured(rule, cure));
     }
     let step_or_one = step.unwrap_or(1);
     let width = usize::try_from(step_or_one).unwrap_or(usize::MAX);
     if width == 0 {
-        return Err(format!("the step of `{text}` must not be 0"));
+        return Err(format!("the step of `{text}` must not be 0").into());
     }
     let bits = (start..=end).step_by(width).fold(0, |bits, number| bits | 1_u64 << number);
     Ok(Field { bits, is_star: is_star && step_or_one <= 1 })
 }
 
-fn whole_or_name(text: &str, bounds: &Bounds) -> Result<u32, String> {
+/// The days from `start`, written as in `span`, to Sunday, which is no 7.
+fn to_sunday(start: u32, span: &str) -> String {
+    match (start, span.split_once('-')) {
+        (0 | 1, _) => "0-6".to_owned(),
+        (6, Some((first, _))) => format!("{first},0"),
+        (_, Some((first, _))) => format!("{first}-6,0"),
+        (_, None) => "0".to_owned(),
+    }
+}
+
+/// A range that runs backwards as two that do not: to the last number, and from the first one.
+fn around(ends: &[&str], (start, end): (u32, u32), bounds: &Bounds) -> String {
+    let Bounds { min, max, names, .. } = bounds;
+    let written = |number: u32| {
+        let is_named = ends.iter().any(|end| end.parse::<u32>().is_err());
+        let name = usize::try_from(number - min).ok().and_then(|index| names.get(index));
+        name.filter(|_| is_named).map_or_else(|| number.to_string(), ToString::to_string)
+    };
+    let span = |from: u32, to: u32| {
+        if from == to { written(from) } else { format!("{}-{}", written(from), written(to)) }
+    };
+    format!("{},{}", span(start, *max), span(*min, end))
+}
+
+fn whole_or_name(text: &str, bounds: &Bounds) -> Result<u32, InvalidSchedule> {
     let lower = text.to_ascii_lowercase();
     let named = (bounds.min..).zip(bounds.names).find(|(_, name)| **name == lower);
     named.map_or_else(|| whole(text, bounds), |(number, _)| Ok(number))
 }
 
-fn whole(text: &str, bounds: &Bounds) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a {}", bounds.name))
+fn whole(text: &str, bounds: &Bounds) -> Result<u32, InvalidSchedule> {
+    text.parse().map_err(|_| {
+        let short = text.get(..3).map(str::to_ascii_lowercase);
+        let short = short.filter(|short| bounds.names.contains(&short.as_str()));
+        let rule = format!("`{text}` is not a {}", bounds.name);
+        InvalidSchedule::cured(rule, short.map(|short| format!("write `{short}`")))
+    })
 }

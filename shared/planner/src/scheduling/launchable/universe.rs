@@ -2,7 +2,7 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/topology.go`, `buildDomainGroups`. What a pool
 //! excludes is a domain as well there, and here: its nodes may have no such label, but a spread
-//! waits for it.
+//! waits for it. What a pool names and none of its instance types has is one there only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,10 +51,10 @@ impl Universe {
         let of_source = |source: &Source| -> BTreeSet<Value> {
             let asked = source.requirements.get(label.as_str());
             let mut texts = BTreeSet::new();
-            if let Some(own) = asked.filter(|requirement| !requirement.is_complement()) {
-                texts.extend(own.values().iter().map(Value::clone));
-            }
-            for (requirement, _) in offers[source.offer].index.said(label.as_str()).iter() {
+            let offer = &offers[source.offer];
+            let types = offer.matching(&source.requirements);
+            let said = offer.index.said(label.as_str());
+            for (requirement, _) in said.iter().filter(|(_, said_by)| said_by.meets(&types)) {
                 match (asked, requirement) {
                     (Some(requirement), Some(one)) => {
                         texts.extend(

@@ -385,3 +385,18 @@ fn k2_pods_that_come_to_tolerate_a_soft_taint_are_spread_like_all() {
     facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
     check(&facts, ZONE, "2/2/2");
 }
+
+#[test]
+fn a_zone_in_which_no_pool_can_launch_is_no_domain() {
+    let mut facts =
+        only(0, "zone=zone-1,zone-2", world(6, &spec("app=a cpu=100m spread:zone:app=a")));
+    facts.node_pools.push(node_pool("ghost"));
+    // No type is sold there.
+    let nowhere = only(1, "zone=zone-9", facts.clone());
+    check(&nowhere, ZONE, "3/3");
+    // No type that the NodePool takes is.
+    let none = only(1, "zone=zone-3 type=t.other", facts.clone());
+    check(&none, ZONE, "3/3");
+    let contradictory = only(1, "zone=zone-3 arch=arm64 type=t.small", facts);
+    check(&contradictory, ZONE, "3/3");
+}

@@ -15,7 +15,7 @@ use model::{
 const SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
 /// Codes that mean: not this offering, not now.
-const NO_CAPACITY: [&str; 8] = [
+const NO_CAPACITY: [&str; 10] = [
     "InsufficientInstanceCapacity",
     "UnfulfillableCapacity",
     "Unsupported",
@@ -24,6 +24,9 @@ const NO_CAPACITY: [&str; 8] = [
     "MaxFleetCountExceeded",
     "ReservationCapacityExceeded",
     "InsufficientFreeAddressesInSubnet",
+    "SpotMaxPriceTooLow",
+    // AWS takes the capacity of an interruptible reservation back.
+    "InvalidCapacityReservationState.Unavailable",
 ];
 
 /// Codes after which the same request may succeed later. A launch template that is gone is made

@@ -68,6 +68,13 @@ fn an_offering_without_capacity_is_unavailable() {
     for code in NO_CAPACITY {
         check(code, "", "cool down spot m7i.large us-west-2b");
     }
+    for code in ["SpotMaxPriceTooLow", "InvalidCapacityReservationState.Unavailable"] {
+        check(code, "no more", "cool down spot m7i.large us-west-2b");
+        assert!(is_without_capacity(code));
+    }
+    // A full placement group is the same code as a full zone.
+    let text = "You've reached the limit of instances in this spread placement group";
+    check("InsufficientInstanceCapacity", text, "cool down spot m7i.large us-west-2b");
 }
 
 #[test]

@@ -134,6 +134,9 @@ impl Run<'_, '_> {
                     self.allowed_places.insert(*place);
                 }
             }
+            if allowed.choice == Choice::Apart {
+                self.allowed_places.add(&by_domain.without);
+            }
             candidates.keep(&self.allowed_places);
         }
     }

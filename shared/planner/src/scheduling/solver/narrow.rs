@@ -74,6 +74,11 @@ impl Run<'_, '_> {
                     }
                 }
             }
+            Some(Left::Anything) | None
+                if same.clone().all(|rule| rule.choice == Choice::Apart) =>
+            {
+                self.narrow(&others, set, push);
+            }
             Some(Left::Anything) | None => {
                 for kept in self.kept(same, None) {
                     self.restrict((key, &kept), set, &others, push);
@@ -106,7 +111,7 @@ impl Run<'_, '_> {
         let mut is_one = false;
         for rule in rules {
             let ids = match rule.choice {
-                Choice::All => rule.domains.clone(),
+                Choice::All | Choice::Apart => rule.domains.clone(),
                 Choice::Any => {
                     is_one = true;
                     rule.domains.clone()

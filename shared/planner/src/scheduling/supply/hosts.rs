@@ -23,12 +23,14 @@ pub(crate) struct Hosts {
     pub(crate) domains: Table<kind::Place, DomainByKey>,
 }
 
-/// Existing capacity by the domains of one label. What lacks the label is in none.
+/// Existing capacity by the domains of one label.
 #[derive(Debug, Default)]
 pub(crate) struct ByDomain {
     pub(crate) at: Table<kind::Domain, BitSet<kind::Place>>,
     /// What will be in one of several.
     pub(crate) undecided: Vec<(PlaceId, Domains)>,
+    /// What lacks the label.
+    pub(crate) without: BitSet<kind::Place>,
 }
 
 impl Hosts {
@@ -43,7 +45,10 @@ impl Hosts {
             {
                 let label = key.label.clone();
                 match kind.whereabouts(label.as_str()) {
-                    Whereabouts::Nowhere => {}
+                    Whereabouts::Nowhere => {
+                        by_domain.without.insert(place);
+                    }
+                    Whereabouts::Unknown => {}
                     Whereabouts::At(value) => {
                         let domain = key.domain(value);
                         by_domain.at.grow(domain, BitSet::default);

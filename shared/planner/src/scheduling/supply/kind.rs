@@ -32,8 +32,10 @@ pub(crate) struct Kind {
 /// What is known about the domain of existing capacity.
 #[derive(Debug)]
 pub(crate) enum Whereabouts<'a> {
-    /// It lacks the label, or may.
+    /// It lacks the label.
     Nowhere,
+    /// It may lack the label.
+    Unknown,
     /// It is there.
     At(&'a Value),
     /// It will be at one of these.
@@ -65,7 +67,8 @@ impl Kind {
                     None => Whereabouts::AtOneOf(known.values.values()),
                 }
             }
-            _ => Whereabouts::Nowhere,
+            Some(_) => Whereabouts::Unknown,
+            None => Whereabouts::Nowhere,
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) enum Choice {
     Fewest,
     /// It is any one of them.
     Any,
+    /// Nothing has the label: what lacks it keeps every distance.
+    Apart,
 }
 
 /// What `rule` allows of the domains of its label. `asked` are those that the pod itself allows.
@@ -85,6 +87,9 @@ pub(crate) fn allowed(
                 // The first of its kind goes anywhere, and the others after it.
                 (true, true) => (supported, Choice::Any),
             }
+        }
+        Purpose::AntiAffinity | Purpose::Inverse if tally.known.is_empty() => {
+            (supported, Choice::Apart)
         }
         Purpose::AntiAffinity | Purpose::Inverse => {
             let mut empty = supported.clone();

@@ -354,3 +354,20 @@ fn k5_the_first_of_a_group_goes_where_its_label_has_a_value() {
     let plan = provision(&facts);
     assert_eq!(plan.promises[0].claim.node_pool.as_str(), "other");
 }
+
+#[test]
+fn a_label_that_no_node_has_keeps_no_pods_apart() {
+    let mut world = facts(pods("a x2 app=a cpu=1 away:rack:app=a"));
+    assert_eq!(grouped(&world), "a-0 a-1");
+    add_node(&mut world, node("old cpu=4 memory=8Gi pods=10"));
+    assert_eq!(provision(&world).promises.len(), 0);
+    // Once a node may have it, it does.
+    world.nodes.clear();
+    let mut racked = node_pool("racked");
+    racked.template.labels.insert("rack".to_owned(), "one".to_owned());
+    world.node_pools.push(racked);
+    assert_eq!(provision(&world).unplaced.len(), 1);
+    world.node_pools.pop();
+    world.node_pools[0].template.requirements = requirements("rack");
+    assert_eq!(provision(&world).unplaced.len(), 2);
+}

@@ -38,7 +38,7 @@ use crate::{
         numbers::amounts::Amounts,
         problem::Problem,
         state::State,
-        topology::rules::{self, Allowed},
+        topology::rules::{self, Allowed, Choice},
     },
 };
 
@@ -362,7 +362,7 @@ impl<'p, 'a> Run<'p, 'a> {
         while pod.preference < self.problem.profiles[pod.profile].preferences.next_id()
             || self.relax(pod.profile)
         {
-            if self.know_preferences(&mut pod) && self.onto(&pod, place) {
+            if self.know_preferences(&mut pod, false) && self.onto(&pod, place) {
                 return true;
             }
             pod.preference = pod.preference.next();
@@ -370,11 +370,23 @@ impl<'p, 'a> Run<'p, 'a> {
         false
     }
 
-    /// Tries one preference everywhere.
+    /// Tries one preference everywhere: where others can follow, and if that fails, wherever it can be.
     fn attempt(&mut self, pod: &mut Pod) -> Try {
-        if !self.know_preferences(pod) {
+        if !self.know_preferences(pod, true) {
             return Try::Failed;
         }
+        let groups = &self.problem.groups.all;
+        let is_led = pod
+            .allowed
+            .iter()
+            .any(|allowed| allowed.choice == Choice::Any && groups[allowed.group].first.is_some());
+        match self.attempt_allowed(pod) {
+            Try::Failed if is_led && self.know_preferences(pod, false) => self.attempt_allowed(pod),
+            answer => answer,
+        }
+    }
+
+    fn attempt_allowed(&mut self, pod: &Pod) -> Try {
         if self.onto_existing(pod) {
             return Try::Placed;
         }
@@ -388,7 +400,7 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// Finds out what the rules of the pod's preference allow now.
-    fn know_preferences(&mut self, pod: &mut Pod) -> bool {
+    fn know_preferences(&mut self, pod: &mut Pod, heeds_others: bool) -> bool {
         pod.allowed.clear();
         let problem = &mut *self.problem;
         let profile = &problem.profiles[pod.profile];
@@ -399,7 +411,9 @@ impl<'p, 'a> Run<'p, 'a> {
             let asked =
                 rule.asked.map(|id| problem.keys.all[*key].mask(id, problem.sets.requirement(id)));
             let tally = &self.state.tallies[rule.group];
-            pod.allowed.push(rules::allowed(rule, *key, &problem.groups, tally, asked.as_deref()));
+            let asked = asked.as_deref();
+            let allowed = rules::allowed(rule, *key, &problem.groups, tally, asked, heeds_others);
+            pod.allowed.push(allowed);
         }
         true
     }

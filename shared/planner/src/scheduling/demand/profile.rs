@@ -234,6 +234,12 @@ impl Profile {
         };
     }
 
+    /// The groups of its required affinity that mean the pod itself.
+    pub(crate) fn own_affinity(&self) -> impl Iterator<Item = GroupId> {
+        let groups = self.topology.affinity.iter().copied();
+        groups.filter(|group| self.footprint.counted.binary_search(group).is_ok())
+    }
+
     /// Makes the preference of the next step; false when everything that can be given up was.
     pub(crate) fn relax(
         &mut self,

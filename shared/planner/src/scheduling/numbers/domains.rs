@@ -133,10 +133,14 @@ impl Key {
         if let Some((_, mask)) = self.masks.get(&id).filter(|(len, _)| *len == self.values.len()) {
             return Rc::clone(mask);
         }
-        let allows = |domain: DomainId| requirement.has(&self.values[domain]);
-        let mask = Rc::new(BitSet::of(self.values.len(), allows));
+        let mask = Rc::new(self.having(requirement));
         self.masks.insert(id, (self.values.len(), Rc::clone(&mask)));
         mask
+    }
+
+    /// The domains that `requirement` allows.
+    pub(crate) fn having(&self, requirement: &Requirement) -> Domains {
+        BitSet::of(self.values.len(), |domain| requirement.has(&self.values[domain]))
     }
 
     fn left(&mut self, id: RequirementId, requirement: &Requirement) -> Left {

@@ -172,7 +172,7 @@ impl View<'_, '_> {
         for (key, rule) in &preference.on_domains {
             let label = problem.keys.all[*key].label.as_str();
             let tally = &state.tallies[rule.group];
-            let allowed = rules::allowed(rule, *key, &problem.groups, tally, None).domains;
+            let allowed = rules::allowed(rule, *key, &problem.groups, tally, None, false).domains;
             let is_open = |value: &&model::requirement::Value| {
                 both.get(label).is_none_or(|requirement| requirement.has(value))
             };

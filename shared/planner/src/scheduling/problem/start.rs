@@ -7,24 +7,24 @@ use std::{
 };
 
 use model::{
-    ClaimPhase, NodeName, Pod, PodKey, Requirements, facts::Facts, node::Node, plan::Target,
-    pod::HostPort, requirements::Undefined, topology::PodAffinityTerm,
+    ClaimPhase, NodeName, Pod, PodKey, PodSpec, Requirements, facts::Facts, node::Node,
+    plan::Target, pod::HostPort, requirements::Undefined, topology::PodAffinityTerm,
 };
 
 use super::{Problem, attach, footprint, value_of};
 use crate::{
     index::{
         bits::BitSet,
-        id::{GroupId, PlaceId, PodId, RequestsId, kind},
+        id::{ClassId, GroupId, PlaceId, PodId, RequestsId, kind},
         table::Table,
     },
     scheduling::{
-        demand::{fingerprint, profile::Footprint},
+        demand::{class::Class, fingerprint, profile::Footprint},
         facts::volume,
         launchable::template::Template,
         numbers::{
             amounts::{self, Amounts},
-            domains::Key,
+            domains::{Domains, Key},
         },
         state::{Spot, State},
         supply::{Load, hosts::DomainByKey},
@@ -60,6 +60,28 @@ impl<'a> Problem<'a> {
             }
         }
         self.demand.know_promises(&by_pod);
+    }
+
+    /// Finds the domains in which the pods that wait and want to be together can all be. Pods that can be nowhere
+    /// together with those before them count for nothing.
+    pub(super) fn know_first(&mut self) {
+        let mut classes: Vec<ClassId> =
+            self.demand.now.iter().map(|pod| self.demand.pods[*pod].class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        for class in classes {
+            let Class { profile, spec, alternatives, .. } = &self.classes[class];
+            for group in self.profiles[*profile].own_affinity() {
+                let group = &mut self.groups.all[group];
+                let Some(key) = group.key.map(|key| &self.keys.all[key]) else { continue };
+                let Some(domains) = reachable(key, spec, alternatives) else { continue };
+                match &mut group.first {
+                    Some(first) if first.meets(&domains) => first.keep(&domains),
+                    Some(_) => {}
+                    first => *first = Some(domains),
+                }
+            }
+        }
     }
 
     /// Counts what is there before anything is placed.
@@ -198,6 +220,20 @@ impl<'a> Problem<'a> {
             |key: &Key| value_of(node, key.label.as_str()).and_then(|value| key.find(value));
         self.keys.all.map(domain)
     }
+}
+
+/// The domains of `key` in which pods with `spec` and one of these demands of their volumes can be; `None` is any, or
+/// none.
+fn reachable(key: &Key, spec: &PodSpec, alternatives: &[Requirements]) -> Option<Domains> {
+    let mut domains = Domains::default();
+    for term in 0..spec.required_terms.len().max(1) {
+        for of_volumes in alternatives {
+            let mut asked = spec.requirements(term);
+            asked.add_all(of_volumes);
+            domains.add(&key.having(asked.get(key.label.as_str())?));
+        }
+    }
+    Some(domains).filter(|domains| !domains.is_empty())
 }
 
 /// Whether each group counts the pods of one node, as far as anybody asked.

@@ -101,6 +101,8 @@ pub(crate) struct Group {
     pub(crate) filter: Filter,
     /// Domains that are there without any node.
     pub(crate) universe: Domains,
+    /// Of an affinity: domains that all waiting pods with the rule can be in, where they are not free to be in any.
+    pub(crate) first: Option<Domains>,
 }
 
 /// What makes a rule, beside its purpose: looked for before it is copied.
@@ -190,6 +192,7 @@ impl Groups {
             selector: asked.selector.cloned(),
             filter: asked.filter.clone(),
             universe: asked.universe.clone(),
+            first: None,
         });
         alike.push(number);
         let expressions = asked.selector.iter().flat_map(|selector| &selector.expressions);

@@ -52,13 +52,15 @@ pub(crate) enum Choice {
     Apart,
 }
 
-/// What `rule` allows of the domains of its label. `asked` are those that the pod itself allows.
+/// What `rule` allows of the domains of its label. `asked` are those that the pod itself allows. The first pod of an
+/// affinity `heeds_others` if it goes only where those can follow that still wait.
 pub(crate) fn allowed(
     rule: &Rule,
     key: KeyId,
     groups: &Groups,
     tally: &Tally,
     asked: Option<&Domains>,
+    heeds_others: bool,
 ) -> Allowed {
     let mut supported = tally.known.clone();
     if let Some(asked) = asked {
@@ -85,7 +87,13 @@ pub(crate) fn allowed(
             match (with_pods.is_empty(), rule.is_own) {
                 (false, _) | (true, false) => (with_pods, Choice::All),
                 // The first of its kind goes anywhere, and the others after it.
-                (true, true) => (supported, Choice::Any),
+                (true, true) => {
+                    let first = groups.all[rule.group].first.as_ref().filter(|_| heeds_others);
+                    if let Some(first) = first.filter(|first| first.meets(&supported)) {
+                        supported.keep(first);
+                    }
+                    (supported, Choice::Any)
+                }
             }
         }
         Purpose::AntiAffinity | Purpose::Inverse if tally.known.is_empty() => {

@@ -183,3 +183,26 @@ fn the_node_of_a_local_volume_may_be_another_one() {
     facts.surroundings.storage.volumes.get_mut("disk").unwrap().is_local = true;
     check_zones(&facts, "any");
 }
+
+#[test]
+fn who_wants_to_be_together_begins_where_the_volume_of_another_is() {
+    let together = "app=a near:zone:app=a";
+    let mut facts = world(&["three"], spec(&format!("cpu=1 {together}")));
+    // The larger one is looked at first.
+    facts.pods.push(pod(&format!("front cpu=3 {together}")));
+    let plan = provision(&facts);
+    assert!(plan.unplaced.is_empty());
+    let zones = plan.promises.iter().map(|promise| promise.cheapest.zone.as_str());
+    assert!(zones.into_iter().all(|zone| zone == "zone-3"));
+    // Nor does one that can be nowhere.
+    facts.pods.push(pod(&format!("lost cpu=4 select:zone=zone-9 {together}")));
+    assert_eq!(unplaced(&facts), ["lost"]);
+    facts.pods.pop();
+    // A zone in which nothing can be launched holds nobody else back.
+    facts.node_pools[0].template.requirements = requirements("zone=zone-1,zone-2");
+    assert_eq!(unplaced(&facts), ["db"]);
+}
+
+fn unplaced(facts: &Facts) -> Vec<String> {
+    provision(facts).unplaced.iter().map(|left| left.pod.name.to_string()).collect()
+}

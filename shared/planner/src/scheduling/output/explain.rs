@@ -166,7 +166,18 @@ impl View<'_, '_> {
         let mut reasons: Vec<String> = Vec::new();
         for rule in &preference.on_hosts {
             if !rules::allows_new_host(rule, &problem.groups, &state.tallies[rule.group]) {
-                reasons.push("a new node has no pod that its affinity asks to be with".to_owned());
+                let group = &problem.groups.all[rule.group];
+                let mut daemon_sets = problem.facts.daemon_sets.iter();
+                let daemon_set =
+                    daemon_sets.find(|set| group.means(&set.key.namespace, &set.spec.labels));
+                let daemons = daemon_set.map(|set| {
+                    let name = &set.key;
+                    format!(
+                        " (the pod of DaemonSet {name} does not count: it comes after the node)"
+                    )
+                });
+                let text = "a new node has no pod that its affinity asks to be with";
+                reasons.push(format!("{text}{}", daemons.unwrap_or_default()));
             }
         }
         for (key, rule) in &preference.on_domains {

@@ -158,6 +158,11 @@ impl Namespaces {
 }
 
 impl Group {
+    /// Whether a pod of `namespace` with `labels` is meant.
+    pub(crate) fn means(&self, namespace: &Namespace, labels: &BTreeMap<String, String>) -> bool {
+        self.namespaces.have(namespace) && self.selects(labels)
+    }
+
     /// Whether a pod with `labels` is meant if its namespace is.
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.selector.as_ref().is_some_and(|selector| selector.selects(labels))

@@ -59,7 +59,7 @@ fn manifests(cluster: &ClusterClient, progress: &Progress) -> LiveAnswer<Vec<Man
             }
             None if NEEDED.contains(&kind) => {
                 return Err(format!(
-                    "list {kind}: the cluster at {} does not know this kind: `journeyman install` defines it, or \
+                    "list {kind}: the cluster at {} does not know this kind: `journeyman install CLUSTER` defines it, or \
                      name another cluster by --context or --kubeconfig",
                     cluster.server()
                 ));

@@ -23,11 +23,6 @@ fn installed(call: &Call<'_>) -> Option<Reply> {
             "Environment": {"Variables": {"JOURNEYMAN_CLUSTER_NAME": cluster}}})
     };
     match call.operation {
-        "DescribeCluster" => Some(Reply::ok(json!({"cluster": {
-            "name": "demo", "status": "ACTIVE", "version": "1.34",
-            "resourcesVpcConfig": {"endpointPublicAccess": true},
-            "accessConfig": {"authenticationMode": "API"},
-        }}))),
         "ListFunctions" if call.request.parameter("Marker").is_empty() => Some(Reply::ok(json!({
             "Functions": [function("other", "other"), {"FunctionName": "plain"}], "NextMarker": "two",
         }))),
@@ -65,19 +60,22 @@ fn step(answer: &Value, id: &str) -> (String, String) {
 
 #[test]
 fn an_installation_is_looked_at_in_its_cluster_and_its_account() {
-    let (server, aws) = (ApiServer::start(), Aws::start(installed));
+    let server = ApiServer::start();
+    let url = server.url.clone();
+    let aws = Aws::start(move |call| installed(call).or_else(|| call.of_cluster(&url)));
     let class = json!({"metadata": {"name": "default"}, "spec": {"role": "nodes"}});
     server.with(CLASSES, [class]).without(POOLS);
     server.refusing(("GET", LEASES), 9, (403, "Forbidden", "leases is forbidden"));
     let place = Place::new("doctor", &[]).of(&server).of_account(&aws);
-    place.run("install --yes").is(0, &[]);
-    drop(server.log());
+    place.run("install demo --yes").is(0, &[]);
+    drop((server.log(), aws.log()));
     let answer = place.run("doctor demo --output json");
     answer.is(1, &[]);
     let answer = answer.json();
     for (id, state, found) in [
         ("api-server", "done", "Kubernetes v1.34.0"),
         ("eks", "done", "Kubernetes 1.34, API"),
+        ("identity", "done", &server.url),
         ("definitions", "done", "kinds"),
         ("rbac", "done", "roles and bindings"),
         ("functions", "wrong", "The function drain is not deployed"),

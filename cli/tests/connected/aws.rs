@@ -29,6 +29,22 @@ impl Call<'_> {
         field.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
+    /// What EKS says of the cluster `demo`, whose API server is at `server`; it has no other.
+    pub(crate) fn of_cluster(&self, server: &str) -> Option<Reply> {
+        if self.operation != "DescribeCluster" {
+            return None;
+        }
+        if !self.request.path.ends_with("/demo") {
+            return Some(self.refused("ResourceNotFoundException", "no such cluster"));
+        }
+        Some(Reply::ok(json!({"cluster": {
+            "name": "demo", "status": "ACTIVE", "version": "1.34", "endpoint": server,
+            "arn": "arn:aws:eks:us-west-2:123456789012:cluster/demo",
+            "resourcesVpcConfig": {"endpointPublicAccess": true},
+            "accessConfig": {"authenticationMode": "API"},
+        }})))
+    }
+
     /// The refusal of this call in the protocol of its service.
     pub(crate) fn refused(&self, code: &str, message: &str) -> Reply {
         let status = if code.starts_with("Throttl") { 429 } else { 400 };
@@ -70,6 +86,15 @@ impl Aws {
             reply.unwrap_or_else(|| call.refused("AccessDenied", &action))
         });
         Self { log, url }
+    }
+
+    /// The account of `demo`, whose API server is at `server`, without any function; what else is asked is denied.
+    pub(crate) fn of_cluster(server: &str) -> Self {
+        let server = server.to_owned();
+        Self::start(move |call| match call.operation {
+            "ListFunctions" => Some(Reply::ok(json!({"Functions": []}))),
+            _ => call.of_cluster(&server),
+        })
     }
 
     /// `REGION OPERATION` of what was asked for since the last time.

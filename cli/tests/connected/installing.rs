@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    ApiServer, Place,
+    ApiServer, Aws, Place,
     api_server::{CLUSTER_ROLES, DEFINITIONS},
 };
 
@@ -16,16 +16,20 @@ const ALL: [&str; 3] = [
 #[test]
 fn what_changes_is_shown_before_it_is_applied() {
     let server = ApiServer::start();
-    let place = Place::new("install", &[]).of(&server);
+    let aws = Aws::of_cluster(&server.url);
+    let place = Place::new("install", &[]).of(&server).of_account(&aws);
     // Nobody can be asked.
-    place.run("install").is(2, &ALL).is(2, &["say --yes"]);
-    place.run("install --diff").is(1, &ALL);
-    place.run_answering("install", "n").is(1, &ALL).is(1, &["Apply this?", "Nothing was applied."]);
+    place.run("install demo").is(2, &ALL).is(2, &["say --yes"]);
+    place.run("install demo --diff").is(1, &ALL);
+    place
+        .run_answering("install demo", "n")
+        .is(1, &ALL)
+        .is(1, &["Apply this?", "Nothing was applied."]);
     let log = server.log();
     let is_dry = |request: &crate::server::Request| request.parameter("dryRun") == "All";
     assert!(log.iter().all(|request| request.method == "GET" || is_dry(request)));
     assert!(server.objects(DEFINITIONS).is_empty() && server.objects(CLUSTER_ROLES).is_empty());
-    let applied = place.run_answering("install", "y");
+    let applied = place.run_answering("install demo", "y");
     applied.is(0, &["ClusterRole journeyman-launch created", "Applied. `journeyman doctor"]);
     assert!(!server.objects(DEFINITIONS).is_empty() && !server.objects(CLUSTER_ROLES).is_empty());
     for request in server.log().iter().filter(|request| request.method != "GET") {
@@ -34,7 +38,7 @@ fn what_changes_is_shown_before_it_is_applied() {
         assert_eq!(request.parameter("fieldManager"), "journeyman");
         assert_eq!(request.parameter("force"), "true");
     }
-    let again = place.run("install --yes");
+    let again = place.run("install demo --yes");
     again.is(0, &["= ClusterRole journeyman-launch: unchanged", "Nothing to do"]);
     assert!(server.log().iter().all(|request| request.method == "GET" || is_dry(request)));
 }
@@ -42,8 +46,9 @@ fn what_changes_is_shown_before_it_is_applied() {
 #[test]
 fn of_what_is_there_the_fields_that_change_are_named() {
     let server = ApiServer::start();
-    let place = Place::new("install-changed", &[]).of(&server);
-    place.run("install --yes").is(0, &["Applied."]);
+    let aws = Aws::of_cluster(&server.url);
+    let place = Place::new("install-changed", &[]).of(&server).of_account(&aws);
+    place.run("install demo --yes").is(0, &["Applied."]);
     server.changing(|objects, request| {
         if request.path.ends_with("clusterroles/journeyman-launch") && request.method == "GET" {
             let (_, roles) = objects.get_mut(CLUSTER_ROLES).expect("roles");
@@ -54,24 +59,25 @@ fn of_what_is_there_the_fields_that_change_are_named() {
             role["metadata"]["labels"]["team"] = json!("theirs");
         }
     });
-    let changed = place.run("install --diff");
+    let changed = place.run("install demo --diff");
     changed.is(1, &["~ ClusterRole journeyman-launch: changes", "rules: [] → [{"]);
     assert!(!changed.out.contains("theirs"), "what others wrote stays: {}", changed.out);
-    place.run("install --yes").is(0, &["ClusterRole journeyman-launch changed", "Applied."]);
+    place.run("install demo --yes").is(0, &["ClusterRole journeyman-launch changed", "Applied."]);
 }
 
 #[test]
 fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
     let server = ApiServer::start();
-    let place = Place::new("install-refused", &[]).of(&server);
+    let aws = Aws::of_cluster(&server.url);
+    let place = Place::new("install-refused", &[]).of(&server).of_account(&aws);
     let denied = (403, "Forbidden", "user me cannot patch");
     server.refusing(("PATCH", CLUSTER_ROLES), 1, denied);
     let needed = "(needed: the right to patch clusterroles.rbac.authorization.k8s.io)";
-    place.run("install --yes").is(2, &["user me cannot patch", needed]);
+    place.run("install demo --yes").is(2, &["user me cannot patch", needed]);
     assert!(server.objects(DEFINITIONS).is_empty(), "nothing is applied in part on a guess");
     // Somebody else wins a race once what changes was shown.
     server.conflicting("journeyman-launch");
-    let refused = place.run("install --yes");
+    let refused = place.run("install demo --yes");
     refused.is(
         2,
         &[
@@ -80,5 +86,5 @@ fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
         ],
     );
     assert!(!server.objects(DEFINITIONS).is_empty());
-    place.run("install --yes").is(0, &["Applied."]);
+    place.run("install demo --yes").is(0, &["Applied."]);
 }

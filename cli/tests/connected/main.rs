@@ -30,6 +30,7 @@ mod asking;
 mod aws;
 mod connecting;
 mod installing;
+mod mistaking;
 mod planning;
 mod selling;
 mod server;

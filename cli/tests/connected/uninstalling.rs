@@ -25,8 +25,8 @@ struct Account {
 }
 
 impl Account {
-    /// Answers as an account with one stack; what was deleted before is not there.
-    fn answer(&self, call: &Call<'_>) -> Option<Reply> {
+    /// Answers as the account of the cluster at `server`, with one stack; what was deleted before is not there.
+    fn answer(&self, call: &Call<'_>, server: &str) -> Option<Reply> {
         let query = |content: &str| {
             let operation = call.operation;
             let result = format!("<{operation}Result>{content}</{operation}Result>");
@@ -100,17 +100,13 @@ impl Account {
                 Some(call.refused("ResourceInUseException", "somebody backs it up"))
             }
             "DeleteTable" => Some(Reply::ok("{}")),
-            "DescribeCluster" | "ListAccessEntries" => {
-                Some(call.refused("ResourceNotFoundException", "no such cluster"))
-            }
-            "GetRole" => Some(call.refused("NoSuchEntity", "there is none")),
-            _ => None,
+            _ => call.of_cluster(server),
         }
     }
 
-    fn start(self: &Arc<Self>) -> Aws {
-        let account = Arc::clone(self);
-        Aws::start(move |call| account.answer(call))
+    fn start(self: &Arc<Self>, server: &ApiServer) -> Aws {
+        let (account, server) = (Arc::clone(self), server.url.clone());
+        Aws::start(move |call| account.answer(call, &server))
     }
 }
 
@@ -145,13 +141,14 @@ fn cluster() -> ApiServer {
 #[test]
 fn it_is_shown_asked_for_and_done() {
     let (server, account) = (cluster(), Arc::new(Account::default()));
-    let aws = account.start();
+    let aws = account.start(&server);
     let place = Place::new("uninstall", &[]).of(&server).of_account(&aws);
-    place.run("install --yes").is(0, &[]);
+    place.run("install demo --yes").is(0, &[]);
     drop(server.log());
     server.refusing(("GET", LEASES), 1, (403, "Forbidden", "no leases for you"));
     place.run("uninstall demo --yes").is(2, &["list leases.coordination.k8s.io: Forbidden"]);
-    let shown = ["  kubectl delete nodepools.karpenter.sh --all", "Nothing was done."];
+    let way = format!("reached by context here, server {}", server.url);
+    let shown = [&way, "  kubectl delete nodepools.karpenter.sh --all", "Nothing was done."];
     place.run_answering("uninstall demo", "no").is(1, &shown);
     let table = "aws dynamodb delete-table --table-name T";
     place.run_answering("uninstall demo", "no").is(1, &[table]);
@@ -185,7 +182,7 @@ fn it_is_shown_asked_for_and_done() {
 fn a_table_that_was_given_to_a_stack_stays() {
     let (server, account) = (cluster(), Arc::new(Account::default()));
     account.is_given.store(true, Ordering::Relaxed);
-    let aws = account.start();
+    let aws = account.start(&server);
     let place = Place::new("uninstall-given", &[]).of(&server).of_account(&aws);
     place.run("uninstall demo --yes").is(0, &["delete-stack --stack-name jm", "Done."]);
     let log = aws.log();
@@ -196,7 +193,7 @@ fn a_table_that_was_given_to_a_stack_stays() {
 #[test]
 fn what_does_not_go_in_time_is_named() {
     let (server, account) = (cluster(), Arc::new(Account::default()));
-    let aws = account.start();
+    let aws = account.start(&server);
     server.changing(|_, _| {});
     let place = Place::new("uninstall-slow", &[]).of(&server).of_account(&aws);
     let slow = place.run("uninstall demo --yes --wait 0");
@@ -215,9 +212,10 @@ fn nodes_that_stay_are_let_go() {
     let mut node = named("ip-1", &["karpenter.sh/termination"]);
     node["metadata"]["labels"] = labels;
     server.with(NODES, [node, named("of-others", &["theirs"])]);
-    let aws = Aws::start(|call| match call.operation {
+    let url = server.url.clone();
+    let aws = Aws::start(move |call| match call.operation {
         "ListFunctions" => Some(Reply::ok(json!({"Functions": []}))),
-        _ => Account::default().answer(call),
+        _ => Account::default().answer(call, &url),
     });
     let place = Place::new("uninstall-keeps", &[]).of(&server).of_account(&aws);
     place.run("uninstall demo --yes").is(1, &["no function that could drain them"]);

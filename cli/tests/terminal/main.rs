@@ -139,7 +139,7 @@ const CALLS: &[Call] = &[
     complains("uninstall demo", 2, "journeyman uninstall: not in this build"),
     complains("adopt demo", 2, "journeyman adopt: not in this build"),
     complains("release demo", 2, "journeyman release: not in this build"),
-    complains("install", 2, "journeyman install: not in this build"),
+    complains("install demo", 2, "journeyman install: not in this build"),
     complains("doctor demo", 2, "journeyman doctor: not in this build"),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),

@@ -206,7 +206,7 @@ const CALLS: &[Call] = &[
     ),
     complains("doctor demo -o json", 2, "journeyman doctor: not in this build"),
     complains(
-        "install --diff --context east --kubeconfig ./nowhere",
+        "install demo --diff --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
         2,
         "journeyman install: not in this build",
     ),
@@ -216,7 +216,7 @@ const CALLS: &[Call] = &[
         2,
         "journeyman uninstall: not in this build",
     ),
-    complains("install --yes", 2, "journeyman install: not in this build"),
+    complains("install demo --yes", 2, "journeyman install: not in this build"),
     complains(
         "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
          ./nowhere",

@@ -67,18 +67,19 @@ async fn result(
             let (principals, next) = page.part(sim.list_access_entries(&cluster).await?);
             json!({ "accessEntries": principals, "nextToken": next })
         }
-        _ => cluster_of(sim, &cluster).await?,
+        _ => cluster_of(server, &cluster).await?,
     })
 }
 
-async fn cluster_of(sim: &Sim, name: &ClusterName) -> Result<Value, PortError> {
+async fn cluster_of(server: &AwsServer, name: &ClusterName) -> Result<Value, PortError> {
+    let sim = &server.sim;
     let settings = sim.describe_cluster(name).await?;
     Ok(json!({ "cluster": {
         "name": settings.name.as_str(),
         "arn": format!("arn:aws:eks:{}:123456789012:cluster/{}", settings.region, settings.name),
         "status": "ACTIVE",
         "version": settings.kubernetes_version,
-        "endpoint": settings.endpoint,
+        "endpoint": server.endpoint.as_ref().unwrap_or(&settings.endpoint),
         "certificateAuthority": { "data": settings.ca_bundle },
         "kubernetesNetworkConfig": {
             "ipFamily": "ipv4",

@@ -49,6 +49,7 @@ pub struct AwsServer {
     sim: Sim,
     clock: Box<dyn Fn() -> Timestamp>,
     page_max: usize,
+    endpoint: Option<String>,
     requests: RefCell<BTreeMap<String, u64>>,
 }
 
@@ -66,6 +67,7 @@ impl AwsServer {
             sim: sim.clone(),
             clock: Box::new(move || at.now()),
             page_max: usize::MAX,
+            endpoint: None,
             requests: RefCell::default(),
         }
     }
@@ -81,6 +83,13 @@ impl AwsServer {
     #[must_use]
     pub fn with_page_max(mut self, page_max: usize) -> Self {
         self.page_max = page_max;
+        self
+    }
+
+    /// Has EKS say that the cluster's API server is at `url`, as it is where that server is a real one.
+    #[must_use]
+    pub fn with_endpoint(mut self, url: &str) -> Self {
+        self.endpoint = Some(url.trim_end_matches('/').to_owned());
         self
     }
 

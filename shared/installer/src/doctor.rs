@@ -3,6 +3,7 @@
 //! What is there is looked at first, all of it, and only read; then each step judges what was seen.
 
 pub mod gather;
+pub mod identity;
 pub mod observed;
 pub mod steps;
 
@@ -38,7 +39,7 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     live::needed("doctor")?;
     let ends = InstallationClients::open(&args.place);
-    let verdicts = judged(&ends.observed(&args.place.cluster, now()));
+    let verdicts = judged(&ends.observed(&args.place, now()));
     match args.output {
         Format::Text => print(&verdicts, screen, out)?,
         Format::Json => {

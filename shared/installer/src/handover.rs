@@ -102,7 +102,8 @@ fn run_with(
         Direction::Release => "release",
     })?;
     let ends = InstallationClients::open(&args.place);
-    let seen = ends.observed(&args.place.cluster, now());
+    let identity = ends.verified(&args.place)?;
+    let seen = ends.observed(&args.place, now());
     let deployments = deployments(&ends, args).map_err(BadInput::one)?;
     let handover = match direction {
         Direction::Adopt => adoption(&seen, &deployments),
@@ -112,6 +113,7 @@ fn run_with(
         }
     };
     let Handover { what, scaled } = handover.map_err(CommandError::Refused)?;
+    screen.lines(&identity.to_string(), out)?;
     screen.lines(&what, out)?;
     for scale in &scaled {
         screen.text(2, &scale.to_string(), out)?;

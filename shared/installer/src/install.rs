@@ -16,7 +16,8 @@ use report::{
 use serde_json::Value;
 
 use crate::{
-    installation::{ClusterArgs, answers, is_wanted},
+    doctor::gather::InstallationClients,
+    installation::{InstallationArgs, answers, is_wanted},
     live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, namespace_of},
 };
 
@@ -31,7 +32,7 @@ pub struct InstallArgs {
     pub yes: bool,
     /// Where to.
     #[command(flatten)]
-    pub place: ClusterArgs,
+    pub place: InstallationArgs,
 }
 
 /// An object, and what becomes of it.
@@ -59,9 +60,11 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     live::needed("install")?;
-    let cluster = ClusterClient::open(&args.place).map_err(BadInput::one)?;
-    let outlooks = outlooks(&cluster).map_err(BadInput::one)?;
-    screen.lines(&format!("In the cluster at {}:", cluster.server()), out)?;
+    let ends = InstallationClients::open(&args.place);
+    let identity = ends.verified(&args.place)?;
+    let cluster = ends.cluster().map_err(BadInput::one)?;
+    let outlooks = outlooks(cluster).map_err(BadInput::one)?;
+    screen.lines(&identity.to_string(), out)?;
     for Outlook { object, change } in &outlooks {
         for (indent, line) in change.lines(object) {
             screen.text(indent, &line, out)?;
@@ -91,7 +94,9 @@ fn run_with(
         let how = if *change == Change::New { "created" } else { "changed" };
         screen.text(2, &format!("{} {how}", changes::named(object)), out)?;
     }
-    screen.lines("Applied. `journeyman doctor CLUSTER` says what else is needed.", out)?;
+    let next =
+        format!("Applied. `journeyman doctor {}` says what else is needed.", args.place.cluster);
+    screen.lines(&next, out)?;
     Ok(true)
 }
 

@@ -30,6 +30,9 @@ pub struct InstallationArgs {
     /// Its region. Otherwise that of AWS_REGION or of the profile.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
+    /// The kubeconfig's server, where it is not the cluster's endpoint in EKS: a proxy or a tunnel to that endpoint.
+    #[arg(long, value_name = "URL")]
+    pub expect_server: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
     pub kubeconfig: ClusterArgs,

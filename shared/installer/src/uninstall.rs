@@ -69,6 +69,7 @@ fn run_with(
 ) -> Result<bool, CommandError> {
     live::needed("uninstall")?;
     let ends = InstallationClients::open(&args.place);
+    let identity = ends.verified(&args.place)?;
     let (present, has_karpenter) = look(&ends, &args.place, now()).map_err(BadInput::one)?;
     let nodes = match (has_karpenter, args.keep_nodes) {
         (true, _) => NodesAfter::Karpenters,
@@ -86,6 +87,7 @@ fn run_with(
             "A Karpenter has the nodes, the objects and what they use. What goes:"
         }
     };
+    screen.lines(&identity.to_string(), out)?;
     screen.lines(what, out)?;
     for act in &acts {
         screen.text(2, &act.to_string(), out)?;

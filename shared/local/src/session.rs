@@ -141,7 +141,7 @@ impl Parts {
         });
         let account = Sim::new(settings, Arc::clone(&options.catalog));
         let (listener, aws_endpoint) = listen(options.port).await?;
-        let server = AwsServer::new(&account).with_clock(lines::present);
+        let server = AwsServer::new(&account).with_clock(lines::present).with_endpoint(&url);
         drop(tokio::task::spawn_local(serve(Rc::new(server), listener)));
         place.publish(&aws_endpoint)?;
 

@@ -62,7 +62,7 @@ const INSTALLER: &[Room] = &[
     ("installation", &[]),
     ("live", &["installation"]),
     ("doctor", &["installation", "live"]),
-    ("install", &["installation", "live"]),
+    ("install", &["doctor", "installation", "live"]),
     ("handover", &["doctor", "installation", "live"]),
     ("uninstall", &["doctor", "installation", "live"]),
 ];

@@ -35,6 +35,15 @@ fn with_role() -> (Sim, AwsServer) {
 }
 
 #[test]
+fn eks_has_the_endpoint_of_the_real_api_server_where_there_is_one() {
+    let (sim, server) = open();
+    let described = |server: &AwsServer| eks(&sim, server, "GET", "/clusters/simulated", "");
+    contains(&described(&server), 200, &[r#""endpoint":"https://0123456789ABCDEF.gr7."#]);
+    let server = server.with_endpoint("https://127.0.0.1:6443/");
+    contains(&described(&server), 200, &[r#""endpoint":"https://127.0.0.1:6443""#]);
+}
+
+#[test]
 fn a_role_is_there_with_its_trust_once_a_profile_has_it() {
     let (sim, server) = open();
     let get = |name: &str| format!("Action=GetRole\nRoleName={name}");

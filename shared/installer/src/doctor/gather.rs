@@ -9,11 +9,13 @@ use model::{
     join::{JoinNetwork, JoiningInstance},
     node_class::ListedNodeClass,
 };
+use report::error::{BadInput, CommandError};
 use serde_json::{Value, json};
 
 use super::{
+    identity::{self, Identity},
     observed::{ClassSelection, Observed, SPOT_ROLE, items, text},
-    steps,
+    steps::{self, StepFinding},
 };
 use crate::{
     installation::InstallationArgs,
@@ -56,6 +58,46 @@ impl InstallationClients {
     /// The functions that say that they are for the cluster called `cluster`.
     pub fn functions(&self, cluster: &str) -> LiveAnswer<Vec<Value>> {
         of_cluster(self.account()?.functions()?, cluster)
+    }
+
+    /// What kubeconfig, EKS and the stack say of the cluster of `place`.
+    fn identity(
+        &self,
+        place: &InstallationArgs,
+        eks: &LiveAnswer<Option<Value>>,
+        functions: &LiveAnswer<Vec<Value>>,
+    ) -> LiveAnswer<Identity> {
+        let (cluster, account) = (self.cluster()?, self.account()?);
+        let eks = eks.as_ref().map_err(Clone::clone)?.as_ref();
+        let functions = functions.as_ref().map_err(Clone::clone)?;
+        let endpoints = functions
+            .iter()
+            .map(|function| text(function, "/Environment/Variables/JOURNEYMAN_CLUSTER_ENDPOINT"));
+        let number = eks.and_then(|eks| identity::account_of(text(eks, "/arn")));
+        Ok(Identity {
+            cluster: place.cluster.clone(),
+            context: cluster.context().map(ToOwned::to_owned),
+            server: cluster.server().to_owned(),
+            expected: place.expect_server.clone(),
+            account: number.or_else(|| account.number()),
+            region: account.region().to_owned(),
+            endpoint: eks.map(|eks| text(eks, "/endpoint").to_owned()),
+            deployed: endpoints.filter(|url| !url.is_empty()).map(ToOwned::to_owned).collect(),
+        })
+    }
+
+    /// The one cluster that kubeconfig, account and stack are about; a command that changes something asks for it
+    /// first.
+    pub fn verified(&self, place: &InstallationArgs) -> Result<Identity, CommandError> {
+        let eks = self.account().and_then(|account| account.eks_cluster(&place.cluster));
+        let functions = self.functions(&place.cluster);
+        let identity = self.identity(place, &eks, &functions).map_err(BadInput::one)?;
+        match identity.verified() {
+            Ok(()) => Ok(identity),
+            Err(StepFinding { found, cure }) => {
+                Err(CommandError::Refused(format!("{}\n{cure}", found.join("\n"))))
+            }
+        }
     }
 
     fn iam_roles(
@@ -127,11 +169,13 @@ impl InstallationClients {
         self.objects(&kinds::NODE_CLAIMS)
     }
 
-    /// Looks at everything of the installation for the cluster called `cluster`.
-    pub fn observed(&self, cluster: &str, now: Timestamp) -> Observed {
+    /// Looks at everything of the installation at `place`.
+    pub fn observed(&self, place: &InstallationArgs, now: Timestamp) -> Observed {
+        let cluster = place.cluster.as_str();
         let classes = self.objects(&kinds::NODE_CLASSES);
         let account = self.account();
         let functions = self.functions(cluster);
+        let eks = account.clone().and_then(|account| account.eks_cluster(cluster));
         let aws_auth = |there: &ClusterClient| {
             there.object(&kinds::CONFIG_MAPS, Some("kube-system"), "aws-auth")
         };
@@ -139,7 +183,8 @@ impl InstallationClients {
             now,
             cluster: cluster.to_owned(),
             version: self.cluster().and_then(ClusterClient::version),
-            eks: account.clone().and_then(|account| account.eks_cluster(cluster)),
+            identity: self.identity(place, &eks, &functions),
+            eks,
             selected: self.selected(&classes),
             networks: self.networks(&functions, cluster),
             functions,

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use model::join::JoinNetwork;
 use serde_json::Value;
 
+use super::identity::Identity;
 use crate::live::LiveAnswer;
 
 /// Everything that a step looks at.
@@ -18,6 +19,8 @@ pub struct Observed {
     pub version: LiveAnswer<Value>,
     /// `cluster` of eks:DescribeCluster; none: EKS knows no such cluster.
     pub eks: LiveAnswer<Option<Value>>,
+    /// What kubeconfig, EKS and the stack say of the cluster.
+    pub identity: LiveAnswer<Identity>,
     /// `Functions` of lambda:ListFunctions that are for this cluster.
     pub functions: LiveAnswer<Vec<Value>>,
     /// `accessEntry` of each of eks:ListAccessEntries.

@@ -43,7 +43,7 @@ fn told<'a, T>(answer: &'a LiveAnswer<T>, cure: &str) -> Result<&'a T, StepFindi
 }
 
 impl StepFinding {
-    fn of(found: impl Into<String>, cure: impl Into<String>) -> Self {
+    pub(super) fn of(found: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { found: vec![found.into()], cure: cure.into() }
     }
 }
@@ -81,7 +81,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 18] = [
+pub const STEPS: [Step; 19] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -91,6 +91,11 @@ pub const STEPS: [Step; 18] = [
         id: "eks",
         what: "EKS knows the cluster, and the functions can reach it.",
         check: account::eks,
+    },
+    Step {
+        id: "identity",
+        what: "The kubeconfig, EKS and the stack are about one cluster.",
+        check: account::identity,
     },
     Step {
         id: "definitions",

@@ -29,6 +29,10 @@ impl ApiConnection {
         match *self {}
     }
 
+    pub(crate) fn context(&self) -> Option<&str> {
+        match *self {}
+    }
+
     pub(crate) fn call(&self, _: &ApiCall) -> Result<String, ApiCallError> {
         match *self {}
     }
@@ -45,6 +49,10 @@ impl AccountClient {
     }
 
     pub(crate) fn region(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn number(&self) -> Option<String> {
         match *self {}
     }
 

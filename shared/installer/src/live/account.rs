@@ -73,6 +73,12 @@ impl AccountClient {
         &self.region
     }
 
+    /// Number of the account, as STS says it to everybody who has credentials; `None` if STS cannot be asked.
+    pub(crate) fn number(&self) -> Option<String> {
+        let request = aws_sdk_sts::Client::new(&self.config).get_caller_identity();
+        self.runtime.block_on(request.send()).ok()?.account
+    }
+
     /// `cluster` of eks:DescribeCluster as JSON, as far as somebody looks at it; none: there is no such cluster.
     pub(crate) fn eks_cluster(&self, name: &str) -> LiveAnswer<Option<Value>> {
         let request = aws_sdk_eks::Client::new(&self.config).describe_cluster().name(name);
@@ -180,6 +186,8 @@ fn cluster_json(cluster: &Cluster) -> Value {
     let mode = cluster.access_config().and_then(|access| access.authentication_mode());
     json!({
         "status": cluster.status().map(ClusterStatus::as_str),
+        "arn": cluster.arn(),
+        "endpoint": cluster.endpoint(),
         "version": cluster.version(),
         "resourcesVpcConfig": {
             "endpointPublicAccess": network.map(VpcConfigResponse::endpoint_public_access),

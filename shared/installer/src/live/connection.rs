@@ -30,6 +30,7 @@ pub struct ApiConnection {
     runtime: Runtime,
     client: Client,
     server: String,
+    context: Option<String>,
 }
 
 impl std::fmt::Debug for ApiConnection {
@@ -49,19 +50,24 @@ impl ApiConnection {
     /// to the pod's own cluster. Nothing is sent yet.
     pub fn open(place: &ClusterArgs) -> LiveAnswer<Self> {
         let runtime = runtime()?;
-        let config = runtime.block_on(config(place)).map_err(|error| {
+        let (config, context) = runtime.block_on(config(place)).map_err(|error| {
             let file = place.kubeconfig.as_ref().map(|path| format!("{}: ", path.display()));
             format!("the kubeconfig cannot be used: {}{}", file.unwrap_or_default(), chain(&error))
         })?;
         let server = config.cluster_url.to_string();
         let made = runtime.block_on(async { Client::try_from(config) });
         let client = made.map_err(|error| format!("{server}: {}", chain(&error)))?;
-        Ok(Self { runtime, client, server })
+        Ok(Self { runtime, client, server, context })
     }
 
     /// The URL of the API server.
     pub(crate) fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The kubeconfig's context; `None` in a pod without a kubeconfig.
+    pub(crate) fn context(&self) -> Option<&str> {
+        self.context.as_deref()
     }
 
     /// What the server answers. A call that it has no time for (429, 503, 504) is repeated a few times: each call
@@ -104,18 +110,22 @@ async fn wait(pause: Duration) {
     tokio::time::sleep(pause).await;
 }
 
-async fn config(place: &ClusterArgs) -> Result<Config, KubeconfigError> {
+/// What the kubeconfig says, and the context that it says that of.
+async fn config(place: &ClusterArgs) -> Result<(Config, Option<String>), KubeconfigError> {
     let options =
         KubeConfigOptions { context: place.context.clone(), ..KubeConfigOptions::default() };
     let kubeconfig = match &place.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
-    let mut config = match kubeconfig {
-        Ok(kubeconfig) => of_kubeconfig(kubeconfig, &options).await?,
+    let (mut config, context) = match kubeconfig {
+        Ok(kubeconfig) => {
+            let context = place.context.clone().or_else(|| kubeconfig.current_context.clone());
+            (of_kubeconfig(kubeconfig, &options).await?, context)
+        }
         // Where there is no kubeconfig at all a pod has its service account.
         Err(error) if place.kubeconfig.is_none() && place.context.is_none() && is_none(&error) => {
-            Config::incluster().map_err(|_| error)?
+            (Config::incluster().map_err(|_| error)?, None)
         }
         Err(error) => return Err(error),
     };
@@ -125,7 +135,7 @@ async fn config(place: &ClusterArgs) -> Result<Config, KubeconfigError> {
     config.read_timeout = Some(READ_TIMEOUT);
     config.write_timeout = Some(WRITE_TIMEOUT);
     config.reset_reader_on_write = true;
-    Ok(config)
+    Ok((config, context))
 }
 
 async fn of_kubeconfig(

@@ -56,6 +56,11 @@ impl ClusterClient {
         self.connection.server()
     }
 
+    /// The kubeconfig's context; `None` in a pod without a kubeconfig.
+    pub fn context(&self) -> Option<&str> {
+        self.connection.context()
+    }
+
     /// What the API server says of itself.
     pub fn version(&self) -> LiveAnswer<Value> {
         let call = ApiCall { method: "GET", path: "/version".to_owned(), content: None };

@@ -59,6 +59,9 @@ fn each_step_fails_for_its_own_reason() {
     check("eks", "The cluster is UPDATING", |seen| {
         seen.eks.as_mut().unwrap().as_mut().unwrap()["status"] = json!("UPDATING");
     });
+    check("identity", "The kubeconfig is of another cluster than demo", |seen| {
+        seen.identity.as_mut().unwrap().server = "https://127.0.0.1:6443".to_owned();
+    });
     let mut seen = whole();
     seen.eks = Ok(None);
     let wrong = wrong(&seen);
@@ -289,6 +292,8 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
+        ok  The kubeconfig, EKS and the stack are about one cluster.
+            (https://AAAA.gr7.us-west-2.eks.amazonaws.com)
         ok  The kinds of Karpenter's API are defined, as this release has them. (5
             kinds)
         ok  The functions' rights in the cluster are granted, as this release needs
@@ -319,7 +324,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        18 steps: 1 not in order, 2 could not be seen
+        19 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
 }

@@ -3,6 +3,7 @@
 use api::karpenter::crd;
 use handlers::SETTINGS;
 use installer::doctor::{
+    identity::Identity,
     observed::{ClassSelection, Observed, SPOT_ROLE},
     steps::granted,
 };
@@ -12,6 +13,7 @@ use model::{
 };
 use serde_json::{Value, json};
 
+const ENDPOINT: &str = "https://AAAA.gr7.us-west-2.eks.amazonaws.com";
 const ROLE: &str = "arn:aws:iam::123456789012:role";
 
 fn function(kind: Function) -> Value {
@@ -66,6 +68,16 @@ pub(crate) fn whole() -> Observed {
             "status": "ACTIVE", "version": "1.34", "accessConfig": {"authenticationMode": "API"},
             "resourcesVpcConfig": {"endpointPublicAccess": true},
         }))),
+        identity: Ok(Identity {
+            cluster: "demo".to_owned(),
+            context: Some("work".to_owned()),
+            server: ENDPOINT.to_owned(),
+            expected: None,
+            account: Some("123456789012".to_owned()),
+            region: "us-west-2".to_owned(),
+            endpoint: Some(ENDPOINT.to_owned()),
+            deployed: [].into(),
+        }),
         functions: Ok(functions),
         entries: Ok(entries),
         aws_auth: Ok(None),

@@ -13,6 +13,7 @@ mod doctor;
 mod failures;
 mod gathered;
 mod handover;
+mod identity;
 mod installation;
 mod uninstall;
 mod waiting;

@@ -62,6 +62,14 @@ pub(super) fn eks(seen: &Observed) -> Judged {
     Ok(StepVerdict::Done(format!("Kubernetes {version}, {}", mode(cluster))))
 }
 
+pub(super) fn identity(seen: &Observed) -> Judged {
+    let identity = told(&seen.identity, READ_CURE)?;
+    Ok(match identity.verified() {
+        Ok(()) => StepVerdict::Done(identity.server.clone()),
+        Err(finding) => StepVerdict::Wrong(finding),
+    })
+}
+
 /// How the cluster knows who somebody of IAM is.
 fn mode(cluster: &Value) -> &str {
     match text(cluster, "/accessConfig/authenticationMode") {

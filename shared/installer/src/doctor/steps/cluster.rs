@@ -72,6 +72,11 @@ fn says(wanted: &Value, there: &Value) -> bool {
     }
 }
 
+/// What brings objects of this release into the cluster.
+fn install(seen: &Observed) -> String {
+    format!("journeyman install {}", seen.cluster)
+}
+
 pub(super) fn definitions(seen: &Observed) -> Judged {
     let there = told(&seen.definitions, READ_CURE)?;
     let objects = Manifests::Crds.objects().unwrap_or_default();
@@ -84,7 +89,7 @@ pub(super) fn definitions(seen: &Observed) -> Judged {
     let wanted: BTreeMap<_, _> = wanted.collect();
     let done = format!("{} kinds", wanted.len());
     let differences = compared(&wanted, there, spec);
-    Ok(StepVerdict::of(differences, done, "journeyman install"))
+    Ok(StepVerdict::of(differences, done, install(seen)))
 }
 
 /// The objects of deploy/rbac.yaml, by kind and name.
@@ -105,7 +110,7 @@ pub(super) fn rbac(seen: &Observed) -> Judged {
     };
     let wanted = granted();
     let done = format!("{} roles and bindings", wanted.len());
-    Ok(StepVerdict::of(compared(&wanted, there, same), done, "journeyman install"))
+    Ok(StepVerdict::of(compared(&wanted, there, same), done, install(seen)))
 }
 
 /// When a lease was renewed, and for how long that holds.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dispatch::{Allowed, SETTINGS, Setting, calls, receivers};
+use installer::doctor::concurrency;
 use model::Function;
 use ports::rights::{iam, rbac};
 use simulator::FunctionTable;
@@ -40,12 +41,16 @@ pub(super) fn names(function: Function) -> Vec<(&'static str, String)> {
         ("Work", capitalized(work)),
         ("rule", "-".repeat(95 - name.len())),
         ("memory", limits.memory_mib.to_string()),
+        ("executions", concurrency::at_most(function).to_string()),
         ("timeout", limits.timeout.as_secs().to_string()),
         (
             "Schedule",
             if function == Function::Catalog { "Refresh" } else { "EveryMinute" }.to_owned(),
         ),
     ];
+    if let Some(executions) = concurrency::of_queue(function) {
+        names.push(("concurrency", executions.to_string()));
+    }
     if let Some(queue) = limits.queue {
         names.push(("batch", queue.batch_max.to_string()));
         names.push(("visibility", queue.visibility_timeout.as_secs().to_string()));

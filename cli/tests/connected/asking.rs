@@ -29,6 +29,10 @@ fn installed(call: &Call<'_>) -> Option<Reply> {
         "ListFunctions" => {
             Some(Reply::ok(json!({"Functions": [function("jm-LaunchFunction-A1", "demo")]})))
         }
+        "GetAccountSettings" => Some(Reply::ok(json!({"AccountLimit": {
+            "ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 3,
+        }}))),
+        "GetFunctionConcurrency" => Some(Reply::ok(json!({"ReservedConcurrentExecutions": 7}))),
         "ListAccessEntries" => Some(Reply::ok(json!({"accessEntries": ["arn:x", "arn:gone"]}))),
         "DescribeAccessEntry" if call.request.path.ends_with("arn:x") => {
             Some(Reply::ok(json!({"accessEntry": {
@@ -79,6 +83,7 @@ fn an_installation_is_looked_at_in_its_cluster_and_its_account() {
         ("definitions", "done", "kinds"),
         ("rbac", "done", "roles and bindings"),
         ("functions", "wrong", "The function drain is not deployed"),
+        ("concurrency", "wrong", "10 executions of Lambda at a time, 3 of them unreserved"),
         ("node-role", "wrong", "does not trust ec2.amazonaws.com"),
         ("spot", "not-needed", "no NodePool asks for spot instances"),
         ("karpenter", "unknown", "list leases.coordination.k8s.io: Forbidden: leases is forbidden"),

@@ -116,6 +116,8 @@ fn operation(request: &Request, form: &[(String, String)]) -> String {
         ["clusters", _, "access-entries"] => "ListAccessEntries",
         ["clusters", _, "access-entries", ..] => "DescribeAccessEntry",
         [_, "functions"] => "ListFunctions",
+        [_, "functions", _, "concurrency"] => "GetFunctionConcurrency",
+        [_, "account-settings"] => "GetAccountSettings",
         _ => panic!("{}: what is that?", request.path),
     }
     .to_owned()

@@ -48,6 +48,12 @@ pub(crate) fn refused(refusal: AwsError) -> PortError {
     PortError::because("JSON", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
+/// Lambda's limits of an account that runs nothing else: AWS's default.
+pub(crate) fn lambda_limits() -> Reply {
+    let limit = json!({ "ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 1_000 });
+    Reply::json(200, JSON_1_1, &json!({ "AccountLimit": limit }))
+}
+
 /// Lambda's functions: there are none, whatever plays those of this project.
 pub(crate) fn functions() -> Reply {
     Reply::json(200, JSON_1_1, &json!({ "Functions": [] }))

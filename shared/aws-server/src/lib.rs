@@ -119,6 +119,10 @@ impl AwsServer {
             self.count("ListFunctions");
             return json::functions();
         }
+        if request.path.trim_end_matches('/') == "/2016-08-19/account-settings" {
+            self.count("GetAccountSettings");
+            return json::lambda_limits();
+        }
         let mut parameters = parameters::Parameters::parse(&request.body);
         let action = parameters.text("Action").unwrap_or_default();
         self.count(&action);

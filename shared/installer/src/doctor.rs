@@ -2,6 +2,7 @@
 //!
 //! What is there is looked at first, all of it, and only read; then each step judges what was seen.
 
+pub mod concurrency;
 pub mod gather;
 pub mod identity;
 pub mod observed;

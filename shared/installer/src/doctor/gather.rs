@@ -187,6 +187,9 @@ impl InstallationClients {
             eks,
             selected: self.selected(&classes),
             networks: self.networks(&functions, cluster),
+            concurrency: account
+                .clone()
+                .and_then(|account| account.concurrency(functions.as_deref().unwrap_or_default())),
             functions,
             entries: account.and_then(|account| account.access_entries(cluster)),
             aws_auth: self.cluster().and_then(aws_auth),

@@ -23,6 +23,8 @@ pub struct Observed {
     pub identity: LiveAnswer<Identity>,
     /// `Functions` of lambda:ListFunctions that are for this cluster.
     pub functions: LiveAnswer<Vec<Value>>,
+    /// `AccountLimit` of lambda:GetAccountSettings, and `Reserved`: executions that these functions reserve.
+    pub concurrency: LiveAnswer<Value>,
     /// `accessEntry` of each of eks:ListAccessEntries.
     pub entries: LiveAnswer<Vec<Value>>,
     /// ConfigMap `aws-auth` of `kube-system`.

@@ -81,7 +81,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 19] = [
+pub const STEPS: [Step; 20] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -110,6 +110,11 @@ pub const STEPS: [Step; 19] = [
     Step { id: "functions", what: "All functions are deployed.", check: account::functions },
     Step { id: "release", what: "The functions are of this release.", check: account::release },
     Step { id: "settings", what: "The functions' settings can be read.", check: account::settings },
+    Step {
+        id: "concurrency",
+        what: "Lambda has enough executions at a time for the functions.",
+        check: account::concurrency,
+    },
     Step {
         id: "network",
         what: "The functions get through to the API server.",

@@ -56,6 +56,10 @@ impl AccountClient {
         match *self {}
     }
 
+    pub(crate) fn concurrency(&self, _: &[Value]) -> LiveAnswer<Value> {
+        match *self {}
+    }
+
     pub(crate) fn eks_cluster(&self, _: &str) -> LiveAnswer<Option<Value>> {
         match *self {}
     }

@@ -14,7 +14,9 @@ use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout
 use aws_sdk_eks::types::{
     AccessEntry, AuthenticationMode, Cluster, ClusterStatus, VpcConfigResponse,
 };
-use aws_sdk_lambda::types::{FunctionConfiguration, VpcConfigResponse as FunctionNetwork};
+use aws_sdk_lambda::types::{
+    AccountLimit, FunctionConfiguration, VpcConfigResponse as FunctionNetwork,
+};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -94,6 +96,28 @@ impl AccountClient {
         let answer = self.runtime.block_on(pages.collect::<Result<Vec<_>, _>>());
         let functions = present("lambda:ListFunctions", "", answer)?.unwrap_or_default();
         Ok(functions.iter().map(function_json).collect())
+    }
+
+    /// `AccountLimit` of lambda:GetAccountSettings as JSON, and `Reserved`: executions that `functions` reserve.
+    pub(crate) fn concurrency(&self, functions: &[Value]) -> LiveAnswer<Value> {
+        let client = aws_sdk_lambda::Client::new(&self.config);
+        let answer = self.runtime.block_on(client.get_account_settings().send());
+        let settings = present("lambda:GetAccountSettings", "", answer)?;
+        let limit = settings.and_then(|settings| settings.account_limit);
+        let mut reserved = 0;
+        for name in functions.iter().filter_map(|function| function["FunctionName"].as_str()) {
+            let request = client.get_function_concurrency().function_name(name);
+            let answer = self.runtime.block_on(request.send());
+            let answer = present("lambda:GetFunctionConcurrency", name, answer)?;
+            reserved +=
+                answer.and_then(|answer| answer.reserved_concurrent_executions).unwrap_or_default();
+        }
+        Ok(json!({
+            "ConcurrentExecutions": limit.as_ref().map(AccountLimit::concurrent_executions),
+            "UnreservedConcurrentExecutions":
+                limit.as_ref().and_then(AccountLimit::unreserved_concurrent_executions),
+            "Reserved": reserved,
+        }))
     }
 
     /// `accessEntry` of each of eks:ListAccessEntries as JSON. One that goes meanwhile is none.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use installer::{
     doctor::{
-        judged,
+        concurrency, judged,
         observed::Observed,
         print,
         steps::{StepFinding, StepVerdict},
@@ -161,6 +161,11 @@ fn what_the_account_lacks_is_told() {
         let variables = &mut list(&mut seen.functions)[3]["Environment"]["Variables"];
         variables["JOURNEYMAN_POLL_INTERVAL_SECONDS"] = json!("7");
     });
+    check("concurrency", "10 executions of Lambda at a time, 4 of them unreserved", |seen| {
+        seen.concurrency = Ok(json!({
+            "ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 4, "Reserved": 6,
+        }));
+    });
     check("access", "The role of provision", |seen| drop(list(&mut seen.entries).remove(0)));
     check("access", "is not in the group journeyman:launch", |seen| {
         for entry in list(&mut seen.entries) {
@@ -279,6 +284,16 @@ fn what_cannot_be_seen_is_not_taken_for_absent() {
 }
 
 #[test]
+fn what_the_functions_reserve_is_enough_whatever_else_the_account_runs() {
+    let mut seen = whole();
+    let limit = |reserved: u64| json!({"ConcurrentExecutions": 124, "UnreservedConcurrentExecutions": 0, "Reserved": reserved});
+    seen.concurrency = Ok(limit(concurrency::needed()));
+    assert!(wrong(&seen).is_empty());
+    seen.concurrency = Ok(limit(concurrency::needed() - 1));
+    assert_eq!(wrong(&seen).len(), 1);
+}
+
+#[test]
 fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     let mut seen = whole();
     seen.iam_roles.as_mut().unwrap()[1].1 = None;
@@ -301,6 +316,8 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  All functions are deployed. (9 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
+        ok  Lambda has enough executions at a time for the functions. (900 executions,
+            shared with the account's other functions)
         ok  The functions get through to the API server. (from 1 subnet)
         ok  The functions' roles are admitted to the cluster. (each role in its group)
         ok  The roles of nodes are there, and EC2 may take them. (nodes)
@@ -324,7 +341,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        19 steps: 1 not in order, 2 could not be seen
+        20 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
 }

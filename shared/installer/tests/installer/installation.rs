@@ -32,6 +32,20 @@ fn function(kind: Function) -> Value {
     })
 }
 
+/// Kubeconfig, EKS and a stack of one cluster.
+fn identity() -> Identity {
+    Identity {
+        cluster: "demo".to_owned(),
+        context: Some("work".to_owned()),
+        server: ENDPOINT.to_owned(),
+        expected: None,
+        account: Some("123456789012".to_owned()),
+        region: "us-west-2".to_owned(),
+        endpoint: Some(ENDPOINT.to_owned()),
+        deployed: [].into(),
+    }
+}
+
 /// An installation with nothing wrong.
 pub(crate) fn whole() -> Observed {
     let entry = |role: String, groups: Vec<String>, kind: &str| json!({ "principalArn": role, "kubernetesGroups": groups, "type": kind });
@@ -68,17 +82,11 @@ pub(crate) fn whole() -> Observed {
             "status": "ACTIVE", "version": "1.34", "accessConfig": {"authenticationMode": "API"},
             "resourcesVpcConfig": {"endpointPublicAccess": true},
         }))),
-        identity: Ok(Identity {
-            cluster: "demo".to_owned(),
-            context: Some("work".to_owned()),
-            server: ENDPOINT.to_owned(),
-            expected: None,
-            account: Some("123456789012".to_owned()),
-            region: "us-west-2".to_owned(),
-            endpoint: Some(ENDPOINT.to_owned()),
-            deployed: [].into(),
-        }),
+        identity: Ok(identity()),
         functions: Ok(functions),
+        concurrency: Ok(json!({
+            "ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 900, "Reserved": 0,
+        })),
         entries: Ok(entries),
         aws_auth: Ok(None),
         iam_roles: Ok(vec![

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    super::concurrency,
     super::observed::{Observed, SPOT_ROLE, items, last_part, text},
     Judged, StepFinding, StepVerdict,
     cluster::{granted, wants_spot},
@@ -184,6 +185,30 @@ pub(super) fn settings(seen: &Observed) -> Judged {
     };
     let cure = "Correct the parameter of the stack (docs/settings.md), and deploy.";
     Ok(StepVerdict::of(differences.into_iter().collect(), done, cure))
+}
+
+pub(super) fn concurrency(seen: &Observed) -> Judged {
+    let limit = told(&seen.concurrency, READ_CURE)?;
+    let executions = |name: &str| limit[name].as_u64().unwrap_or_default();
+    let (reserved, needed) = (executions("Reserved"), concurrency::needed());
+    if reserved >= needed {
+        return Ok(StepVerdict::Done(format!("{reserved} executions reserved")));
+    }
+    let unreserved = executions("UnreservedConcurrentExecutions");
+    if unreserved + reserved < needed {
+        return Ok(StepVerdict::wrong(
+            format!(
+                "The account has {} executions of Lambda at a time, {unreserved} of them unreserved, and the functions \
+                 need up to {needed}: Lambda throttles them.",
+                executions("ConcurrentExecutions")
+            ),
+            "aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 \
+             --desired-value 1000",
+        ));
+    }
+    Ok(StepVerdict::Done(format!(
+        "{unreserved} executions, shared with the account's other functions"
+    )))
 }
 
 /// Who of IAM is whom in the cluster, by ARN of the role: the groups, and the type of the access entry.

@@ -14,7 +14,7 @@ use tests::stack::{capitalized, template};
 use super::{
     Asked, Case, STACKS, cases, crippled,
     policy::{Effect, Request, Statement, allows},
-    requests::{queue, request},
+    requests::{SOURCE_FUNCTION, queue, request},
     roles::{Resolver, Stack},
 };
 
@@ -28,6 +28,7 @@ const WRITES: [&str; 7] = [
     "UpdateItem",
 ];
 const WRITER: &str = "aws:PrincipalTag/journeyman/writes-ledger";
+const PRINCIPAL: &str = "aws:PrincipalArn";
 const RULE: &str = "aws:SourceArn";
 const OVER_TLS: &str = "aws:SecureTransport";
 const LAMBDA: &str = "lambda.amazonaws.com";
@@ -156,14 +157,25 @@ fn of_table(resolver: Resolver<'_>, cases: &[Case]) -> Option<Guarded> {
     let arn_here = asks("GetItem").resource;
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
+    let role = |name: &str| format!("arn:{}:iam::123456789012:role/{name}", stack.partition);
+    // As CloudFormation names them.
+    let of_function = |name: &str| role(&format!("any-stack-{}Role-1A2B", capitalized(name)));
     for (caller, request) in of_functions(cases, stack, &arn_here) {
-        allowed.push((caller, request.with(WRITER, &["true"])));
+        let request = request.with(WRITER, &["true"]);
+        for function in &request.context[&SOURCE_FUNCTION.to_ascii_lowercase()] {
+            let arn = of_function(function);
+            allowed.push((caller.clone(), request.with(PRINCIPAL, &[&arn])));
+        }
     }
     let (ours, others) = (Caller::administrator(true), Caller::administrator(false));
     for action in WRITES {
-        refused.push((ours.clone(), asks(action)));
-        refused.push((ours.clone(), asks(action).with(WRITER, &["false"])));
-        refused.push((others.clone(), asks(action).with(WRITER, &["true"])));
+        let by_function = asks(action).with(PRINCIPAL, &[&of_function("launch")]);
+        refused.push((ours.clone(), by_function.clone()));
+        refused.push((ours.clone(), by_function.with(WRITER, &["false"])));
+        // Whoever assumes a role may bring a session tag.
+        let tagged = asks(action).with(WRITER, &["true"]);
+        refused.push((ours.clone(), tagged.with(PRINCIPAL, &[&role("admin")])));
+        refused.push((others.clone(), by_function.with(WRITER, &["true"])));
     }
     for action in ["GetItem", "Query", "UpdateTable", "DeleteTable", "PutResourcePolicy"] {
         allowed.push((ours.clone(), asks(action)));

@@ -22,7 +22,7 @@ use model::Function;
 use simulator::Authorization;
 
 use policy::{Request, Statement, allows};
-use requests::{SOURCE_FUNCTION, foreign, of_calls, of_lambda, of_network};
+use requests::{SOURCE_FUNCTION, foreign, of_calls, of_lambda, of_network, own_image};
 use roles::{Resolver, Stack, roles};
 use tests::stack::template;
 
@@ -56,6 +56,7 @@ const STACKS: [Stack; 7] = [
                 "arn:aws:iam::123456789012:role/one,arn:aws:iam::123456789012:role/two",
             ),
             ("PermissionsBoundaryArn", "arn:aws:iam::123456789012:policy/boundary"),
+            ("ImageParameterArns", "arn:aws:ssm:us-west-2:123456789012:parameter/own/*"),
         ],
         node_roles: &["one", "two"],
         ..USUAL
@@ -89,11 +90,15 @@ fn cases(asked: &Asked) -> Vec<Case> {
             let mut requests: BTreeSet<Request> =
                 of_code.iter().flat_map(|request| request.of_node_roles(stack)).collect();
             requests.extend(of_lambda(&template, function));
+            let names_images = function == Function::Resolve
+                && Resolver { template: &template, stack }.is_true("HasImageParameterArns");
+            requests.extend(names_images.then(own_image));
             let is_in_vpc = Resolver { template: &template, stack }.is_true("IsInVpc");
             requests.extend(of_network().into_iter().filter(|_| is_in_vpc));
             let mut refused: BTreeSet<Request> =
                 requests.iter().flat_map(|request| foreign(function, request)).collect();
             refused.extend(of_code.difference(&requests).cloned());
+            refused.extend((!names_images).then(own_image));
             let is_called = |request: &Request| of_code.iter().any(|r| r.action == request.action);
             let of_network = of_network().into_iter().filter(|request| !is_called(request));
             refused.extend(of_network.flat_map(|request| {

@@ -86,6 +86,12 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
         .collect()
 }
 
+/// The parameter of an image that an EC2NodeClass names and that is the account's own.
+pub(crate) fn own_image() -> Request {
+    let arn = format!("arn:aws:ssm:{REGION}:{ACCOUNT_ID}:parameter/own/image");
+    request("ssm:GetParameter", arn, &[])
+}
+
 /// What Lambda does with a function's role to have it in a VPC.
 ///
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html#configuration-vpc-permissions>
@@ -274,6 +280,7 @@ fn elsewhere(request: &Request) -> Vec<Request> {
         (":cluster/", ":cluster/not-"),
         (":log-group:/journeyman/", ":log-group:/other/"),
         (":parameter/aws/service/", ":parameter/secret/"),
+        (":parameter/own/", ":parameter/secret/"),
         (":role/", ":role/Admin"),
     ] {
         requests.extend(request.at(ours, theirs));

@@ -151,7 +151,9 @@ fn of_command(command: &Command) -> impl Iterator<Item = &NodeClaimName> {
 
 fn leave_out(plan: &mut Plan, violations: &[Violation]) {
     let mut named = Named::default();
-    violations.iter().for_each(|violation| named.note(violation));
+    for violation in violations {
+        named.note(violation);
+    }
     let claims = named.claims_of(plan);
     plan.promises.retain(|promise| !claims.contains(&promise.claim.name));
     plan.changes.retain(|claim| !claims.contains(&claim.name));

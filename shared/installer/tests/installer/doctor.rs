@@ -101,6 +101,10 @@ fn what_the_cluster_lacks_is_told() {
     check("karpenter", "A Karpenter runs in the namespace karpenter", |seen| {
         list(&mut seen.leases)[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:00Z");
     });
+    check("karpenter", "the functions act beside it", |seen| {
+        list(&mut seen.leases)[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:00Z");
+        list(&mut seen.leases)[1]["metadata"]["namespace"] = json!("platform");
+    });
     check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
         list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
     });

@@ -63,7 +63,7 @@ pub fn held_back(ledger: &Snapshot, pool: &NodePoolName, now: Timestamp) -> Opti
     }
     let (count, ended) = refusals.map_or((0, 0), |refusals| (refusals.count, refusals.ended));
     let until = |claim: &NodeClaim| {
-        let ended_at = (ended_early(claim)? == pool).then(|| claim.deletion.as_ref())??.at;
+        let ended_at = (ended_early(claim)? == pool).then_some(claim.deletion.as_ref())??.at;
         Some(later(ended_at, wait(count.saturating_add(1))))
     };
     let untils: Vec<Timestamp> =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use handlers::Settings;
 use jiff::{SignedDuration, Timestamp};
 use model::lease::{KARPENTER_LEASE, LEDGER_LEASE, LEDGER_LEASE_DURATION};
 use serde_json::Value;
@@ -133,10 +134,30 @@ pub fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
     held.map(|lease| text(lease, "/metadata/namespace")).collect()
 }
 
+/// Whether the functions heed a Karpenter in `namespace`.
+fn counts(seen: &Observed, namespace: &str) -> bool {
+    let functions = seen.functions.as_deref().unwrap_or_default();
+    let variable = "/Environment/Variables/JOURNEYMAN_KARPENTER_NAMESPACES";
+    let mut lists = functions.iter().map(|function| text(function, variable));
+    match lists.find(|list| !list.is_empty()) {
+        Some(list) => list.split(',').any(|name| name.trim() == namespace),
+        None => Settings::default().karpenter_namespaces.contains(namespace),
+    }
+}
+
 pub(super) fn karpenter(seen: &Observed) -> Judged {
     let leases = told(&seen.leases, READ_CURE)?;
     Ok(match karpenters(leases, seen.now).as_slice() {
         [] => StepVerdict::Done("nobody holds its lease".to_owned()),
+        [namespace, ..] if !counts(seen, namespace) => StepVerdict::wrong(
+            format!(
+                "A Karpenter runs in the namespace {namespace}, which the stack's KarpenterNamespaces does not name: \
+                 the functions act beside it."
+            ),
+            format!(
+                "Add {namespace} to KarpenterNamespaces, or scale that Karpenter to no replicas."
+            ),
+        ),
         [namespace, ..] => StepVerdict::wrong(
             format!(
                 "A Karpenter runs in the namespace {namespace}: as long as it does, the functions do nothing."

@@ -204,7 +204,11 @@ const CALLS: &[Call] = &[
         2,
         "journeyman doctor: not in this build",
     ),
-    complains("doctor demo -o json", 2, "journeyman doctor: not in this build"),
+    complains(
+        "doctor demo -o json --expect-server https://127.0.0.1",
+        2,
+        "journeyman doctor: not in this build",
+    ),
     complains(
         "install demo --diff --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
         2,
@@ -212,20 +216,20 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "uninstall demo --keep-nodes --definitions --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
-         ./nowhere",
+         ./nowhere --expect-server https://127.0.0.1",
         2,
         "journeyman uninstall: not in this build",
     ),
     complains("install demo --yes", 2, "journeyman install: not in this build"),
     complains(
         "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
-         ./nowhere",
+         ./nowhere --expect-server https://127.0.0.1",
         2,
         "journeyman adopt: not in this build",
     ),
     complains(
         "release demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
-         ./nowhere",
+         ./nowhere --expect-server https://127.0.0.1",
         2,
         "journeyman release: not in this build",
     ),

@@ -75,9 +75,19 @@ impl FreeAddresses {
             .flat_map(|status| &status.subnets)
             .map(|subnet| subnet.id.clone())
             .collect();
-        let free = self.free(discovery, subnets, now);
-        let (free, live) = Box::pin(try_join(free, reservations(discovery, classes))).await?;
-        Ok(Live { free_addresses: Some(free), ..live })
+        let free = async {
+            match self.free(discovery, subnets, now).await {
+                Err(refused) if refused.fault == Fault::Permanent => {
+                    let story = story(&refused);
+                    tracing::warn!(story, "launched without a look at the free addresses");
+                    Ok(None)
+                }
+                listed => listed.map(Some),
+            }
+        };
+        let (free_addresses, live) =
+            Box::pin(try_join(free, reservations(discovery, classes))).await?;
+        Ok(Live { free_addresses, ..live })
     }
 
     async fn free(

@@ -355,20 +355,14 @@ async fn step<A: Adapters>(
         return Ok(next.map_or(Visited::Again(None), |claim| Visited::GivenUp(Box::new(claim))));
     }
     if let (Some(next), Some(node)) = (&next, &node) {
-        measure::<A>(ledger, next, node, at).await?;
+        measure::<A>(ledger, next, node, at).await;
     }
-    let is_initialized = claim.phase == ClaimPhase::Initialized;
-    let joins = claim.phase == ClaimPhase::Launched && next.is_some();
     if let (Some(node), false) = (&node, claim.is_tagged()) {
-        // Whose it is, is worth knowing, and holds nothing up: tried when the node joins, and when nothing else is left.
-        let tagged = if is_initialized || joins {
-            observed.tag(fleet, claim, node).await
-        } else {
-            Ok(false)
-        };
-        match tagged {
+        let is_in_service = claim.phase == ClaimPhase::Initialized;
+        // Whose it is, is worth knowing, and holds nothing else up.
+        match observed.tag(fleet, claim, node).await {
             Ok(true) => next = Some(next.unwrap_or_else(|| claim.following()).tagged()),
-            Err(error) if is_initialized => return Err(error),
+            Err(error) if is_in_service && is_of_instance(&error) => return Err(error),
             Ok(false) | Err(_) => again = sooner(again, Some(at.after(TAGGED_LATER))),
         }
     }
@@ -422,21 +416,21 @@ async fn give_up<A: Adapters>(
 
 /// Keeps how much memory a node has that joined: the next node of its type and image will not have
 /// more. One that does not report any yet will when it is initialized.
-async fn measure<A: Adapters>(
-    ledger: &A::Ledger,
-    claim: &NodeClaim,
-    node: &Node,
-    at: &Invocation,
-) -> Result<(), PortError> {
+async fn measure<A: Adapters>(ledger: &A::Ledger, claim: &NodeClaim, node: &Node, at: &Invocation) {
     let joined = matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized);
-    let Some(instance) = claim.instance.as_ref().filter(|_| joined) else { return Ok(()) };
-    let (Some(image), true) = (&instance.image, node.capacity.memory > Bytes(0)) else {
-        return Ok(());
-    };
+    let Some(instance) = claim.instance.as_ref().filter(|_| joined) else { return };
+    let (Some(image), true) = (&instance.image, node.capacity.memory > Bytes(0)) else { return };
     let instance_type = instance.instance_type.clone();
     let key = MeasuredKey { instance_type, image: image.clone() };
     let until = at.after(MEASURED_KEPT);
-    ledger.measure(&at.cluster, &key, node.capacity.memory, until).await
+    if let Err(error) = ledger.measure(&at.cluster, &key, node.capacity.memory, until).await {
+        tracing::warn!(claim = %claim.name, story = story(&error), "its memory is not kept");
+    }
+}
+
+/// Whether a refusal of tags is about the instance rather than about how many were asked for.
+fn is_of_instance(error: &PortError) -> bool {
+    !matches!(error.fault, Fault::Transient | Fault::Unknown)
 }
 
 /// Whether a role does not allow it, rather than anything else.

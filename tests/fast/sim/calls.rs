@@ -158,6 +158,16 @@ fn unheard() -> Sim {
     sim
 }
 
+/// Instances that end before their nodes join, until something is mended.
+fn short_lived() -> Sim {
+    let sim = sim(WorldSettings::default());
+    sim.act(Action::EndLaunches(Some("Client.InvalidKMSKey.InvalidState".to_owned())));
+    sim.at(minute(5), Action::EndLaunches(None));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    sim
+}
+
 /// What is sold, asked for once.
 fn catalog_is_asked_for() -> Sim {
     let sim = sim(WorldSettings { has_schedules: false, ..WorldSettings::default() });
@@ -188,6 +198,7 @@ fn played() -> Seen {
     seen.add(&many());
     seen.add(&stray());
     seen.add(&unheard());
+    seen.add(&short_lived());
     seen.add(&standalone::played());
     seen.add(&volumes::staying());
     seen.add(&repair::rebooting());

@@ -109,6 +109,7 @@ fn decisions_of_storms_are_made_again_to_the_same_plan_and_explained_when_all_is
         worlds.fetch_add(1, Ordering::Relaxed);
         let sim = storm::stormy(storm::settings(seed));
         let mut runner = runner_with(&sim, settings(&parameters(seed))).0;
+        world::drift(&sim, minute(20));
         runner.run_until(minute(40)).expect("nothing unsafe happens");
         count.fetch_add(made_again(&sim)?, Ordering::Relaxed);
         sim.stop_faults();

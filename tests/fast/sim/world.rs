@@ -9,7 +9,7 @@ use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
 use model::{CapacityType, PodKey, RegionCatalog};
-use simulator::{Action, Runner, Sim, Stopped, WorldSettings};
+use simulator::{Action, ClusterObject, Runner, Sim, Stopped, WorldSettings};
 
 /// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
 pub(crate) const MANIFESTS: &str = r#"
@@ -133,6 +133,17 @@ pub(crate) fn runner_with(
 pub(crate) fn minute(minutes: i64) -> Timestamp {
     let start = WorldSettings::default().start;
     start.checked_add(SignedDuration::from_mins(minutes)).expect("a time of this year")
+}
+
+/// The NodePool of [`MANIFESTS`] gives its nodes another label from `time` on: every node drifts.
+pub(crate) fn drift(sim: &Sim, time: Timestamp) {
+    let spec = "    spec:\n      expireAfter";
+    let text = MANIFESTS.replace(spec, &format!("    metadata: {{labels: {{team: web}}}}\n{spec}"));
+    assert_ne!(text, MANIFESTS);
+    let texts = [manifests::InputFile::named("world.yaml", &text)];
+    let objects = manifests::parse(&texts).expect("the manifests are sound").objects;
+    let is_pool = |object: &ClusterObject| matches!(object, ClusterObject::NodePool(_));
+    sim.at(time, Action::Add(objects.into_iter().filter(is_pool).collect()));
 }
 
 /// The key of the workload `name`.

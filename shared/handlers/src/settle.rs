@@ -336,9 +336,13 @@ async fn step<A: Adapters>(
         Some(nodes) if !is_gone && node.is_none() => planner::settle_among(claim, nodes, at.now),
         _ => planner::settle(claim, node.as_ref(), is_gone, at.now),
     };
-    if let (Some(node), Some(patch)) = (&node, &settlement.patch) {
-        ignore_missing(nodes.patch(&node.name, patch).await)?;
-    }
+    let settlement = match (&node, &settlement.patch) {
+        (Some(node), Some(patch)) => match ignore_missing(nodes.patch(&node.name, patch).await) {
+            Ok(()) => settlement,
+            Err(refused) => not_joined(claim, &refused, is_gone, at).ok_or(refused)?,
+        },
+        _ => settlement,
+    };
     let mut again = settlement
         .revisit_after_seconds
         .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
@@ -386,6 +390,21 @@ async fn step<A: Adapters>(
         None => {}
     }
     Ok(Visited::Again(again))
+}
+
+/// What becomes of `claim` when its node cannot be made one of ours: as if no node had joined, it is given up when its
+/// time is over.
+fn not_joined(
+    claim: &NodeClaim,
+    refused: &PortError,
+    is_gone: bool,
+    at: &Invocation,
+) -> Option<planner::Settlement> {
+    let mut settlement = planner::settle(claim, None, is_gone, at.now);
+    let next = settlement.claim.as_mut().filter(|next| next.is_deleting())?;
+    next.message =
+        Some(format!("its node joined and refuses its labels: {}", story(refused)).as_str().into());
+    Some(settlement)
 }
 
 /// Gives `claims` up in one commit; whether it was made. Who moved one of them meanwhile is looked at by

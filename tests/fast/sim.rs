@@ -52,6 +52,8 @@ mod node_claims;
 mod readiness;
 #[path = "sim/recorded.rs"]
 mod recorded;
+#[path = "sim/refused.rs"]
+mod refused;
 #[path = "sim/repair.rs"]
 mod repair;
 #[path = "sim/reservations.rs"]

@@ -1,0 +1,186 @@
+//! Each call of a port is refused for ever, for one object of those that it is about: all others are served. What is
+//! about everything is refused for a while: all is served afterwards.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    rc::Rc,
+};
+
+use model::{Function, node::Node};
+use ports::Fault;
+use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
+
+use crate::{
+    storm::play_seeds,
+    world::{drift, minute, runner, scale, sim},
+};
+
+/// Calls that a plain `cargo test` refuses; CI refuses each twice.
+const SEEDS_DEFAULT: u64 = 16;
+/// Neighbours in the list are of one port: seeds step over them.
+const STRIDE: u64 = 5;
+
+/// Those without which nothing can be decided or done: no object is at fault.
+const OUTAGES: [&str; 17] = [
+    "Catalog.catalog",
+    "Cluster.daemon_sets",
+    "Cluster.node_classes",
+    "Cluster.node_pools",
+    "Cluster.nodes",
+    "Cluster.pods",
+    "Cluster.surroundings",
+    "Cluster.volume_attachments",
+    "Discovery.cluster_settings",
+    // EC2 has no rights for instances one by one: who may describe one may describe all.
+    "Fleet.describe",
+    "Leases.hold",
+    "Leases.leases",
+    "Ledger.head",
+    "Ledger.pulse",
+    "Ledger.snapshot",
+    // Of a batch that is launched. DynamoDB refuses no item by itself.
+    "Ledger.write_claims",
+    "Nodes.uninitialized",
+];
+
+/// Those that this story does not make, and so does not refuse yet.
+const NOT_REFUSED: [&str; 30] = [
+    "CatalogStore.put",
+    "CatalogStore.stored",
+    "Cluster.volume_claim",
+    "Discovery.launch_template",
+    "Discovery.placement_group",
+    "Discovery.reservations",
+    "Discovery.zonal_shifts",
+    "Fleet.of_batch",
+    "Fleet.reboot",
+    "Forensics.access",
+    "Forensics.checks",
+    "Forensics.console",
+    "Forensics.image",
+    "Forensics.instance",
+    "Forensics.network",
+    "Ledger.mark_unavailable",
+    "Ledger.open",
+    "Ledger.put_facts",
+    "Ledger.put_refusals",
+    "Ledger.put_shifted_zones",
+    "Ledger.withdraw_claims",
+    "Market.instance_types",
+    "Market.offered",
+    "Market.on_demand",
+    "Market.spot",
+    "Market.zones",
+    "NodeClaims.take_over",
+    "Profiles.remove",
+    "Templates.list",
+    "Templates.remove",
+];
+
+fn operations() -> Vec<&'static str> {
+    let sorted: BTreeSet<&str> =
+        Function::ALL.into_iter().flat_map(handlers::calls).copied().collect();
+    sorted.into_iter().collect()
+}
+
+/// Pods come and go, and so do nodes: by consolidation, by EC2, by somebody's hand, by drift.
+fn story() -> Sim {
+    let sim = sim(WorldSettings::default());
+    sim.at(minute(6), scale("web", 20));
+    sim.at(minute(9), Action::InterruptSpot(SpotTarget::Any));
+    sim.at(minute(12), Action::TerminateInstance(SpotTarget::Oldest));
+    sim.at(minute(15), scale("web", 4));
+    drift(&sim, minute(22));
+    sim.at(minute(30), scale("web", 24));
+    sim
+}
+
+/// The names that `subject` has, without numbers and phases.
+fn names(subject: &str) -> BTreeSet<&str> {
+    let parts = subject.split([',', ' ', '/']).map(str::trim);
+    parts.filter(|part| part.len() > 6).collect()
+}
+
+/// Refuses `operation` from minute four on: of the call after the first `skipped` ones on, for one of its names, and
+/// whenever it is called where it is about none. What is refused, once it is.
+fn refuse(sim: &Sim, operation: &'static str, skipped: u64) -> Rc<RefCell<Option<String>>> {
+    let refused: Rc<RefCell<Option<String>>> = Rc::default();
+    let noted = Rc::clone(&refused);
+    let left = Cell::new(skipped);
+    sim.add_rule(Box::new(move |call, _| {
+        if call.operation != operation || call.now < minute(4) {
+            return Injection::Pass;
+        }
+        let mut noted = noted.borrow_mut();
+        if noted.is_none() && left.get() > 0 {
+            left.set(left.get() - 1);
+            return Injection::Pass;
+        }
+        let called = names(call.subject);
+        let meant = noted.get_or_insert_with(|| called.first().copied().unwrap_or("").to_owned());
+        let is_meant = meant.is_empty() || called.contains(meant.as_str());
+        let is_over = OUTAGES.contains(&operation) && minute(25) <= call.now;
+        if is_meant && !is_over { Injection::FailBefore(Fault::Permanent) } else { Injection::Pass }
+    }));
+    refused
+}
+
+/// What `refused` is about, under all of its names.
+fn guilty(sim: &Sim, refused: &str) -> BTreeSet<String> {
+    let mut guilty = BTreeSet::from([refused.to_owned()]);
+    // A node that never registered is in no claim.
+    let is_refused = |node: &Node| node.name.as_str() == refused;
+    let its_instance = sim.nodes().into_iter().find(is_refused).and_then(|node| node.provider_id);
+    let its_instance = its_instance.and_then(|id| id.instance()).map(|id| id.to_string());
+    for claim in sim.claims() {
+        let instance = claim.instance.as_ref().map(|instance| instance.id.to_string());
+        let node = claim.node.as_ref().map(ToString::to_string);
+        let batch = Some(claim.batch.to_string());
+        let names = [Some(claim.name.to_string()), batch, instance, node];
+        let pods = claim.pods.iter().map(ToString::to_string);
+        let names: BTreeSet<String> = names.into_iter().flatten().chain(pods).collect();
+        let is_its = |name: &String| name.contains(refused) || Some(name) == its_instance.as_ref();
+        if names.iter().any(is_its) {
+            guilty.extend(names);
+        }
+    }
+    guilty
+}
+
+/// The operation of `seed`, and how many of its calls go through first.
+fn chosen(seed: u64) -> (&'static str, u64) {
+    let operations = operations();
+    let count = u64::try_from(operations.len()).expect("few");
+    let at = usize::try_from(seed * STRIDE % count).expect("few");
+    (operations.get(at).copied().expect("one of them"), seed / count * 3)
+}
+
+fn outcome(seed: u64) -> Result<(), String> {
+    let (operation, skipped) = chosen(seed);
+    let sim = story();
+    let refused = refuse(&sim, operation, skipped);
+    let (mut runner, _reports) = runner(&sim);
+    let failed = |why: String| format!("{operation} after {skipped}: {why}");
+    runner.run_until(minute(60)).map_err(|why| failed(why.to_string()))?;
+    let refused = refused.borrow().clone();
+    if skipped == 0 && refused.is_none() != NOT_REFUSED.contains(&operation) {
+        return Err(failed(format!("refused is {refused:?}")));
+    }
+    let guilty = refused.filter(|name| !name.is_empty()).map(|name| guilty(&sim, &name));
+    // Nothing can be launched from a class whose launch template is refused.
+    let needs_it = |problem: &String| operation == "Templates.ensure" && problem.contains("waits");
+    let is_innocent = |problem: &String| {
+        !needs_it(problem) && !guilty.iter().flatten().any(|name| problem.contains(name.as_str()))
+    };
+    let problems: Vec<String> = sim.check_liveness().into_iter().filter(is_innocent).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(failed(format!("about {guilty:?}: {}", problems.join("; "))))
+}
+
+#[test]
+fn whatever_is_refused_for_ever_keeps_nothing_else() {
+    play_seeds(SEEDS_DEFAULT, outcome);
+}

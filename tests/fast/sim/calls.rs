@@ -56,8 +56,8 @@ fn usual_class(sim: &Sim) -> NodeClass {
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
-/// Classes of every kind, a reservation that comes to its end, and a node that somebody deletes; facts are kept.
-fn every_kind_of_class() -> Sim {
+/// The usual world with classes of every kind beside its own, and a reservation that comes to its end.
+pub(crate) fn with_every_kind_of_class() -> Sim {
     let sim = sim(WorldSettings::default());
     let class = usual_class(&sim);
     let placed = PlacementGroupTerm::Name("close".to_owned());
@@ -79,6 +79,12 @@ fn every_kind_of_class() -> Sim {
     );
     let record = ReservationRecord { ends_at: Some(minute(20)), ..reservations::record(&sim) };
     sim.act(Action::AddReservation(record));
+    sim
+}
+
+/// Classes of every kind, and a node that somebody deletes; facts are kept.
+fn every_kind_of_class() -> Sim {
+    let sim = with_every_kind_of_class();
     let (mut runner, _reports) = runner_with(&sim, settings(&[("Record", "facts")]));
     sim.at(minute(6), Action::InterruptSpot(SpotTarget::Any));
     sim.at(minute(8), scale("web", 2));

@@ -54,7 +54,7 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
 
 /// What EC2 says of its state, which begins with the code.
 fn state_reason(reason: &types::StateReason) -> Option<String> {
-    let text = reason.message().or(reason.code())?;
+    let text = reason.message().or_else(|| reason.code())?;
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 

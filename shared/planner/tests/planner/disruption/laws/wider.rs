@@ -1,6 +1,6 @@
 //! What holds of the wider search: it saves no less than Karpenter's choice, and comes to an end.
 
-use model::{PodSpec, policies::Packing};
+use model::{PodSpec, disruption::Cursor, policies::Packing};
 
 use super::*;
 
@@ -33,24 +33,27 @@ proptest! {
     }
 
     #[test]
-    fn looks_that_go_on_save_no_less_than_karpenter_and_reach_everything(
+    fn looks_that_go_on_save_no_less_than_karpenter_and_as_much_as_one_without_a_stop(
         sketch in sketches(), work in 2..60_u64,
     ) {
         let mut facts = world(&sketch);
         facts.policies.consolidation = ConsolidationSearch::Thorough;
         let usual = Options { work, ..Options::default() };
-        let whole = thorough(&facts, &usual, u64::MAX, None);
         let saving = |proposed: &planner::disruption::Finding| {
             let decision = proposed.decision.as_ref().unwrap();
             let before = decision.price_before.map_or(0, HourlyPrice::nanos);
             before.saturating_sub(decision.price_after.map_or(0, HourlyPrice::nanos))
         };
-        let most = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
         // Of its work, a look gives each of Karpenter's methods a quarter.
         let quarter = Options { work: work / 4, ..usual.clone() };
         facts.policies.consolidation = ConsolidationSearch::Karpenter;
         let compatible = look(&facts, DisruptionReason::Underutilized, &quarter);
         facts.policies.consolidation = ConsolidationSearch::Thorough;
+        // Sets are grown from what Karpenter would choose within that work.
+        let seed = compatible.proposal.iter().flat_map(Proposal::nodes).cloned().collect();
+        let from = Cursor { stage: 1, compatible: seed, ..Cursor::default() };
+        let whole = thorough(&facts, &usual, u64::MAX, Some(&from));
+        let most = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
         let (mut options, mut best) = (usual, 0);
         for _ in 0..10_000 {
             let looked = look(&facts, DisruptionReason::Underutilized, &options);
@@ -62,7 +65,7 @@ proptest! {
             }
         }
         prop_assert!(options.from.is_none());
-        prop_assert_eq!(best, most);
+        prop_assert!(most <= best, "{most} <= {best}");
     }
 
     #[test]

@@ -10,8 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, CapacityType, ConditionReason, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
     NodeClaimName, NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId,
-    Requirement, Requirements, Resources, Taint, Zone, disruption::DisruptionReason,
-    duration::later, labels, ledger::PROMISED_VERSION,
+    Requirement, Requirements, Resources, Taint, Zone,
+    disruption::DisruptionReason,
+    duration::{doubled, later},
+    labels,
+    ledger::PROMISED_VERSION,
 };
 
 pub use conditions::{ClaimConditions, Disrupting, Reboot, VolumeState, VolumesDetached};
@@ -208,8 +211,7 @@ impl Retry {
     #[must_use]
     pub fn after(previous: Option<Self>, now: Timestamp, most: SignedDuration) -> Self {
         let failures = previous.map_or(0, |retry| retry.failures).saturating_add(1);
-        let seconds = 1_i64.checked_shl(failures).unwrap_or(i64::MAX).clamp(2, most.as_secs());
-        let delay = SignedDuration::from_secs(seconds);
+        let delay = doubled(2, failures, most.as_secs());
         Self { failures, not_before: later(now, delay) }
     }
 }

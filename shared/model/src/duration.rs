@@ -25,6 +25,13 @@ pub fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
+/// The pause before attempt `count`, counted from 1: `first` seconds, then twice as many each time, `most` at most.
+#[must_use]
+pub fn doubled(first: i64, count: u32, most: i64) -> SignedDuration {
+    let times = 2_i64.saturating_pow(count.saturating_sub(1));
+    SignedDuration::from_secs(first.saturating_mul(times).min(most))
+}
+
 /// Reads a Go duration: an optional sign, then decimal numbers each with a unit, or just `0`.
 /// What is below a nanosecond is cut off.
 pub fn parse_go(text: &str) -> Result<SignedDuration, InvalidDuration> {

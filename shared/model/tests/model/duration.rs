@@ -57,3 +57,10 @@ proptest! {
         prop_assert_eq!(parse_go(&format_go(duration)).unwrap(), duration);
     }
 }
+
+#[test]
+fn pauses_double_and_never_fall_back() {
+    let seconds = |count| doubled(60, count, 600).as_secs();
+    assert_eq!([0, 1, 2, 3, 4, 5].map(seconds), [60, 60, 120, 240, 480, 600]);
+    assert!((5..=200).chain([u32::MAX]).all(|count| seconds(count) == 600));
+}

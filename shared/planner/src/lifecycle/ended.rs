@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodePoolName,
-    duration::later,
+    duration::{doubled, later},
     ledger::{LaunchRefusals, Snapshot},
 };
 
@@ -16,6 +16,7 @@ const ENDED_MAX: u32 = 3;
 /// Seconds until claims are created again for their NodePool, at first and at most.
 const WAIT_SECONDS: (i64, i64) = (60, 600);
 
+/// What is said of a NodePool that waits, before EC2's reason.
 const WHY: &str = "its instances end before their nodes join";
 
 /// The NodePool of `claim`, if its instance ended before its node joined. A claim that a user made has none.
@@ -73,20 +74,21 @@ pub fn held_back(ledger: &Snapshot, pool: &NodePoolName, now: Timestamp) -> Opti
     Some(LaunchRefusals { reason: WHY.to_owned(), count, until, ended })
 }
 
-/// How long a pool waits for the time `count`.
+/// How long a pool waits for the time `count`; before the first one not at all.
 fn wait(count: u32) -> SignedDuration {
     let (first, most) = WAIT_SECONDS;
-    let seconds = first.checked_shl(count.saturating_sub(1)).unwrap_or(most).clamp(first, most);
-    SignedDuration::from_secs(if count == 0 { 0 } else { seconds })
+    if count == 0 { SignedDuration::ZERO } else { doubled(first, count, most) }
 }
 
 /// The NodePools that wait because their instances ended, and of which a node has joined since.
 #[must_use]
 pub fn joined_again(ledger: &Snapshot) -> BTreeSet<NodePoolName> {
     let is_refuted = |claim: &&NodeClaim| {
-        let refusals = ledger.refusals.get(&claim.node_pool).filter(|refusals| refusals.ended > 0);
-        claim.phase == ClaimPhase::Registered
-            && refusals.is_some_and(|it| it.until < later(claim.phase_since, wait(it.count)))
+        let waiting = ledger.refusals.get(&claim.node_pool).filter(|refusals| refusals.ended > 0);
+        let began_before = |waiting: &LaunchRefusals| {
+            waiting.until < later(claim.phase_since, wait(waiting.count))
+        };
+        claim.phase == ClaimPhase::Registered && waiting.is_some_and(began_before)
     };
     ledger.claims.values().filter(is_refuted).map(|claim| claim.node_pool.clone()).collect()
 }

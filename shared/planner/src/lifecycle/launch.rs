@@ -12,7 +12,7 @@ use model::{
     ClaimPhase, Function, ImageId, InstanceId, InstanceType, NodeClaim, NodePoolName, OfferingKey,
     claim::{ClaimMessage, LaunchedInstance, Retry},
     condition::ConditionReason,
-    duration::later,
+    duration::{doubled, later},
     event::{EventReason, ObjectEvent},
     labels,
     ledger::{Decision, DecisionKind, LaunchRefusals, Rejected, RejectionReason, Snapshot},
@@ -237,8 +237,7 @@ impl Batch<'_> {
         };
         let count = before.map_or(0, |refusals| refusals.count).saturating_add(1);
         let (first, most) = REFUSED_SECONDS;
-        let seconds = first.checked_shl(count - 1).unwrap_or(most).clamp(first, most);
-        let until = later(self.now, SignedDuration::from_secs(seconds));
+        let until = later(self.now, doubled(first, count, most));
         let ended = before.map_or(0, |refusals| refusals.ended);
         Some((pool.clone(), Some(LaunchRefusals { reason, count, until, ended })))
     }

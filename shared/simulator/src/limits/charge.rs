@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Function, duration::later};
+use model::{
+    Function,
+    duration::{doubled, later},
+};
 use ports::{Fault, PortError};
 
 use super::{
@@ -191,8 +194,8 @@ impl World {
 
     /// The pause before the next try: up to one second, two, four …, drawn by chance.
     fn backoff(&mut self, attempts: u32) -> SignedDuration {
-        let seconds = 1_i64.checked_shl(attempts.saturating_sub(1)).unwrap_or(i64::MAX);
-        let span = Span::from_secs(0, seconds.min(BACKOFF_SECONDS_MAX));
+        let most = doubled(1, attempts, BACKOFF_SECONDS_MAX);
+        let span = Span::from_secs(0, most.as_secs());
         self.chances.requests.within(span)
     }
 }

@@ -6,7 +6,7 @@ pub mod allowed;
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, Problem, disruption::DisruptionReason};
+use model::{NodePoolName, disruption::DisruptionReason, node_pool::NodePool};
 
 use super::{nodes::State, objection::Objection};
 
@@ -15,8 +15,7 @@ use super::{nodes::State, objection::Objection};
 pub struct Remaining<'a> {
     /// `None` is unlimited.
     by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
-    /// Pools with a budget that cannot be read, which allows nothing.
-    unreadable: BTreeMap<&'a NodePoolName, Problem>,
+    node_pools: &'a [NodePool],
 }
 
 impl<'a> Remaining<'a> {
@@ -35,21 +34,19 @@ impl<'a> Remaining<'a> {
             let is_spent = !is_ready && reason != DisruptionReason::Unhealthy;
             *disrupting += u64::from(is_spent || entry.is_marked_for_deletion());
         }
-        let mut remaining = Self::default();
-        for pool in &state.facts.node_pools {
+        let node_pools = &state.facts.node_pools;
+        let by_pool = node_pools.iter().map(|pool| {
             let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
             let allowed = allowed::allowed(pool, reason, total, state.now);
-            let left = allowed.map(|allowed| allowed.saturating_sub(disrupting));
-            remaining.by_pool.insert(&pool.name, left);
-            let why = pool.unreadable_budgets().next();
-            remaining.unreadable.extend(why.map(|why| (&pool.name, why)));
-        }
-        remaining
+            (&pool.name, allowed.map(|allowed| allowed.saturating_sub(disrupting)))
+        });
+        Self { by_pool: by_pool.collect(), node_pools }
     }
 
     /// Why no more nodes of `pool` may go, of a pool of which none may.
     pub(crate) fn objection(&self, pool: &NodePoolName) -> Objection {
-        let unreadable = self.unreadable.get(pool);
+        let pool = self.node_pools.iter().find(|known| known.name == *pool);
+        let unreadable = pool.and_then(|pool| pool.unreadable_budgets().next());
         unreadable
             .map_or(Objection::BudgetSpent, |why| Objection::UnreadableBudget(why.to_string()))
     }

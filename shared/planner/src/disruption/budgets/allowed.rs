@@ -17,12 +17,9 @@ pub fn allowed(
     total: u64,
     now: Timestamp,
 ) -> Option<u64> {
-    if pool.unreadable_budgets().next().is_some() {
-        return Some(0);
-    }
     let mut least = None;
     for budget in &pool.disruption.budgets {
-        let is_active = is_active(budget, now);
+        let Some(is_active) = is_active(budget, now) else { return Some(0) };
         let applies = budget.reasons.is_empty() || budget.reasons.contains(&reason);
         if is_active && applies {
             let value = match budget.nodes {
@@ -37,7 +34,9 @@ pub fn allowed(
     least
 }
 
-fn is_active(budget: &Budget, now: Timestamp) -> bool {
-    let Some(window) = &budget.window else { return true };
-    window.read_schedule().is_ok_and(|schedule| schedule.is_active(window.duration, now))
+/// Whether `budget` applies at `now`; `None` if it cannot be read.
+fn is_active(budget: &Budget, now: Timestamp) -> Option<bool> {
+    let Some(window) = &budget.window else { return Some(true) };
+    let schedule = window.read_schedule().ok()?;
+    Some(schedule.is_active(window.duration, now))
 }

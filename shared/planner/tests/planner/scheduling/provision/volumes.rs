@@ -204,5 +204,5 @@ fn who_wants_to_be_together_begins_where_the_volume_of_another_is() {
 }
 
 fn unplaced(facts: &Facts) -> Vec<String> {
-    provision(facts).unplaced.iter().map(|left| left.pod.name.to_string()).collect()
+    provision(facts).unplaced.iter().map(|unplaced| unplaced.pod.name.to_string()).collect()
 }

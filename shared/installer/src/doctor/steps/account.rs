@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use handlers::{SETTINGS, Settings};
+use handlers::{InvalidSetting, SETTINGS, Settings};
 use model::Function;
 use serde::Deserialize;
 use serde_json::Value;
@@ -77,6 +77,12 @@ fn mode(cluster: &Value) -> &str {
         "" => "CONFIG_MAP",
         mode => mode,
     }
+}
+
+/// How `function` is deployed to work; otherwise what of that cannot be read.
+pub(super) fn settings_of(function: &Value) -> Result<Settings, Vec<InvalidSetting>> {
+    let get = |name: &str| variable(function, name).map(ToOwned::to_owned);
+    Settings::read(|setting| setting.variable, get)
 }
 
 /// The variable `name` of a function.
@@ -162,8 +168,7 @@ pub(super) fn settings(seen: &Observed) -> Judged {
     };
     let mut differences = BTreeSet::new();
     for function in functions {
-        let get = |name: &str| variable(function, name).map(ToOwned::to_owned);
-        let wrong = Settings::read(|setting| setting.variable, get).err().unwrap_or_default();
+        let wrong = settings_of(function).err().unwrap_or_default();
         differences.extend(wrong.iter().map(|wrong| format!("{wrong}.")));
         for setting in SETTINGS {
             if variable(function, setting.variable) != variable(first, setting.variable) {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use handlers::Settings;
 use jiff::{SignedDuration, Timestamp};
-use model::lease::{KARPENTER_LEASE, LEDGER_LEASE, LEDGER_LEASE_DURATION};
+use model::lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION};
 use serde_json::Value;
 
 use super::{
     super::observed::{Observed, items, name, text},
-    Judged, StepFinding, StepVerdict, told,
+    Judged, StepFinding, StepVerdict,
+    account::settings_of,
+    told,
 };
 use crate::live::Manifests;
 
@@ -123,26 +124,24 @@ fn renewed(lease: &Value) -> Option<(Timestamp, SignedDuration)> {
 
 /// The namespaces of Karpenters that hold their lease at `now`.
 pub fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
-    let held = leases.iter().filter(|lease| {
-        let holder = text(lease, "/spec/holderIdentity");
-        // For a minute after it ran out another replica may take it.
-        let is_held = |(at, duration): (Timestamp, SignedDuration)| {
-            now.duration_since(at) < duration.saturating_add(SignedDuration::from_mins(1))
+    let is_held = |lease: &&Value| {
+        let of_karpenter = |(renewed_at, duration)| KarpenterLease {
+            namespace: text(lease, "/metadata/namespace").to_owned(),
+            holder: text(lease, "/spec/holderIdentity").to_owned(),
+            renewed_at,
+            duration,
         };
-        name(lease) == KARPENTER_LEASE && !holder.is_empty() && renewed(lease).is_some_and(is_held)
-    });
+        renewed(lease).map(of_karpenter).is_some_and(|lease| lease.is_held(now))
+    };
+    let held = leases.iter().filter(|lease| name(lease) == KARPENTER_LEASE).filter(is_held);
     held.map(|lease| text(lease, "/metadata/namespace")).collect()
 }
 
-/// Whether the functions heed a Karpenter in `namespace`.
+/// Whether the functions heed a Karpenter in `namespace`; as by default where their settings cannot be read.
 fn counts(seen: &Observed, namespace: &str) -> bool {
-    let functions = seen.functions.as_deref().unwrap_or_default();
-    let variable = "/Environment/Variables/JOURNEYMAN_KARPENTER_NAMESPACES";
-    let mut lists = functions.iter().map(|function| text(function, variable));
-    match lists.find(|list| !list.is_empty()) {
-        Some(list) => list.split(',').any(|name| name.trim() == namespace),
-        None => Settings::default().karpenter_namespaces.contains(namespace),
-    }
+    let deployed = seen.functions.as_ref().ok().and_then(|functions| functions.first());
+    let settings = deployed.and_then(|function| settings_of(function).ok()).unwrap_or_default();
+    settings.karpenter_namespaces.contains(namespace)
 }
 
 pub(super) fn karpenter(seen: &Observed) -> Judged {

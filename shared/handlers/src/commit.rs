@@ -116,32 +116,48 @@ pub(crate) fn origin(facts: &Facts, at: &Invocation) -> Origin {
     }
 }
 
-/// Judges a plan and commits it. Nothing is committed of a plan that changes nothing.
+/// Judges a plan and commits it. Nothing is committed of a plan that changes nothing. What the judge refuses is left
+/// out, so that one pod or claim that breaks a rule keeps no other: what is left of the plan then is returned, too.
 pub(crate) async fn commit(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
     at: &Invocation,
-) -> Result<Committed, Error> {
-    judge_and_commit(ledger, facts, decided, at, &mut Vec::new()).await
+) -> Result<(Committed, Option<Plan>), Error> {
+    let sound = sound_part(facts, decided.plan)?;
+    let decided = Decided { plan: sound.as_ref().unwrap_or(decided.plan), ..*decided };
+    let committed = commit_sound(ledger, facts, &decided, at, &mut Vec::new()).await?;
+    Ok((committed, sound))
 }
 
-/// [`commit`], which stores the facts, too, if the function records them.
+/// [`commit`], which stores the facts, too, if the function records them. A call of its own: not every function may.
 pub(crate) async fn commit_and_record(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
     at: &Invocation,
-) -> Result<Committed, Error> {
+) -> Result<(Committed, Option<Plan>), Error> {
+    let sound = sound_part(facts, decided.plan)?;
+    let decided = Decided { plan: sound.as_ref().unwrap_or(decided.plan), ..*decided };
     let mut stored = Vec::new();
-    let committed = judge_and_commit(ledger, facts, decided, at, &mut stored).await;
+    let committed = commit_sound(ledger, facts, &decided, at, &mut stored).await;
     // Last, so that no commit is late for it.
     decided.put_facts(ledger, facts, &stored, at).await;
-    committed
+    Ok((committed?, sound))
+}
+
+/// What is left of `plan` without what breaks a rule; `None` if nothing does.
+fn sound_part(facts: &Facts, plan: &Plan) -> Result<Option<Plan>, Error> {
+    if plan.is_empty() || is_torn(facts, plan) {
+        return Ok(None);
+    }
+    let Err(invalid) = plan_check::ensure_valid(facts, plan) else { return Ok(None) };
+    tracing::error!(%invalid, "what breaks a rule is left out of the plan");
+    Ok(Some(plan_check::sound(facts, plan.clone(), invalid)?))
 }
 
 /// `stored` gets the decisions that are committed, also if the commit of others fails.
-async fn judge_and_commit(
+async fn commit_sound(
     ledger: &impl Ledger,
     facts: &Facts,
     decided: &Decided<'_>,
@@ -155,7 +171,6 @@ async fn judge_and_commit(
     if is_torn(facts, decided.plan) {
         return Ok(Committed::Overtaken);
     }
-    plan_check::ensure_valid(facts, decided.plan)?;
     in_parts(ledger, facts, decided, records, at, stored).await
 }
 

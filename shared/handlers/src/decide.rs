@@ -6,7 +6,6 @@ use model::{
     ledger::{Basis, Counters},
     recorded::Question,
 };
-use plan_check::Invalid;
 use planner::Answer;
 use ports::{Adapters, Invocation, Ledger as _};
 
@@ -52,15 +51,12 @@ impl<A: Adapters> Decider<'_, A> {
             self.memory.next_search.borrow_mut().clone_from(next_search);
         }
         let decided = self.decided(question, &answer);
-        let mut committed = commit_and_record(self.ledger, facts, &decided, at).await;
-        if let Err(Error::InvalidPlan(invalid)) = committed {
-            let sound = sound_part(facts, &answer.plan, invalid)?;
+        let (committed, sound) = commit_and_record(self.ledger, facts, &decided, at).await?;
+        let Committed::All(counters) = committed else { return Ok(None) };
+        if let Some(sound) = sound {
             planner::events::tell_left_out(&mut answer, &sound, &facts.pods);
             answer.plan = sound;
-            let decided = self.decided(question, &answer);
-            committed = commit_and_record(self.ledger, facts, &decided, at).await;
         }
-        let Committed::All(counters) = committed? else { return Ok(None) };
         if !answer.wakes.is_empty() {
             wake(self.mailbox, &answer.wakes, counters, at).await;
         }
@@ -104,12 +100,6 @@ impl<A: Adapters> Decider<'_, A> {
     }
 }
 
-/// What is left of `plan` without what `invalid` names: one pod or claim that breaks a rule keeps no other.
-fn sound_part(facts: &Facts, plan: &Plan, invalid: Invalid) -> Result<Plan, Error> {
-    tracing::error!(%invalid, "what breaks a rule is left out of the plan");
-    Ok(plan_check::sound(facts, plan.clone(), invalid)?)
-}
-
 /// Commits `plan`, which deletes claims of `facts`, and wakes `drain` and `provision`. Returns whether it did: if another
 /// function changed one of the claims first, the next call finds the others again.
 pub(crate) async fn delete<A: Adapters>(
@@ -118,12 +108,7 @@ pub(crate) async fn delete<A: Adapters>(
     plan: &Plan,
     at: &Invocation,
 ) -> Result<bool, Error> {
-    let mut committed = commit(ledger, facts, &Decided::of(plan, Basis::Claims), at).await;
-    if let Err(Error::InvalidPlan(invalid)) = committed {
-        let sound = sound_part(facts, plan, invalid)?;
-        committed = commit(ledger, facts, &Decided::of(&sound, Basis::Claims), at).await;
-    }
-    match committed? {
+    match commit(ledger, facts, &Decided::of(plan, Basis::Claims), at).await?.0 {
         Committed::All(counters) => {
             wake(mailbox, &[Function::Drain, Function::Provision], counters, at).await;
             Ok(true)

@@ -292,8 +292,8 @@ async fn gone<A: Adapters>(
     Ok(match ports.ledger.remove_claim(&at.cluster, claim).await? {
         WriteOutcome::Written => {
             remove(ports.node_claims, &claim.name).await;
-            let why = || observed.end_reason(claim);
-            let ended_early = planner::ended_early(claim).map(|pool| (pool.clone(), why()));
+            let ended_early =
+                planner::ended_early(claim).map(|pool| (pool.clone(), observed.end_reason(claim)));
             Visited { ended_early, ..Visited::default() }
         }
         WriteOutcome::Conflict => Visited { again: Some(at.now), ..Visited::default() },

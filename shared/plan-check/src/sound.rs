@@ -12,8 +12,8 @@ use model::{
 use crate::{Invalid, Violation, violations};
 
 /// The part of `plan`, made from `facts`, that may be committed: without what `invalid` names, judged anew until
-/// nothing is wrong. A batch is left out as a whole, and so is a command with what it gives up and launches. An error where a violation names nothing that could be left out, and
-/// where nothing is left.
+/// nothing is wrong. A batch is left out as a whole, and so is a command with what it gives up and launches. An error
+/// where a violation names nothing that could be left out, and where nothing is left.
 pub fn sound(facts: &Facts, mut plan: Plan, invalid: Invalid) -> Result<Plan, Invalid> {
     let (mut wrong, mut latest) = (Vec::new(), invalid.violations);
     while !latest.is_empty() {

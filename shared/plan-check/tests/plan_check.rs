@@ -96,8 +96,8 @@ mod plan_check {
         assert!(fits, "found {texts:#?}\nwanted {wanted:#?}");
         let Err(invalid) = ensure_valid(&facts, &plan) else { return assert!(wanted.is_empty()) };
         // What is left of it breaks no rule.
-        let left = sound(&facts, plan, invalid);
-        assert!(left.is_err() || left.is_ok_and(|left| ensure_valid(&facts, &left).is_ok()));
+        let rest = sound(&facts, plan, invalid);
+        assert!(rest.is_err() || rest.is_ok_and(|rest| ensure_valid(&facts, &rest).is_ok()));
     }
 
     #[test]
@@ -137,9 +137,9 @@ mod plan_check {
         ];
         change(&mut facts, &mut plan);
         let invalid = ensure_valid(&facts, &plan).unwrap_err();
-        let left = sound(&facts, plan, invalid).unwrap();
-        let promised = left.promises.iter().map(|promise| promise.claim.name.to_string());
-        let placed = left.placements.iter().flat_map(|placement| &placement.pods);
+        let rest = sound(&facts, plan, invalid).unwrap();
+        let promised = rest.promises.iter().map(|promise| promise.claim.name.to_string());
+        let placed = rest.placements.iter().flat_map(|placement| &placement.pods);
         (promised.collect(), placed.map(|pod| pod.name.to_string()).collect())
     }
 

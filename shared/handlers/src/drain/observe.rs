@@ -109,8 +109,9 @@ impl Observed {
         }
         let ids: Vec<InstanceId> = self.asked.iter().cloned().collect();
         let described = ports.fleet.describe(&ids).await?;
-        let state = |it: Instance| (it.id, (it.state, it.state_reason));
-        self.states = described.into_iter().map(state).collect();
+        let described = described.into_iter();
+        let state = |Instance { id, state, state_reason, .. }| (id, (state, state_reason));
+        self.states = described.map(state).collect();
         Ok(())
     }
 

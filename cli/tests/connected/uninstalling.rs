@@ -148,8 +148,8 @@ fn it_is_shown_asked_for_and_done() {
     server.refusing(("GET", LEASES), 1, (403, "Forbidden", "no leases for you"));
     place.run("uninstall demo --yes").is(2, &["list leases.coordination.k8s.io: Forbidden"]);
     let way = format!("reached by context here, server {}", server.url);
-    let shown = [&way, "  kubectl delete nodepools.karpenter.sh --all", "Nothing was done."];
-    place.run_answering("uninstall demo", "no").is(1, &shown);
+    let lines = [&way, "  kubectl delete nodepools.karpenter.sh --all", "Nothing was done."];
+    place.run_answering("uninstall demo", "no").is(1, &lines);
     let table = "aws dynamodb delete-table --table-name T";
     place.run_answering("uninstall demo", "no").is(1, &[table]);
     place.run("uninstall demo").is(2, &["say --yes"]);

@@ -20,7 +20,9 @@ use crate::{
     rights::Asked,
     settings::settings,
     standalone, storm, sweep_jobs, volumes,
-    world::{catalog, keep_authorizations, minute, play, runner, runner_with, scale, sim},
+    world::{
+        catalog, keep_authorizations, minute, play, runner, runner_with, scale, sell_none, sim,
+    },
 };
 
 /// What was called, and who was sent messages, by function, and what IAM was asked.
@@ -96,12 +98,7 @@ fn every_kind_of_class() -> Sim {
 /// token that EC2 says was taken for another request.
 fn unlucky() -> Sim {
     let sim = sim(WorldSettings { never_joins_per_mille: 500, ..WorldSettings::with_seed(3) });
-    for sold in &catalog().instance_types {
-        for offering in sold.offerings.iter().step_by(2) {
-            let offering = sold.key_of(offering);
-            sim.act(Action::SetCapacity { offering, instances: Some(0) });
-        }
-    }
+    sell_none(&sim, |number, _| number % 2 == 0);
     sim.add_rule(first_calls("Fleet.launch", 1, Injection::FailBefore(Fault::Conflict)));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(30)).expect("nothing unsafe happens");

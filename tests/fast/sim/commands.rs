@@ -12,7 +12,7 @@ use model::{
 };
 use simulator::{Action, Happening, Sim, Span, WorldSettings};
 
-use crate::world::{MANIFESTS, catalog, minute, runner, scale};
+use crate::world::{MANIFESTS, catalog, minute, renew_pools, runner, scale};
 
 /// What the usual world is changed to: on-demand nodes of one architecture for one Deployment, which something
 /// else makes ready, and which go one by one.
@@ -49,10 +49,7 @@ pub(crate) fn world(settings: WorldSettings) -> Sim {
 
 /// The NodePool wants another architecture, from `minutes` on: every node drifts.
 fn drift(sim: &Sim, minutes: i64) {
-    let is_pool =
-        |object: &simulator::ClusterObject| matches!(object, simulator::ClusterObject::NodePool(_));
-    let pools = objects("amd64").into_iter().filter(is_pool).collect();
-    sim.at(minute(minutes), Action::Add(pools));
+    renew_pools(sim, minute(minutes), objects("amd64"));
 }
 
 /// Plays to `minutes`: nothing unsafe happens, and nothing is left undone.

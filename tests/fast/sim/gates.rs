@@ -13,7 +13,7 @@ use model::{
 use ports::{Fault, Ledger as _};
 use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 
-use crate::world::{catalog, minute, runner, scale, sim};
+use crate::world::{minute, runner, scale, sell_none, sim};
 
 fn guard(sim: &Sim) -> Guard {
     let head = sim.block_on(sim.head(&WorldSettings::default().cluster));
@@ -186,13 +186,7 @@ fn fleets_whose_answers_are_lost_serve_all_pods_though_little_is_sold() {
             }));
         }
         if is_short {
-            let types = catalog().instance_types.clone();
-            for sold in types.iter().filter(|sold| sold.name.as_str() != "m7i.xlarge") {
-                for offering in &sold.offerings {
-                    let offering = sold.key_of(offering);
-                    sim.act(Action::SetCapacity { offering, instances: Some(0) });
-                }
-            }
+            sell_none(&sim, |_, offering| offering.instance_type.as_str() != "m7i.xlarge");
         }
         runner.run_until(minute(30)).expect("nothing unsafe happens");
         check(&sim);

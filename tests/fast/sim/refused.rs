@@ -15,7 +15,7 @@ use crate::{
     calls::with_every_kind_of_class,
     settings::settings,
     storm::play_seeds,
-    world::{catalog, drift, minute, runner_with, scale, sim},
+    world::{catalog, drift, minute, runner_with, scale, sell_none, sim},
 };
 
 /// Calls that a plain `cargo test` refuses; CI refuses each twice.
@@ -74,7 +74,7 @@ fn operations() -> Vec<&'static str> {
 /// What is needed for `operation` to be called, and how the functions work there.
 fn world_of(operation: &str) -> (Sim, Vec<(&'static str, &'static str)>) {
     let (port, _) = operation.split_once('.').expect("a port");
-    let is_about_classes = ["Discovery"].contains(&port)
+    let is_about_classes = port == "Discovery"
         || ["Ledger.put_facts", "Ledger.put_shifted_zones"].contains(&operation);
     if is_about_classes {
         let sim = with_every_kind_of_class();
@@ -92,12 +92,7 @@ fn world_of(operation: &str) -> (Sim, Vec<(&'static str, &'static str)>) {
         .contains(&operation);
     if is_about_failures {
         let sim = sim(WorldSettings { never_joins_per_mille: 200, ..WorldSettings::with_seed(3) });
-        for sold in &catalog().instance_types {
-            for offering in sold.offerings.iter().step_by(2) {
-                let offering = sold.key_of(offering);
-                sim.act(Action::SetCapacity { offering, instances: Some(0) });
-            }
-        }
+        sell_none(&sim, |number, _| number % 2 == 0);
         sim.add_rule(first_calls("Fleet.launch", 1, Injection::FailAfter(Fault::Unknown)));
         sim.at(minute(16), Action::EndLaunches(Some("Client.InternalError".to_owned())));
         sim.at(minute(34), Action::EndLaunches(None));
@@ -127,14 +122,14 @@ fn names(subject: &str) -> BTreeSet<&str> {
 fn refuse(sim: &Sim, operation: &'static str, skipped: u64) -> Rc<RefCell<Option<String>>> {
     let refused: Rc<RefCell<Option<String>>> = Rc::default();
     let noted = Rc::clone(&refused);
-    let left = Cell::new(skipped);
+    let skips = Cell::new(skipped);
     sim.add_rule(Box::new(move |call, _| {
         if call.operation != operation || call.now < minute(4) {
             return Injection::Pass;
         }
         let mut noted = noted.borrow_mut();
-        if noted.is_none() && left.get() > 0 {
-            left.set(left.get() - 1);
+        if noted.is_none() && skips.get() > 0 {
+            skips.set(skips.get() - 1);
             return Injection::Pass;
         }
         let called = names(call.subject);

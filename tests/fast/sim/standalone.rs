@@ -14,7 +14,7 @@ use simulator::{
     Action, ClusterObject, FaultRule, Happening, Injection, Sim, WorldSettings, at_call,
 };
 
-use crate::world::{MANIFESTS, catalog, minute, runner, sim, sim_of};
+use crate::world::{MANIFESTS, minute, runner, sell_none, sim, sim_of};
 
 /// What a user applies: a node for a team, of a small type.
 fn mine() -> NodeClaim {
@@ -170,12 +170,8 @@ fn a_users_claim_that_cannot_be_had_is_deleted() {
 #[test]
 fn a_users_claim_for_which_ec2_has_no_capacity_is_deleted() {
     let sim = sim(WorldSettings::default());
-    let catalog = catalog();
-    let sold = catalog.instance_types.iter();
-    let its = sold.filter(|sold| ["m7g.large", "m7i.large"].contains(&sold.name.as_str()));
-    for offering in its.flat_map(|sold| sold.offerings.iter().map(|o| sold.key_of(o))) {
-        sim.act(Action::SetCapacity { offering, instances: Some(0) });
-    }
+    let types = ["m7g.large", "m7i.large"];
+    sell_none(&sim, |_, offering| types.contains(&offering.instance_type.as_str()));
     sim.at(minute(3), apply(mine()));
     run(&sim, 12);
     let trace = sim.trace();

@@ -11,7 +11,7 @@ use model::{
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
 use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
 
-use crate::world::{catalog, minute, runner, sim};
+use crate::world::{minute, runner, sell_none, sim};
 
 /// What nobody uses any more.
 const PROFILE: &str = "simulated_of_nobody";
@@ -31,12 +31,7 @@ fn answer<T>(sim: &Sim, call: impl Future<Output = Result<T, ports::PortError>>)
 /// A world with work for every job, a day after its nodes were launched on demand.
 pub(crate) fn neglected() -> Sim {
     let sim = sim(WorldSettings::default());
-    for sold in &catalog().instance_types {
-        for offering in sold.offerings.iter().filter(|o| o.capacity_type == CapacityType::Spot) {
-            let offering = sold.key_of(offering);
-            sim.act(Action::SetCapacity { offering, instances: Some(0) });
-        }
-    }
+    sell_none(&sim, |_, offering| offering.capacity_type == CapacityType::Spot);
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let cluster = WorldSettings::default().cluster;

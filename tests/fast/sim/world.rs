@@ -8,7 +8,7 @@ use std::{
 use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
-use model::{CapacityType, PodKey, RegionCatalog};
+use model::{CapacityType, OfferingKey, PodKey, RegionCatalog};
 use simulator::{Action, ClusterObject, Runner, Sim, Stopped, WorldSettings};
 
 /// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
@@ -140,9 +140,24 @@ pub(crate) fn drift(sim: &Sim, time: Timestamp) {
     let text = MANIFESTS.replace("values: [amd64, arm64]", "values: [amd64]");
     assert_ne!(text, MANIFESTS);
     let texts = [manifests::InputFile::named("world.yaml", &text)];
-    let objects = manifests::parse(&texts).expect("the manifests are sound").objects;
+    renew_pools(sim, time, manifests::parse(&texts).expect("the manifests are sound").objects);
+}
+
+/// NodePools are as `objects` say from `time` on.
+pub(crate) fn renew_pools(sim: &Sim, time: Timestamp, objects: Vec<ClusterObject>) {
     let is_pool = |object: &ClusterObject| matches!(object, ClusterObject::NodePool(_));
     sim.at(time, Action::Add(objects.into_iter().filter(is_pool).collect()));
+}
+
+/// EC2 has no instance of the offerings that are meant, of all in the order of the catalog: by their number among those
+/// of their type.
+pub(crate) fn sell_none(sim: &Sim, is_meant: impl Fn(usize, &OfferingKey) -> bool) {
+    for sold in &catalog().instance_types {
+        let offerings = sold.offerings.iter().map(|offering| sold.key_of(offering)).enumerate();
+        for (_, offering) in offerings.filter(|(number, offering)| is_meant(*number, offering)) {
+            sim.act(Action::SetCapacity { offering, instances: Some(0) });
+        }
+    }
 }
 
 /// The key of the workload `name`.

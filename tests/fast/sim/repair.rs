@@ -192,11 +192,16 @@ fn reboots(gates: &str) -> (Sim, Runner<impl Dispatch + use<>>, NodeName) {
     let (mut runner, _reports) = runner_with(&sim, settings(&[("FeatureGates", gates)]));
     runner.run_until(minute(5)).expect("nothing unsafe happens");
     let ill = nodes(&sim).remove(0);
-    set_ill(&sim, &ill, &["AcceleratedHardwareReady=NvidiaXID48Error"]);
+    make_one_ill(&sim);
     (sim, runner, ill)
 }
 
-const REBOOTS: &str = "NodeRepair=true,RebootForRepair=true";
+/// The first node has what a reboot cures.
+pub(crate) fn make_one_ill(sim: &Sim) {
+    set_ill(sim, &nodes(sim).remove(0), &["AcceleratedHardwareReady=NvidiaXID48Error"]);
+}
+
+pub(crate) const REBOOTS: &str = "NodeRepair=true,RebootForRepair=true";
 
 /// A node that is rebooted.
 pub(crate) fn rebooting() -> Sim {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use handlers::{CatalogPorts, Settings};
 use jiff::SignedDuration;
-use model::{InstanceTypeName, RegionCatalog, instance_type_info::StoredRegionCatalog};
-use ports::{CatalogStore as _, Invocation};
-use simulator::{Sim, WorldSettings};
+use model::{Function, InstanceTypeName, RegionCatalog, instance_type_info::StoredRegionCatalog};
+use ports::{CatalogStore as _, Fault, Invocation};
+use simulator::{Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::catalog;
 
@@ -25,22 +25,24 @@ fn looked_at(market: RegionCatalog, before: Option<&RegionCatalog>) -> RegionCat
         catalog: before.clone(),
         found_at: now.checked_sub(SignedDuration::from_hours(2)).expect("a time"),
     };
-    let look = async {
+    let played = async {
         if let Some(before) = before {
             sim.put(&past(before)).await.expect("it is stored");
         }
-        let settings = &Settings::default();
-        let ports = CatalogPorts::<Sim> { market: &sim, catalog_store: &sim, settings };
-        let at = Invocation {
-            id: "look".to_owned(),
-            cluster: WorldSettings::default().cluster,
-            now,
-            deadline: now.checked_add(SignedDuration::from_mins(1)).expect("a time"),
-        };
-        handlers::catalog(&ports, "us-west-2", &catalog(), &at).await.expect("it looks");
+        look(&sim).await.expect("it looks");
         sim.stored().await.expect("an answer").expect("it stored something").catalog
     };
-    sim.block_on(look).expect("it ends")
+    sim.block_on(played).expect("it ends")
+}
+
+/// One call of the function.
+async fn look(sim: &Sim) -> Result<(), handlers::Error> {
+    let settings = &Settings::default();
+    let ports = CatalogPorts::<Sim> { market: sim, catalog_store: sim, settings };
+    let (cluster, now) = (WorldSettings::default().cluster, sim.now());
+    let deadline = now.checked_add(SignedDuration::from_mins(1)).expect("a time");
+    let at = Invocation { id: "look".to_owned(), cluster, now, deadline };
+    handlers::catalog(&ports, "us-west-2", &catalog(), &at).await
 }
 
 #[test]
@@ -64,4 +66,23 @@ fn a_type_that_nobody_sells_any_more_is_forgotten() {
     let mut market = without(&name);
     market.instance_types.retain(|sold| sold.name != name);
     assert_eq!(looked_at(market, Some(&whole)).descriptions.get(&name), None);
+}
+
+#[test]
+fn whatever_the_market_refuses_nothing_that_is_known_is_lost() {
+    let whole = looked_at(RegionCatalog::clone(&catalog()), None);
+    for &call in handlers::calls(Function::Catalog) {
+        let sim = Sim::new(WorldSettings::default().without_limits(), catalog());
+        let found_at = sim.now().checked_sub(SignedDuration::from_hours(2)).expect("a time");
+        let before = StoredRegionCatalog { catalog: whole.clone(), found_at };
+        sim.block_on(sim.put(&before)).expect("it ends").expect("it is stored");
+        sim.add_rule(first_calls(call, 1, Injection::FailBefore(Fault::Permanent)));
+        // Prices that nobody tells are those of the last time.
+        let needs_none = ["Market.on_demand", "Market.spot"].contains(&call);
+        let looked = sim.block_on(look(&sim)).expect("it ends");
+        assert_eq!(looked.is_ok(), needs_none, "{call}");
+        let stored = sim.block_on(sim.stored()).expect("it ends").expect("an answer").unwrap();
+        assert_eq!(stored.catalog, whole, "{call}");
+        sim.block_on(look(&sim)).expect("it ends").expect(call);
+    }
 }

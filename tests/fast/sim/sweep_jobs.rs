@@ -11,7 +11,7 @@ use model::{
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
 use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
 
-use crate::world::{minute, runner, sell_none, sim};
+use crate::world::{MANIFESTS, add_manifests, empty, minute, runner, sell_none, sim};
 
 /// What nobody uses any more.
 const PROFILE: &str = "simulated_of_nobody";
@@ -28,12 +28,8 @@ fn answer<T>(sim: &Sim, call: impl Future<Output = Result<T, ports::PortError>>)
     sim.block_on(call).expect("an answer").expect("it works")
 }
 
-/// A world with work for every job, a day after its nodes were launched on demand.
-pub(crate) fn neglected() -> Sim {
-    let sim = sim(WorldSettings::default());
-    sell_none(&sim, |_, offering| offering.capacity_type == CapacityType::Spot);
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(10)).expect("nothing unsafe happens");
+/// An instance profile and a launch template that nobody uses.
+fn leave_over(sim: &Sim, profile: &str, template: &LaunchTemplateName) {
     let cluster = WorldSettings::default().cluster;
     let path = "/journeyman/us-west-2/simulated/gone/";
     let tag = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
@@ -44,15 +40,37 @@ pub(crate) fn neglected() -> Sim {
     ]
     .map(tag)
     .into();
-    answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &tags));
-    let made = testkit::build::template(template().as_str());
+    answer(sim, Profiles::ensure(sim, path, profile, "role", &tags));
+    let made = testkit::build::template(template.as_str());
     let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")]
         .map(tag)
         .into();
-    answer(&sim, Templates::ensure(&sim, &model::launch::LaunchTemplate { tags, ..made }));
+    answer(sim, Templates::ensure(sim, &model::launch::LaunchTemplate { tags, ..made }));
+}
+
+/// The usual world, with profiles and templates that were left over a day before.
+pub(crate) fn with_leftovers() -> Sim {
+    let past = minute(-26 * 60);
+    let sim = empty(WorldSettings { start: past, ..WorldSettings::default() });
+    for number in 0..3 {
+        let template = testkit::build::id(&format!("karpenter.k8s.aws/{number}"));
+        leave_over(&sim, &format!("{PROFILE}-{number}"), &template);
+    }
+    sim.pass_until(minute(0));
+    add_manifests(&sim, MANIFESTS);
+    sim
+}
+
+/// A world with work for every job, a day after its nodes were launched on demand.
+pub(crate) fn neglected() -> Sim {
+    let sim = sim(WorldSettings::default());
+    sell_none(&sim, |_, offering| offering.capacity_type == CapacityType::Spot);
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    leave_over(&sim, PROFILE, &template());
     answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
     sim.pass_until(minute(26 * 60));
-    let claims = sim.claims();
+    let (cluster, claims) = (WorldSettings::default().cluster, sim.claims());
     let [reserved, old, drifted, ..] = claims.as_slice() else { panic!("three claims at least") };
     let mut reserved = NodeClaim { version: reserved.version + 1, ..reserved.clone() };
     reserved.instance.as_mut().expect("an instance").capacity_type = CapacityType::Reserved;

@@ -35,14 +35,24 @@ fn world(template: &str) -> Sim {
 fn given_up(sim: &Sim, changed: impl FnOnce(&Sim, &NodeClaim)) -> NodeClaim {
     let (mut runner, _reports) = runner(sim);
     runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let claim = of_store(sim);
+    changed(sim, &claim);
+    sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+    claim
+}
+
+/// The claim of the node of the first pod of `store`.
+fn of_store(sim: &Sim) -> NodeClaim {
     let pods = sim.pods();
     let store = pods.iter().find(|pod| pod.key.name.as_str() == "store-0").expect("a pod");
     let node = store.node.clone().expect("it runs");
     let claim = sim.claims().into_iter().find(|claim| claim.node.as_ref() == Some(&node));
-    let claim = claim.expect("its claim");
-    changed(sim, &claim);
-    sim.act(Action::DeleteNodeClaim(claim.name.clone()));
-    claim
+    claim.expect("its claim")
+}
+
+/// Somebody deletes the NodeClaim of the first pod of `store`.
+pub(crate) fn delete_its_node(sim: &Sim) {
+    sim.act(Action::DeleteNodeClaim(of_store(sim).name));
 }
 
 fn run_until(sim: &Sim, minutes: i64) {
@@ -131,8 +141,8 @@ fn attachments_that_cannot_be_read_hold_the_instance() {
     assert!(is_ending(&sim, &claim) && found(&sim, &claim).is_none());
 }
 
-/// The volume of a pod that tolerates the taint stays attached, and the node goes all the same.
-pub(crate) fn staying() -> Sim {
+/// A world whose pods with volumes tolerate the taint of nodes that go.
+pub(crate) fn tolerating() -> Sim {
     let text = "terminationGracePeriodSeconds: 5\n      containers:\n        - {name: store";
     let tolerant =
         format!("tolerations: [{{key: {}, operator: Exists}}]\n      ", labels::DISRUPTED_TAINT);
@@ -140,7 +150,12 @@ pub(crate) fn staying() -> Sim {
     assert!(manifests != MANIFESTS);
     let manifests =
         manifests.replace("  serviceName: store\n", &format!("  serviceName: store{TEMPLATES}"));
-    let sim = sim_of(WorldSettings::default(), &format!("{manifests}{STORAGE}"));
+    sim_of(WorldSettings::default(), &format!("{manifests}{STORAGE}"))
+}
+
+/// The volume of a pod that tolerates the taint stays attached, and the node goes all the same.
+pub(crate) fn staying() -> Sim {
+    let sim = tolerating();
     let claim = given_up(&sim, |_, _| {});
     run_until(&sim, 12);
     assert!(is_ending(&sim, &claim));

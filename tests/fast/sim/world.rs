@@ -110,9 +110,14 @@ pub(crate) fn empty(settings: WorldSettings) -> Sim {
 /// A cluster with these manifests.
 pub(crate) fn sim_of(settings: WorldSettings, manifests: &str) -> Sim {
     let sim = empty(settings);
+    add_manifests(&sim, manifests);
+    sim
+}
+
+/// The cluster has these manifests from now on.
+pub(crate) fn add_manifests(sim: &Sim, manifests: &str) {
     let texts = [manifests::InputFile::named("world.yaml", manifests)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
-    sim
 }
 
 /// A driver over the handlers, and a way to what they decide.

@@ -33,6 +33,7 @@ mod item;
 mod lookup;
 mod promised;
 mod table;
+mod unavailable;
 
 pub use catalog_store::DynamoCatalogStore;
 pub use item::RecordForm;
@@ -51,7 +52,7 @@ use model::{
     facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
-        PROMISED_VERSION, Snapshot, WriteOutcome,
+        PROMISED_VERSION, Shortage, Snapshot, WriteOutcome,
     },
     limits,
     limits::requests,
@@ -74,10 +75,14 @@ use self::{
         REFUSALS_PREFIX, REGISTRATIONS_PREFIX, UNAVAILABLE_PREFIX, Unreadable, claim_from_item,
         command_from_item, key, measured_from_item, measured_item, number, pulse_from_item,
         pulse_item, pulse_key, refusals_from_item, refusals_item, refusals_key,
-        registrations_from_item, registrations_item, unavailable_from_item, unavailable_item,
-        validation_from_item, validation_item, validation_key,
+        registrations_from_item, registrations_item, validation_from_item, validation_item,
+        validation_key,
     },
     table::Guarded,
+    unavailable::{
+        is_shortage, is_unavailable_longer, shortage_from_item, shortage_key,
+        unavailable_from_item, unavailable_item, unavailable_key,
+    },
 };
 use crate::fault::{BadRequest, port_error};
 
@@ -168,7 +173,7 @@ impl Ledger for DynamoLedger {
         });
         for (prefix, items) in Box::pin(try_join_all(listings)).await? {
             for item in items {
-                read_into(&mut snapshot, prefix, &item);
+                read_into(&mut snapshot, cluster, prefix, &item);
             }
         }
         Ok(snapshot)
@@ -259,12 +264,17 @@ impl Ledger for DynamoLedger {
 
     async fn mark_unavailable(
         &self,
+        cluster: &ClusterName,
         offerings: &[(OfferingKey, Timestamp)],
+        shortages: &[(Shortage, Timestamp)],
     ) -> Result<(), PortError> {
-        for (offering, until) in offerings {
-            let item = unavailable_item(&self.region, offering, *until);
+        let offerings = offerings.iter().map(|(key, until)| (unavailable_key(key), *until));
+        let shortages =
+            shortages.iter().map(|(short, until)| (shortage_key(cluster, short), *until));
+        for (key, until) in offerings.chain(shortages) {
+            let item = unavailable_item(&self.region, &key, until);
             // Refused is as good as written: a later time stands there.
-            self.put_if(item, item::is_unavailable_longer(*until)).await?;
+            self.put_if(item, is_unavailable_longer(until)).await?;
         }
         Ok(())
     }
@@ -422,11 +432,15 @@ fn understood<T>(
 }
 
 /// Adds what `item` says, whose sort key begins with `prefix`.
-fn read_into(snapshot: &mut Snapshot, prefix: &str, item: &Item) {
+fn read_into(snapshot: &mut Snapshot, cluster: &ClusterName, prefix: &str, item: &Item) {
     match prefix {
         CLAIM_PREFIX => {
             let claim = understood(snapshot, item, claim_from_item);
             snapshot.claims.extend(claim.map(|claim| (claim.name.clone(), claim)));
+        }
+        UNAVAILABLE_PREFIX if is_shortage(item) => {
+            let shortage = understood(snapshot, item, |item| shortage_from_item(cluster, item));
+            snapshot.shortages.extend(shortage.flatten());
         }
         UNAVAILABLE_PREFIX => {
             let unavailable = understood(snapshot, item, unavailable_from_item);

@@ -5,14 +5,20 @@
 //! Karpenter: `pkg/providers/instancetype/instancetype.go` and `pkg/providers/instancetype/offering`
 //! of the AWS provider.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
-    RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
-    ledger::Head,
-    node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
+    PlacementGroupId, RegionCatalog, Requirement, Requirements, Reservation, SubnetId, Values,
+    Zone, ZoneId, labels,
+    ledger::{Head, Shortage},
+    node_class::{
+        CapacityReservation, PlacementStrategy, ResolvedNodeClass, Subnet, TemplateSource,
+    },
     requirement::Value,
 };
 
@@ -80,14 +86,73 @@ fn mark_unavailable(
     now: Timestamp,
 ) {
     for (key, _) in unavailable_offerings.iter().filter(|(_, until)| **until > now) {
-        let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
-        let Some(instance_type) = index.ok().and_then(|index| types.get_mut(index)) else {
-            continue;
-        };
-        let ends = |o: &Offering| {
+        end_offering(types, key);
+    }
+}
+
+/// Makes those offerings of `types`, which are sorted by name, unavailable that launches from `class` are short of.
+fn leave_short(
+    types: &mut [Arc<InstanceType>],
+    class: &ResolvedNodeClass,
+    shortages: &BTreeMap<Shortage, Timestamp>,
+    now: Timestamp,
+) {
+    let is_its =
+        |id: &PlacementGroupId| class.placement_group.as_ref().is_some_and(|group| group.id == *id);
+    let mut full: BTreeSet<&Zone> = BTreeSet::new();
+    for (shortage, _) in shortages.iter().filter(|(_, until)| **until > now) {
+        match shortage {
+            Shortage::Unsupported { class: name, offering } if *name == class.class.name => {
+                end_offering(types, offering);
+            }
+            Shortage::Group { group, offering } if is_its(group) => end_offering(types, offering),
+            Shortage::Spread { group, zone } if is_its(group) => drop(full.insert(zone)),
+            _ => {}
+        }
+    }
+    let is_open = |subnet: &&Subnet| !is_without_addresses(&subnet.id, shortages, now);
+    let open: BTreeSet<&Zone> =
+        class.subnets.iter().filter(is_open).map(|subnet| &subnet.zone).collect();
+    full.extend(
+        class.subnets.iter().map(|subnet| &subnet.zone).filter(|zone| !open.contains(zone)),
+    );
+    if !full.is_empty() {
+        for instance_type in types {
+            end(instance_type, |offering| offering.is_available && full.contains(&offering.zone));
+        }
+    }
+}
+
+/// Whether EC2 said that no address is free in `subnet`.
+fn is_without_addresses(
+    subnet: &SubnetId,
+    shortages: &BTreeMap<Shortage, Timestamp>,
+    now: Timestamp,
+) -> bool {
+    let until = shortages.get(&Shortage::Addresses { subnet: subnet.clone() });
+    until.is_some_and(|until| now < *until)
+}
+
+/// Of the subnets of `class`, those of which EC2 said that no address is free are chosen last.
+pub fn choose_last(
+    class: &mut ResolvedNodeClass,
+    shortages: &BTreeMap<Shortage, Timestamp>,
+    now: Timestamp,
+) {
+    for subnet in &mut class.subnets {
+        if is_without_addresses(&subnet.id, shortages, now) {
+            subnet.available_ip_address_count = 0;
+        }
+    }
+}
+
+/// Makes an offering of `types`, which are sorted by name, unavailable.
+fn end_offering(types: &mut [Arc<InstanceType>], key: &OfferingKey) {
+    let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
+    if let Some(instance_type) = index.ok().and_then(|index| types.get_mut(index)) {
+        end(instance_type, |o| {
             o.is_available && o.capacity_type == key.capacity_type && o.zone == key.zone
-        };
-        end(instance_type, ends);
+        });
     }
 }
 

@@ -9,10 +9,16 @@ use model::{
     InstanceTypeName, OfferingKey, Zone,
     duration::later,
     launch::{FleetError, FleetOverride, FleetReaction, FleetRequest},
+    ledger::Shortage,
     limits,
+    node_class::ResolvedNodeClass,
 };
 
 const SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
+
+/// A part of the message by which EC2 says that a spread placement group is full in a zone, with the code of missing
+/// capacity.
+const SPREAD_IS_FULL: &str = "spread placement group";
 
 /// Codes that mean: not this offering, not now.
 const NO_CAPACITY: [&str; 10] = [
@@ -88,19 +94,74 @@ pub fn in_words(code: &str, message: &str) -> String {
 /// What to do about `error`, one of those that the answer to `request` has.
 ///
 /// An error without capacity that names neither type nor zone is about the request as a whole: all that
-/// was asked for is unavailable.
-pub fn reaction(error: &FleetError, request: &FleetRequest) -> FleetReaction {
+/// was asked for is unavailable. What is about the subnets, the placement group or the demands of `class` says nothing
+/// of other launches.
+pub fn reaction(
+    error: &FleetError,
+    request: &FleetRequest,
+    class: &ResolvedNodeClass,
+) -> FleetReaction {
     let (code, words) = (error.code.as_str(), || in_words(&error.code, &error.message));
     if code == SPOT_ROLE {
         return FleetReaction::MarkSpotUnavailable(words());
     }
     if NO_CAPACITY.contains(&code) {
-        return FleetReaction::MarkUnavailable(offerings_of(error, request));
+        let shortages = shortages(error, request, class);
+        return if shortages.is_empty() {
+            FleetReaction::MarkUnavailable(offerings_of(error, request))
+        } else {
+            FleetReaction::MarkShort(shortages)
+        };
     }
     if RETRIED.contains(&code) {
         return FleetReaction::Retry(words());
     }
     FleetReaction::Refuse(words())
+}
+
+/// What `error` says to be short for launches from `class` only.
+///
+/// Karpenter: `updateUnavailableOfferingsCache` in `pkg/providers/instance/instance.go` of the AWS provider.
+fn shortages(
+    error: &FleetError,
+    request: &FleetRequest,
+    class: &ResolvedNodeClass,
+) -> BTreeSet<Shortage> {
+    let meant = || overrides_of(error, request);
+    match (error.code.as_str(), &class.placement_group) {
+        ("InsufficientFreeAddressesInSubnet", _) => {
+            meant().map(|choice| Shortage::Addresses { subnet: choice.subnet.clone() }).collect()
+        }
+        ("Unsupported", _) => {
+            let class = &class.class.name;
+            let of_class = |offering| Shortage::Unsupported { class: class.clone(), offering };
+            offerings_of(error, request).into_iter().map(of_class).collect()
+        }
+        (_, Some(group)) if error.message.contains(SPREAD_IS_FULL) => {
+            let zones: BTreeSet<&Zone> = meant().map(|choice| &choice.zone).collect();
+            let of_zone =
+                |zone: &Zone| Shortage::Spread { group: group.id.clone(), zone: zone.clone() };
+            zones.into_iter().map(of_zone).collect()
+        }
+        // Another group, or none, may have room where this one has not.
+        ("InsufficientInstanceCapacity" | "UnfulfillableCapacity", Some(group)) => {
+            let of_group = |offering| Shortage::Group { group: group.id.clone(), offering };
+            offerings_of(error, request).into_iter().map(of_group).collect()
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The overrides that `error` is about, as far as it says which.
+fn overrides_of<'a>(
+    error: &'a FleetError,
+    request: &'a FleetRequest,
+) -> impl Iterator<Item = &'a FleetOverride> {
+    let about = |choice: &&FleetOverride| {
+        error.instance_type.as_ref().is_none_or(|name| *name == choice.instance_type)
+            && error.zone.as_ref().is_none_or(|zone| *zone == choice.zone)
+    };
+    request.templates.iter().flat_map(|template| &template.overrides).filter(about)
 }
 
 /// The offerings that `error` is about: those that were asked for, as far as it says which.
@@ -113,12 +174,8 @@ fn offerings_of(error: &FleetError, request: &FleetRequest) -> BTreeSet<Offering
     if let (Some(instance_type), Some(zone)) = (&error.instance_type, &error.zone) {
         return BTreeSet::from([offering(instance_type, zone)]);
     }
-    let about = |choice: &&FleetOverride| {
-        error.instance_type.as_ref().is_none_or(|name| *name == choice.instance_type)
-            && error.zone.as_ref().is_none_or(|zone| *zone == choice.zone)
-    };
-    let overrides = request.templates.iter().flat_map(|template| &template.overrides);
-    overrides.filter(about).map(|choice| offering(&choice.instance_type, &choice.zone)).collect()
+    let meant = overrides_of(error, request);
+    meant.map(|choice| offering(&choice.instance_type, &choice.zone)).collect()
 }
 
 #[cfg(test)]

@@ -142,6 +142,9 @@ impl Facts {
             let OfferingKey { capacity_type, instance_type, zone } = offering;
             digest.add(format_args!("{capacity_type}/{instance_type}/{zone}/{until}"));
         }
+        for (shortage, until) in &self.ledger.shortages {
+            digest.add(format_args!("{shortage:?}/{until}"));
+        }
         for node in self.nodes.values() {
             digest.add(format_args!("{}/{}/{}", node.name, node.is_ready, node.taints.len()));
         }

@@ -11,6 +11,7 @@ use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, LaunchTemplateName,
     LedgerId, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PlacementGroupId,
     ReservationId, SecurityGroupId, SubnetId, Zone,
+    ledger::Shortage,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 
@@ -359,6 +360,8 @@ pub struct Instance {
 pub enum FleetReaction {
     /// The offerings have no capacity: they are unavailable.
     MarkUnavailable(BTreeSet<OfferingKey>),
+    /// Something is short for this launch, and perhaps for no other.
+    MarkShort(BTreeSet<Shortage>),
     /// Spot as a whole cannot be used in this account; the text says why.
     MarkSpotUnavailable(String),
     /// Asking again later may help; the text says what was in the way.

@@ -17,7 +17,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     BatchId, Bytes, CommandId, CommitId, ImageId, InstanceId, InstanceTypeName, LedgerId,
-    NodeClaim, NodeClaimName, NodePoolName, OfferingKey, Zone,
+    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PlacementGroupId, SubnetId,
+    Zone,
     disruption::{Command, Progress},
     limits,
 };
@@ -145,6 +146,8 @@ pub struct Snapshot {
     pub claims: BTreeMap<NodeClaimName, NodeClaim>,
     /// Offerings that are unavailable, and until when.
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
+    /// What is short for some launches only, and until when.
+    pub shortages: BTreeMap<Shortage, Timestamp>,
     /// The least memory that nodes were seen with.
     pub measured: BTreeMap<MeasuredKey, Bytes>,
     /// Commands that are not done, by id.
@@ -183,6 +186,39 @@ impl Snapshot {
         });
         launching.flatten().collect()
     }
+}
+
+/// What is short for some launches only: no reason to leave an offering alone in all others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// EC2 does not support in an offering what launches from a class ask for.
+    Unsupported {
+        /// The class, of this cluster.
+        class: NodeClassName,
+        /// The offering.
+        offering: OfferingKey,
+    },
+    /// EC2 has no instance of an offering that belongs into a placement group.
+    Group {
+        /// The group.
+        group: PlacementGroupId,
+        /// The offering.
+        offering: OfferingKey,
+    },
+    /// A subnet has no free address.
+    Addresses {
+        /// The subnet.
+        subnet: SubnetId,
+    },
+    /// A spread placement group has as many instances in a zone as it may: seven.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html>
+    Spread {
+        /// The group.
+        group: PlacementGroupId,
+        /// The zone.
+        zone: Zone,
+    },
 }
 
 /// That launches for a pool were refused as a whole, and not for want of capacity in one offering; or that its

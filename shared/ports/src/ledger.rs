@@ -107,11 +107,14 @@ ports! {
             claims: &[NodeClaim],
         ) -> Result<WriteOutcome, PortError>;
 
-        /// Marks offerings unavailable. A later time that stands already is kept, so that repeating and
+        /// Marks offerings unavailable for every cluster of the region, and keeps what is short for some launches
+        /// only. A later time that stands already is kept, so that repeating and
         /// reordering do no harm.
         async fn mark_unavailable(
             &self,
+            cluster: &ClusterName,
             offerings: &[(model::OfferingKey, Timestamp)],
+            shortages: &[(model::ledger::Shortage, Timestamp)],
         ) -> Result<(), PortError>;
 
         /// Keeps until `until` that a node had so much memory. A smaller amount that stands already is

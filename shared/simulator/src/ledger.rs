@@ -15,7 +15,7 @@ use model::{
     duration::later,
     ledger::{
         Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
-        MeasuredKey, Snapshot, UnreadableItem, WriteOutcome,
+        MeasuredKey, Shortage, Snapshot, UnreadableItem, WriteOutcome,
     },
     limits::ITEMS_PER_COMMIT_MAX,
     node_pool::Registrations,
@@ -63,6 +63,8 @@ pub(crate) struct LedgerState {
     opened: u32,
     /// Of the region: every cluster's.
     unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
+    /// Of the region; of a cluster what is about its classes.
+    shortages: BTreeMap<(Option<ClusterName>, Shortage), Timestamp>,
 }
 
 impl LedgerState {
@@ -84,6 +86,15 @@ impl LedgerState {
             self.unavailable_offerings.iter().filter(|(_, until)| now < **until);
         let unavailable_offerings =
             unavailable_offerings.map(|(offering, until)| (offering.clone(), *until)).collect();
+        let is_its = |(of, _): &(Option<ClusterName>, Shortage)| {
+            of.as_ref().is_none_or(|name| name == cluster)
+        };
+        let shortages = self
+            .shortages
+            .iter()
+            .filter(|(key, until)| now < **until && is_its(key))
+            .map(|((_, shortage), until)| (shortage.clone(), *until))
+            .collect();
         let unreadable = self.unreadable.clone();
         let cluster_ledger = self.cluster(cluster);
         let mut claims: BTreeMap<NodeClaimName, NodeClaim> = cluster_ledger
@@ -108,13 +119,23 @@ impl LedgerState {
             .collect();
         let (commands, refusals) =
             (cluster_ledger.commands.clone(), cluster_ledger.refusals.clone());
-        Snapshot { head, claims, unavailable_offerings, measured, commands, refusals, unreadable }
+        Snapshot {
+            head,
+            claims,
+            unavailable_offerings,
+            shortages,
+            measured,
+            commands,
+            refusals,
+            unreadable,
+        }
     }
 
     pub(crate) fn lose(&mut self, now: Timestamp) {
         self.disturbed_at = Some(now);
         self.clusters.clear();
         self.unavailable_offerings.clear();
+        self.shortages.clear();
     }
 
     pub(crate) fn forget(&mut self, name: &NodeClaimName, now: Timestamp) {
@@ -197,6 +218,12 @@ impl LedgerState {
 
     pub(crate) fn mark_unavailable(&mut self, offering: &OfferingKey, until: Timestamp) {
         let stored = self.unavailable_offerings.entry(offering.clone()).or_insert(until);
+        *stored = until.max(*stored);
+    }
+
+    pub(crate) fn mark_short(&mut self, cluster: &ClusterName, short: &Shortage, until: Timestamp) {
+        let of = matches!(short, Shortage::Unsupported { .. }).then(|| cluster.clone());
+        let stored = self.shortages.entry((of, short.clone())).or_insert(until);
         *stored = until.max(*stored);
     }
 

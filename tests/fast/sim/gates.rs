@@ -2,11 +2,11 @@
 
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceId, NodeClaim,
+    CapacityType, InstanceId, NodeClaim,
     duration::later,
-    event::EventReason,
+    event::{EventObject, EventReason, ObjectEvent},
     lease::{KarpenterLease, ObservedLeases, UnreadableLease},
     ledger::Guard,
 };
@@ -232,5 +232,39 @@ fn a_lease_of_karpenter_that_cannot_be_read_stops_all_and_what_is_there_stays() 
     assert!(working(&sim).is_superset(&claims.iter().map(instance).collect()));
     sim.act(Action::AddLeases(Box::default()));
     runner.run_until(minute(70)).expect("nothing unsafe happens");
+    check(&sim);
+}
+
+#[test]
+fn in_a_new_account_what_its_quotas_allow_runs() {
+    let mut settings = WorldSettings::default();
+    // What accounts begin with: docs/operations.md.
+    settings.limits.quotas.concurrent_invocations = Some(10);
+    settings.limits.quotas.on_demand_vcpus = Some(5);
+    settings.limits.quotas.spot_vcpus = Some(5);
+    let sim = sim(settings);
+    let requests = Rc::new(Cell::new(0_u32));
+    let counter = Rc::clone(&requests);
+    sim.add_rule(Box::new(move |call, _| {
+        counter.set(counter.get() + u32::from(call.operation == "Fleet.launch"));
+        Injection::Pass
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let launched: BTreeSet<CapacityType> =
+        sim.working_instances().iter().map(|instance| instance.capacity_type).collect();
+    assert_eq!(launched.len(), 2, "each of the two quotas is used");
+    let summary = sim.summary();
+    assert!(6 <= summary.pods_placed && summary.pods_waiting <= 9, "{summary:?}");
+    // Pods that wait name the quota.
+    let is_named = |(_, event): &(Timestamp, ObjectEvent)| {
+        matches!(event.about, EventObject::Pod(..)) && event.message.contains("SpotQuotaExceeded")
+    };
+    assert!(sim.told().iter().any(is_named));
+    let requests = requests.get();
+    assert!(requests < 100, "{requests} CreateFleet in 20 minutes");
+    // As many as it has room for run, without anybody's doing.
+    sim.at(minute(20), scale("web", 2));
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
     check(&sim);
 }

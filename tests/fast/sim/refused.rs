@@ -7,7 +7,12 @@ use std::{
     rc::Rc,
 };
 
-use model::{Function, node::Node};
+use jiff::SignedDuration;
+use model::{
+    Function, PodKey,
+    event::{EventObject, EventReason},
+    node::Node,
+};
 use ports::Fault;
 use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 
@@ -17,7 +22,7 @@ use crate::{
     settings::settings,
     storm::play_seeds,
     sweep_jobs, volumes,
-    world::{catalog, drift, minute, runner_with, scale, sell_none, sim},
+    world::{catalog, drift, minute, offerings, runner_with, scale, sell_none, sim},
 };
 
 /// Calls that a plain `cargo test` refuses; CI refuses each twice.
@@ -25,8 +30,11 @@ const SEEDS_DEFAULT: u64 = 16;
 /// Neighbours in the list are of one port: seeds step over them.
 const STRIDE: u64 = 5;
 
+/// No pod waits longer that has nothing to do with what is refused.
+const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
+
 /// Those without which nothing can be decided or done: no object is at fault.
-const OUTAGES: [&str; 19] = [
+const OUTAGES: [&str; 20] = [
     "Catalog.catalog",
     "Cluster.daemon_sets",
     "Cluster.node_classes",
@@ -45,7 +53,8 @@ const OUTAGES: [&str; 19] = [
     "Ledger.open",
     "Ledger.pulse",
     "Ledger.snapshot",
-    // Of a batch that is launched. DynamoDB refuses no item by itself.
+    // Of a batch. DynamoDB refuses no item by itself.
+    "Ledger.withdraw_claims",
     "Ledger.write_claims",
     "Nodes.uninitialized",
 ];
@@ -63,11 +72,13 @@ struct Story {
     parameters: Vec<(&'static str, &'static str)>,
     /// What is done to it once its nodes have joined.
     joined: fn(&Sim),
+    /// Whether pods wait long in it by themselves.
+    is_hard: bool,
 }
 
 impl Story {
     fn of(sim: Sim) -> Self {
-        Self { sim, parameters: Vec::new(), joined: |_| () }
+        Self { sim, parameters: Vec::new(), joined: |_| (), is_hard: false }
     }
 }
 
@@ -83,16 +94,20 @@ fn story_of(operation: &str) -> Story {
             ..Story::of(sim(WorldSettings::default()))
         },
         "Ledger.open" | "NodeClaims.take_over" => {
-            Story { joined: lose_ledger, ..Story::of(sim(WorldSettings::default())) }
+            Story { joined: lose_ledger, is_hard: true, ..Story::of(sim(WorldSettings::default())) }
         }
         "Profiles.remove" | "Templates.remove" => Story::of(sweep_jobs::with_leftovers()),
         "Ledger.put_facts" | "Ledger.put_shifted_zones" => classes(),
-        "Fleet.of_batch" | "Ledger.mark_unavailable" | "Ledger.put_refusals" => {
-            failures(Fault::Unknown)
-        }
-        "Ledger.withdraw_claims" => failures(Fault::Permanent),
+        "Fleet.of_batch" | "Ledger.mark_unavailable" | "Ledger.put_refusals" => failures(),
+        // What is refused is a whole plan.
+        "Ledger.commit" => Story { is_hard: true, ..Story::of(sim(WorldSettings::default())) },
+        "Ledger.withdraw_claims" => Story {
+            joined: sell_nothing,
+            is_hard: true,
+            ..Story::of(sim(WorldSettings::default()))
+        },
         _ if port == "Discovery" => classes(),
-        _ if port == "Forensics" => failures(Fault::Unknown),
+        _ if port == "Forensics" => failures(),
         _ => Story::of(sim(WorldSettings::default())),
     }
 }
@@ -106,22 +121,27 @@ fn classes() -> Story {
     Story { parameters, ..Story::of(sim) }
 }
 
-/// With launches that bring nothing; of the first after five minutes, the answer is a `fault`.
-fn failures(fault: Fault) -> Story {
+/// With launches that bring nothing; the answer to the first after five minutes is lost.
+fn failures() -> Story {
     let sim = sim(WorldSettings { never_joins_per_mille: 200, ..WorldSettings::with_seed(3) });
     sell_none(&sim, |number, _| number % 2 == 0);
     let is_over = Cell::new(false);
     sim.add_rule(Box::new(move |call, _| {
         let is_meant = call.operation == "Fleet.launch" && minute(5) <= call.now;
-        match fault {
-            _ if !is_meant || is_over.replace(true) => Injection::Pass,
-            Fault::Unknown => Injection::FailAfter(fault),
-            _ => Injection::FailBefore(fault),
-        }
+        let is_lost = is_meant && !is_over.replace(true);
+        if is_lost { Injection::FailAfter(Fault::Unknown) } else { Injection::Pass }
     }));
     sim.at(minute(16), Action::EndLaunches(Some("Client.InternalError".to_owned())));
     sim.at(minute(34), Action::EndLaunches(None));
-    Story::of(sim)
+    Story { is_hard: true, ..Story::of(sim) }
+}
+
+/// For some minutes, EC2 has no instance of anything.
+fn sell_nothing(sim: &Sim) {
+    sell_none(sim, |_, _| true);
+    for (_, offering) in offerings() {
+        sim.at(minute(12), Action::SetCapacity { offering, instances: None });
+    }
 }
 
 /// The table is lost; the NodeClaims are what Karpenter could have made.
@@ -196,6 +216,17 @@ fn guilty(sim: &Sim, refused: &str) -> BTreeSet<String> {
     guilty
 }
 
+/// The pods that were told to wait for one of `named`.
+fn waiting_for(sim: &Sim, named: &BTreeSet<String>) -> BTreeSet<PodKey> {
+    let told = sim.told().into_iter().filter_map(|(_, event)| match event.about {
+        EventObject::Pod(pod, _) if event.reason == EventReason::Nominated => {
+            named.iter().any(|name| event.message.contains(name.as_str())).then_some(pod)
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
 /// The operation of `seed`, and how many of its calls go through first.
 fn chosen(seed: u64) -> (&'static str, u64) {
     let operations = operations();
@@ -206,29 +237,44 @@ fn chosen(seed: u64) -> (&'static str, u64) {
 
 fn outcome(seed: u64) -> Result<(), String> {
     let (operation, skipped) = chosen(seed);
-    let Story { sim, parameters, joined } = story_of(operation);
+    let Story { sim, parameters, joined, is_hard } = story_of(operation);
     begin(&sim);
     let refused = refuse(&sim, operation, skipped);
     let (mut runner, _reports) = runner_with(&sim, settings(&parameters));
     let failed = |why: String| format!("{operation} after {skipped}: {why}");
     runner.run_until(minute(5)).map_err(|why| failed(why.to_string()))?;
     joined(&sim);
-    runner.run_until(minute(75)).map_err(|why| failed(why.to_string()))?;
+    // Claims, their names and events come and go.
+    let (mut named, mut waiting) = (BTreeSet::new(), BTreeSet::new());
+    for minutes in 6..=75 {
+        runner.run_until(minute(minutes)).map_err(|why| failed(why.to_string()))?;
+        if let Some(name) = refused.borrow().as_ref().filter(|name| !name.is_empty()) {
+            named.extend(guilty(&sim, name));
+            waiting.extend(waiting_for(&sim, &named));
+        }
+    }
     let refused = refused.borrow().clone();
     if skipped == 0 && refused.is_none() {
         return Err(failed("it is never called".to_owned()));
     }
-    let guilty = refused.filter(|name| !name.is_empty()).map(|name| guilty(&sim, &name));
     // Nothing can be launched from a class whose launch template is refused.
     let needs_it = |problem: &String| operation == "Templates.ensure" && problem.contains("waits");
     let is_innocent = |problem: &String| {
-        !needs_it(problem) && !guilty.iter().flatten().any(|name| problem.contains(name.as_str()))
+        !needs_it(problem) && !named.iter().any(|name| problem.contains(name.as_str()))
     };
-    let problems: Vec<String> = sim.check_liveness().into_iter().filter(is_innocent).collect();
+    let mut problems: Vec<String> = sim.check_liveness().into_iter().filter(is_innocent).collect();
+    if !OUTAGES.contains(&operation) && !is_hard {
+        let waited = sim.summary().pending_times;
+        let long = waited.into_iter().filter(|waited| PENDING_MAX < *waited).count();
+        if waiting.len() < long {
+            let waiting = waiting.len();
+            problems.push(format!("{long} pods waited too long, {waiting} of them for it"));
+        }
+    }
     if problems.is_empty() {
         return Ok(());
     }
-    Err(failed(format!("about {guilty:?}: {}", problems.join("; "))))
+    Err(failed(format!("about {named:?}: {}", problems.join("; "))))
 }
 
 #[test]

@@ -28,33 +28,40 @@ fn answer<T>(sim: &Sim, call: impl Future<Output = Result<T, ports::PortError>>)
     sim.block_on(call).expect("an answer").expect("it works")
 }
 
-/// An instance profile and a launch template that nobody uses.
-fn leave_over(sim: &Sim, profile: &str, template: &LaunchTemplateName) {
+fn tags<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+}
+
+/// An instance profile that nobody uses.
+fn leave_profile(sim: &Sim, name: &str) {
     let cluster = WorldSettings::default().cluster;
-    let path = "/journeyman/us-west-2/simulated/gone/";
-    let tag = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    let tags = [
+    let tags = tags([
         (labels::CLUSTER_NAME_TAG, cluster.as_str()),
         (labels::REGION, "us-west-2"),
         (labels::NODE_CLASS, "gone"),
-    ]
-    .map(tag)
-    .into();
-    answer(sim, Profiles::ensure(sim, path, profile, "role", &tags));
-    let made = testkit::build::template(template.as_str());
-    let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")]
-        .map(tag)
-        .into();
+    ]);
+    let path = "/journeyman/us-west-2/simulated/gone/";
+    answer(sim, Profiles::ensure(sim, path, name, "role", &tags));
+}
+
+/// A launch template that nobody uses.
+fn leave_template(sim: &Sim, name: &LaunchTemplateName) {
+    let cluster = WorldSettings::default().cluster;
+    let tags = tags([(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")]);
+    let made = testkit::build::template(name.as_str());
     answer(sim, Templates::ensure(sim, &model::launch::LaunchTemplate { tags, ..made }));
 }
 
-/// The usual world, with profiles and templates that were left over a day before.
+/// The usual world, with templates and profiles that are old enough to be removed after half an hour.
 pub(crate) fn with_leftovers() -> Sim {
-    let past = minute(-26 * 60);
-    let sim = empty(WorldSettings { start: past, ..WorldSettings::default() });
+    let start = minute(30 - 24 * 60);
+    let sim = empty(WorldSettings { start, ..WorldSettings::default() });
     for number in 0..3 {
-        let template = testkit::build::id(&format!("karpenter.k8s.aws/{number}"));
-        leave_over(&sim, &format!("{PROFILE}-{number}"), &template);
+        leave_template(&sim, &testkit::build::id(&format!("karpenter.k8s.aws/{number}")));
+    }
+    sim.pass_until(minute(-31));
+    for number in 0..3 {
+        leave_profile(&sim, &format!("{PROFILE}-{number}"));
     }
     sim.pass_until(minute(0));
     add_manifests(&sim, MANIFESTS);
@@ -67,7 +74,8 @@ pub(crate) fn neglected() -> Sim {
     sell_none(&sim, |_, offering| offering.capacity_type == CapacityType::Spot);
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
-    leave_over(&sim, PROFILE, &template());
+    leave_profile(&sim, PROFILE);
+    leave_template(&sim, &template());
     answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
     sim.pass_until(minute(26 * 60));
     let (cluster, claims) = (WorldSettings::default().cluster, sim.claims());

@@ -8,7 +8,7 @@ use std::{
 use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
-use model::{CapacityType, OfferingKey, PodKey, RegionCatalog};
+use model::{CapacityType, InstanceType, OfferingKey, PodKey, RegionCatalog};
 use simulator::{Action, ClusterObject, Runner, Sim, Stopped, WorldSettings};
 
 /// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
@@ -157,12 +157,20 @@ pub(crate) fn renew_pools(sim: &Sim, time: Timestamp, objects: Vec<ClusterObject
 /// EC2 has no instance of the offerings that are meant, of all in the order of the catalog: by their number among those
 /// of their type.
 pub(crate) fn sell_none(sim: &Sim, is_meant: impl Fn(usize, &OfferingKey) -> bool) {
-    for sold in &catalog().instance_types {
-        let offerings = sold.offerings.iter().map(|offering| sold.key_of(offering)).enumerate();
-        for (_, offering) in offerings.filter(|(number, offering)| is_meant(*number, offering)) {
+    for (number, offering) in offerings() {
+        if is_meant(number, &offering) {
             sim.act(Action::SetCapacity { offering, instances: Some(0) });
         }
     }
+}
+
+/// All offerings in the order of the catalog, each with its number among those of its type.
+pub(crate) fn offerings() -> Vec<(usize, OfferingKey)> {
+    let catalog = catalog();
+    let of_type = |sold: &Arc<InstanceType>| -> Vec<_> {
+        sold.offerings.iter().map(|offering| sold.key_of(offering)).enumerate().collect()
+    };
+    catalog.instance_types.iter().flat_map(of_type).collect()
 }
 
 /// The key of the workload `name`.

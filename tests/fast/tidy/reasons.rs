@@ -76,6 +76,11 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "EC2 names the instances that it does not know in its message alone",
     ),
     (
+        "shared/launch-template/src/reaction.rs",
+        "SPREAD_IS_FULL",
+        "EC2 has one code for a full zone and for a full placement group",
+    ),
+    (
         "shared/cluster/src/eviction.rs",
         "more than one PodDisruptionBudget",
         "a 500 of the API server",

@@ -16,6 +16,7 @@ use super::{
     guard::{self, Guard},
     head::HeadUpdate,
     item::{self, Item, Partition},
+    unavailable::{is_unavailable_longer, unavailable_item, unavailable_key},
 };
 
 /// What is sent for a commit.
@@ -43,8 +44,8 @@ pub(super) fn to_transaction(
         puts.push((item, Some(Guard::absent(item::VERSION))));
     }
     for (offering, until) in &commit.unavailable_offerings {
-        let item = item::unavailable_item(region, offering, *until);
-        puts.push((item, Some(item::is_unavailable_longer(*until))));
+        let item = unavailable_item(region, &unavailable_key(offering), *until);
+        puts.push((item, Some(is_unavailable_longer(*until))));
     }
     for (id, command) in &commit.started {
         if !commit.ended.contains(id) {

@@ -8,8 +8,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Bytes, CapacityType, ClusterName, CommandId, Function, ImageId, InstanceId, InstanceTypeName,
-    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
+    Bytes, ClusterName, CommandId, Function, ImageId, InstanceId, InstanceTypeName, NodeClaim,
+    NodeClaimName, NodeClassName, NodePoolName,
     disruption::Command,
     duration::later,
     ledger::{LaunchRefusals, MeasuredKey, UnreadableItem},
@@ -135,11 +135,6 @@ pub(super) fn validation_key(class: &NodeClassName) -> String {
     format!("validation#{class}")
 }
 
-pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
-    let OfferingKey { capacity_type, instance_type, zone } = offering;
-    format!("{UNAVAILABLE_PREFIX}{capacity_type}#{instance_type}#{zone}")
-}
-
 /// The partition of what all clusters in `region` share. No cluster's name has a `#`.
 pub(super) fn region_partition(region: &str) -> String {
     format!("region#{region}")
@@ -150,7 +145,7 @@ pub(super) fn key(cluster: &ClusterName, item: &str) -> Item {
     key_in(cluster.as_str(), item)
 }
 
-fn key_in(partition: &str, item: &str) -> Item {
+pub(super) fn key_in(partition: &str, item: &str) -> Item {
     [(CLUSTER.to_owned(), text(partition)), (ITEM.to_owned(), text(item))].into()
 }
 
@@ -190,18 +185,6 @@ pub(super) const OF_CLAIMS: [&str; 5] = [PHASE, VERSION, RECORD, INSTANCE_ID, RE
 /// What stands there is the version of `claim` before it.
 pub(super) fn follows(claim: &NodeClaim) -> Guard {
     Guard::equal(VERSION, number(claim.version.saturating_sub(1)))
-}
-
-/// What stands there, if anything, ends no later than `until`.
-pub(super) fn is_unavailable_longer(until: Timestamp) -> Guard {
-    Guard::absent_or_at_most(EXPIRES_AT, number(seconds_rounded_up(until)))
-}
-
-/// `until` is rounded up to whole seconds, which is what the table's TTL counts in.
-pub(super) fn unavailable_item(region: &str, offering: &OfferingKey, until: Timestamp) -> Item {
-    let mut whole = key_in(region, &unavailable_key(offering));
-    whole.insert(EXPIRES_AT.to_owned(), number(seconds_rounded_up(until)));
-    whole
 }
 
 /// What stands there, if anything, is no less than `memory`.
@@ -293,23 +276,6 @@ fn retry_from_item(item: &Item) -> Option<model::claim::Retry> {
     wire::record::decode_retry(text)
         .inspect_err(|error| tracing::warn!(%error, "failures of a claim count as none"))
         .ok()
-}
-
-pub(super) fn unavailable_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
-    let offering = offering(text_of(item, ITEM)?)
-        .ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name an offering")))?;
-    let until = Timestamp::from_second(number_of(item, EXPIRES_AT)?)
-        .map_err(|error| unreadable(item, format!("`{EXPIRES_AT}`: {error}")))?;
-    Ok((offering, until))
-}
-
-fn offering(key: &str) -> Option<OfferingKey> {
-    let mut parts = key.strip_prefix(UNAVAILABLE_PREFIX)?.splitn(3, '#');
-    Some(OfferingKey {
-        capacity_type: CapacityType::parse(parts.next()?)?,
-        instance_type: InstanceTypeName::new(parts.next()?).ok()?,
-        zone: Zone::new(parts.next()?).ok()?,
-    })
 }
 
 pub(super) fn measured_from_item(item: &Item) -> Result<(MeasuredKey, Bytes), Unreadable> {

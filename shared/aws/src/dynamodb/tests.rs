@@ -301,7 +301,8 @@ fn what_is_unavailable_is_in_the_partition_of_the_region() {
 
 #[test]
 fn a_time_of_unavailability_is_rounded_up_to_seconds() {
-    let item = unavailable_item(REGION, &offering(), time("2026-11-21T12:03:00.5Z"));
+    let item =
+        unavailable_item(REGION, &unavailable_key(&offering()), time("2026-11-21T12:03:00.5Z"));
     let expected = (offering(), time("2026-11-21T12:03:01Z"));
     assert_eq!(unavailable_from_item(&item).unwrap(), expected);
 }

@@ -128,7 +128,7 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
     .await;
     let unavailable_offerings = &[(offering(), now)];
     sent.note("Ledger.mark_unavailable", &[ok], async |w| {
-        ledger(&w).mark_unavailable(unavailable_offerings).await
+        ledger(&w).mark_unavailable(&cluster(), unavailable_offerings, &[]).await
     })
     .await;
     note_small_items(sent).await;

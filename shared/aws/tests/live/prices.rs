@@ -121,7 +121,8 @@ async fn calls_of_claims<L: Ledger>(ledger: &L, calls: &mut Calls<'_>, now: Time
         ..build::commit("second", &head, Vec::new())
     };
     calls.note("Ledger.commit", ledger.commit(cluster, &commit)).await;
-    calls.note("Ledger.mark_unavailable", ledger.mark_unavailable(&[(offering, now)])).await;
+    let marked = ledger.mark_unavailable(cluster, &[(offering, now)], &[]);
+    calls.note("Ledger.mark_unavailable", marked).await;
     // Some hundred claims leave their batch, and then are written again in items of their own.
     let leaving: Vec<NodeClaim> = batch.iter().take(100).map(changed).collect();
     calls.note("Ledger.write_claims", ledger.write_claims(cluster, &leaving)).await;

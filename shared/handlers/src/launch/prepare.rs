@@ -117,7 +117,7 @@ pub(super) async fn prepare<A: Adapters>(
     let Some(listed) = listed.iter().find(|listed| listed.class.name == *name) else {
         return Err(LaunchRefusal::ClassNotFound(name.clone()).into());
     };
-    let (class, profile) = resolved(listed, live, at.now).map_err(|obstacles| {
+    let (mut class, profile) = resolved(listed, live, at.now).map_err(|obstacles| {
         let refusal = BatchRefusal::NotReady { class: name.clone(), obstacles };
         match awaited(listed) {
             Some(word) => Unprepared::NotYet(refusal.into(), word),
@@ -125,6 +125,7 @@ pub(super) async fn prepare<A: Adapters>(
         }
     })?;
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
+    launch_template::choose_last(&mut class, &snapshot.shortages, at.now);
     let types = memory.offers.offer(catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
     let min_values = ports.settings.policies.min_values;

@@ -121,8 +121,9 @@ fn place(claim: &NodeClaim) -> usize {
 /// What an error in the answer to a request means.
 fn in_words(error: &FleetError, prepared: &Prepared) -> LaunchError {
     let words = launch_template::in_words(&error.code, &error.message);
-    let shortfall = match launch_template::reaction(error, &prepared.request) {
+    let shortfall = match launch_template::reaction(error, &prepared.request, &prepared.class) {
         FleetReaction::MarkUnavailable(offerings) => Shortfall::Unavailable(offerings),
+        FleetReaction::MarkShort(shortages) => Shortfall::Short(shortages),
         FleetReaction::MarkSpotUnavailable(_) => Shortfall::Unavailable(spot_offerings(prepared)),
         FleetReaction::Retry(_) => Shortfall::Passing,
         FleetReaction::Refuse(_) => Shortfall::Lasting,
@@ -182,18 +183,20 @@ pub(super) async fn carry_out<A: Adapters>(
 ) -> Result<Recorded, Error> {
     let LaunchPorts { ledger, ref recorder, .. } = *ports;
     let is_any_launched = conclusion.is_any_launched();
-    if !conclusion.unavailable.is_empty() {
-        ledger.mark_unavailable(&conclusion.unavailable).await?;
+    let Conclusion { unavailable, shortages, .. } = &conclusion;
+    if !unavailable.is_empty() || !shortages.is_empty() {
+        ledger.mark_unavailable(&at.cluster, unavailable, shortages).await?;
     }
     if let Some(why) = &conclusion.too_late {
         let ended = registrations::not_launched(claims, why, at);
         registrations::note(ledger, ended, at).await;
     }
-    if let Some((pool, refusals)) = &conclusion.refusals {
-        ledger.put_refusals(&at.cluster, pool, refusals.as_ref()).await?;
-    }
     if write(ports, &conclusion, at).await? == WriteOutcome::Conflict {
         return Ok(Recorded { again: conclusion.again_if_overtaken, is_any_launched });
+    }
+    // Once the batch is done with: one that cannot be stored would hold its NodePool back again and again.
+    if let Some((pool, refusals)) = &conclusion.refusals {
+        ledger.put_refusals(&at.cluster, pool, refusals.as_ref()).await?;
     }
     if let Some(mut decision) = conclusion.decision {
         tracing::warn!(summary = decision.summary, "launch ended");

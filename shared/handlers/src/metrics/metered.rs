@@ -10,7 +10,7 @@ use model::{
     ClaimPhase, ClusterName, CommandId, DeletionReason, InstanceId, NodeClaim, NodeClaimName,
     OfferingKey,
     disruption::{Command, DisruptionReason, Method, Progress},
-    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    ledger::{Commit, CommitOutcome, Shortage, Snapshot, WriteOutcome},
 };
 use ports::{Clock, Ledger, LedgerLayer, PortError};
 
@@ -344,13 +344,29 @@ impl<L: Ledger, C: Clock> LedgerLayer for Metered<L, C> {
 
     async fn mark_unavailable(
         &self,
+        cluster: &ClusterName,
         offerings: &[(OfferingKey, Timestamp)],
+        shortages: &[(Shortage, Timestamp)],
     ) -> Result<(), PortError> {
-        self.ledger.mark_unavailable(offerings).await?;
-        for (offering, _) in offerings {
-            let place = (offering.zone.as_str(), offering.capacity_type.as_str());
-            self.metrics.count(&LAUNCH_FAILURES, &[place.0, place.1, "insufficient_capacity"]);
+        self.ledger.mark_unavailable(cluster, offerings, shortages).await?;
+        let marked = offerings
+            .iter()
+            .map(|(offering, _)| (offering.zone.as_str(), offering.capacity_type.as_str()));
+        for (zone, capacity_type) in marked.chain(shortages.iter().map(|(short, _)| place(short))) {
+            let labels = [zone, capacity_type, "insufficient_capacity"];
+            self.metrics.count(&LAUNCH_FAILURES, &labels);
         }
         Ok(())
+    }
+}
+
+/// The zone and the capacity type that `shortage` is about; empty where it is about all of them.
+fn place(shortage: &Shortage) -> (&str, &str) {
+    match shortage {
+        Shortage::Unsupported { offering, .. } | Shortage::Group { offering, .. } => {
+            (offering.zone.as_str(), offering.capacity_type.as_str())
+        }
+        Shortage::Spread { zone, .. } => (zone.as_str(), ""),
+        Shortage::Addresses { .. } => ("", ""),
     }
 }

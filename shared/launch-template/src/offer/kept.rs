@@ -11,7 +11,7 @@ use model::{
     node_class::ResolvedNodeClass,
 };
 
-use super::{leave_zones, mark_unavailable, of_class};
+use super::{leave_short, leave_zones, mark_unavailable, of_class};
 use crate::{NodeSettings, measured};
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
@@ -87,6 +87,7 @@ impl Offers {
         }
         let mut types = kept.types.clone();
         mark_unavailable(&mut types, &ledger.unavailable_offerings, now);
+        leave_short(&mut types, class, &ledger.shortages, now);
         leave_zones(&mut types, &ledger.head, now);
         types
     }

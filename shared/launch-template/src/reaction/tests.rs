@@ -1,11 +1,16 @@
 //! EC2's codes and what becomes of them.
 
 use model::{
-    BatchId, CapacityType, HourlyPrice, ImageId, InstanceTypeName, LaunchTemplateName, SubnetId,
-    Zone, launch::FleetTemplate,
+    BatchId, CapacityType, HourlyPrice, ImageId, InstanceTypeName, LaunchTemplateName,
+    PlacementGroupId, SubnetId, Zone,
+    launch::FleetTemplate,
+    node_class::{ImageFamily, PlacementGroup, PlacementStrategy},
 };
 
+use testkit::build;
+
 use super::*;
+use crate::testing::class;
 
 fn choice(instance_type: &str, zone: &str) -> FleetOverride {
     FleetOverride {
@@ -49,6 +54,11 @@ fn shown(reaction: &FleetReaction) -> String {
             let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
             format!("cool down {}", keys.join(", "))
         }
+        FleetReaction::MarkShort(shortages) => {
+            let shortages: Vec<String> =
+                shortages.iter().map(|short| format!("{short:?}")).collect();
+            format!("short of {}", shortages.join(", "))
+        }
         FleetReaction::MarkSpotUnavailable(why) => format!("cool down spot: {why}"),
         FleetReaction::Retry(why) => format!("retry {why}"),
         FleetReaction::Refuse(text) => format!("refuse {text}"),
@@ -60,21 +70,64 @@ fn check(code: &str, message: &str, expected: &str) {
     let request =
         request(vec![choice("m7i.large", "us-west-2a"), choice("m7i.large", "us-west-2b")]);
     let error = error(code, message, Some(("m7i.large", "us-west-2b")));
-    assert_eq!(shown(&reaction(&error, &request)), expected, "{code}");
+    assert_eq!(shown(&reaction(&error, &request, &of_class(None))), expected, "{code}");
+}
+
+/// A class with a placement group, or without one.
+fn of_class(group: Option<PlacementStrategy>) -> ResolvedNodeClass {
+    let id = build::id("pg-0a");
+    let placement_group =
+        group.map(|strategy| PlacementGroup { id, name: "group".to_owned(), strategy });
+    ResolvedNodeClass { placement_group, ..class(ImageFamily::Al2023) }
+}
+
+/// What an error about m7i.large in us-west-2b says of launches from a class with a placement group.
+fn in_group(code: &str, message: &str) -> FleetReaction {
+    let request =
+        request(vec![choice("m7i.large", "us-west-2b"), choice("m7i.large", "us-west-2a")]);
+    let error = error(code, message, Some(("m7i.large", "us-west-2b")));
+    reaction(&error, &request, &of_class(Some(PlacementStrategy::Spread)))
 }
 
 #[test]
 fn an_offering_without_capacity_is_unavailable() {
     for code in NO_CAPACITY {
+        if ["Unsupported", "InsufficientFreeAddressesInSubnet"].contains(&code) {
+            continue;
+        }
         check(code, "", "cool down spot m7i.large us-west-2b");
     }
     for code in ["SpotMaxPriceTooLow", "InvalidCapacityReservationState.Unavailable"] {
         check(code, "no more", "cool down spot m7i.large us-west-2b");
         assert!(is_without_capacity(code));
     }
+}
+
+#[test]
+fn what_is_short_for_some_launches_leaves_others_their_offerings() {
+    let offering = OfferingKey {
+        capacity_type: CapacityType::Spot,
+        instance_type: build::id("m7i.large"),
+        zone: build::id("us-west-2b"),
+    };
+    let group = build::id::<PlacementGroupId>("pg-0a");
     // A full placement group is the same code as a full zone.
     let text = "You've reached the limit of instances in this spread placement group";
-    check("InsufficientInstanceCapacity", text, "cool down spot m7i.large us-west-2b");
+    let zone = offering.zone.clone();
+    let short = |shortage| FleetReaction::MarkShort(BTreeSet::from([shortage]));
+    let capacity = "InsufficientInstanceCapacity";
+    assert_eq!(in_group(capacity, text), short(Shortage::Spread { group: group.clone(), zone }));
+    let of_group = Shortage::Group { group, offering: offering.clone() };
+    assert_eq!(in_group(capacity, "none"), short(of_group));
+    let subnet = build::id("subnet-0a");
+    let addresses = in_group("InsufficientFreeAddressesInSubnet", "none");
+    assert_eq!(addresses, short(Shortage::Addresses { subnet }));
+    let class = build::id("default");
+    let unsupported = Shortage::Unsupported { class, offering: offering.clone() };
+    assert_eq!(in_group("Unsupported", "none"), short(unsupported));
+    // A quota is the account's, whatever the class.
+    let quota = in_group("MaxSpotInstanceCountExceeded", "none");
+    assert_eq!(quota, FleetReaction::MarkUnavailable(BTreeSet::from([offering])));
 }
 
 #[test]
@@ -135,11 +188,12 @@ fn an_error_about_the_request_makes_all_that_was_asked_for_unavailable() {
         ..error("VcpuLimitExceeded", "", None)
     };
     assert_eq!(
-        shown(&reaction(&about(None), &both)),
+        shown(&reaction(&about(None), &both, &of_class(None))),
         "cool down spot m7g.large us-west-2b, spot m7i.large us-west-2a"
     );
     let expected = "cool down spot m7g.large us-west-2b";
-    assert_eq!(shown(&reaction(&about(Some("m7g.large")), &both)), expected);
+    let about_one = reaction(&about(Some("m7g.large")), &both, &of_class(None));
+    assert_eq!(shown(&about_one), expected);
 }
 
 #[test]

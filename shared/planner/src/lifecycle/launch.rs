@@ -15,7 +15,9 @@ use model::{
     duration::{doubled, later},
     event::{EventReason, ObjectEvent},
     labels,
-    ledger::{Decision, DecisionKind, LaunchRefusals, Rejected, RejectionReason, Snapshot},
+    ledger::{
+        Decision, DecisionKind, LaunchRefusals, Rejected, RejectionReason, Shortage, Snapshot,
+    },
     limits, words,
 };
 
@@ -82,6 +84,8 @@ pub struct LaunchError {
 pub enum Shortfall {
     /// These offerings have no capacity.
     Unavailable(BTreeSet<OfferingKey>),
+    /// This is short for launches like this one.
+    Short(BTreeSet<Shortage>),
     /// The same request may succeed later.
     Passing,
     /// The same request never succeeds.
@@ -93,6 +97,8 @@ pub enum Shortfall {
 pub struct Conclusion {
     /// Offerings that are unavailable, and until when.
     pub unavailable: Vec<(OfferingKey, Timestamp)>,
+    /// What is short for some launches only, and until when.
+    pub shortages: Vec<(Shortage, Timestamp)>,
     /// Why nothing was launched in the time that a launch may take: that the launches failed is noted.
     pub too_late: Option<String>,
     /// The refusals to store for a NodePool; `None` of these removes the stored ones.
@@ -153,27 +159,33 @@ pub fn concluded(
         LaunchOutcome::Answered(instances, errors) => {
             let first = errors.first().map(|error| error.words.clone());
             let event = first.map(|why| (EventReason::InsufficientCapacityError, why));
-            let (offerings, refusal) = shortfalls(errors);
+            let (offerings, shortages, refusal) = shortfalls(errors);
             let until = later(now, limits::UNAVAILABLE_FOR);
             let unavailable = offerings.into_iter().map(|offering| (offering, until)).collect();
-            Conclusion { unavailable, ..batch.settled(instances, refusal, event) }
+            let shortages = shortages.into_iter().map(|shortage| (shortage, until)).collect();
+            Conclusion { unavailable, shortages, ..batch.settled(instances, refusal, event) }
         }
     }
 }
 
-/// The offerings without capacity, and what keeps the NodePool from requesting the same at once: that EC2 refused
+/// The offerings without capacity, what is short for such launches only, and what keeps the NodePool from requesting the same at once: that EC2 refused
 /// something for good, or that no other offering will be requested next.
-fn shortfalls(errors: Vec<LaunchError>) -> (BTreeSet<OfferingKey>, Option<String>) {
-    let (mut offerings, mut refusal, mut passing) = (BTreeSet::new(), None, None);
+fn shortfalls(
+    errors: Vec<LaunchError>,
+) -> (BTreeSet<OfferingKey>, BTreeSet<Shortage>, Option<String>) {
+    let (mut offerings, mut shortages) = (BTreeSet::new(), BTreeSet::new());
+    let (mut refusal, mut passing) = (None, None);
     for LaunchError { words, shortfall } in errors {
         match shortfall {
             Shortfall::Unavailable(more) => offerings.extend(more),
+            Shortfall::Short(more) => shortages.extend(more),
             Shortfall::Passing => passing = passing.or(Some(words)),
             Shortfall::Lasting => refusal = refusal.or(Some(words)),
         }
     }
-    let refusal = if offerings.is_empty() { refusal.or(passing) } else { refusal };
-    (offerings, refusal)
+    let is_another_next = !offerings.is_empty() || !shortages.is_empty();
+    let refusal = if is_another_next { refusal } else { refusal.or(passing) };
+    (offerings, shortages, refusal)
 }
 
 /// The event of claims that waited for their class, as the reason says, for as long as a launch may take.

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, NodeClaim,
     event::EventReason,
-    ledger::{LaunchRefusals, RejectionReason, Snapshot},
+    ledger::{LaunchRefusals, RejectionReason, Shortage, Snapshot},
 };
 use planner::{Conclusion, LaunchError, LaunchOutcome, NewInstance, Shortfall, concluded};
 use testkit::build;
@@ -57,6 +57,7 @@ fn a_claim_takes_its_instance_and_a_claim_without_one_is_withdrawn() {
     assert!(launched.instance_types.is_empty() && concluded.is_any_launched());
     assert_eq!(concluded.withdrawn, claims[1..]);
     assert_eq!(concluded.unavailable, [(offering, later(180))]);
+    assert!(concluded.shortages.is_empty());
     assert_eq!(
         concluded.decision.unwrap().rejected[0].reason,
         RejectionReason::InsufficientCapacity
@@ -103,6 +104,9 @@ fn an_error_that_passes_holds_the_pool_back_only_if_no_other_offering_is_left_ou
     let offerings = [instance("i-0a").offering].into();
     let unavailable = error("NoRoom: none", Shortfall::Unavailable(offerings));
     assert_eq!(refusal(vec![passing(), unavailable.clone()]), None);
+    let subnet = build::id("subnet-0a");
+    let short = Shortfall::Short([Shortage::Addresses { subnet }].into());
+    assert_eq!(refusal(vec![passing(), error("NoAddress: none", short)]), None);
     let lasting = error("Refused: never", Shortfall::Lasting);
     assert_eq!(refusal(vec![unavailable, lasting]).as_deref(), Some("Refused: never"));
 }

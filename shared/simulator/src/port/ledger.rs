@@ -12,7 +12,7 @@ use model::{
     facts::Facts,
     ledger::{
         Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
-        MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome,
+        MeasuredKey, PROMISED_VERSION, Shortage, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
@@ -240,10 +240,16 @@ impl Ledger for Sim {
 
     async fn mark_unavailable(
         &self,
+        cluster: &ClusterName,
         offerings: &[(OfferingKey, Timestamp)],
+        shortages: &[(Shortage, Timestamp)],
     ) -> Result<(), PortError> {
-        let load = |_: &mut World| loads::marks(offerings.len());
-        self.step_of(("Ledger.mark_unavailable", Write), offerings.len(), load, |world| {
+        let marks = offerings.len() + shortages.len();
+        let load = |_: &mut World| loads::marks(marks);
+        self.step_of(("Ledger.mark_unavailable", Write), marks, load, |world| {
+            for (shortage, until) in shortages {
+                world.ledger.mark_short(cluster, shortage, *until);
+            }
             for (offering, until) in offerings {
                 world.ledger.mark_unavailable(offering, *until);
             }

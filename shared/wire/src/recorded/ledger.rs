@@ -11,7 +11,7 @@ use model::{
     interruption::{Interruption, InterruptionKind},
     ledger::{
         Bound, Counters, Decision, DecisionKind, Guard, Head, LaunchRefusals, MeasuredKey, Origin,
-        Rejected, RejectionReason, Snapshot, Subject, UnreadableItem,
+        Rejected, RejectionReason, Shortage, Snapshot, Subject, UnreadableItem,
     },
     plan::{Placement, Promise, Reason, Target, Unplaced},
     recorded::{Question, RecordedFacts},
@@ -35,6 +35,7 @@ structures! {
     Interruption { 1 kind, 2 instance, 3 at }
     Snapshot {
         1 head, 2 claims, 3 unavailable_offerings, 4 measured, 5 commands, 6 refusals, 7 unreadable,
+        8 shortages,
     }
     Head { 1 ledger, 2 counters, 3 guard, 4 shifted_zones }
     Counters { 1 arrivals, 2 departures }
@@ -102,6 +103,12 @@ enumerations! {
         4 Moved { 1 until, 2 pods, 3 workloads },
     }
     Target { 0 Node(1 name), 1 Claim(1 name) }
+    Shortage {
+        0 Unsupported { 1 class, 2 offering },
+        1 Group { 1 group, 2 offering },
+        2 Addresses { 1 subnet },
+        3 Spread { 1 group, 2 zone },
+    }
 }
 
 /// By its word; one that is not known here was written by another release.

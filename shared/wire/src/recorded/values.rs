@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, Bytes, ClusterName, CommandId, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
     LabelKey, LaunchTemplateName, LedgerId, Millicores, Namespace, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, ObjectName, PodKey, PodUid, ProviderId, Requirement, Requirements,
-    ReservationId, ResourceName, Resources, Taint, TaintEffect, Toleration, Values, Zone, ZoneId,
-    requirement::Value, taint::TolerationOperator,
+    NodeName, NodePoolName, ObjectName, PlacementGroupId, PodKey, PodUid, ProviderId, Requirement,
+    Requirements, ReservationId, ResourceName, Resources, SubnetId, Taint, TaintEffect, Toleration,
+    Values, Zone, ZoneId, requirement::Value, taint::TolerationOperator,
 };
 
 use super::{
@@ -19,8 +19,8 @@ use crate::record::parts;
 
 names! {
     BatchId ClusterName CommandId ImageId InstanceId InstanceTypeName LabelKey LaunchTemplateName LedgerId
-    Namespace NodeClaimName NodeClassName NodeName ObjectName PodUid ProviderId ReservationId ResourceName
-    Zone ZoneId
+    Namespace NodeClaimName NodeClassName NodeName ObjectName PlacementGroupId PodUid ProviderId ReservationId
+    ResourceName SubnetId Zone ZoneId
 }
 
 structures! {

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use model::{
     DeletionReason, NodeClaim,
     claim::{Deletion, Retry},
-    ledger::WriteOutcome,
+    ledger::{Shortage, Snapshot, WriteOutcome},
 };
 use ports::{Fault, Ledger};
 
@@ -358,17 +358,31 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
     let (one, other) = (offering("m7g.large"), offering("m7g.xlarge"));
+    let (class, group) = (build::id("default"), build::id::<model::PlacementGroupId>("pg-0a"));
+    let of_one = Shortage::Unsupported { class, offering: one.clone() };
+    let everywhere = [
+        Shortage::Group { group: group.clone(), offering: one.clone() },
+        Shortage::Addresses { subnet: build::id("subnet-0a") },
+        Shortage::Spread { group, zone: one.zone.clone() },
+    ];
     for (given, stands) in [(5, 5), (9, 9), (7, 9), (9, 9)] {
         let offerings = [(one.clone(), later(given)), (other.clone(), later(1))];
-        subject.ledger.mark_unavailable(&offerings).await?;
+        let short = everywhere.iter().chain([&of_one]).cloned();
+        let short: Vec<_> = short.map(|shortage| (shortage, later(given))).collect();
+        subject.ledger.mark_unavailable(subject.one(), &offerings, &short).await?;
         for cluster in [subject.one(), &subject.clusters.other] {
-            let unavailable_offerings =
-                subject.ledger.snapshot(cluster).await?.unavailable_offerings;
+            let Snapshot { unavailable_offerings, shortages, .. } =
+                subject.ledger.snapshot(cluster).await?;
             same("what cools down", &unavailable_offerings.get(&one), &Some(&later(stands)))?;
             same("the other", &unavailable_offerings.get(&other), &Some(&later(1)))?;
+            for shortage in &everywhere {
+                same("what is short", &shortages.get(shortage), &Some(&later(stands)))?;
+            }
+            let stands = (cluster == subject.one()).then(|| later(stands));
+            same("what a class of one is short of", &shortages.get(&of_one).copied(), &stands)?;
         }
     }
-    Ok(subject.ledger.mark_unavailable(&[]).await?)
+    Ok(subject.ledger.mark_unavailable(subject.one(), &[], &[]).await?)
 }
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {

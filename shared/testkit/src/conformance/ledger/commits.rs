@@ -206,7 +206,8 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     let written = subject.ledger.write_claims(subject.one(), stored_alone).await?;
     same("the write before", &written, &WriteOutcome::Written)?;
     let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
-    subject.ledger.mark_unavailable(&[(hot.clone(), later(9))]).await?;
+    let marked = [(hot.clone(), later(9))];
+    subject.ledger.mark_unavailable(subject.one(), &marked, &[]).await?;
     let head = subject.head().await?;
     let changed = NodeClaim { version: 3, empty_since: Some(later(0)), ..stored };
     let promised = build::claim("mixed-promised");

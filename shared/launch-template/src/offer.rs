@@ -5,20 +5,14 @@
 //! Karpenter: `pkg/providers/instancetype/instancetype.go` and `pkg/providers/instancetype/offering`
 //! of the AWS provider.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
-    PlacementGroupId, RegionCatalog, Requirement, Requirements, Reservation, SubnetId, Values,
-    Zone, ZoneId, labels,
-    ledger::{Head, Shortage},
-    node_class::{
-        CapacityReservation, PlacementStrategy, ResolvedNodeClass, Subnet, TemplateSource,
-    },
+    RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
+    ledger::Head,
+    node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
 };
 
@@ -30,8 +24,10 @@ use crate::{
 };
 
 mod kept;
+mod short;
 
 pub use kept::Offers;
+pub use short::choose_last;
 
 /// How many times cheaper than on-demand a reserved offering counts: it is paid for anyway, and the
 /// cheaper type still comes first.
@@ -87,62 +83,6 @@ fn mark_unavailable(
 ) {
     for (key, _) in unavailable_offerings.iter().filter(|(_, until)| **until > now) {
         end_offering(types, key);
-    }
-}
-
-/// Makes those offerings of `types`, which are sorted by name, unavailable that launches from `class` are short of.
-fn leave_short(
-    types: &mut [Arc<InstanceType>],
-    class: &ResolvedNodeClass,
-    shortages: &BTreeMap<Shortage, Timestamp>,
-    now: Timestamp,
-) {
-    let is_its =
-        |id: &PlacementGroupId| class.placement_group.as_ref().is_some_and(|group| group.id == *id);
-    let mut full: BTreeSet<&Zone> = BTreeSet::new();
-    for (shortage, _) in shortages.iter().filter(|(_, until)| **until > now) {
-        match shortage {
-            Shortage::Unsupported { class: name, offering } if *name == class.class.name => {
-                end_offering(types, offering);
-            }
-            Shortage::Group { group, offering } if is_its(group) => end_offering(types, offering),
-            Shortage::Spread { group, zone } if is_its(group) => drop(full.insert(zone)),
-            _ => {}
-        }
-    }
-    let is_open = |subnet: &&Subnet| !is_without_addresses(&subnet.id, shortages, now);
-    let open: BTreeSet<&Zone> =
-        class.subnets.iter().filter(is_open).map(|subnet| &subnet.zone).collect();
-    full.extend(
-        class.subnets.iter().map(|subnet| &subnet.zone).filter(|zone| !open.contains(zone)),
-    );
-    if !full.is_empty() {
-        for instance_type in types {
-            end(instance_type, |offering| offering.is_available && full.contains(&offering.zone));
-        }
-    }
-}
-
-/// Whether EC2 said that no address is free in `subnet`.
-fn is_without_addresses(
-    subnet: &SubnetId,
-    shortages: &BTreeMap<Shortage, Timestamp>,
-    now: Timestamp,
-) -> bool {
-    let until = shortages.get(&Shortage::Addresses { subnet: subnet.clone() });
-    until.is_some_and(|until| now < *until)
-}
-
-/// Of the subnets of `class`, those of which EC2 said that no address is free are chosen last.
-pub fn choose_last(
-    class: &mut ResolvedNodeClass,
-    shortages: &BTreeMap<Shortage, Timestamp>,
-    now: Timestamp,
-) {
-    for subnet in &mut class.subnets {
-        if is_without_addresses(&subnet.id, shortages, now) {
-            subnet.available_ip_address_count = 0;
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use model::{
     node_class::ResolvedNodeClass,
 };
 
-use super::{leave_short, leave_zones, mark_unavailable, of_class};
+use super::{leave_zones, mark_unavailable, of_class, short::leave_short};
 use crate::{NodeSettings, measured};
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and

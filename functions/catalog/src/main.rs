@@ -2,11 +2,12 @@
 
 use bootstrap::{Platform, trigger};
 use handlers::CatalogPorts;
+use model::Function;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Catalog).await?;
     let sold = platform.catalog();
     let ports = CatalogPorts::<Platform> {
         market: &platform.market(),
@@ -16,5 +17,5 @@ async fn main() -> anyhow::Result<()> {
     let handle = async |(): (), at: &Invocation| {
         handlers::catalog(&ports, platform.region(), &*sold.builtin()?, at).await
     };
-    bootstrap::serve("catalog", &platform, trigger::catalog, handle).await
+    bootstrap::serve(&platform, trigger::catalog, handle).await
 }

@@ -2,12 +2,12 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{DisruptPorts, Recorder};
-use model::pulse::Signal;
+use model::{Function, pulse::Signal};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Disrupt).await?;
     let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = DisruptPorts::<Platform> {
         cluster: &cluster,
@@ -26,5 +26,5 @@ async fn main() -> anyhow::Result<()> {
         bootstrap::log_report(&report);
         Ok(())
     };
-    bootstrap::serve("disrupt", &platform, trigger::disrupt, handle).await
+    bootstrap::serve(&platform, trigger::disrupt, handle).await
 }

@@ -2,12 +2,12 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::InterruptPorts;
-use model::interruption::Interruption;
+use model::{Function, interruption::Interruption};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Interrupt).await?;
     let ports = InterruptPorts::<Platform> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
@@ -22,5 +22,5 @@ async fn main() -> anyhow::Result<()> {
         Ok(())
     };
     // Together: a batch of events is one commit.
-    bootstrap::serve_together("interrupt", &platform, trigger::interrupt, handle).await
+    bootstrap::serve_together(&platform, trigger::interrupt, handle).await
 }

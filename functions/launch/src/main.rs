@@ -5,11 +5,12 @@ use bootstrap::{
     trigger::{self, LaunchTrigger},
 };
 use handlers::{LaunchPorts, Recorder};
+use model::Function;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Launch).await?;
     let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = LaunchPorts::<Platform> {
         ledger: &platform.ledger(),
@@ -31,5 +32,5 @@ async fn main() -> anyhow::Result<()> {
         }
         LaunchTrigger::DryRun(question) => handlers::dry_run(&ports, &question, at).await,
     };
-    bootstrap::serve("launch", &platform, trigger::launch, handle).await
+    bootstrap::serve(&platform, trigger::launch, handle).await
 }

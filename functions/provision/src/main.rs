@@ -2,12 +2,12 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{ProvisionPorts, Recorder};
-use model::pulse::Signal;
+use model::{Function, pulse::Signal};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Provision).await?;
     let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = ProvisionPorts::<Platform> {
         cluster: &cluster,
@@ -26,5 +26,5 @@ async fn main() -> anyhow::Result<()> {
         handlers::note_report(platform.metrics(), &report);
         Ok(())
     };
-    bootstrap::serve("provision", &platform, trigger::provision, handle).await
+    bootstrap::serve(&platform, trigger::provision, handle).await
 }

@@ -2,11 +2,12 @@
 
 use bootstrap::{Platform, trigger};
 use handlers::ResolvePorts;
+use model::Function;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Resolve).await?;
     let cluster = platform.cluster().await?;
     let ports = ResolvePorts::<Platform> {
         node_classes: &cluster,
@@ -23,5 +24,5 @@ async fn main() -> anyhow::Result<()> {
         bootstrap::log_report(&report);
         Ok(())
     };
-    bootstrap::serve("resolve", &platform, trigger::resolve, handle).await
+    bootstrap::serve(&platform, trigger::resolve, handle).await
 }

@@ -2,12 +2,12 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{Recorder, SettlePorts};
-use model::pulse::Signal;
+use model::{Function, pulse::Signal};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Settle).await?;
     let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = SettlePorts::<Platform> {
         ledger: &platform.ledger(),
@@ -24,5 +24,5 @@ async fn main() -> anyhow::Result<()> {
         bootstrap::log_report(&report);
         Ok(())
     };
-    bootstrap::serve("settle", &platform, trigger::settle, handle).await
+    bootstrap::serve(&platform, trigger::settle, handle).await
 }

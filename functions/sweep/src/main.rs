@@ -2,11 +2,12 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{Recorder, SweepPorts};
+use model::Function;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let platform = bootstrap::start().await?;
+    let platform = bootstrap::start(Function::Sweep).await?;
     let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = SweepPorts::<Platform> {
         cluster: &cluster,
@@ -29,5 +30,5 @@ async fn main() -> anyhow::Result<()> {
         bootstrap::log_report(&report);
         Ok(())
     };
-    bootstrap::serve("sweep", &platform, trigger::sweep, handle).await
+    bootstrap::serve(&platform, trigger::sweep, handle).await
 }

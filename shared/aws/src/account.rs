@@ -18,7 +18,7 @@ use aws_config::{
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 
-use model::ClusterName;
+use model::{ClusterName, Function, limits::requests::Timeouts};
 
 use crate::{
     AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
@@ -28,10 +28,6 @@ use crate::{
 
 /// What the SDKs allow a connection by themselves.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(3_100);
-/// Every function ends within a minute; a call that takes longer than this will not come back.
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(25);
-/// One attempt of a call.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Why the environment does not describe an account.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,17 +107,22 @@ pub struct Account {
     endpoints: BTreeMap<Service, String>,
     region: String,
     credentials: SharedCredentialsProvider,
+    /// `None` leaves those of `config`.
+    timeouts: Option<Timeouts>,
 }
 
 impl Account {
     /// The account that `AWS_REGION`, `AWS_ACCESS_KEY_ID` and the other variables of Lambda
-    /// describe, with its services where `endpoints` says.
-    pub async fn from_environment(endpoints: &Endpoints) -> Result<Self, InvalidAccount> {
+    /// describe, with its services where `endpoints` says, for calls of `function`.
+    pub async fn from_environment(
+        function: Function,
+        endpoints: &Endpoints,
+    ) -> Result<Self, InvalidAccount> {
         let region = EnvironmentVariableRegionProvider::new().region().await;
         let credentials =
             SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
         let config = configured(region, credentials, RetryConfig::standard(), endpoints);
-        Self::of(config, endpoints.own.clone())
+        Ok(Self::of(config, endpoints.own.clone())?.within(Timeouts::of(function)))
     }
 
     /// An emulated account: every service at one `endpoint`, with credentials that mean nothing and
@@ -132,7 +133,8 @@ impl Account {
         let credentials = SharedCredentialsProvider::new(credentials);
         let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
         let region = Some(Region::new(region.to_owned()));
-        Self::of(configured(region, credentials, retries, &endpoints), endpoints.own)
+        let config = configured(region, credentials, retries, &endpoints);
+        Ok(Self::of(config, endpoints.own)?.within(Timeouts::of(Function::Launch)))
     }
 
     /// The account that `config` reaches. Its credentials may come from anywhere: this is for a person's own
@@ -144,13 +146,28 @@ impl Account {
     fn of(config: SdkConfig, endpoints: BTreeMap<Service, String>) -> Result<Self, InvalidAccount> {
         let region = config.region().ok_or(InvalidAccount::NoRegion)?.to_string();
         let credentials = config.credentials_provider().ok_or(InvalidAccount::NoCredentials)?;
-        Ok(Self { config, endpoints, region, credentials })
+        Ok(Self { config, endpoints, region, credentials, timeouts: None })
+    }
+
+    fn within(self, timeouts: Timeouts) -> Self {
+        Self { timeouts: Some(timeouts), ..self }
     }
 
     /// What clients of `service` are made of.
     fn config(&self, service: Service) -> SdkConfig {
-        let Some(endpoint) = self.endpoints.get(&service) else { return self.config.clone() };
-        self.config.clone().into_builder().endpoint_url(endpoint).build()
+        let mut config = self.config.clone().into_builder();
+        if let Some(endpoint) = self.endpoints.get(&service) {
+            config.set_endpoint_url(Some(endpoint.clone()));
+        }
+        if let Some(timeouts) = self.timeouts {
+            let is_table = service == Service::DynamoDb;
+            config.set_timeout_config(Some(to_config(if is_table {
+                timeouts.of_table()
+            } else {
+                timeouts
+            })));
+        }
+        config.build()
     }
 
     /// Such as `us-west-2`.
@@ -198,10 +215,11 @@ impl Account {
 
     /// Instances whose nodes do not join.
     pub fn forensics(&self) -> AwsForensics {
+        let account = self.clone().within(Timeouts::OF_LOOKS);
         AwsForensics::new(
-            aws_sdk_ec2::Client::new(&self.config(Service::Ec2)),
-            aws_sdk_iam::Client::new(&self.config(Service::Iam)),
-            aws_sdk_eks::Client::new(&self.config(Service::Eks)),
+            aws_sdk_ec2::Client::new(&account.config(Service::Ec2)),
+            aws_sdk_iam::Client::new(&account.config(Service::Iam)),
+            aws_sdk_eks::Client::new(&account.config(Service::Eks)),
         )
     }
 
@@ -230,6 +248,14 @@ impl Account {
     }
 }
 
+fn to_config(timeouts: Timeouts) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_timeout(timeouts.operation)
+        .operation_attempt_timeout(timeouts.attempt)
+        .build()
+}
+
 /// What all clients have in common.
 fn configured(
     region: Option<Region>,
@@ -237,11 +263,6 @@ fn configured(
     retries: RetryConfig,
     endpoints: &Endpoints,
 ) -> SdkConfig {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .operation_timeout(OPERATION_TIMEOUT)
-        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
-        .build();
     let mut config = SdkConfig::builder()
         // Written out, so that an update of the SDK cannot change what is retried.
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -249,7 +270,6 @@ fn configured(
         .credentials_provider(credentials)
         .identity_cache(IdentityCache::lazy().build())
         .retry_config(retries)
-        .timeout_config(timeouts)
         .time_source(SharedTimeSource::default());
     config.set_sleep_impl(default_async_sleep());
     config.set_endpoint_url(endpoints.every.clone());
@@ -258,7 +278,77 @@ fn configured(
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::Pin,
+        sync::{Arc, Mutex},
+        task::{Context, Poll},
+    };
+
+    use aws_smithy_async::rt::sleep::{AsyncSleep, SharedAsyncSleep, Sleep};
+    use aws_smithy_runtime_api::client::{
+        http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn},
+        orchestrator::HttpRequest,
+    };
+    use model::limits::CLAIMS_PER_BATCH_MAX;
+    use ports::{Fault, Fleet as _, Ledger as _, PortError};
+    use testkit::build;
+
     use super::*;
+
+    /// Takes requests and never answers. Time passes only while all wait for it: then it is when the first of
+    /// [`Waits`] ends.
+    #[derive(Clone, Debug, Default)]
+    struct Hanging(Arc<Mutex<Waits>>);
+
+    #[derive(Debug, Default)]
+    struct Waits {
+        now: Duration,
+        /// When each ends, by its number.
+        ends: BTreeMap<usize, Duration>,
+        begun: usize,
+    }
+
+    impl HttpConnector for Hanging {
+        fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+            HttpConnectorFuture::new(std::future::pending())
+        }
+    }
+
+    impl AsyncSleep for Hanging {
+        fn sleep(&self, duration: Duration) -> Sleep {
+            let mut waits = self.0.lock().unwrap();
+            waits.begun += 1;
+            let (number, end) = (waits.begun, waits.now + duration);
+            waits.ends.insert(number, end);
+            Sleep::new(Wait { number, waits: Arc::clone(&self.0) })
+        }
+    }
+
+    struct Wait {
+        number: usize,
+        waits: Arc<Mutex<Waits>>,
+    }
+
+    impl Future for Wait {
+        type Output = ();
+
+        fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+            let mut waits = self.waits.lock().unwrap();
+            let end = waits.ends[&self.number];
+            if waits.ends.values().any(|other| *other < end) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            waits.now = waits.now.max(end);
+            Poll::Ready(())
+        }
+    }
+
+    impl Drop for Wait {
+        fn drop(&mut self) {
+            self.waits.lock().unwrap().ends.remove(&self.number);
+        }
+    }
 
     #[track_caller]
     fn check(
@@ -287,6 +377,54 @@ mod tests {
         check(None, &entries, Service::Ec2, Some("http://door"));
         check(None, &entries, Service::Sqs, None);
         check(Some("http://all"), &[], Service::Ec2, Some("http://all"));
+    }
+
+    /// An account of `function` whose services all hang, and what waits for them.
+    fn hanging(function: Function) -> (Account, Hanging) {
+        let credentials = Credentials::new("test", "test", None, None, "test");
+        let credentials = SharedCredentialsProvider::new(credentials);
+        let (region, endpoints) = (Some(Region::new("us-west-2")), Endpoints::default());
+        let config = configured(region, credentials, RetryConfig::standard(), &endpoints);
+        let hanging = Hanging::default();
+        let connector = SharedHttpConnector::new(hanging.clone());
+        let config = config
+            .into_builder()
+            .http_client(http_client_fn(move |_, _| connector.clone()))
+            .sleep_impl(SharedAsyncSleep::new(hanging.clone()));
+        let account = Account::of(config.build(), BTreeMap::new()).unwrap();
+        (account.within(Timeouts::of(function)), hanging)
+    }
+
+    /// Whole seconds until `call` is given up.
+    async fn seconds<T>(
+        hanging: &Hanging,
+        call: impl Future<Output = Result<T, PortError>>,
+    ) -> u64 {
+        let begun = hanging.0.lock().unwrap().now;
+        assert_eq!(call.await.err().map(|error| error.fault), Some(Fault::Unknown));
+        (hanging.0.lock().unwrap().now - begun).as_secs()
+    }
+
+    #[track_caller]
+    fn check_patience(function: Function, of_table: u64, of_instances: u64, of_launch: u64) {
+        let (account, hanging) = hanging(function);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let cluster = build::id("demo");
+        let mut request = build::fleet_request(&cluster, "demo-1-0");
+        request.count = u32::try_from(CLAIMS_PER_BATCH_MAX).unwrap();
+        let (ledger, fleet) = (account.ledger("table"), account.fleet());
+        let taken = runtime.block_on(async {
+            let of_table = seconds(&hanging, ledger.head(&cluster)).await;
+            let of_instances = seconds(&hanging, fleet.list(&cluster)).await;
+            (of_table, of_instances, seconds(&hanging, fleet.launch(&request)).await)
+        });
+        assert_eq!(taken, (of_table, of_instances, of_launch), "{function}");
+    }
+
+    #[test]
+    fn a_service_that_hangs_is_given_up_in_the_time_of_the_function() {
+        check_patience(Function::Interrupt, 6, 6, 50);
+        check_patience(Function::Launch, 12, 25, 50);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use aws::{
 };
 use cluster::KubeCluster;
 use handlers::{Metered, Metrics, ProcessMemory};
+use model::Function;
 use ports::Adapters;
 
 use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCatalog};
@@ -14,6 +15,7 @@ use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCat
 /// handler takes.
 #[derive(Clone, Debug)]
 pub struct Platform {
+    function: Function,
     environment: Environment,
     account: Account,
     metrics: Metrics,
@@ -40,18 +42,23 @@ impl Adapters for Platform {
     type Templates = Ec2Templates;
 }
 
-/// Reads the environment, sets up logs and finds the account. Opens no connection.
-pub async fn start() -> anyhow::Result<Platform> {
+/// Reads the environment of `function`, sets up logs and finds the account. Opens no connection.
+pub async fn start(function: Function) -> anyhow::Result<Platform> {
     let environment = Environment::from_environment()?;
     logs::install(environment.log_level)?;
     if environment.settings != handlers::Settings::default() {
         tracing::info!(settings = ?environment.settings, "settings differ from the defaults");
     }
-    let account = Account::from_environment(&environment.endpoints).await?;
-    Ok(Platform { environment, account, metrics: Metrics::default() })
+    let account = Account::from_environment(function, &environment.endpoints).await?;
+    Ok(Platform { function, environment, account, metrics: Metrics::default() })
 }
 
 impl Platform {
+    /// The function that it is the outside of.
+    pub(crate) fn function(&self) -> Function {
+        self.function
+    }
+
     /// What the environment says.
     pub fn environment(&self) -> &Environment {
         &self.environment

@@ -24,14 +24,9 @@ use crate::{
 /// What a handler leaves unused of its time, to answer within it.
 const MARGIN: SignedDuration = SignedDuration::from_millis(500);
 
-/// Serves calls of `function` until Lambda ends the process. `read` says what a delivery asks,
+/// Serves calls of the function of `platform` until Lambda ends the process. `read` says what a delivery asks,
 /// `handle` does it, one after the other.
-pub async fn serve<T, R, H>(
-    function: &str,
-    platform: &Platform,
-    read: R,
-    handle: H,
-) -> anyhow::Result<()>
+pub async fn serve<T, R, H>(platform: &Platform, read: R, handle: H) -> anyhow::Result<()>
 where
     T: Trigger,
     R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
@@ -41,25 +36,20 @@ where
         Some(wanted) => handle(wanted, at).await,
         None => Ok(()),
     };
-    let environment = platform.environment();
+    let (function, environment) = (platform.function().as_str(), platform.environment());
     let server = Server { function, environment, read, handle: single, group_max: 1 };
     run(&server, platform).await
 }
 
 /// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds
 /// as a whole.
-pub async fn serve_together<T, R, H>(
-    function: &str,
-    platform: &Platform,
-    read: R,
-    handle: H,
-) -> anyhow::Result<()>
+pub async fn serve_together<T, R, H>(platform: &Platform, read: R, handle: H) -> anyhow::Result<()>
 where
     T: Trigger,
     R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
-    let environment = platform.environment();
+    let (function, environment) = (platform.function().as_str(), platform.environment());
     run(&Server { function, environment, read, handle, group_max: usize::MAX }, platform).await
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_ec2::{
     Client,
+    config::timeout::TimeoutConfig,
     operation::{
         create_fleet::{CreateFleetInput, CreateFleetOutput, builders::CreateFleetInputBuilder},
         run_instances::{RunInstancesInput, builders::RunInstancesInputBuilder},
@@ -54,11 +55,13 @@ pub struct Ec2Fleet {
     client: Client,
     /// For what is only tried.
     once: Client,
+    /// For instances that are waited for.
+    patient: Client,
 }
 
 impl Ec2Fleet {
     pub(crate) fn new(client: Client) -> Self {
-        Self { once: once(&client), client }
+        Self { once: once(&client), patient: patient(&client), client }
     }
 
     async fn instances(&self, filters: Vec<Filter>) -> Result<Vec<Instance>, PortError> {
@@ -127,7 +130,7 @@ impl Ec2Fleet {
 impl Fleet for Ec2Fleet {
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
         let input = to_input(request)?;
-        let sent = input.send_with(&self.client).await;
+        let sent = input.send_with(&self.patient).await;
         let answer = sent.map_err(|error| port_error(CREATE, error))?;
         let (mut fleet, incomplete) =
             from_output(request, &answer).map_err(|problem| BadAnswer::of(CREATE, problem))?;
@@ -214,6 +217,16 @@ impl Fleet for Ec2Fleet {
         }
         refused.map_or(Ok(()), Err)
     }
+}
+
+/// A client that waits for the one answer that there will be.
+fn patient(client: &Client) -> Client {
+    let timeouts = client.config().timeout_config().map(TimeoutConfig::to_builder);
+    let timeouts = timeouts
+        .unwrap_or_default()
+        .disable_operation_attempt_timeout()
+        .operation_timeout(requests::FLEET_TIMEOUT);
+    Client::from_conf(client.config().to_builder().timeout_config(timeouts.build()).build())
 }
 
 /// Keeps the first refusal, so that the other requests are sent; whatever else failed ends them.

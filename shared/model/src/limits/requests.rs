@@ -2,7 +2,11 @@
 //!
 //! Adapters send by these numbers, and the simulated account counts by them.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
+
+use crate::Function;
 
 /// Objects on one page of a list of the API server, which is client-go's own size.
 pub const OBJECTS_PER_PAGE: u16 = 500;
@@ -64,3 +68,43 @@ pub const CLUSTER_KEPT_FOR: SignedDuration = SignedDuration::from_mins(20);
 ///
 /// Karpenter: `InstanceProfileTTL` of `pkg/cache/cache.go` of the AWS provider.
 pub const PROFILE_KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
+
+/// How long one call of AWS may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// One attempt of it.
+    pub attempt: Duration,
+    /// All attempts, and the pauses between them.
+    pub operation: Duration,
+}
+
+impl Timeouts {
+    const fn of_seconds(attempt: u64, operation: u64) -> Self {
+        let (attempt, operation) = (Duration::from_secs(attempt), Duration::from_secs(operation));
+        Self { attempt, operation }
+    }
+
+    /// Looks into an instance whose node does not join: ten calls one after another, of services that the functions
+    /// may have no way to.
+    pub const OF_LOOKS: Self = Self::of_seconds(3, 6);
+
+    /// Calls of `function`. `interrupt` has 20 seconds, and a spot instance two minutes: a connection that hangs
+    /// leaves time for another one. The others have a minute.
+    pub const fn of(function: Function) -> Self {
+        match function {
+            Function::Interrupt => Self::of_seconds(2, 6),
+            _ => Self::of_seconds(12, 25),
+        }
+    }
+
+    /// Those of calls of DynamoDB in place of these: it answers within milliseconds, and 4 MB within a second.
+    #[must_use]
+    pub fn of_table(self) -> Self {
+        let Self { attempt, operation } = Self::of_seconds(4, 12);
+        Self { attempt: self.attempt.min(attempt), operation: self.operation.min(operation) }
+    }
+}
+
+/// How long a CreateFleet request may take, in one attempt: a repeated one waits for the same instances. `launch` has
+/// a minute.
+pub const FLEET_TIMEOUT: Duration = Duration::from_secs(50);

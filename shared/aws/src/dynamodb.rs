@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::{
-    future::try_join_all,
+    future::{TryFutureExt as _, try_join_all},
     stream::{self, StreamExt as _, TryStreamExt as _},
 };
 use jiff::Timestamp;
@@ -271,12 +271,12 @@ impl Ledger for DynamoLedger {
         let offerings = offerings.iter().map(|(key, until)| (unavailable_key(key), *until));
         let shortages =
             shortages.iter().map(|(short, until)| (shortage_key(cluster, short), *until));
-        for (key, until) in offerings.chain(shortages) {
+        // Refused is as good as written: a later time stands there.
+        let writes = offerings.chain(shortages).map(|(key, until)| {
             let item = unavailable_item(&self.region, &key, until);
-            // Refused is as good as written: a later time stands there.
-            self.put_if(item, is_unavailable_longer(until)).await?;
-        }
-        Ok(())
+            self.put_if(item, is_unavailable_longer(until)).map_ok(drop)
+        });
+        stream::iter(writes).buffer_unordered(requests::ITEMS_AT_ONCE.into()).try_collect().await
     }
 
     async fn measure(

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Taint, node::NodePatch};
+use model::{ProviderId, Taint, node::NodePatch};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -33,8 +33,18 @@ struct Metadata {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Spec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
     #[serde(default)]
     taints: Vec<StoredTaint>,
+}
+
+impl NodeDocument {
+    /// Its uid if it is the node of `machine`.
+    pub(crate) fn uid_if_of(&self, machine: Option<&ProviderId>) -> Option<&str> {
+        let provider_id = self.spec.provider_id.as_deref().filter(|id| !id.is_empty());
+        (provider_id == machine.map(ProviderId::as_str)).then_some(&self.metadata.uid)
+    }
 }
 
 /// A taint with everything that the API server keeps of it: `timeAdded` of a taint that stays must

@@ -2,7 +2,7 @@
 
 use api::lists;
 use kube::{
-    api::{DeleteParams, GetParams, Patch},
+    api::{DeleteParams, GetParams, Patch, Preconditions},
     core::Request,
 };
 use model::{
@@ -92,11 +92,20 @@ impl Nodes for KubeCluster {
         }
     }
 
-    async fn delete(&self, node: &NodeName) -> Result<(), PortError> {
-        let request = Request::new(NODES_PATH).delete(node.as_str(), &DeleteParams::default());
-        match self.call(request).await {
+    async fn delete(&self, node: &Node) -> Result<(), PortError> {
+        let name = node.name.as_str();
+        let stored = match self.node_document(&node.name).await {
+            Ok(stored) => stored,
+            Err(error) if error.code() == Some(404) => return Ok(()),
+            Err(error) => return Err(error.into_port_error(DELETE_NODE, Effect::Reads)),
+        };
+        let Some(uid) = stored.uid_if_of(node.provider_id.as_ref()) else { return Ok(()) };
+        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        match self.call(Request::new(NODES_PATH).delete(name, &params)).await {
             Ok(_) => Ok(()),
-            Err(error) if error.code() == Some(404) => Ok(()),
+            // Gone, or another one has its name by now.
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(()),
             Err(error) => Err(error.into_port_error(DELETE_NODE, Effect::Writes)),
         }
     }

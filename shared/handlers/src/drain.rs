@@ -18,7 +18,7 @@ use model::{
     claim::{ClaimConditions, VolumesDetached},
     event::ObjectEvent,
     ledger::{Snapshot, WriteOutcome},
-    node::{Eviction, EvictionRequest, Node},
+    node::{Eviction, EvictionRequest},
     pulse::{PassEnd, PulseNote, Signal},
 };
 use planner::{InstanceView, VolumeLook, events};
@@ -248,7 +248,7 @@ async fn step<A: Adapters>(
         noted.extend(events::of_pods_left(&node.name, drainage.pods_left));
     }
     if let (Some(node), true) = (node, drainage.delete_node) {
-        delete(nodes, node).await?;
+        nodes.delete(node).await?;
     }
     if drainage.remove_claim {
         return gone(ports, claim, observed, at).await;
@@ -275,11 +275,6 @@ async fn step<A: Adapters>(
         volumes: claim.conditions.volumes,
     });
     Ok(Visited { again, terminate, events: noted, ended_early: None })
-}
-
-/// The node goes; one that is gone went.
-async fn delete(nodes: &impl Nodes, node: &Node) -> Result<(), PortError> {
-    nodes.delete(&node.name).await
 }
 
 /// Takes away what is left of `claim`, whose instance is gone.

@@ -113,8 +113,9 @@ ports! {
         /// Asks the API server to evict a pod, or to delete it; see [`EvictionRequest`]. Repeating it is
         /// harmless: a pod that is being deleted stays so.
         async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
-        /// Deletes the node; one that is not there was deleted.
-        async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
+        /// Deletes this very node; one that is not there was deleted. A node of the same name with another provider
+        /// ID stays.
+        async fn delete(&self, node: &Node) -> Result<(), PortError>;
     }
 
     /// The status of EC2NodeClasses.

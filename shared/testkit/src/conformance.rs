@@ -40,7 +40,8 @@ pub use statuses::{node_classes, node_pools};
 
 use std::fmt;
 
-use ports::PortError;
+use model::NodeName;
+use ports::{Nodes, PortError};
 
 /// What became of one case of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,12 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, seen: &T, wanted: &T) -> Result<(
         return Ok(());
     }
     Err(Failure(format!("{what} is {seen:?}, it should be {wanted:?}")))
+}
+
+/// Deletes the node called `name`, as it is now.
+async fn delete_node(port: &impl Nodes, name: &NodeName) -> Result<(), Failure> {
+    let node = port.node(name).await?;
+    Ok(port.delete(&node.ok_or_else(|| Failure(format!("{name} is not there")))?).await?)
 }
 
 /// Fails with `what` unless it holds.

@@ -2,10 +2,11 @@
 
 use model::{
     Taint, TaintEffect,
-    node::{Eviction, EvictionRequest, NodePatch},
+    node::{Eviction, EvictionRequest, Node, NodePatch},
 };
 use ports::{Fault, Nodes as _, PortError};
 use serde_json::{Value, json};
+use testkit::build;
 
 use super::{Server, refused, status};
 
@@ -189,14 +190,30 @@ async fn a_pod_name_that_leads_elsewhere_is_not_sent() {
 
 #[tokio::test]
 async fn a_node_that_is_gone_was_deleted() {
-    for answer in [(200, json!({})), refused(404, "NotFound", "nodes \"one\" not found")] {
-        let server = Server::new([answer]);
-        server.cluster().delete(&"one".parse().unwrap()).await.unwrap();
-        server.check_sent(&["DELETE /api/v1/nodes/one"]);
+    let (get, delete) = ("GET /api/v1/nodes/one", "DELETE /api/v1/nodes/one");
+    let missing = || refused(404, "NotFound", "nodes \"one\" not found");
+    let node = build::node("one");
+    let server = Server::new([missing()]);
+    server.cluster().delete(&node).await.unwrap();
+    server.check_sent(&[get]);
+    let replaced = refused(409, "Conflict", "the UID in the precondition does not match");
+    for answer in [(200, json!({})), missing(), replaced] {
+        let server = Server::new([stored_node(), answer]);
+        server.cluster().delete(&node).await.unwrap();
+        server.check_sent(&[get, delete]);
+        assert_eq!(server.sent()[1].body["preconditions"], json!({ "uid": "u1" }));
     }
-    let server = Server::new([refused(500, "InternalError", "etcd")]);
-    let error = server.cluster().delete(&"one".parse().unwrap()).await.unwrap_err();
+    let server = Server::new([stored_node(), refused(500, "InternalError", "etcd")]);
+    let error = server.cluster().delete(&node).await.unwrap_err();
     assert_eq!((error.operation, error.fault), ("delete a node", Fault::Unknown));
+}
+
+#[tokio::test]
+async fn a_node_of_another_machine_stays_under_its_name() {
+    let provider_id = Some("aws:///us-west-2a/i-0a1b2c3d4e5f60718".parse().unwrap());
+    let server = Server::new([stored_node()]);
+    server.cluster().delete(&Node { provider_id, ..build::node("one") }).await.unwrap();
+    server.check_sent(&["GET /api/v1/nodes/one"]);
 }
 
 #[tokio::test]

@@ -15,6 +15,11 @@ use ports::{Cluster as _, Fault, Nodes as _, PodSelection};
 use super::status;
 use crate::KubeCluster;
 
+fn eviction() -> EvictionRequest {
+    let pod = PodKey { namespace: "shop".parse().unwrap(), name: "web-0".parse().unwrap() };
+    EvictionRequest { pod, uid: "u1".parse().unwrap(), grace_seconds: None }
+}
+
 fn cluster(address: SocketAddr) -> KubeCluster {
     let endpoint = format!("http://{address}");
     let keys = aws_credential_types::Credentials::new("AKID", "secret", None, None, "test");
@@ -30,7 +35,7 @@ async fn a_request_that_never_left_may_be_repeated() {
     let cluster = cluster(address);
     let error = cluster.pods(&PodSelection::Waiting).await.unwrap_err();
     assert_eq!(error.fault, Fault::Transient);
-    let error = cluster.delete(&"one".parse().unwrap()).await.unwrap_err();
+    let error = cluster.evict(&eviction()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Transient);
 }
 
@@ -48,7 +53,7 @@ async fn a_write_whose_answer_is_lost_may_have_happened() {
     let cluster = cluster(address);
     let error = cluster.pods(&PodSelection::Waiting).await.unwrap_err();
     assert_eq!(error.fault, Fault::Transient);
-    let error = cluster.delete(&"one".parse().unwrap()).await.unwrap_err();
+    let error = cluster.evict(&eviction()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Unknown);
     server.join().unwrap();
 }
@@ -74,8 +79,6 @@ async fn a_blocked_eviction_is_one_request() {
         )
         .unwrap();
     });
-    let pod = PodKey { namespace: "shop".parse().unwrap(), name: "web-0".parse().unwrap() };
-    let request = EvictionRequest { pod, uid: "u1".parse().unwrap(), grace_seconds: None };
-    assert_eq!(cluster(address).evict(&request).await.unwrap(), Eviction::Blocked);
+    assert_eq!(cluster(address).evict(&eviction()).await.unwrap(), Eviction::Blocked);
     server.join().unwrap();
 }

@@ -41,7 +41,7 @@ async fn a_pod_ends_within_the_grace_that_it_is_given() {
     let release = json!({ "metadata": { "finalizers": null } });
     drop(pods.patch("slow", &params, &kube::api::Patch::Merge(release)).await.unwrap());
     world.until(&pods, "slow", "gone", |pod| pod.is_none()).await;
-    world.cluster.delete(&node).await.unwrap();
+    world.delete_node(&node).await;
 }
 
 #[tokio::test]

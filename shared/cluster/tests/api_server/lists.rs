@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1 as core;
 use kube::api::DeleteParams;
 use model::Pod;
-use ports::{Cluster as _, Listing, Nodes as _, PodSelection};
+use ports::{Cluster as _, Listing, PodSelection};
 use serde_json::json;
 
 use super::world::World;
@@ -35,5 +35,5 @@ async fn a_list_of_many_pages_is_whole_and_selected() {
     let everything = kube::api::ListParams::default();
     let now = DeleteParams::default().grace_period(0);
     drop(world.namespaced::<core::Pod>().delete_collection(&now, &everything).await.unwrap());
-    world.cluster.delete(&node).await.unwrap();
+    world.delete_node(&node).await;
 }

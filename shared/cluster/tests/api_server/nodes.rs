@@ -47,7 +47,7 @@ async fn no_taint_is_lost_when_many_move_at_once() {
     }
     let accepted = patched.iter().filter(|(_, answer)| answer.is_ok()).count();
     assert!(accepted > 0);
-    world.cluster.delete(&name).await.unwrap();
+    world.delete_node(&name).await;
 }
 
 #[tokio::test]
@@ -66,5 +66,5 @@ async fn a_patch_for_a_namesake_is_refused_by_its_uid() {
     assert_eq!(status.code, 422, "{status:?}");
     let causes = status.details.iter().flat_map(|details| &details.causes);
     assert!(causes.into_iter().any(|cause| cause.field == "metadata.uid"), "{status:?}");
-    world.cluster.delete(&name).await.unwrap();
+    world.delete_node(&name).await;
 }

@@ -100,7 +100,7 @@ each_with_its_rights! {
         fn pods_on(node: &NodeName) -> Listing<Pod>;
         fn patch(node: &NodeName, patch: &NodePatch) -> ();
         fn evict(eviction: &EvictionRequest) -> Eviction;
-        fn delete(node: &NodeName) -> ();
+        fn delete(node: &Node) -> ();
     }
     NodeClasses {
         fn observed_classes() -> Listing<ObservedNodeClass>;

@@ -10,6 +10,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use model::{Namespace, NodeName, PodKey, node::EvictionRequest};
+use ports::Nodes as _;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -37,6 +38,12 @@ pub(crate) fn kubeconfig() -> Option<PathBuf> {
 }
 
 impl World {
+    /// Deletes the node called `name`, as it is now.
+    pub(crate) async fn delete_node(&self, name: &NodeName) {
+        let node = self.cluster.node(name).await.unwrap().unwrap();
+        self.cluster.delete(&node).await.unwrap();
+    }
+
     /// Nothing when there is no control plane.
     pub(crate) async fn open() -> Option<Self> {
         let path = kubeconfig()?;

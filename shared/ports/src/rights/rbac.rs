@@ -130,7 +130,7 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
             right("patch", KARPENTER, "nodepools/status"),
         ],
     ),
-    ("Nodes.delete", &[right("delete", CORE, "nodes")]),
+    ("Nodes.delete", &[right("get", CORE, "nodes"), right("delete", CORE, "nodes")]),
     (
         "Nodes.evict",
         &[

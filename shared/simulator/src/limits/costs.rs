@@ -198,7 +198,7 @@ pub const COSTS: &[Cost] = &[
     // Items are nodes that change.
     cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", Per::Chunk(1))]),
     cost("Nodes.evict", &[cluster("create pods/eviction", ONCE)]),
-    cost("Nodes.delete", &[cluster("delete nodes", ONCE)]),
+    cost("Nodes.delete", &[cluster("get nodes", ONCE), cluster("delete nodes", ONCE)]),
     // ------------------------------------------------------------------ EC2, SSM, IAM, EKS
     cost("Fleet.launch", &[ec2("CreateFleet", ONCE)]),
     tried("Fleet.dry_run", &[ec2("CreateFleet", ONCE)]),
@@ -374,7 +374,7 @@ pub const COSTS: &[Cost] = &[
             table("UpdateItem", ONCE),
         ],
     ),
-    cost("Ledger.mark_unavailable", &[table("PutItem", Per::Chunk(1))]),
+    cost("Ledger.mark_unavailable", &[table("PutItem", Per::Each(requests::ITEMS_AT_ONCE))]),
     cost("Ledger.measure", &[table("PutItem", ONCE)]),
     cost("Ledger.head", &[table("GetItem", ONCE)]),
     cost("Ledger.open", &[table("UpdateItem", ONCE)]),

@@ -254,9 +254,12 @@ impl Nodes for Sim {
             .await
     }
 
-    async fn delete(&self, node: &NodeName) -> Result<(), PortError> {
-        self.step(("Nodes.delete", Write), node, |world| {
-            world.delete_node(node);
+    async fn delete(&self, node: &Node) -> Result<(), PortError> {
+        self.step(("Nodes.delete", Write), &node.name, |world| {
+            let stored = world.cluster.nodes.get(&node.name).map(|entry| &entry.node);
+            if stored.is_some_and(|stored| stored.provider_id == node.provider_id) {
+                world.delete_node(&node.name);
+            }
             Ok(())
         })
         .await

@@ -270,11 +270,12 @@ fn a_node_with_a_finalizer_outlives_its_deletion() {
     let keep = NodePatch { add_finalizers: finalizers.clone(), ..NodePatch::default() };
     let free = NodePatch { remove_finalizers: finalizers, ..NodePatch::default() };
     sim.block_on(sim.patch(&name, &keep)).unwrap().unwrap();
-    sim.block_on(ports::Nodes::delete(&sim, &name)).unwrap().unwrap();
+    let node = sim.nodes().remove(0);
+    sim.block_on(ports::Nodes::delete(&sim, &node)).unwrap().unwrap();
     assert!(sim.nodes()[0].is_deleting);
     sim.block_on(sim.patch(&name, &free)).unwrap().unwrap();
     assert!(sim.nodes().is_empty());
-    sim.block_on(ports::Nodes::delete(&sim, &name)).unwrap().unwrap();
+    sim.block_on(ports::Nodes::delete(&sim, &node)).unwrap().unwrap();
     let error = sim.block_on(sim.patch(&name, &free)).unwrap().unwrap_err();
     assert_eq!(error.fault, ports::Fault::NotFound);
 }

@@ -299,7 +299,7 @@ async fn drain(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<bool, Po
     if let Some(node) = node_of(sim, claim).await? {
         let remove_finalizers = BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]);
         sim.patch(&node.name, &NodePatch { remove_finalizers, ..NodePatch::default() }).await?;
-        ports::Nodes::delete(sim, &node.name).await?;
+        ports::Nodes::delete(sim, &node).await?;
     }
     sim.remove_claim(&at.cluster, claim).await?;
     Ok(true)

@@ -16,7 +16,7 @@ use ports::{Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nod
 use super::{
     ATTEMPTS_MAX, Case, Failure,
     cluster_world::{ClusterWorld, Deployed, PodState},
-    ensure, same,
+    delete_node, ensure, same,
 };
 use crate::build;
 
@@ -118,7 +118,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         let joined = self.port.node(&name).await?;
         ensure(listed.is_some(), || format!("{name} is not listed"))?;
         same("the node", &listed, &joined)?;
-        self.port.delete(&name).await?;
+        delete_node(self.port, &name).await?;
         let listed = self.port.nodes().await?.items;
         ensure(listed.iter().all(|node| node.name != name), || format!("{name} is still listed"))
     }
@@ -192,7 +192,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         }
         let nobody = PodSelection::OnNode(build::id("nobody"));
         same("pods of no node", &self.port.pods(&nobody).await?.items, &Vec::new())?;
-        Ok(self.port.delete(&node).await?)
+        delete_node(self.port, &node).await
     }
 
     async fn terminating(&self) -> Result<(), Failure> {
@@ -215,7 +215,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             ensure(is_ending, || format!("{selection:?}: {listed:?}"))?;
         }
         self.world.undeploy("terminating").await;
-        Ok(self.port.delete(&node).await?)
+        delete_node(self.port, &node).await
     }
 
     async fn given_up(&self) -> Result<(), Failure> {
@@ -312,7 +312,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             left = seen().await?;
         }
         same("afterwards", &left, &(None, None))?;
-        Ok(self.port.delete(&node).await?)
+        delete_node(self.port, &node).await
     }
 
     async fn namespaces(&self) -> Result<(), Failure> {
@@ -372,7 +372,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         same("what it allows in the end", &allowed, &Some(1))?;
         self.world.remove_budget("budgets").await;
         self.world.undeploy("budgets").await;
-        Ok(self.port.delete(&node).await?)
+        delete_node(self.port, &node).await
     }
 
     async fn overlays(&self) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use model::{
 };
 use ports::{Events, Fault, Nodes};
 
-use super::{Case, Failure, cluster_world::ClusterWorld, same};
+use super::{Case, Failure, cluster_world::ClusterWorld, delete_node, same};
 use crate::build;
 
 /// Who reads what was published.
@@ -53,7 +53,7 @@ async fn once<P: Events + Nodes, W: EventWorld>(port: &P, world: &W) -> Result<(
         ("SpotInterrupted", "taken"),
     ]);
     same("what is there then", &world.events_of(&about).await, &three)?;
-    Ok(port.delete(&name).await?)
+    delete_node(port, &name).await
 }
 
 async fn absent<P: Events, W: EventWorld>(port: &P, world: &W) -> Result<(), Failure> {

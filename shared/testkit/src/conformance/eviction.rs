@@ -20,7 +20,7 @@ use ports::Nodes;
 use super::{
     ATTEMPTS_MAX, Case, Failure,
     cluster_world::{ClusterWorld, Deployed, PodState, pods_on},
-    ensure, same,
+    delete_node, ensure, same,
 };
 use crate::build;
 
@@ -78,7 +78,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
 
     async fn ended(&self, name: &str, node: &NodeName) -> Result<(), Failure> {
         self.world.undeploy(name).await;
-        Ok(self.port.delete(node).await?)
+        delete_node(self.port, node).await
     }
 
     /// The budget `name` for the pods of `app`.

@@ -12,7 +12,7 @@ use ports::{Fault, Nodes};
 use super::{
     ATTEMPTS_MAX, Case, Failure,
     cluster_world::{ClusterWorld, Deployed, pods_on},
-    ensure, eviction, same,
+    delete_node, ensure, eviction, same,
 };
 use crate::build;
 
@@ -61,6 +61,10 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         node.ok_or_else(|| Failure(format!("{name} is not there")))
     }
 
+    async fn delete(&self, name: &NodeName) -> Result<(), Failure> {
+        delete_node(self.port, name).await
+    }
+
     /// Patches as a message does that comes again after a conflict: others write nodes too.
     async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), Failure> {
         for _ in 0..ATTEMPTS_MAX {
@@ -90,7 +94,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         same("its instance", &named, &Some(instance))?;
         same("whether it is being deleted", &node.is_deleting, &false)?;
         same("whether it is ready", &node.is_ready, &true)?;
-        Ok(self.port.delete(&name).await?)
+        self.delete(&name).await
     }
 
     async fn uninitialized(&self) -> Result<(), Failure> {
@@ -116,7 +120,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
             let listed = listed.into_iter().find(|listed| listed.name == name);
             same(&format!("what is listed after {patch:?}"), &listed, &wanted.then_some(node))?;
         }
-        self.port.delete(&name).await?;
+        self.delete(&name).await?;
         let listed = self.port.uninitialized().await?.items;
         ensure(listed.iter().all(|node| node.name != name), || format!("{name} is still listed"))
     }
@@ -157,7 +161,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         wanted.taints.retain(|taint| taint.key != "ours");
         wanted.finalizers.clear();
         same("the node", &self.patched(&name, &undo).await?, &wanted)?;
-        Ok(self.port.delete(&name).await?)
+        self.delete(&name).await
     }
 
     async fn taint_replaced(&self) -> Result<(), Failure> {
@@ -173,7 +177,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         let seen: BTreeSet<_> = of_team.collect();
         let wanted = ["team=a:PreferNoSchedule", "team=b:NoSchedule"];
         same("the taints", &seen, &wanted.map(build::taint).into())?;
-        Ok(self.port.delete(&name).await?)
+        self.delete(&name).await
     }
 
     async fn broken_patch(&self) -> Result<(), Failure> {
@@ -201,7 +205,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
             same(&format!("the answer to {patch:?}"), &refused, &Err(Fault::Permanent))?;
             same("the node", &self.node(&name).await?, &before)?;
         }
-        Ok(self.port.delete(&name).await?)
+        self.delete(&name).await
     }
 
     async fn missing(&self) -> Result<(), Failure> {
@@ -212,13 +216,17 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         }
         let listing = self.port.pods_on(&nobody).await?;
         same("the pods", &listing.items, &Vec::new())?;
-        Ok(self.port.delete(&nobody).await?)
+        Ok(())
     }
 
     async fn deleted(&self) -> Result<(), Failure> {
         let (name, _) = self.world.join("deleted").await;
+        let node = self.node(&name).await?;
+        let namesake = Node { provider_id: None, ..node.clone() };
+        self.port.delete(&namesake).await?;
+        same("its node", &self.port.node(&name).await?, &Some(node.clone()))?;
         for _ in 0..2 {
-            self.port.delete(&name).await?;
+            self.port.delete(&node).await?;
             same("its node", &self.port.node(&name).await?, &None)?;
         }
         Ok(())
@@ -228,7 +236,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         let (name, _) = self.world.join("held").await;
         self.patched(&name, &hold()).await?;
         for _ in 0..2 {
-            self.port.delete(&name).await?;
+            self.delete(&name).await?;
             same("whether it is being deleted", &self.node(&name).await?.is_deleting, &true)?;
         }
         // It is a node like any other until it is released.
@@ -246,7 +254,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         let theirs = BTreeSet::from(["example.com/theirs".to_owned()]);
         let hold_theirs = NodePatch { add_finalizers: theirs.clone(), ..NodePatch::default() };
         self.patched(&name, &hold_theirs).await?;
-        self.port.delete(&name).await?;
+        self.delete(&name).await?;
         let late = NodePatch { labels: texts([("late", "1")]), ..hold() };
         let refused = self.port.patch(&name, &late).await.map_err(|error| error.fault);
         same("the answer to a new finalizer", &refused, &Err(Fault::Permanent))?;
@@ -262,7 +270,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         let (name, _) = self.world.join("orphans").await;
         self.world.deploy(&Deployed::running("orphan", &name)).await;
         let before = pods_on(self.port, self.world, &name, |pods| pods.len() == 1).await?;
-        self.port.delete(&name).await?;
+        self.delete(&name).await?;
         let after = pods_on(self.port, self.world, &name, |_| true).await?;
         let uids = |pods: &[model::Pod]| pods.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>();
         same("the pods", &uids(&after), &uids(&before))?;

@@ -12,13 +12,15 @@ use model::{
     Pod, api_version,
     facts::DaemonSet,
     limits::{
-        NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX, requests::OBJECTS_PER_PAGE,
+        NODES_PER_CLUSTER_MAX, NODES_PER_CLUSTER_NEAR, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX,
+        requests::OBJECTS_PER_PAGE,
     },
     node::Node,
     node_class::ListedNodeClass,
     node_pool::NodePool,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
+    words::many,
 };
 use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError, Surrounded};
 
@@ -40,6 +42,9 @@ pub(crate) struct Kind<T> {
     /// How many there may be.
     pub(crate) at_most: AtMost,
 }
+
+/// What helps against too many nodes.
+const CURE: &str = "use fewer and larger nodes, or give some workloads a cluster of their own";
 
 /// What happens when there are too many.
 #[derive(Clone, Copy, Debug)]
@@ -248,6 +253,10 @@ impl KubeCluster {
             next.clone_from(&page.continue_token);
             let is_full = add_page(kind, &mut listing, page).map_err(ListError::Failed)?;
             if next.is_none() || is_full {
+                let count = listing.items.len();
+                if matches!(kind.at_most, AtMost::Fail(_)) && count >= NODES_PER_CLUSTER_NEAR {
+                    tracing::warn!(kind.operation, count, "the maximum is near: {CURE}");
+                }
                 return Ok(listing);
             }
         }
@@ -281,7 +290,8 @@ fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Resul
     }));
     match kind.at_most {
         AtMost::Fail(max) if listing.items.len() > max => {
-            let why = format!("there are more than {max}, which is the most that is supported");
+            let why =
+                format!("there are more than {}, the most that is supported: {CURE}", many(max));
             Err(PortError::because(kind.operation, Fault::Permanent, why))
         }
         AtMost::Stop(max)

@@ -22,8 +22,11 @@ pub const REJECTED_PER_DECISION_MAX: usize = 20;
 pub const PODS_PER_PLAN_MAX: usize = 50_000;
 /// How often one plan tries a pod, over all of its pods; what has no place then waits for the next.
 pub const TRIES_PER_PLAN_MAX: usize = 1_000_000;
-/// Nodes of one cluster.
-pub const NODES_PER_CLUSTER_MAX: usize = 5_000;
+/// Nodes of one cluster, and its NodeClaims: as many as memory bears. A node with its 21 pods takes 44 KiB of
+/// `provision` and `disrupt`, beside 30 MiB for none (docs/cost.md): 10,000 take 460 of their 512 MiB.
+pub const NODES_PER_CLUSTER_MAX: usize = 10_000;
+/// From so many nodes on, it is said that the maximum comes near.
+pub const NODES_PER_CLUSTER_NEAR: usize = NODES_PER_CLUSTER_MAX / 10 * 9;
 /// Instance types of one plan.
 pub const INSTANCE_TYPES_PER_PLAN_MAX: usize = 1_500;
 /// Instance types a claim keeps, cheapest first. Karpenter: `MaxInstanceTypes`.

@@ -115,7 +115,8 @@ async fn more_nodes_than_are_supported_are_an_error_and_never_a_shorter_list() {
     assert_eq!(error.fault, Fault::Permanent);
     assert_eq!(
         error.source.unwrap().to_string(),
-        "there are more than 5000, which is the most that is supported"
+        "there are more than 10,000, the most that is supported: use fewer and larger nodes, or give some \
+         workloads a cluster of their own"
     );
 }
 

@@ -199,6 +199,7 @@ impl InstallationClients {
             leases: self.leases(),
             pools: self.objects(&kinds::NODE_POOLS),
             claims: self.claims(),
+            nodes: self.cluster().and_then(|cluster| cluster.count(&kinds::NODES)),
             classes,
         }
     }

@@ -43,6 +43,8 @@ pub struct Observed {
     pub classes: LiveAnswer<Vec<Value>>,
     /// NodeClaims.
     pub claims: LiveAnswer<Vec<Value>>,
+    /// How many nodes there are, whoever made them.
+    pub nodes: LiveAnswer<usize>,
     /// What EC2 has for each EC2NodeClass.
     pub selected: LiveAnswer<Vec<ClassSelection>>,
     /// What lies between the functions and the API server, by the id of each subnet that they are in.

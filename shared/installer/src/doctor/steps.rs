@@ -81,7 +81,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 20] = [
+pub const STEPS: [Step; 21] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -142,6 +142,11 @@ pub const STEPS: [Step; 20] = [
         check: cluster::karpenter,
     },
     Step { id: "heartbeat", what: "The functions are at work.", check: cluster::heartbeat },
+    Step {
+        id: "nodes",
+        what: "The cluster has no more nodes than the functions can read.",
+        check: cluster::nodes,
+    },
     Step {
         id: "discovery",
         what: "There are subnets and security groups as EC2NodeClasses select them.",

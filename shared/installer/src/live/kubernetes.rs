@@ -85,6 +85,11 @@ impl ClusterClient {
         self.listed(kind, selected, add_values)
     }
 
+    /// How many objects of `kind` there are, by the first page of their list.
+    pub fn count(&self, kind: &ObjectKind) -> LiveAnswer<usize> {
+        Ok(self.listed(kind, ObjectFilter::default(), add_count)?.unwrap_or_default())
+    }
+
     /// All pods.
     pub fn pods(&self) -> LiveAnswer<Page<PodManifest>> {
         let read: Option<(PodReader, Option<Page<PodManifest>>)> =
@@ -268,6 +273,15 @@ pub fn add_values(all: &mut Vec<Value>, body: &str) -> Result<Option<String>, St
         }));
     }
     Ok(next)
+}
+
+/// The objects of the page `body` and of those after it, which are not read.
+fn add_count(count: &mut usize, body: &str) -> Result<Option<String>, String> {
+    let list: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
+    let left = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64);
+    let left = left.and_then(|left| usize::try_from(left).ok()).unwrap_or_default();
+    *count = list.get("items").and_then(Value::as_array).map_or(0, Vec::len) + left;
+    Ok(None)
 }
 
 /// Items of lists leave out what the list says, and nobody here asks who has which field.

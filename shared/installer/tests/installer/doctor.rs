@@ -108,6 +108,9 @@ fn what_the_cluster_lacks_is_told() {
     check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
         list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
     });
+    check("nodes", "The cluster has 9,000 nodes. Above 10,000 nodes,", |seen| {
+        seen.nodes = Ok(9_000);
+    });
     check("heartbeat", "No function was ever at work", |seen| {
         drop(list(&mut seen.leases).remove(0));
     });
@@ -338,6 +341,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             kubectl: forbidden
             → Look with a kubeconfig whose user may read all objects of the cluster
               (--kubeconfig, --context).
+        ok  The cluster has no more nodes than the functions can read. (3 nodes)
         ok  There are subnets and security groups as EC2NodeClasses select them.
             (default: 3 subnets, 1 security group)
         ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
@@ -345,7 +349,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        20 steps: 1 not in order, 2 could not be seen
+        21 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
 }

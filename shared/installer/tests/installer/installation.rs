@@ -113,6 +113,7 @@ pub(crate) fn whole() -> Observed {
             "status": {"conditions": conditions},
         })]),
         claims: Ok(Vec::new()),
+        nodes: Ok(3),
         selected: Ok(vec![ClassSelection {
             class: "default".to_owned(),
             subnets: 3,

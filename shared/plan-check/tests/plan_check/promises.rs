@@ -478,6 +478,6 @@ fn a_batch_and_a_cluster_have_an_end() {
                 facts.ledger.claims.insert(claim.name.clone(), claim);
             }
         },
-        &["with this plan there are 5001 claims, and a cluster has at most 5000"],
+        &["with this plan there are 10001 claims, and a cluster has at most 10000"],
     );
 }

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION};
+use model::{
+    lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION},
+    limits::{NODES_PER_CLUSTER_MAX, NODES_PER_CLUSTER_NEAR},
+    words,
+};
 use serde_json::Value;
 
 use super::{
@@ -215,4 +219,17 @@ pub(super) fn wants_spot(pools: &[Value]) -> bool {
                 && items(requirement, "/values").iter().any(|value| value == "spot")
         })
     })
+}
+
+pub(super) fn nodes(seen: &Observed) -> Judged {
+    let count = *told(&seen.nodes, READ_CURE)?;
+    let counted = words::counted(count, "node");
+    if count < NODES_PER_CLUSTER_NEAR {
+        return Ok(StepVerdict::Done(counted));
+    }
+    let most = words::many(NODES_PER_CLUSTER_MAX);
+    Ok(StepVerdict::wrong(
+        format!("The cluster has {counted}. Above {most} nodes, provisioning and disruption stop."),
+        "Use fewer and larger nodes, or give some workloads a cluster of their own.",
+    ))
 }

@@ -4,12 +4,20 @@
 //! can say. Who is asking is not known here: requests come with their authorization.
 
 use std::{
+    io::Read as _,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use http::{Request, Uri, uri::PathAndQuery};
+use flate2::read::GzDecoder;
+use http::{
+    HeaderValue, Request, Response, Uri,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH},
+    uri::PathAndQuery,
+};
+use http_body_util::BodyExt as _;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
@@ -18,7 +26,7 @@ use hyper_util::{
 };
 use kube::client::Body;
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs, pki_types::CertificateDer};
-use tower::Service;
+use tower::{BoxError, Service};
 
 use crate::ca_bundle::{self, CaBundleError};
 
@@ -27,6 +35,8 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A page of 500 pods takes a busy API server seconds.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+const GZIP: &str = "gzip";
 
 type HttpClient = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
 
@@ -74,17 +84,29 @@ impl Transport {
 }
 
 impl Service<Request<Body>> for Transport {
-    type Response = <HttpClient as Service<Request<Body>>>::Response;
-    type Error = <HttpClient as Service<Request<Body>>>::Error;
-    type Future = <HttpClient as Service<Request<Body>>>::Future;
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.client.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.client.poll_ready(context).map_err(Into::into)
     }
 
+    /// The answer, unpacked: API servers pack what is larger than 128 KB, to some tenth for lists.
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         *request.uri_mut() = at(&self.url, request.uri());
-        self.client.call(request)
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(GZIP));
+        let answer = self.client.call(request);
+        Box::pin(async move {
+            let (mut parts, body) = answer.await?.into_parts();
+            let mut body = Vec::from(body.collect().await?.to_bytes());
+            if parts.headers.remove(CONTENT_ENCODING).is_some_and(|encoding| encoding == GZIP) {
+                parts.headers.remove(CONTENT_LENGTH);
+                let packed = std::mem::take(&mut body);
+                GzDecoder::new(packed.as_slice()).read_to_end(&mut body)?;
+            }
+            Ok(Response::from_parts(parts, body.into()))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
     thread,
 };
 
+use flate2::{Compression, write::GzEncoder};
 use model::{
     PodKey,
     node::{Eviction, EvictionRequest},
@@ -80,5 +81,27 @@ async fn a_blocked_eviction_is_one_request() {
         .unwrap();
     });
     assert_eq!(cluster(address).evict(&eviction()).await.unwrap(), Eviction::Blocked);
+    server.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_list_comes_packed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(br#"{"metadata": {"resourceVersion": "7"}, "items": []}"#).unwrap();
+    let body = packer.finish().unwrap();
+    let server = thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let length = connection.read(&mut request).unwrap();
+        let request = String::from_utf8_lossy(&request[..length]).to_lowercase();
+        assert!(request.contains("\r\naccept-encoding: gzip\r\n"), "{request}");
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip";
+        write!(connection, "{head}\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+        connection.write_all(&body).unwrap();
+    });
+    let listing = cluster(address).pods(&PodSelection::All).await.unwrap();
+    assert!(listing.items.is_empty() && listing.malformed.is_empty());
     server.join().unwrap();
 }

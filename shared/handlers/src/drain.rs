@@ -358,17 +358,18 @@ async fn evict(
     let mut answers = stream::iter(evictions)
         .map(|eviction| async move { (eviction, nodes.evict(eviction).await) })
         .buffer_unordered(EVICTIONS_MAX);
-    let mut noted = Vec::new();
+    let (mut noted, mut blocked) = (Vec::new(), 0);
     while let Some((eviction, answer)) = answers.next().await {
         let EvictionRequest { pod, uid, grace_seconds } = eviction;
         match answer {
             Ok(answer) => {
-                let outcome = match answer {
-                    Eviction::Accepted => "pod evicted",
-                    Eviction::Blocked => "eviction blocked by a disruption budget",
-                    Eviction::Gone => "pod is gone",
-                };
-                tracing::info!(%pod, outcome, "eviction");
+                match answer {
+                    Eviction::Accepted => tracing::info!(%pod, "pod evicted"),
+                    Eviction::Gone => tracing::info!(%pod, "pod is gone"),
+                    // Each again with every visit, for as long as the budget blocks it.
+                    Eviction::Blocked => tracing::debug!(%pod, "eviction blocked"),
+                }
+                blocked += usize::from(answer == Eviction::Blocked);
                 noted.extend(events::of_eviction(
                     claim,
                     (pod, uid),
@@ -378,6 +379,9 @@ async fn evict(
             }
             Err(error) => tracing::warn!(%pod, story = story(&error), "eviction failed"),
         }
+    }
+    if blocked > 0 {
+        tracing::info!(claim = %claim.name, blocked, "evictions blocked by disruption budgets");
     }
     noted
 }

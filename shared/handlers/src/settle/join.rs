@@ -2,12 +2,16 @@
 //!
 //! A look is two requests of AWS where the console tells the cause: for its output, and for EC2's checks. Where it tells
 //! none it is ten, one after another: the instance; its instance profile, the cluster and its access entry; the cluster,
-//! route tables and security groups; the image. What fails of it is said in the finding, and holds nothing up.
+//! route tables and security groups; the image. What fails of it, or is not begun within [`LOOK_TIME`], is said in the
+//! finding, and holds nothing up.
 
 use std::cell::Cell;
 
-use model::{InstanceTypeName, NodeClaim, claim::LaunchedInstance, join::JoinEvidence};
-use ports::{Adapters, Forensics as _, Invocation, PortError};
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    InstanceTypeName, NodeClaim, claim::LaunchedInstance, duration::later, join::JoinEvidence,
+};
+use ports::{Adapters, Clock, Forensics as _, Invocation, PortError};
 
 use super::SettlePorts;
 use crate::error::story;
@@ -17,6 +21,9 @@ use crate::error::story;
 ///
 /// <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>
 pub(super) const LOOKS_PER_PASS: usize = 5;
+/// After so long a look asks nothing more: where a service cannot be reached, such as IAM from a VPC without a way out,
+/// each request takes as long as [`Timeouts::OF_LOOKS`](model::limits::requests::Timeouts::OF_LOOKS) allows.
+const LOOK_TIME: SignedDuration = SignedDuration::from_secs(10);
 
 /// `claim`, whose node is not there, with what a look into its instance found, one version on; `None` where none is
 /// due, or where this pass made as many as it may.
@@ -45,9 +52,10 @@ async fn evidence<A: Adapters>(
     at: &Invocation,
 ) -> JoinEvidence {
     let (forensics, id) = (ports.forensics, &instance.id);
+    let look = Look { clock: ports.clock, until: later(ports.clock.now(), LOOK_TIME) };
     let mut evidence = JoinEvidence {
-        console: seen(forensics.console(id).await),
-        checks: seen(forensics.checks(id).await),
+        console: look.seen(forensics.console(id)).await,
+        checks: look.seen(forensics.checks(id)).await,
         instance: None,
         access: None,
         network: None,
@@ -58,24 +66,39 @@ async fn evidence<A: Adapters>(
     if !questions.is_any() {
         return evidence;
     }
-    let launched = seen(forensics.instance(id).await);
+    let launched = look.seen(forensics.instance(id)).await;
     if let Ok(launched) = &launched {
         if questions.access {
-            evidence.access = Some(seen(forensics.access(&at.cluster, launched).await));
+            evidence.access = Some(look.seen(forensics.access(&at.cluster, launched)).await);
         }
         if questions.network {
-            evidence.network = Some(seen(forensics.network(&at.cluster, launched).await));
+            evidence.network = Some(look.seen(forensics.network(&at.cluster, launched)).await);
         }
         if let Some(image) = launched.image.as_ref().filter(|_| questions.image) {
-            evidence.image = Some(seen(forensics.image(image).await));
+            evidence.image = Some(look.seen(forensics.image(image)).await);
         }
     }
     evidence.instance = Some(launched);
     evidence
 }
 
-fn seen<T>(answer: Result<T, PortError>) -> Result<T, String> {
-    answer.map_err(|error| story(&error))
+/// One look into an instance.
+struct Look<'a, C> {
+    clock: &'a C,
+    until: Timestamp,
+}
+
+impl<C: Clock> Look<'_, C> {
+    /// The answer to a question that there is time for.
+    async fn seen<T>(
+        &self,
+        question: impl Future<Output = Result<T, PortError>>,
+    ) -> Result<T, String> {
+        if self.until <= self.clock.now() {
+            return Err(format!("not looked at: the look took {LOOK_TIME:#}"));
+        }
+        question.await.map_err(|error| story(&error))
+    }
 }
 
 /// The architecture of the processors of an instance type, as Kubernetes calls it, by its name: what stands behind
@@ -87,4 +110,32 @@ pub fn architecture_of(name: &InstanceTypeName) -> &'static str {
     let generation = family.trim_start_matches(|c: char| !c.is_ascii_digit());
     let options = generation.trim_start_matches(|c: char| c.is_ascii_digit());
     if family == "a1" || options.contains('g') { "arm64" } else { "amd64" }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    struct Stopped(Timestamp);
+
+    impl Clock for Stopped {
+        fn now(&self) -> Timestamp {
+            self.0
+        }
+
+        async fn wait_until(&self, _: Timestamp) {}
+    }
+
+    #[test]
+    fn a_look_asks_nothing_more_when_its_time_is_over() {
+        let clock = Stopped("2026-11-21T12:00:00Z".parse().unwrap());
+        let seen = |until| {
+            let look = Look { clock: &clock, until };
+            look.seen(async { Ok(1) }).now_or_never().unwrap()
+        };
+        assert_eq!(seen(later(clock.0, LOOK_TIME)), Ok(1));
+        assert_eq!(seen(clock.0), Err("not looked at: the look took 10s".to_owned()));
+    }
 }

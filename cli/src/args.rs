@@ -97,7 +97,7 @@ pub enum JourneymanCommand {
     ///
     /// Exit codes: 0 printed; 2 they cannot be written.
     Crds(CrdsArgs),
-    /// Print what the functions may do in the cluster: roles and bindings to apply.
+    /// Print what the functions may do in the cluster: roles, bindings and their priority, to apply.
     ///
     /// Each function acts as the group `journeyman:<function>`, which EKS access entries of the stack
     /// put its role into, and needs these rights and no others: `journeyman rbac | kubectl apply -f -`.

@@ -9,7 +9,7 @@ use report::{command::RunCommand, error::CommandError, screen::Screen};
 #[derive(Clone, Debug, clap::Args)]
 pub struct RbacArgs {}
 
-/// Prints roles and bindings for the groups `journeyman:<function>`, as manifests.
+/// Prints roles and bindings for the groups `journeyman:<function>`, and their priority, as manifests.
 impl RunCommand for RbacArgs {
     fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
         out.write_all(ROLES.as_bytes())?;

@@ -25,7 +25,7 @@ pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 
-const COLLECTIONS: [(&str, &str); 20] = [
+const COLLECTIONS: [(&str, &str); 21] = [
     (POOLS, "NodePool"),
     (CLAIMS, "NodeClaim"),
     (CLASSES, "EC2NodeClass"),
@@ -46,6 +46,7 @@ const COLLECTIONS: [(&str, &str); 20] = [
     ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding"),
     ("/apis/rbac.authorization.k8s.io/v1/roles", "Role"),
     ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"),
+    ("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"),
 ];
 
 struct State {

@@ -81,7 +81,7 @@ fn an_installation_is_looked_at_in_its_cluster_and_its_account() {
         ("eks", "done", "Kubernetes 1.34, API"),
         ("identity", "done", &server.url),
         ("definitions", "done", "kinds"),
-        ("rbac", "done", "roles and bindings"),
+        ("rbac", "done", "roles, bindings and flow schemas"),
         ("functions", "wrong", "The function drain is not deployed"),
         ("concurrency", "wrong", "10 executions of Lambda at a time, 3 of them unreserved"),
         ("node-role", "wrong", "does not trust ec2.amazonaws.com"),

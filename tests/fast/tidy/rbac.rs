@@ -15,7 +15,7 @@ use ports::{
 
 const HEADER: &str = "\
 # What each function may do in the cluster, and nothing else: roles for the groups that EKS access
-# entries put the functions' roles into. Made of `handlers::calls` and `ports::rights::rbac` by
+# entries put the functions' roles into; and the priority of what they ask. Made of `handlers::calls` and `ports::rights::rbac` by
 # UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
 ";
 
@@ -89,7 +89,26 @@ fn roles() -> String {
             text.push_str(&role(function, namespace, &rights));
         }
     }
-    text
+    text + &priority()
+}
+
+/// What the functions ask has the priority that controllers in `kube-system` have: without it, an API server that is
+/// overloaded serves them last.
+///
+/// <https://kubernetes.io/docs/concepts/cluster-administration/flow-control/>
+fn priority() -> String {
+    let is_admitted = |function: &Function| !rights(*function).is_empty();
+    let groups = Function::ALL.into_iter().filter(is_admitted).map(|function| {
+        format!("    - kind: Group\n      group:\n        name: journeyman:{function}\n")
+    });
+    let groups: String = groups.collect();
+    format!(
+        "---\napiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: journeyman\n  \
+         labels:\n    app.kubernetes.io/name: journeyman\nspec:\n  distinguisherMethod:\n    type: ByUser\n  \
+         matchingPrecedence: 1000\n  priorityLevelConfiguration:\n    name: workload-high\n  rules:\n  - \
+         resourceRules:\n    - apiGroups: [\"*\"]\n      clusterScope: true\n      namespaces: [\"*\"]\n      \
+         resources: [\"*\"]\n      verbs: [\"*\"]\n    subjects:\n{groups}"
+    )
 }
 
 #[test]

@@ -151,9 +151,13 @@ impl InstallationClients {
 
     fn rbac(&self) -> LiveAnswer<Vec<Value>> {
         let mut objects = Vec::new();
-        for kind in
-            [kinds::CLUSTER_ROLES, kinds::CLUSTER_ROLE_BINDINGS, kinds::ROLES, kinds::ROLE_BINDINGS]
-        {
+        for kind in [
+            kinds::CLUSTER_ROLES,
+            kinds::CLUSTER_ROLE_BINDINGS,
+            kinds::ROLES,
+            kinds::ROLE_BINDINGS,
+            kinds::FLOW_SCHEMAS,
+        ] {
             objects.extend(self.objects(&kind)?);
         }
         Ok(objects)

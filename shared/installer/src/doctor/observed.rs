@@ -33,7 +33,7 @@ pub struct Observed {
     pub iam_roles: LiveAnswer<Vec<(String, Option<Value>)>>,
     /// CustomResourceDefinitions.
     pub definitions: LiveAnswer<Vec<Value>>,
-    /// ClusterRoles, ClusterRoleBindings, Roles and RoleBindings.
+    /// ClusterRoles, ClusterRoleBindings, Roles, RoleBindings and FlowSchemas.
     pub rbac: LiveAnswer<Vec<Value>>,
     /// Leases of all namespaces.
     pub leases: LiveAnswer<Vec<Value>>,

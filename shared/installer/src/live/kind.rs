@@ -119,6 +119,8 @@ pub mod kinds {
         built_in(RBAC, "clusterrolebindings", "ClusterRoleBinding");
     pub const ROLES: ObjectKind = built_in(RBAC, "roles", "Role");
     pub const ROLE_BINDINGS: ObjectKind = built_in(RBAC, "rolebindings", "RoleBinding");
+    pub const FLOW_SCHEMAS: ObjectKind =
+        built_in(("flowcontrol.apiserver.k8s.io", "v1"), "flowschemas", "FlowSchema");
     pub const DEFINITIONS: ObjectKind = built_in(
         ("apiextensions.k8s.io", "v1"),
         "customresourcedefinitions",
@@ -150,6 +152,7 @@ pub mod kinds {
         CLUSTER_ROLE_BINDINGS,
         ROLES,
         ROLE_BINDINGS,
+        FLOW_SCHEMAS,
         DEFINITIONS,
     ];
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::LiveAnswer;
 
-/// Roles and bindings for the groups `journeyman:<function>`, as YAML documents. A test derives them from what the
-/// functions call.
+/// Roles and bindings for the groups `journeyman:<function>`, and their priority, as YAML documents. A test derives
+/// them from what the functions call.
 pub const ROLES: &str = include_str!("../../../../deploy/rbac.yaml");
 
 /// Objects of ours, as a command prints them.

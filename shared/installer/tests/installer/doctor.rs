@@ -319,7 +319,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  The kinds of Karpenter's API are defined, as this release has them. (5
             kinds)
         ok  The functions' rights in the cluster are granted, as this release needs
-            them. (16 roles and bindings)
+            them. (17 roles, bindings and flow schemas)
         ok  All functions are deployed. (9 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)

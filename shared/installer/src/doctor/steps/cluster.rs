@@ -110,12 +110,12 @@ pub fn granted() -> BTreeMap<(String, String), Value> {
 pub(super) fn rbac(seen: &Observed) -> Judged {
     let there = told(&seen.rbac, READ_CURE)?;
     let same = |wanted: &Value, there: &Value| {
-        let parts = ["rules", "roleRef", "subjects"].into_iter();
+        let parts = ["rules", "roleRef", "subjects", "spec"].into_iter();
         let mut parts = parts.filter_map(|part| Some((wanted.get(part)?, there.get(part))));
         parts.all(|(wanted, there)| there.is_some_and(|there| says(wanted, there)))
     };
     let wanted = granted();
-    let done = format!("{} roles and bindings", wanted.len());
+    let done = format!("{} roles, bindings and flow schemas", wanted.len());
     Ok(StepVerdict::of(compared(&wanted, there, same), done, install(seen)))
 }
 

@@ -402,7 +402,7 @@ mod tests {
     ) -> u64 {
         let begun = hanging.0.lock().unwrap().now;
         assert_eq!(call.await.err().map(|error| error.fault), Some(Fault::Unknown));
-        (hanging.0.lock().unwrap().now - begun).as_secs()
+        hanging.0.lock().unwrap().now.saturating_sub(begun).as_secs()
     }
 
     #[track_caller]

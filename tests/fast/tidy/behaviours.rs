@@ -83,7 +83,16 @@ const TABLES: [Table; 5] = [
     Table {
         path: "docs/changes-1.15-behaviours.md",
         width: 1,
-        families: &[("3.", 9), ("4.", 8), ("8.", 4)],
+        families: &[
+            ("1.", 15),
+            ("2.", 15),
+            ("3.", 9),
+            ("4.", 8),
+            ("5.", 13),
+            ("6.", 3),
+            ("7.", 15),
+            ("8.", 4),
+        ],
     },
     Table {
         path: "docs/scheduling-behaviours.md",

@@ -121,7 +121,8 @@ async fn calls_of_claims<L: Ledger>(ledger: &L, calls: &mut Calls<'_>, now: Time
         ..build::commit("second", &head, Vec::new())
     };
     calls.note("Ledger.commit", ledger.commit(cluster, &commit)).await;
-    let marked = ledger.mark_unavailable(cluster, &[(offering, now)], &[]);
+    let offerings = [(offering, now)];
+    let marked = ledger.mark_unavailable(cluster, &offerings, &[]);
     calls.note("Ledger.mark_unavailable", marked).await;
     // Some hundred claims leave their batch, and then are written again in items of their own.
     let leaving: Vec<NodeClaim> = batch.iter().take(100).map(changed).collect();

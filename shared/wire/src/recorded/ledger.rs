@@ -35,12 +35,12 @@ structures! {
     Interruption { 1 kind, 2 instance, 3 at }
     Snapshot {
         1 head, 2 claims, 3 unavailable_offerings, 4 measured, 5 commands, 6 refusals, 7 unreadable,
-        8 shortages,
+        64 shortages,
     }
     Head { 1 ledger, 2 counters, 3 guard, 4 shifted_zones }
     Counters { 1 arrivals, 2 departures }
     MeasuredKey { 1 instance_type, 2 image }
-    LaunchRefusals { 1 reason, 2 count, 3 until, 4 ended }
+    LaunchRefusals { 1 reason, 2 count, 3 until, 64 ended }
     UnreadableItem { 1 item, 2 claim, 3 instance, 4 problem }
     NodeClaim {
         1 name, 2 version, 3 node_pool, 4 node_class, 5 batch, 6 batch_index, 7 batch_size,

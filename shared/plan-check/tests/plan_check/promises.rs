@@ -449,13 +449,13 @@ fn a_batch_and_a_cluster_have_an_end() {
                 let name = format!("many-{index}");
                 let claim = new_claim(&format!("general-7-{index}"));
                 let batch = id("general-7");
-                let claim = NodeClaim { batch, batch_size: 101, batch_index: index, ..claim };
+                let claim = NodeClaim { batch, batch_size: 1_001, batch_index: index, ..claim };
                 promise(claim, &[&name])
             };
-            facts.pods.extend((0..101).map(|index| pod(&format!("many-{index}"))));
-            plan.promises = (0..101).map(promise_of).collect();
+            facts.pods.extend((0..1_001).map(|index| pod(&format!("many-{index}"))));
+            plan.promises = (0..1_001).map(promise_of).collect();
         },
-        &["batch general-7: it has 101 claims, at most 100 fit"],
+        &["batch general-7: it has 1001 claims, at most 1000 fit"],
     );
     check(
         |facts, plan| {

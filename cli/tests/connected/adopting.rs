@@ -1,5 +1,7 @@
 //! `adopt` and `release`: shown, asked for, done and waited for.
 
+use jiff::{SignedDuration, Timestamp};
+use model::duration::later;
 use serde_json::{Value, json};
 
 use crate::{
@@ -7,12 +9,17 @@ use crate::{
     api_server::{CLAIMS, DEPLOYMENTS, LEASES, NODES},
 };
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command compares it with the time of this machine"
+)]
 fn lease() -> Value {
-    // Renewed by somebody whose clock is ahead: it holds for as long as the test takes.
+    // Of somebody whose clock is ahead: it holds for as long as the test takes.
+    let renewed_at = later(Timestamp::now(), SignedDuration::from_mins(4));
     json!({
         "metadata": {"name": "karpenter-leader-election", "namespace": "karpenter"},
         "spec": {"holderIdentity": "karpenter-1", "leaseDurationSeconds": 15,
-            "renewTime": "2126-08-01T12:00:00.000000Z"},
+            "renewTime": renewed_at.to_string()},
     })
 }
 

@@ -42,6 +42,8 @@ mod standing;
 mod sweep;
 mod sync;
 mod templates;
+#[cfg(test)]
+mod testing;
 
 pub use calls::{calls, receivers};
 pub use catalog::{CatalogPorts, catalog};

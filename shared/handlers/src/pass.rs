@@ -92,16 +92,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-
-    struct Stopped(Timestamp);
-
-    impl Clock for Stopped {
-        fn now(&self) -> Timestamp {
-            self.0
-        }
-
-        async fn wait_until(&self, _: Timestamp) {}
-    }
+    use crate::testing::Stopped;
 
     fn begun_until(deadline: &str) -> (Vec<u32>, Option<Timestamp>) {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();

@@ -117,16 +117,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-
-    struct Stopped(Timestamp);
-
-    impl Clock for Stopped {
-        fn now(&self) -> Timestamp {
-            self.0
-        }
-
-        async fn wait_until(&self, _: Timestamp) {}
-    }
+    use crate::testing::Stopped;
 
     #[test]
     fn a_look_asks_nothing_more_when_its_time_is_over() {

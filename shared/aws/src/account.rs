@@ -161,11 +161,8 @@ impl Account {
         }
         if let Some(timeouts) = self.timeouts {
             let is_table = service == Service::DynamoDb;
-            config.set_timeout_config(Some(to_config(if is_table {
-                timeouts.of_table()
-            } else {
-                timeouts
-            })));
+            let timeouts = if is_table { timeouts.of_table() } else { timeouts };
+            config.set_timeout_config(Some(to_config(timeouts)));
         }
         config.build()
     }

@@ -19,8 +19,12 @@ use super::{
 const SHORTAGE_KINDS: [&str; 4] = ["class", "group", "spread", "subnet"];
 
 pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
-    let OfferingKey { capacity_type, instance_type, zone } = offering;
-    format!("{UNAVAILABLE_PREFIX}{capacity_type}#{instance_type}#{zone}")
+    format!("{UNAVAILABLE_PREFIX}{}", in_key(offering))
+}
+
+/// An offering as keys name it.
+fn in_key(OfferingKey { capacity_type, instance_type, zone }: &OfferingKey) -> String {
+    format!("{capacity_type}#{instance_type}#{zone}")
 }
 
 /// What stands there, if anything, ends no later than `until`.
@@ -30,17 +34,15 @@ pub(super) fn is_unavailable_longer(until: Timestamp) -> Guard {
 
 /// The sort key of what is short for launches of `cluster`: as that of an offering, after what it is short for.
 pub(super) fn shortage_key(cluster: &ClusterName, shortage: &Shortage) -> String {
-    let of = |offering: &OfferingKey| unavailable_key(offering).replacen(UNAVAILABLE_PREFIX, "", 1);
-    match shortage {
+    let key = match shortage {
         Shortage::Unsupported { class, offering } => {
-            format!("{UNAVAILABLE_PREFIX}class#{cluster}#{class}#{}", of(offering))
+            format!("class#{cluster}#{class}#{}", in_key(offering))
         }
-        Shortage::Group { group, offering } => {
-            format!("{UNAVAILABLE_PREFIX}group#{group}#{}", of(offering))
-        }
-        Shortage::Addresses { subnet } => format!("{UNAVAILABLE_PREFIX}subnet#{subnet}"),
-        Shortage::Spread { group, zone } => format!("{UNAVAILABLE_PREFIX}spread#{group}#{zone}"),
-    }
+        Shortage::Group { group, offering } => format!("group#{group}#{}", in_key(offering)),
+        Shortage::Addresses { subnet } => format!("subnet#{subnet}"),
+        Shortage::Spread { group, zone } => format!("spread#{group}#{zone}"),
+    };
+    format!("{UNAVAILABLE_PREFIX}{key}")
 }
 
 /// `until` is rounded up to whole seconds, which is what the table's TTL counts in.
@@ -60,9 +62,13 @@ pub(super) fn unavailable_from_item(item: &Item) -> Result<(OfferingKey, Timesta
 
 /// Whether `item` says what is short for some launches only, and not that an offering is unavailable.
 pub(super) fn is_shortage(item: &Item) -> bool {
-    let key = text_of(item, ITEM).ok().and_then(|key| key.strip_prefix(UNAVAILABLE_PREFIX));
-    let kind = key.and_then(|key| key.split_once('#')).map(|(kind, _)| kind);
-    kind.is_some_and(|kind| SHORTAGE_KINDS.contains(&kind))
+    text_of(item, ITEM).is_ok_and(|key| SHORTAGE_KINDS.contains(&parts(key).0))
+}
+
+/// The kind in a sort key, and what follows it.
+fn parts(key: &str) -> (&str, &str) {
+    let key = key.strip_prefix(UNAVAILABLE_PREFIX).unwrap_or_default();
+    key.split_once('#').unwrap_or_default()
 }
 
 /// What is short for launches of `cluster`; `None` if the item is about another cluster.
@@ -70,9 +76,8 @@ pub(super) fn shortage_from_item(
     cluster: &ClusterName,
     item: &Item,
 ) -> Result<Option<(Shortage, Timestamp)>, Unreadable> {
-    let key = text_of(item, ITEM)?.strip_prefix(UNAVAILABLE_PREFIX).unwrap_or_default();
-    let (kind, rest) = key.split_once('#').unwrap_or_default();
-    let known = match kind {
+    let (kind, rest) = parts(text_of(item, ITEM)?);
+    let shortage = match kind {
         "class" => match rest.split_once('#') {
             Some((of, rest)) if of == cluster.as_str() => unsupported(rest),
             _ => return Ok(None),
@@ -83,7 +88,7 @@ pub(super) fn shortage_from_item(
         _ => None,
     };
     let shortage =
-        known.ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name a shortage")))?;
+        shortage.ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name a shortage")))?;
     Ok(Some((shortage, expires_at(item)?)))
 }
 

@@ -4,14 +4,9 @@ use std::collections::BTreeSet;
 
 use dispatch::{Allowed, SETTINGS, Setting, calls, receivers};
 use installer::doctor::concurrency;
-use model::Function;
+use model::{Function, words::capitalized};
 use ports::rights::{iam, rbac};
 use simulator::FunctionTable;
-
-fn capitalized(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
 
 /// Whether a function is of a kind; `None` where there is no such kind.
 pub(super) fn is(function: Function, kind: &str) -> Option<bool> {

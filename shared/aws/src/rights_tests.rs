@@ -17,6 +17,7 @@ use model::{
     },
     message::{Delivery, Message},
     node_class::{ImageTerm, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm},
+    words::capitalized,
 };
 use ports::{
     Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates, rights::iam::ACTIONS,
@@ -424,13 +425,6 @@ fn operations(source: &str) -> BTreeSet<String> {
     // What follows the last one is not before any.
     let named = named.split_last().map_or(&[] as &[String], |(_, named)| named);
     asked.chain(named.iter().cloned()).collect()
-}
-
-fn capitalized(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        std::iter::once(first.to_ascii_uppercase()).chain(letters).collect()
-    })
 }
 
 #[test]

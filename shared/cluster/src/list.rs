@@ -13,7 +13,7 @@ use model::{
     facts::DaemonSet,
     limits::{
         NODES_PER_CLUSTER_MAX, NODES_PER_CLUSTER_NEAR, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX,
-        requests::OBJECTS_PER_PAGE,
+        TOO_MANY_NODES_CURE, requests::OBJECTS_PER_PAGE,
     },
     node::Node,
     node_class::ListedNodeClass,
@@ -42,9 +42,6 @@ pub(crate) struct Kind<T> {
     /// How many there may be.
     pub(crate) at_most: AtMost,
 }
-
-/// What helps against too many nodes.
-const CURE: &str = "use fewer and larger nodes, or give some workloads a cluster of their own";
 
 /// What happens when there are too many.
 #[derive(Clone, Copy, Debug)]
@@ -255,7 +252,11 @@ impl KubeCluster {
             if next.is_none() || is_full {
                 let count = listing.items.len();
                 if matches!(kind.at_most, AtMost::Fail(_)) && count >= NODES_PER_CLUSTER_NEAR {
-                    tracing::warn!(kind.operation, count, "the maximum is near: {CURE}");
+                    tracing::warn!(
+                        kind.operation,
+                        count,
+                        "the maximum is near: {TOO_MANY_NODES_CURE}"
+                    );
                 }
                 return Ok(listing);
             }
@@ -290,8 +291,10 @@ fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Resul
     }));
     match kind.at_most {
         AtMost::Fail(max) if listing.items.len() > max => {
-            let why =
-                format!("there are more than {}, the most that is supported: {CURE}", many(max));
+            let max = many(max);
+            let why = format!(
+                "there are more than {max}, the most that is supported: {TOO_MANY_NODES_CURE}"
+            );
             Err(PortError::because(kind.operation, Fault::Permanent, why))
         }
         AtMost::Stop(max)

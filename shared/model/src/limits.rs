@@ -25,7 +25,10 @@ pub const TRIES_PER_PLAN_MAX: usize = 1_000_000;
 /// Nodes of one cluster, and its NodeClaims: as many as memory bears. A node with its 21 pods takes 44 KiB of
 /// `provision` and `disrupt`, beside 30 MiB for none (docs/cost.md): 10,000 take 460 of their 512 MiB.
 pub const NODES_PER_CLUSTER_MAX: usize = 10_000;
-/// From so many nodes on, it is said that the maximum comes near.
+/// What helps against too many nodes.
+pub const TOO_MANY_NODES_CURE: &str =
+    "use fewer and larger nodes, or give some workloads a cluster of their own";
+/// From this number of nodes on, logs and `doctor` warn that the maximum is near.
 pub const NODES_PER_CLUSTER_NEAR: usize = NODES_PER_CLUSTER_MAX / 10 * 9;
 /// Instance types of one plan.
 pub const INSTANCE_TYPES_PER_PLAN_MAX: usize = 1_500;

@@ -25,3 +25,9 @@ pub fn many(number: usize) -> String {
 pub fn counted(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", many(number)) }
 }
+
+/// `text` with a capital letter first.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

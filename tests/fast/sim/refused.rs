@@ -218,13 +218,13 @@ fn guilty(sim: &Sim, refused: &str) -> BTreeSet<String> {
 
 /// The pods that were told to wait for one of `named`.
 fn waiting_for(sim: &Sim, named: &BTreeSet<String>) -> BTreeSet<PodKey> {
-    let told = sim.told().into_iter().filter_map(|(_, event)| match event.about {
+    let nominated = sim.told().into_iter().filter_map(|(_, event)| match event.about {
         EventObject::Pod(pod, _) if event.reason == EventReason::Nominated => {
             named.iter().any(|name| event.message.contains(name.as_str())).then_some(pod)
         }
         _ => None,
     });
-    told.collect()
+    nominated.collect()
 }
 
 /// The operation of `seed`, and how many of its calls go through first.

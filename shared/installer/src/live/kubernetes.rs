@@ -278,9 +278,9 @@ pub fn add_values(all: &mut Vec<Value>, body: &str) -> Result<Option<String>, St
 /// The objects of the page `body` and of those after it, which are not read.
 fn add_count(count: &mut usize, body: &str) -> Result<Option<String>, String> {
     let list: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
-    let left = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64);
-    let left = left.and_then(|left| usize::try_from(left).ok()).unwrap_or_default();
-    *count = list.get("items").and_then(Value::as_array).map_or(0, Vec::len) + left;
+    let remaining = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64);
+    let remaining = remaining.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    *count = list.get("items").and_then(Value::as_array).map_or(0, Vec::len) + remaining;
     Ok(None)
 }
 

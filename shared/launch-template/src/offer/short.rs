@@ -57,7 +57,7 @@ fn is_without_addresses(
     until.is_some_and(|until| now < *until)
 }
 
-/// Of the subnets of `class`, those of which EC2 said that no address is free are chosen last.
+/// Chooses subnets of `class` last if EC2 said that they have no free address.
 pub fn choose_last(
     class: &mut ResolvedNodeClass,
     shortages: &BTreeMap<Shortage, Timestamp>,

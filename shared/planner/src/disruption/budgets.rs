@@ -45,7 +45,7 @@ impl<'a> Remaining<'a> {
 
     /// Why no more nodes of `pool` may go, of a pool of which none may.
     pub(crate) fn objection(&self, pool: &NodePoolName) -> Objection {
-        let pool = self.node_pools.iter().find(|known| known.name == *pool);
+        let pool = self.node_pools.iter().find(|node_pool| node_pool.name == *pool);
         let unreadable = pool.and_then(|pool| pool.unreadable_budgets().next());
         unreadable
             .map_or(Objection::BudgetSpent, |why| Objection::UnreadableBudget(why.to_string()))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION},
-    limits::{NODES_PER_CLUSTER_MAX, NODES_PER_CLUSTER_NEAR},
+    limits::{NODES_PER_CLUSTER_MAX, NODES_PER_CLUSTER_NEAR, TOO_MANY_NODES_CURE},
     words,
 };
 use serde_json::Value;
@@ -230,6 +230,6 @@ pub(super) fn nodes(seen: &Observed) -> Judged {
     let most = words::many(NODES_PER_CLUSTER_MAX);
     Ok(StepVerdict::wrong(
         format!("The cluster has {counted}. Above {most} nodes, provisioning and disruption stop."),
-        "Use fewer and larger nodes, or give some workloads a cluster of their own.",
+        format!("{}.", words::capitalized(TOO_MANY_NODES_CURE)),
     ))
 }

@@ -88,7 +88,8 @@ impl<'a> Decided<'a> {
         Origin { recorded, ..origin }
     }
 
-    /// Stores the facts if the origin of any of `records`, which are stored, names them. A failure is only logged.
+    /// Stores the facts if the origin of any of `records`, which are stored, names them: a decision that stands names
+    /// those of its first look. A failure is only logged.
     async fn put_facts(
         &self,
         ledger: &impl Ledger,
@@ -96,8 +97,10 @@ impl<'a> Decided<'a> {
         records: &[Decision],
         at: &Invocation,
     ) {
-        let mut numbers = records.iter().filter_map(|record| record.origin.as_ref()?.recorded);
-        let (Some(question), Some(number)) = (self.question, numbers.next()) else { return };
+        let Some(question) = self.question.filter(|_| !records.is_empty()) else { return };
+        let own = self.origin(facts, at).recorded;
+        let mut named = records.iter().filter_map(|record| record.origin.as_ref()?.recorded);
+        let Some(number) = named.find(|number| own == Some(*number)) else { return };
         if let Err(error) = ledger.put_facts(&at.cluster, number, question, facts, self.plan).await
         {
             tracing::warn!(story = story(&error), "the facts of decisions are not stored");

@@ -239,8 +239,8 @@ fn range(text: &str, bounds: &Bounds) -> Result<Field, InvalidSchedule> {
     }
     if end < start {
         let rule = format!("the range `{text}` runs backwards");
-        let cure =
-            step.is_none().then(|| format!("write `{}`", around(&ends, (start, end), bounds)));
+        let is_cured = step.is_none() && *min <= end && start <= *max;
+        let cure = is_cured.then(|| format!("write `{}`", around(&ends, (start, end), bounds)));
         return Err(InvalidSchedule::cured(rule, cure));
     }
     let step_or_one = step.unwrap_or(1);

@@ -96,6 +96,8 @@ fn what_is_no_schedule_is_told_as_a_colleague_would() {
         ("0 0 * * 5-1", "the range `5-1` runs backwards; write `5-6,0-1`"),
         ("0 0 * nov-jan *", "the range `nov-jan` runs backwards; write `nov-dec,jan`"),
         ("0 22-6 * * *", "the range `22-6` runs backwards; write `22-23,0-6`"),
+        ("0 0 * 5-0 *", "the range `5-0` runs backwards"),
+        ("0 0 * * 9-3", "the range `9-3` runs backwards"),
         ("0 22-6/2 * * *", "the range `22-6/2` runs backwards"),
         ("30 10 * * 1-7", "the day of week must be 0 to 6, not `1-7`; Sunday is 0: write `0-6`"),
         (

@@ -46,6 +46,8 @@ mod limits;
 mod measured;
 #[path = "sim/metrics.rs"]
 mod metrics;
+#[path = "sim/neighbour.rs"]
+mod neighbour;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
 #[path = "sim/readiness.rs"]

@@ -214,9 +214,10 @@ impl Ledger for DynamoLedger {
 
     async fn claims_of_instances(
         &self,
+        cluster: &ClusterName,
         instances: &[InstanceId],
-    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
-        self.look_up(instances).await
+    ) -> Result<Vec<NodeClaim>, PortError> {
+        self.look_up(cluster, instances).await
     }
 
     async fn write_claim(

@@ -99,12 +99,7 @@ async fn each_part<A: Adapters>(
 ) -> Result<(), Error> {
     let instances: Vec<InstanceId> = announced.keys().cloned().collect();
     // The table may be shared: what other clusters have, their own functions look after.
-    let claims = ports.ledger.claims_of_instances(&instances).await?;
-    let claims: Vec<NodeClaim> = claims
-        .into_iter()
-        .filter(|(cluster, _)| *cluster == at.cluster)
-        .map(|(_, claim)| claim)
-        .collect();
+    let claims = ports.ledger.claims_of_instances(&at.cluster, &instances).await?;
     let mut failed = None;
     for part in claims.chunks(size) {
         match decide(ports, part, announced, at).await {

@@ -66,12 +66,13 @@ ports! {
             commit: &Commit,
         ) -> Result<CommitOutcome, PortError>;
 
-        /// The claims whose instances are among `instances`, each with its cluster; instances of nobody have
-        /// none. May lag a write by seconds.
+        /// The claims of `cluster` whose instances are among `instances`, by name; instances of nobody and of
+        /// another cluster have none. May lag a write by seconds.
         async fn claims_of_instances(
             &self,
+            cluster: &ClusterName,
             instances: &[InstanceId],
-        ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError>;
+        ) -> Result<Vec<NodeClaim>, PortError>;
 
         /// Stores a claim whose stored version is one below its own, and that was written to before.
         /// `Conflict` too when it is still as it was promised: it leaves its batch by

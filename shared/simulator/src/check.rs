@@ -186,9 +186,14 @@ impl World {
 
     /// Claims that are where they do not belong for long. One that is given up may wait for pods
     /// that nothing may force.
+    /// Those of the cluster, whose functions run.
+    fn claims(&self) -> impl Iterator<Item = &std::rc::Rc<NodeClaim>> {
+        let ledger = self.ledger.clusters.get(&self.settings.cluster);
+        ledger.into_iter().flat_map(|ledger| ledger.claims.values())
+    }
+
     fn stuck_claims(&self) -> Vec<String> {
-        let ledgers = self.ledger.clusters.values();
-        let claims = ledgers.flat_map(|ledger| ledger.claims.values());
+        let claims = self.claims();
         let is_stuck = |claim: &&std::rc::Rc<NodeClaim>| {
             let is_late = later(claim.phase_since, STUCK_AFTER) < self.now;
             is_late && claim.phase != ClaimPhase::Initialized && !self.waits_for_pods(claim)
@@ -218,9 +223,8 @@ impl World {
     /// Claims whose objects do not say how far they are, and objects without a claim.
     pub(crate) fn check_node_claims(&self) -> Vec<String> {
         let is_over = |since: Timestamp| later(since, SHOWN_GRACE) < self.now;
-        let ledgers = self.ledger.clusters.values();
-        let claims = ledgers.flat_map(|ledger| ledger.claims.values());
-        let mut problems: Vec<String> = claims
+        let mut problems: Vec<String> = self
+            .claims()
             .filter(|claim| is_over(claim.phase_since))
             .filter_map(|claim| {
                 let Some(object) = self.cluster.node_claims.get(&claim.name) else {
@@ -234,8 +238,7 @@ impl World {
             })
             .collect();
         for (name, object) in &self.cluster.node_claims {
-            let mut ledgers = self.ledger.clusters.values();
-            let is_claimed = ledgers.any(|ledger| ledger.claims.contains_key(name));
+            let is_claimed = self.claims().any(|claim| claim.name == *name);
             if object.unclaimed_since.is_some_and(is_over) && !is_claimed {
                 problems.push(format!("NodeClaim {name} shows a claim that is gone"));
             }

@@ -250,21 +250,21 @@ impl LedgerState {
         })
     }
 
-    /// The claim of `instance`, if an index shows that it is its own that knows what was written until
+    /// The claim of `cluster` that has `instance`, if an index shows that it is its own that knows what was written until
     /// `until`. The claim itself is as it stands.
     pub(crate) fn indexed(
         &self,
+        cluster: &ClusterName,
         instance: &InstanceId,
         until: Timestamp,
-    ) -> Option<(ClusterName, NodeClaim)> {
-        self.clusters.iter().find_map(|(cluster, ledger)| {
-            let versions = ledger.instances.get(instance)?;
-            let (_, claim) = versions.iter().rev().find(|(at, _)| *at <= until)?;
-            let claim = ledger.claims.get(&claim.as_ref()?.name)?;
-            let is_its = claim.instance.as_ref().is_some_and(|its| its.id == *instance)
-                && !self.unreadable.contains(&claim.name);
-            is_its.then(|| (cluster.clone(), NodeClaim::clone(claim)))
-        })
+    ) -> Option<NodeClaim> {
+        let ledger = self.clusters.get(cluster)?;
+        let (_, claim) =
+            ledger.instances.get(instance)?.iter().rev().find(|(at, _)| *at <= until)?;
+        let claim = ledger.claims.get(&claim.as_ref()?.name)?;
+        let is_its = claim.instance.as_ref().is_some_and(|its| its.id == *instance)
+            && !self.unreadable.contains(&claim.name);
+        is_its.then(|| NodeClaim::clone(claim))
     }
 }
 

@@ -18,6 +18,7 @@ use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 
 use crate::{
     calls::with_every_kind_of_class,
+    neighbour::{self, Neighbour},
     repair,
     settings::settings,
     storm::play_seeds,
@@ -239,15 +240,18 @@ fn outcome(seed: u64) -> Result<(), String> {
     let (operation, skipped) = chosen(seed);
     let Story { sim, parameters, joined, is_hard } = story_of(operation);
     begin(&sim);
+    let neighbour = Neighbour::beside(&sim);
     let refused = refuse(&sim, operation, skipped);
     let (mut runner, _reports) = runner_with(&sim, settings(&parameters));
     let failed = |why: String| format!("{operation} after {skipped}: {why}");
     runner.run_until(minute(5)).map_err(|why| failed(why.to_string()))?;
     joined(&sim);
     // Claims, their names and events come and go.
-    let (mut named, mut waiting) = (BTreeSet::new(), BTreeSet::new());
+    let (mut named, mut waiting, mut is_namesake) = (BTreeSet::new(), BTreeSet::new(), false);
     for minutes in 6..=75 {
         runner.run_until(minute(minutes)).map_err(|why| failed(why.to_string()))?;
+        let mut claims = sim.claims().into_iter();
+        is_namesake |= claims.any(|claim| claim.name.as_str().starts_with(neighbour::BATCH));
         if let Some(name) = refused.borrow().as_ref().filter(|name| !name.is_empty()) {
             named.extend(guilty(&sim, name));
             waiting.extend(waiting_for(&sim, &named));
@@ -263,6 +267,8 @@ fn outcome(seed: u64) -> Result<(), String> {
         !needs_it(problem) && !named.iter().any(|name| problem.contains(name.as_str()))
     };
     let mut problems: Vec<String> = sim.check_liveness().into_iter().filter(is_innocent).collect();
+    assert!(is_namesake, "the clusters have no name in common");
+    problems.extend(neighbour.problems(&sim));
     if !OUTAGES.contains(&operation) && !is_hard {
         let waited = sim.summary().pending_times;
         let long = waited.into_iter().filter(|waited| PENDING_MAX < *waited).count();

@@ -7,7 +7,10 @@ use jiff::SignedDuration;
 use model::OfferingKey;
 use simulator::{Action, Chance, Disorder, Sim, SpotTarget, Storm, WorldSettings};
 
-use crate::world::{catalog, minute, play, scale, sim};
+use crate::{
+    neighbour::Neighbour,
+    world::{catalog, minute, play, scale, sim},
+};
 
 /// Storms of a plain `cargo test`; CI plays more.
 const SEEDS_DEFAULT: u64 = 40;
@@ -29,10 +32,17 @@ pub(crate) fn settings(seed: u64) -> WorldSettings {
     }
 }
 
-/// A world in a storm: things happen at random times within the first fifteen minutes.
+/// A world in a storm.
 pub(crate) fn stormy(settings: WorldSettings) -> Sim {
-    let mut chance = Chance::new(settings.seed).child("story");
+    let seed = settings.seed;
     let sim = sim(settings);
+    begin(&sim, seed);
+    sim
+}
+
+/// Things happen at random times within the first fifteen minutes.
+fn begin(sim: &Sim, seed: u64) {
+    let mut chance = Chance::new(seed).child("story");
     sim.add_rule(Storm::MODERATE.rule());
     let mut when = || {
         minute(0)
@@ -53,7 +63,6 @@ pub(crate) fn stormy(settings: WorldSettings) -> Sim {
             sim.at(until.max(from), Action::SetCapacity { offering, instances: None });
         }
     }
-    sim
 }
 
 /// One of `values`.
@@ -61,9 +70,14 @@ pub(crate) fn any_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
     *values.get(chance.index(values.len())).expect("there are some")
 }
 
-/// What is wrong after the storm of `seed`, if anything.
+/// What is wrong after the storm of `settings`, if anything. Another cluster shares the table.
 pub(crate) fn outcome(settings: WorldSettings) -> Result<(), String> {
-    play(&stormy(settings), minute(16), minute(60))
+    let seed = settings.seed;
+    let sim = sim(settings);
+    let neighbour = Neighbour::beside(&sim);
+    begin(&sim, seed);
+    play(&sim, minute(16), minute(60))?;
+    neighbour.problems(&sim).map_or(Ok(()), Err)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]

@@ -342,11 +342,6 @@ pub(super) fn validation_from_item(item: &Item) -> Result<Validation, Unreadable
     validation.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
 }
 
-pub(super) fn cluster_of(item: &Item) -> Result<ClusterName, Unreadable> {
-    let name = ClusterName::new(text_of(item, CLUSTER)?);
-    name.map_err(|error| unreadable(item, error.to_string()))
-}
-
 /// Refuses an item that DynamoDB would refuse, with its name.
 pub(super) fn check_size(item: &Item) -> Result<(), PortError> {
     let bytes: usize = item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum();

@@ -9,8 +9,7 @@ use ports::{Fault, PortError};
 
 use super::{
     DynamoLedger,
-    item::{self, Item, claim_from_item, cluster_of},
-    unreadable,
+    item::{self, Item, claim_from_item},
 };
 use crate::fault::{BadRequest, port_error};
 
@@ -21,25 +20,27 @@ const BATCH_GET: &str = "BatchGetItem";
 const GETS_MAX: usize = 5;
 
 impl DynamoLedger {
-    /// The claims whose instances are among `instances`. An instance of nobody costs one read of the index.
+    /// The claims of `cluster` whose instances are among `instances`. An instance of nobody costs one read of the index.
     pub(super) async fn look_up(
         &self,
+        cluster: &ClusterName,
         instances: &[InstanceId],
-    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
+    ) -> Result<Vec<NodeClaim>, PortError> {
         let wanted: BTreeSet<&InstanceId> = instances.iter().collect();
         let keys: Vec<Vec<Item>> =
             stream::iter(wanted.iter().map(|instance| self.keys_of(instance)))
                 .buffer_unordered(requests::ITEMS_AT_ONCE.into())
                 .try_collect()
                 .await?;
-        // One claim of an instance is listed once, and in an order that is always the same.
-        let keys: BTreeMap<(String, String), Item> =
-            keys.into_iter().flatten().map(|key| (names(&key), key)).collect();
+        // One claim of an instance is listed once. A role may read no partition of another cluster.
+        let keys = keys.into_iter().flatten();
+        let keys = keys.filter(|key| part(key, item::CLUSTER) == Some(cluster.as_str()));
+        let keys: BTreeMap<Option<String>, Item> =
+            keys.map(|key| (part(&key, item::ITEM).map(str::to_owned), key)).collect();
         let mut claims = Vec::new();
         let keys: Vec<Item> = keys.into_values().collect();
         for keys in keys.chunks(requests::KEYS_PER_GET_MAX.into()) {
             for item in self.get_all(keys).await? {
-                let cluster = cluster_of(&item).map_err(unreadable)?;
                 let claim = match claim_from_item(&item) {
                     Ok(claim) => claim,
                     // Whoever reads the whole ledger lists it; the others here are not held up.
@@ -51,13 +52,11 @@ impl DynamoLedger {
                 // The index lags: what counts is what the table says.
                 let launched = claim.instance.as_ref().map(|instance| &instance.id);
                 if launched.is_some_and(|id| wanted.contains(id)) {
-                    claims.push((cluster, claim));
+                    claims.push(claim);
                 }
             }
         }
-        claims.sort_by(|(cluster, claim), (other, that)| {
-            (cluster, &claim.name).cmp(&(other, &that.name))
-        });
+        claims.sort_by(|claim, other| claim.name.cmp(&other.name));
         Ok(claims)
     }
 
@@ -105,8 +104,6 @@ impl DynamoLedger {
     }
 }
 
-fn names(key: &Item) -> (String, String) {
-    let part =
-        |name: &str| key.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default();
-    (part(item::CLUSTER), part(item::ITEM))
+fn part<'a>(key: &'a Item, name: &str) -> Option<&'a str> {
+    key.get(name)?.as_s().ok().map(String::as_str)
 }

@@ -213,7 +213,7 @@ async fn every_page_of_a_partition_is_read() {
 async fn instances_of_nobody_cost_one_read_of_the_index() {
     let (ledger, wire) = ledger(&[r#"{"Items":[]}"#; 2]);
     let ids = ["i-0a", "i-0b", "i-0a"].map(|id| InstanceId::new(id).unwrap());
-    assert_eq!(ledger.claims_of_instances(&ids).await.unwrap(), []);
+    assert_eq!(ledger.claims_of_instances(&testkit::build::id("demo"), &ids).await.unwrap(), []);
     assert!(wire.sent().iter().all(|body| body.contains("\"IndexName\"")));
 }
 
@@ -236,8 +236,8 @@ async fn claims_of_instances_are_read_together_and_what_is_left_out_is_asked_for
     let second = format!(r#"{{"Responses":{{"ledger":[{item}]}}}}"#);
     let (ledger, wire) = ledger(&[&index, &later, &first, &second]);
     let ids = [stored.instance.as_ref().unwrap().id.clone(), InstanceId::new("i-0b").unwrap()];
-    let claims = ledger.claims_of_instances(&ids).await.unwrap();
-    assert_eq!(claims, [(ClusterName::new("demo").unwrap(), stored)]);
+    let claims = ledger.claims_of_instances(&testkit::build::id("demo"), &ids).await.unwrap();
+    assert_eq!(claims, [stored]);
     let sent = wire.sent();
     assert!(sent[2].contains("\"ConsistentRead\":true"), "{}", sent[2]);
     assert!(!sent[3].contains("default-1-1"), "{}", sent[3]);

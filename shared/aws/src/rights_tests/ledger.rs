@@ -115,7 +115,7 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
     let id = &claim.instance.as_ref().unwrap().id;
     let entries = [(200, indexed.as_str()), ok];
     sent.note("Ledger.claims_of_instances", &entries, async |wire| {
-        ledger(&wire).claims_of_instances(std::slice::from_ref(id)).await
+        ledger(&wire).claims_of_instances(cluster_name, std::slice::from_ref(id)).await
     })
     .await;
     sent.note("Ledger.write_claim", &[ok], async |w| {

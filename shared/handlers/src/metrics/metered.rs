@@ -284,10 +284,11 @@ impl<L: Ledger, C: Clock> LedgerLayer for Metered<L, C> {
 
     async fn claims_of_instances(
         &self,
+        cluster: &ClusterName,
         instances: &[InstanceId],
-    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
-        let claims = self.ledger.claims_of_instances(instances).await?;
-        let read = claims.iter().map(|(_, claim)| (claim.name.clone(), Stage::of(claim)));
+    ) -> Result<Vec<NodeClaim>, PortError> {
+        let claims = self.ledger.claims_of_instances(cluster, instances).await?;
+        let read = claims.iter().map(|claim| (claim.name.clone(), Stage::of(claim)));
         self.known.borrow_mut().claims.extend(read);
         Ok(claims)
     }

@@ -45,7 +45,8 @@ impl World {
     /// Lets an object show `claim`: `Conflict` when one of that name is somebody else's, `NotFound` when a user
     /// took the own one away.
     pub(crate) fn sync(&mut self, claim: &NodeClaim) -> Result<(), Fault> {
-        let is_claimed = self.ledger.clusters.values().any(|l| l.claims.contains_key(&claim.name));
+        let is_claimed =
+            self.ledger.cluster(&self.settings.cluster).claims.contains_key(&claim.name);
         let objects = &mut self.cluster.node_claims;
         if claim.is_deleting() && !objects.contains_key(&claim.name) {
             return Ok(());

@@ -161,14 +161,18 @@ impl Ledger for Sim {
 
     async fn claims_of_instances(
         &self,
+        cluster: &ClusterName,
         instances: &[InstanceId],
-    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
+    ) -> Result<Vec<NodeClaim>, PortError> {
         let load = |world: &mut World| loads::claims_of(world, instances);
         self.step_of(("Ledger.claims_of_instances", Read), instances.len(), load, |world| {
             let until = world.index_time();
             let distinct: BTreeSet<&InstanceId> = instances.iter().collect();
-            let claims = distinct.into_iter().filter_map(|id| world.ledger.indexed(id, until));
-            Ok(claims.collect())
+            let claims =
+                distinct.into_iter().filter_map(|id| world.ledger.indexed(cluster, id, until));
+            let mut claims: Vec<NodeClaim> = claims.collect();
+            claims.sort_by(|claim, other| claim.name.cmp(&other.name));
+            Ok(claims)
         })
         .await
     }

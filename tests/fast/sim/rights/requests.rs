@@ -21,6 +21,11 @@ pub(crate) const REGION: &str = "us-west-2";
 /// <https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html>
 pub(crate) const SOURCE_FUNCTION: &str = "lambda:SourceFunctionArn";
 
+/// The partitions of a table that a request is about.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html>
+const LEADING_KEYS: &str = "dynamodb:LeadingKeys";
+
 pub(crate) fn request(action: &str, resource: String, keys: &[(&str, &str)]) -> Request {
     let keys =
         keys.iter().map(|(key, value)| (key.to_ascii_lowercase(), [(*value).to_owned()].into()));
@@ -40,7 +45,11 @@ fn usual(action: &str, cluster: &str) -> Option<Request> {
             (action, format!("arn:aws:eks:{REGION}:{ACCOUNT_ID}:cluster/{cluster}"))
         }
         "pricing:GetProducts" | "iam:ListInstanceProfiles" => (action, "*".to_owned()),
-        _ if action.starts_with("dynamodb:") => (action, table),
+        _ if action.starts_with("dynamodb:") => {
+            let keys = [cluster, &format!("region#{REGION}")];
+            let request = request(action, table, &[("aws:RequestedRegion", REGION)]);
+            return Some(request.with(LEADING_KEYS, &keys));
+        }
         _ if action.starts_with("ec2:Describe") => (action, "*".to_owned()),
         _ => return None,
     };
@@ -230,6 +239,7 @@ pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
     if action != "iam:GetInstanceProfile" {
         tag(format!("aws:ResourceTag/{CLUSTER}"), false, false);
     }
+    tag(LEADING_KEYS.to_owned(), true, false);
     let is_used = matches!(action, "ec2:CreateFleet" | "ec2:RunInstances");
     tag(format!("aws:ResourceTag/{POOL}"), is_used, true);
     if function == Function::Sweep {

@@ -308,12 +308,13 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
 async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let (ours, theirs, nobody) = (subject.instance(2), subject.instance(3), subject.instance(99));
     let instances = [ours.clone(), theirs.clone(), nobody.clone(), ours.clone()];
-    same("nobody's claims", &subject.ledger.claims_of_instances(&instances).await?, &Vec::new())?;
-    same("no instances", &subject.ledger.claims_of_instances(&[]).await?, &Vec::new())?;
+    let (one, other) = (subject.one(), &subject.clusters.other);
+    let known = async |instances: &[_]| subject.ledger.claims_of_instances(one, instances).await;
+    same("nobody's claims", &known(&instances).await?, &Vec::new())?;
+    same("no instances", &known(&[]).await?, &Vec::new())?;
     let claim = launched(&subject.promised("by-instances").await?, ours.clone());
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
     // A claim of the same name in another cluster is another one.
-    let other = &subject.clusters.other;
     let head = subject.ledger.head(other).await?;
     let promised = build::claim("by-instances");
     let commit = build::commit("promise-by-instances", &head, vec![promised.clone()]);
@@ -321,31 +322,27 @@ async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     let their_claim = launched(&promised, theirs.clone());
     let written = subject.ledger.write_claims(other, std::slice::from_ref(&their_claim)).await?;
     same("their write", &written, &WriteOutcome::Written)?;
-    let mut wanted =
-        vec![(subject.one().clone(), claim.clone()), (other.clone(), their_claim.clone())];
-    wanted.sort_by(|(one, _), (other, _)| one.cmp(other));
-    eventually(subject, &instances, &wanted).await?;
-    eventually(subject, &[nobody], &[]).await?;
+    eventually(subject, one, &instances, std::slice::from_ref(&claim)).await?;
+    eventually(subject, other, &instances, std::slice::from_ref(&their_claim)).await?;
+    eventually(subject, one, &[nobody, theirs], &[]).await?;
     // The index says where, the claim itself what.
     let next = NodeClaim { message: Some("next".into()), ..claim.following() };
     same("the next write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    eventually(subject, std::slice::from_ref(&ours), &[(subject.one().clone(), next.clone())])
-        .await?;
+    eventually(subject, one, std::slice::from_ref(&ours), std::slice::from_ref(&next)).await?;
     same("removing", &withdraw(subject, &next).await?, &WriteOutcome::Written)?;
-    eventually(subject, &instances, &[(other.clone(), their_claim)]).await
+    eventually(subject, one, &instances, &[]).await?;
+    eventually(subject, other, &instances, &[their_claim]).await
 }
 
 async fn eventually<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
+    cluster: &model::ClusterName,
     instances: &[model::InstanceId],
-    wanted: &[(model::ClusterName, NodeClaim)],
+    wanted: &[NodeClaim],
 ) -> Result<(), Failure> {
     let mut last = Vec::new();
     for _ in 0..ATTEMPTS_MAX {
-        last = subject.ledger.claims_of_instances(instances).await?;
-        last.sort_by(|(cluster, claim), (other, that)| {
-            (cluster, &claim.name).cmp(&(other, &that.name))
-        });
+        last = subject.ledger.claims_of_instances(cluster, instances).await?;
         if last == wanted {
             return Ok(());
         }

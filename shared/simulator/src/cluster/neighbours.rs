@@ -5,15 +5,16 @@
 //!
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/>
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Namespace, Pod, PodSpec,
+    Namespace, NodeName, Pod, PodSpec,
     node::Node,
     selector::LabelSelector,
     taint::untolerated,
     topology::{
-        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, WhenUnsatisfiable,
+        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
+        WhenUnsatisfiable,
     },
 };
 
@@ -44,7 +45,7 @@ impl ClusterState {
         self.pods_called(&self.guards).any(|pod| pod.node.is_some())
     }
 
-    /// The pods that are on nodes now.
+    /// What pods that are on nodes now mean to others.
     pub(super) fn neighbours(&self) -> Neighbours<'_> {
         let placed =
             self.pods.values().filter(|entry| !entry.pod.is_terminal()).filter_map(|entry| {
@@ -67,36 +68,54 @@ fn is_selected(selector: Option<&LabelSelector>, pod: &Pod) -> bool {
     selector.is_some_and(|selector| selector.selects(&pod.spec.labels))
 }
 
-impl Neighbours<'_> {
-    /// Whether nothing about other pods keeps `pod` off `node`.
-    pub(super) fn allow(&self, pod: &Pod, node: &Node) -> bool {
+impl<'a> Neighbours<'a> {
+    /// What these pods mean to `pod`, which is asked of many nodes.
+    pub(super) fn of(&self, pod: &'a Pod) -> Around<'a> {
         let spec = &pod.spec;
-        let hard = |spread_constraint: &&SpreadConstraint| {
-            spread_constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
+        let hard = |constraint: &&SpreadConstraint| {
+            constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
         };
-        self.has_free_ports(pod, node)
-            && spec
-                .spread
-                .iter()
-                .filter(hard)
-                .all(|spread_constraint| self.spreads(spread_constraint, pod, node))
-            && spec.pod_affinity.required.iter().all(|term| self.attracts(term, pod, node))
-            && !spec.pod_anti_affinity.required.iter().any(|term| self.is_near(term, pod, node))
-            && !self.is_kept_away(pod, node)
+        let spreads = spec.spread.iter();
+        let (hard, soft): (Vec<_>, Vec<_>) = spreads.partition(hard);
+        let spread = |list: Vec<&'a SpreadConstraint>| {
+            list.into_iter().map(|constraint| self.spread(constraint, pod)).collect()
+        };
+        let near = |list: &'a [PodAffinityTerm]| -> Vec<Near<'a>> {
+            list.iter().map(|term| self.near(term, pod)).collect()
+        };
+        let weighted = |list: &'a [Weighted<PodAffinityTerm>], sign: i64| {
+            let near = move |weighted: &'a Weighted<PodAffinityTerm>| {
+                (sign * i64::from(weighted.weight), self.near(&weighted.term, pod))
+            };
+            list.iter().map(near)
+        };
+        let preferred = weighted(&spec.pod_affinity.preferred, 1);
+        Around {
+            pod,
+            without_ports: self.without_ports(pod),
+            hard: spread(hard),
+            soft: spread(soft),
+            attracting: near(&spec.pod_affinity.required),
+            repelling: near(&spec.pod_anti_affinity.required),
+            kept_away: self.kept_away(pod),
+            liked: preferred.chain(weighted(&spec.pod_anti_affinity.preferred, -1)).collect(),
+        }
     }
 
-    fn has_free_ports(&self, pod: &Pod, node: &Node) -> bool {
-        let on_node = self.placed.iter().filter(|(_, own)| own.name == node.name);
-        let mut taken = on_node.flat_map(|(other, _)| &other.spec.host_ports);
+    /// The nodes where a port that `pod` wants is taken.
+    fn without_ports(&self, pod: &Pod) -> BTreeSet<&'a NodeName> {
         let wanted = &pod.spec.host_ports;
-        wanted.is_empty()
-            || !taken.any(|port| wanted.iter().any(|host_port| host_port.conflicts(port)))
+        let is_taken = |other: &Pod| {
+            let mut taken = other.spec.host_ports.iter();
+            taken.any(|port| wanted.iter().any(|host_port| host_port.conflicts(port)))
+        };
+        let placed = self.placed.iter().filter(|(other, _)| is_taken(other));
+        placed.map(|(_, node)| &node.name).collect()
     }
 
-    /// Whether the domain of `node` stays within the skew with `pod` in it.
-    fn spreads(&self, constraint: &SpreadConstraint, pod: &Pod, node: &Node) -> bool {
+    /// How many pods `constraint` counts in each domain.
+    fn spread(&self, constraint: &'a SpreadConstraint, pod: &Pod) -> Spread<'a> {
         let key = constraint.topology_key.as_str();
-        let Some(text) = domain(node, key) else { return false };
         let counted = |node: &Node| {
             let affinity = constraint.node_affinity_policy == NodeInclusionPolicy::Ignore
                 || selects(&pod.spec, node);
@@ -123,9 +142,8 @@ impl Neighbours<'_> {
         let domains = u32::try_from(counts.len()).unwrap_or(u32::MAX);
         let is_short = constraint.min_domains.is_some_and(|least| domains < least);
         let fewest = if is_short { 0 } else { counts.values().min().copied().unwrap_or_default() };
-        let number = counts.get(text).copied().unwrap_or_default();
         let itself = u32::from(is_selected(constraint.selector.as_ref(), pod));
-        number + itself <= fewest.saturating_add(constraint.max_skew)
+        Spread { key, counts, itself, most: fewest.saturating_add(constraint.max_skew) }
     }
 
     /// Whether `term`, which `owner` has, means `other`.
@@ -145,63 +163,104 @@ impl Neighbours<'_> {
             && is_selected(term.selector.as_ref(), other)
     }
 
-    /// Whether a pod that `term` means is in the domain of `node`.
-    fn is_near(&self, term: &PodAffinityTerm, pod: &Pod, node: &Node) -> bool {
+    /// Where the pods are that `term` of `pod` means.
+    fn near(&self, term: &'a PodAffinityTerm, pod: &Pod) -> Near<'a> {
         let key = term.topology_key.as_str();
-        let Some(text) = domain(node, key) else { return false };
-        self.placed
-            .iter()
-            .any(|(other, node)| domain(node, key) == Some(text) && self.means(term, pod, other))
+        let mut meant =
+            self.placed.iter().filter(|(other, _)| self.means(term, pod, other)).peekable();
+        let is_first = meant.peek().is_none() && self.means(term, pod, pod);
+        Near { key, domains: meant.filter_map(|(_, node)| domain(node, key)).collect(), is_first }
     }
 
-    /// The same, or the pod is the first of those that `term` means.
-    fn attracts(&self, term: &PodAffinityTerm, pod: &Pod, node: &Node) -> bool {
-        if self.is_near(term, pod, node) {
-            return true;
-        }
-        let is_first = || !self.placed.iter().any(|(other, _)| self.means(term, pod, other));
-        domain(node, term.topology_key.as_str()).is_some()
-            && self.means(term, pod, pod)
-            && is_first()
-    }
-
-    /// Whether a pod that is there keeps `pod` out of its domain.
-    fn is_kept_away(&self, pod: &Pod, node: &Node) -> bool {
-        self.placed.iter().any(|(other, place)| {
-            other.spec.pod_anti_affinity.required.iter().any(|term| {
+    /// The domains out of which pods that are there keep `pod`, by their label.
+    fn kept_away(&self, pod: &Pod) -> BTreeMap<&'a str, BTreeSet<&'a String>> {
+        let mut kept: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+        for (other, node) in &self.placed {
+            let terms = other.spec.pod_anti_affinity.required.iter();
+            for term in terms.filter(|term| self.means(term, other, pod)) {
                 let key = term.topology_key.as_str();
-                let is_same =
-                    domain(node, key).is_some() && domain(node, key) == domain(place, key);
-                is_same && self.means(term, other, pod)
-            })
+                kept.entry(key).or_default().extend(domain(node, key));
+            }
+        }
+        kept
+    }
+}
+
+/// What pods on nodes mean to one that looks for a node.
+pub(super) struct Around<'a> {
+    pod: &'a Pod,
+    without_ports: BTreeSet<&'a NodeName>,
+    hard: Vec<Spread<'a>>,
+    soft: Vec<Spread<'a>>,
+    attracting: Vec<Near<'a>>,
+    repelling: Vec<Near<'a>>,
+    kept_away: BTreeMap<&'a str, BTreeSet<&'a String>>,
+    /// With their weights, which are negative for pods that it would rather not be near.
+    liked: Vec<(i64, Near<'a>)>,
+}
+
+/// The domains of a label with pods that a term means.
+struct Near<'a> {
+    key: &'a str,
+    domains: BTreeSet<&'a String>,
+    /// Whether there are no such pods, and the one that asks is one.
+    is_first: bool,
+}
+
+/// How many pods of a spread are in each domain of a label.
+struct Spread<'a> {
+    key: &'a str,
+    counts: BTreeMap<&'a String, u32>,
+    /// 1 if the pod that asks is counted, too.
+    itself: u32,
+    /// More may be in no domain.
+    most: u32,
+}
+
+impl Near<'_> {
+    fn has(&self, node: &Node) -> bool {
+        domain(node, self.key).is_some_and(|name| self.domains.contains(name))
+    }
+
+    fn attracts(&self, node: &Node) -> bool {
+        self.has(node) || (self.is_first && domain(node, self.key).is_some())
+    }
+}
+
+impl Spread<'_> {
+    fn allows(&self, node: &Node) -> bool {
+        domain(node, self.key).is_some_and(|name| {
+            self.counts.get(name).copied().unwrap_or_default() + self.itself <= self.most
         })
     }
+}
 
-    /// How much of what `pod` prefers `node` keeps.
-    pub(super) fn liking(&self, pod: &Pod, node: &Node) -> i64 {
-        let spec = &pod.spec;
+impl Around<'_> {
+    /// Whether nothing about other pods keeps the pod off `node`.
+    pub(super) fn allow(&self, node: &Node) -> bool {
+        let is_kept_away = |(key, domains): (&&str, &BTreeSet<&String>)| {
+            domain(node, key).is_some_and(|name| domains.contains(name))
+        };
+        !self.without_ports.contains(&node.name)
+            && self.hard.iter().all(|spread| spread.allows(node))
+            && self.attracting.iter().all(|near| near.attracts(node))
+            && !self.repelling.iter().any(|near| near.has(node))
+            && !self.kept_away.iter().any(is_kept_away)
+    }
+
+    /// How much of what the pod prefers `node` keeps.
+    pub(super) fn liking(&self, node: &Node) -> i64 {
         let holds =
             |requirement: &model::Requirement| match node.labels.get(requirement.key().as_str()) {
                 Some(value) => requirement.has(value),
                 None => requirement.allows_absence(),
             };
-        let preferred =
-            spec.preferred_terms.iter().filter(|weighted| weighted.term.iter().all(holds));
-        let mut score: i64 = preferred.map(|weighted| i64::from(weighted.weight)).sum();
-        for weighted in &spec.pod_affinity.preferred {
-            score +=
-                i64::from(weighted.weight) * i64::from(self.is_near(&weighted.term, pod, node));
-        }
-        for weighted in &spec.pod_anti_affinity.preferred {
-            score -=
-                i64::from(weighted.weight) * i64::from(self.is_near(&weighted.term, pod, node));
-        }
-        let soft = |spread_constraint: &&SpreadConstraint| {
-            spread_constraint.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway
-        };
-        for spread_constraint in spec.spread.iter().filter(soft) {
-            score -= 100 * i64::from(!self.spreads(spread_constraint, pod, node));
-        }
-        score
+        let preferred = self.pod.spec.preferred_terms.iter();
+        let preferred = preferred.filter(|weighted| weighted.term.iter().all(holds));
+        let of_labels: i64 = preferred.map(|weighted| i64::from(weighted.weight)).sum();
+        let liked = self.liked.iter().filter(|(_, near)| near.has(node));
+        let of_pods: i64 = liked.map(|(weight, _)| weight).sum();
+        let missed = self.soft.iter().filter(|spread| !spread.allows(node));
+        missed.fold(of_labels + of_pods, |score, _| score - 100)
     }
 }

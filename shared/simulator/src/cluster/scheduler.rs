@@ -14,6 +14,8 @@ use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
 struct Pass {
     /// Room only shrinks within a pass: what did not fit once does not fit again.
     refused: Vec<Arc<PodSpec>>,
+    /// The same for those that look at other pods, as long as no pod is placed.
+    stuck: Vec<Arc<PodSpec>>,
     /// The nodes for the pods that came last.
     ranking: Option<Ranking>,
     /// Whether some pod on a node keeps others away.
@@ -33,9 +35,12 @@ impl World {
     pub(super) fn schedule_pods(&mut self) {
         let mut queue = self.cluster.waiting.take_queue();
         let has_guards = self.cluster.has_guards();
-        let mut pass = Pass { refused: Vec::new(), ranking: None, has_guards };
+        let mut pass = Pass { refused: Vec::new(), stuck: Vec::new(), ranking: None, has_guards };
         queue.retain(|(_, _, key), pod| {
             let is_placed = self.place(key, pod, &mut pass);
+            if is_placed {
+                pass.stuck.clear();
+            }
             if !is_placed && !pod.is_marked {
                 pod.is_marked = true;
                 self.mark_unschedulable(key);
@@ -55,7 +60,7 @@ impl World {
         if pod.is_choosy || pass.has_guards {
             pass.ranking = None;
             pass.has_guards |= !spec.pod_anti_affinity.required.is_empty();
-            return self.place_choosy(key, spec);
+            return self.place_choosy(key, spec, &mut pass.stuck);
         }
         if pass.refused.iter().any(|other| Arc::ptr_eq(other, spec)) {
             return false;
@@ -77,16 +82,25 @@ impl World {
     }
 
     /// Places a pod that looks at other pods, at volumes, or is kept away by others. Whether it has a node now.
-    fn place_choosy(&mut self, key: &PodKey, spec: &Arc<PodSpec>) -> bool {
+    fn place_choosy(
+        &mut self,
+        key: &PodKey,
+        spec: &Arc<PodSpec>,
+        stuck: &mut Vec<Arc<PodSpec>>,
+    ) -> bool {
+        if stuck.iter().any(|other| Arc::ptr_eq(other, spec)) {
+            return false;
+        }
         let Some(pod) = self.cluster.pods.get(key).map(|entry| entry.pod.clone()) else {
             return false;
         };
         let candidates = self.candidates(spec);
         let neighbours = self.cluster.neighbours();
+        let around = neighbours.of(&pod);
         let fitting = candidates.into_iter().filter_map(|name| {
             let node = &self.cluster.nodes.get(&name)?.node;
-            let allowed = self.cluster.can_mount(&pod, node) && neighbours.allow(&pod, node);
-            allowed.then(|| (neighbours.liking(&pod, node), name))
+            let allowed = self.cluster.can_mount(&pod, node) && around.allow(node);
+            allowed.then(|| (around.liking(node), name))
         });
         let mut by_liking: BTreeMap<i64, Vec<NodeName>> = BTreeMap::new();
         for (liking, name) in fitting {
@@ -95,6 +109,8 @@ impl World {
         let rankings = by_liking.into_values().rev().map(|nodes| self.ranking(spec, nodes));
         let Some(mut best) = rankings.into_iter().find(|ranking| !ranking.by_score.is_empty())
         else {
+            // Volumes are each pod's own.
+            stuck.extend(pod.volumes.is_empty().then(|| Arc::clone(spec)));
             return false;
         };
         let most = best.by_score.last_key_value().map_or(0, |(_, places)| places.len());

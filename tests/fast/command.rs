@@ -15,6 +15,8 @@ use journeyman::{
 use report::{error::CommandError, screen::Format};
 use tests::repository;
 
+#[path = "command/cases.rs"]
+mod cases;
 #[path = "command/explained.rs"]
 mod explained;
 #[path = "command/replayed.rs"]

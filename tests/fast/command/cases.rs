@@ -50,25 +50,29 @@ fn answer(case: &str, command: &str) -> String {
 /// `new: PODS.`, `buys: TYPE ZONE CAPACITY-TYPE.`, `NODE: PODS.`, `pending: PODS.`, `disrupts: NODES.`.
 fn decisions(document: &Value) -> String {
     let mut lines = Vec::new();
-    let list = |name: &str| document[name].as_array().cloned().unwrap_or_default();
+    let part = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
+    let list = |name: &str| part(document, name).as_array().cloned().unwrap_or_default();
+    let names = |value: &Value, list: &str, name: &str| texts(&part(value, list), name).join(" ");
     for claim in list("newNodeClaims") {
-        lines.push(format!("new: {}.", texts(&claim["pods"], "").join(" ")));
-        let offering = &claim["cheapest"];
-        let word = |name: &str| offering[name].as_str().unwrap_or("none");
+        lines.push(format!("new: {}.", names(&claim, "pods", "")));
+        let offering = part(&claim, "cheapest");
+        let word = |name: &str| part(&offering, name).as_str().unwrap_or("none").to_owned();
         let (name, zone) = (word("instanceType"), word("zone"));
         lines.push(format!("buys: {name} {zone} {}.", word("capacityType")));
     }
     for node in list("existingNodes") {
-        let name = node["node"].as_str().unwrap_or_default();
-        lines.push(format!("{name}: {}.", texts(&node["pods"], "").join(" ")));
+        let name = part(&node, "node");
+        let name = name.as_str().unwrap_or_default();
+        lines.push(format!("{name}: {}.", names(&node, "pods", "")));
     }
     if document.get("newNodeClaims").is_some() {
         lines.push(format!("claims: {}.", list("newNodeClaims").len()));
-        lines.push(format!("pending: {}.", texts(&document["unschedulable"], "pod").join(" ")));
+        lines.push(format!("pending: {}.", names(document, "unschedulable", "pod")));
     }
     if let Some(methods) = document.get("methods") {
-        let first = document["first"].as_str().unwrap_or("none");
-        let nodes = texts(&methods[first]["candidates"], "").join(" ");
+        let first = part(document, "first");
+        let first = first.as_str().unwrap_or("none");
+        let nodes = names(&part(methods, first), "candidates", "");
         lines.push(format!("disrupts: {first} {nodes}."));
     }
     lines.into_iter().map(|line| line + "\n").collect()

@@ -308,8 +308,9 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
 async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let (ours, theirs, nobody) = (subject.instance(2), subject.instance(3), subject.instance(99));
     let instances = [ours.clone(), theirs.clone(), nobody.clone(), ours.clone()];
-    let (one, other) = (subject.one(), &subject.clusters.other);
-    let known = async |instances: &[_]| subject.ledger.claims_of_instances(one, instances).await;
+    let (cluster, other) = (subject.one(), &subject.clusters.other);
+    let known =
+        async |instances: &[_]| subject.ledger.claims_of_instances(cluster, instances).await;
     same("nobody's claims", &known(&instances).await?, &Vec::new())?;
     same("no instances", &known(&[]).await?, &Vec::new())?;
     let claim = launched(&subject.promised("by-instances").await?, ours.clone());
@@ -322,15 +323,15 @@ async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     let their_claim = launched(&promised, theirs.clone());
     let written = subject.ledger.write_claims(other, std::slice::from_ref(&their_claim)).await?;
     same("their write", &written, &WriteOutcome::Written)?;
-    eventually(subject, one, &instances, std::slice::from_ref(&claim)).await?;
+    eventually(subject, cluster, &instances, std::slice::from_ref(&claim)).await?;
     eventually(subject, other, &instances, std::slice::from_ref(&their_claim)).await?;
-    eventually(subject, one, &[nobody, theirs], &[]).await?;
+    eventually(subject, cluster, &[nobody, theirs], &[]).await?;
     // The index says where, the claim itself what.
     let next = NodeClaim { message: Some("next".into()), ..claim.following() };
     same("the next write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    eventually(subject, one, std::slice::from_ref(&ours), std::slice::from_ref(&next)).await?;
+    eventually(subject, cluster, std::slice::from_ref(&ours), std::slice::from_ref(&next)).await?;
     same("removing", &withdraw(subject, &next).await?, &WriteOutcome::Written)?;
-    eventually(subject, one, &instances, &[]).await?;
+    eventually(subject, cluster, &instances, &[]).await?;
     eventually(subject, other, &instances, &[their_claim]).await
 }
 

@@ -98,9 +98,9 @@ impl<'a> Decided<'a> {
         at: &Invocation,
     ) {
         let Some(question) = self.question.filter(|_| !records.is_empty()) else { return };
-        let own = self.origin(facts, at).recorded;
+        let this_look = self.origin(facts, at).recorded;
         let mut named = records.iter().filter_map(|record| record.origin.as_ref()?.recorded);
-        let Some(number) = named.find(|number| own == Some(*number)) else { return };
+        let Some(number) = named.find(|number| this_look == Some(*number)) else { return };
         if let Err(error) = ledger.put_facts(&at.cluster, number, question, facts, self.plan).await
         {
             tracing::warn!(story = story(&error), "the facts of decisions are not stored");

@@ -20,7 +20,7 @@ use journeyman::{
     plan::{self, PlanArgs, PlanFormat},
     render::{self, RenderArgs},
 };
-use model::RegionCatalog;
+use model::{RegionCatalog, policies::Packing, recorded::Question};
 use report::screen::{Format, Screen};
 use scheduling::Paid;
 use serde::Deserialize;
@@ -242,6 +242,53 @@ fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
     assert!(100 < adopted, "only {adopted} scenarios have claims that can be adopted");
+}
+
+/// So many scenarios, spread over all of them, are decided twice for the check; `JOURNEYMAN_SEEDS` names another number.
+const CHECKED_DEFAULT: usize = 60;
+
+#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
+fn checked() -> usize {
+    let number = std::env::var("JOURNEYMAN_SEEDS").ok();
+    number.map_or(CHECKED_DEFAULT, |number| number.parse().expect("a number"))
+}
+
+/// What the check before the commit would refuse of what is decided in the scenario, packed either way.
+fn violations(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
+    let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
+    std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+    let args = plan_args(&entry.scenario, &catalogs.of(&entry.scenario).0, manifests);
+    let Ok(mut facts) = plan::read_facts(&args) else {
+        let is_refused = entry.expected["error"] == Value::Bool(true);
+        return (!is_refused).then(|| "it cannot be read".to_owned()).into_iter().collect();
+    };
+    let mut refused = Vec::new();
+    for packing in [Packing::Karpenter, Packing::Cheapest] {
+        facts.policies.packing = packing;
+        let disrupt = Question::Disrupt { unseen: BTreeSet::new(), from: None };
+        for question in [Question::Provision, disrupt] {
+            let plan = planner::answer(&facts, &question, &planner::Memory::default()).plan;
+            let broken = plan_check::violations(&facts, &plan);
+            refused
+                .extend(broken.iter().map(|rule| format!("{}, {packing:?}: {rule}", entry.name)));
+        }
+    }
+    refused
+}
+
+#[test]
+fn what_is_decided_passes_the_check_before_the_commit() {
+    let (entries, folder) = entries("checked");
+    let catalogs = Catalogs::unpacked(&folder);
+    let kinds = ["disruption/", "scheduling/"];
+    let is_decided = |entry: &&Entry| kinds.iter().any(|kind| entry.name.starts_with(kind));
+    let decided: Vec<&Entry> = entries.iter().filter(is_decided).collect();
+    let step = (decided.len() / checked()).max(1);
+    let played: Vec<&&Entry> = decided.iter().step_by(step).collect();
+    println!("{} of {} scenarios decided", played.len(), decided.len());
+    let refused: Vec<String> =
+        played.iter().flat_map(|entry| violations(entry, &catalogs, &folder)).collect();
+    assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) fn pods(facts: &Facts) -> Vec<Pod> {
 
 fn count(buffer: &CapacityBuffer, spec: &PodSpec, workload: Option<u32>) -> u64 {
     let mut wanted = buffer.replicas.map(u64::from);
+    // Of a workload without replicas there is no share.
+    let workload = workload.filter(|replicas| 0 < *replicas);
     if let (Some(replicas), Some(percentage)) = (workload, buffer.percentage) {
         let share = u64::from(replicas).saturating_mul(u64::from(percentage)).div_ceil(100);
         wanted = Some(wanted.unwrap_or(0).max(share));

@@ -236,6 +236,21 @@ fn a_lease_of_karpenter_that_cannot_be_read_stops_all_and_what_is_there_stays() 
 }
 
 #[test]
+fn a_cluster_that_is_made_anew_over_its_old_table_gets_new_nodes() {
+    let (sim, mut runner, claims) = settled();
+    assert!(1 < claims.len(), "{claims:?}");
+    for claim in &claims {
+        sim.act(Action::TerminateInstance(SpotTarget::Instance(instance(claim))));
+        sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+    }
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    check(&sim);
+    let names: BTreeSet<_> = sim.claims().into_iter().map(|claim| claim.name).collect();
+    assert!(!names.is_empty() && claims.iter().all(|claim| !names.contains(&claim.name)));
+    assert!(matches!(guard(&sim), Guard::Free { .. }));
+}
+
+#[test]
 fn in_a_new_account_what_its_quotas_allow_runs() {
     let mut settings = WorldSettings::default();
     // What accounts begin with: docs/operations.md.

@@ -10,7 +10,7 @@ use model::{
     duration::later, node_pool::NodePool, taint::untolerated,
 };
 
-use crate::{account::InstanceRecord, world::World};
+use crate::{account::InstanceRecord, ledger::ClusterLedger, world::World};
 
 /// An instance may be without a claim for so long: the next visits find and end it.
 const UNCLAIMED_GRACE: SignedDuration = SignedDuration::from_mins(10);
@@ -184,16 +184,15 @@ impl World {
             && pool.limits.exceeded_by(&after, nodes + 1).is_none()
     }
 
-    /// Claims that are where they do not belong for long. One that is given up may wait for pods
-    /// that nothing may force.
-    /// Those of the cluster, whose functions run.
-    fn claims(&self) -> impl Iterator<Item = &std::rc::Rc<NodeClaim>> {
-        let ledger = self.ledger.clusters.get(&self.settings.cluster);
-        ledger.into_iter().flat_map(|ledger| ledger.claims.values())
+    /// The ledger of the cluster whose functions run; `None` before they open it.
+    fn own_ledger(&self) -> Option<&ClusterLedger> {
+        self.ledger.clusters.get(&self.settings.cluster)
     }
 
+    /// Claims that are where they do not belong for long. One that is given up may wait for pods
+    /// that nothing may force.
     fn stuck_claims(&self) -> Vec<String> {
-        let claims = self.claims();
+        let claims = self.own_ledger().into_iter().flat_map(|ledger| ledger.claims.values());
         let is_stuck = |claim: &&std::rc::Rc<NodeClaim>| {
             let is_late = later(claim.phase_since, STUCK_AFTER) < self.now;
             is_late && claim.phase != ClaimPhase::Initialized && !self.waits_for_pods(claim)
@@ -223,8 +222,10 @@ impl World {
     /// Claims whose objects do not say how far they are, and objects without a claim.
     pub(crate) fn check_node_claims(&self) -> Vec<String> {
         let is_over = |since: Timestamp| later(since, SHOWN_GRACE) < self.now;
-        let mut problems: Vec<String> = self
-            .claims()
+        let ledger = self.own_ledger();
+        let mut problems: Vec<String> = ledger
+            .into_iter()
+            .flat_map(|ledger| ledger.claims.values())
             .filter(|claim| is_over(claim.phase_since))
             .filter_map(|claim| {
                 let Some(object) = self.cluster.node_claims.get(&claim.name) else {
@@ -238,7 +239,7 @@ impl World {
             })
             .collect();
         for (name, object) in &self.cluster.node_claims {
-            let is_claimed = self.claims().any(|claim| claim.name == *name);
+            let is_claimed = ledger.is_some_and(|ledger| ledger.claims.contains_key(name));
             if object.unclaimed_since.is_some_and(is_over) && !is_claimed {
                 problems.push(format!("NodeClaim {name} shows a claim that is gone"));
             }

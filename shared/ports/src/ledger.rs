@@ -66,8 +66,8 @@ ports! {
             commit: &Commit,
         ) -> Result<CommitOutcome, PortError>;
 
-        /// The claims of `cluster` whose instances are among `instances`, by name; instances of nobody and of
-        /// another cluster have none. May lag a write by seconds.
+        /// The claims of `cluster` whose instances are among `instances`, by name; instances without a claim and
+        /// those of another cluster have none. May lag a write by seconds.
         async fn claims_of_instances(
             &self,
             cluster: &ClusterName,

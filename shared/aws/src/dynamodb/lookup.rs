@@ -9,7 +9,7 @@ use ports::{Fault, PortError};
 
 use super::{
     DynamoLedger,
-    item::{self, Item, claim_from_item},
+    item::{self, Item, claim_from_item, text_of},
 };
 use crate::fault::{BadRequest, port_error};
 
@@ -20,7 +20,7 @@ const BATCH_GET: &str = "BatchGetItem";
 const GETS_MAX: usize = 5;
 
 impl DynamoLedger {
-    /// The claims of `cluster` whose instances are among `instances`. An instance of nobody costs one read of the index.
+    /// The claims of `cluster` whose instances are among `instances`. An instance without a claim costs one read of the index.
     pub(super) async fn look_up(
         &self,
         cluster: &ClusterName,
@@ -34,9 +34,11 @@ impl DynamoLedger {
                 .await?;
         // One claim of an instance is listed once. A role may read no partition of another cluster.
         let keys = keys.into_iter().flatten();
-        let keys = keys.filter(|key| part(key, item::CLUSTER) == Some(cluster.as_str()));
-        let keys: BTreeMap<Option<String>, Item> =
-            keys.map(|key| (part(&key, item::ITEM).map(str::to_owned), key)).collect();
+        let is_of_cluster =
+            |key: &Item| text_of(key, item::CLUSTER).is_ok_and(|name| name == cluster.as_str());
+        let keys = keys.filter(is_of_cluster);
+        let named = keys.filter_map(|key| Some((text_of(&key, item::ITEM).ok()?.to_owned(), key)));
+        let keys: BTreeMap<String, Item> = named.collect();
         let mut claims = Vec::new();
         let keys: Vec<Item> = keys.into_values().collect();
         for keys in keys.chunks(requests::KEYS_PER_GET_MAX.into()) {
@@ -102,8 +104,4 @@ impl DynamoLedger {
         let problem = format!("{} items were left unread again and again", left.len());
         Err(PortError::because(BATCH_GET, Fault::Transient, ports::BoxError::from(problem)))
     }
-}
-
-fn part<'a>(key: &'a Item, name: &str) -> Option<&'a str> {
-    key.get(name)?.as_s().ok().map(String::as_str)
 }

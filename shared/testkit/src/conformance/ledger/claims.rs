@@ -309,10 +309,10 @@ async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     let (ours, theirs, nobody) = (subject.instance(2), subject.instance(3), subject.instance(99));
     let instances = [ours.clone(), theirs.clone(), nobody.clone(), ours.clone()];
     let (cluster, other) = (subject.one(), &subject.clusters.other);
-    let known =
+    let claims_of =
         async |instances: &[_]| subject.ledger.claims_of_instances(cluster, instances).await;
-    same("nobody's claims", &known(&instances).await?, &Vec::new())?;
-    same("no instances", &known(&[]).await?, &Vec::new())?;
+    same("nobody's claims", &claims_of(&instances).await?, &Vec::new())?;
+    same("no instances", &claims_of(&[]).await?, &Vec::new())?;
     let claim = launched(&subject.promised("by-instances").await?, ours.clone());
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
     // A claim of the same name in another cluster is another one.

@@ -4,8 +4,7 @@ use std::fmt::Debug;
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ClaimPhase, ClusterName, InstanceId, NodeClaim, OfferingKey,
-    claim::LaunchedInstance,
+    ClaimPhase, ClusterName, NodeClaim,
     duration::later,
     ledger::{Guard, Shortage, Snapshot},
     limits::UNAVAILABLE_FOR,
@@ -39,7 +38,8 @@ impl Neighbour {
         let guard = Guard::Held { by: "karpenter".to_owned(), checked_at: now };
         let ledger = head.ledger.expect("it was opened");
         done(sim.block_on(sim.put_guard(&cluster, &ledger, &guard)));
-        let short = Shortage::Unsupported { class: build::id("default"), offering: offering() };
+        let offering = build::launched_instance("i-0feed").offering();
+        let short = Shortage::Unsupported { class: build::id("default"), offering };
         let until = later(now, UNAVAILABLE_FOR);
         done(sim.block_on(sim.mark_unavailable(&cluster, &[], &[(short, until)])));
         let ledger = done(sim.block_on(sim.snapshot(&cluster)));
@@ -49,31 +49,19 @@ impl Neighbour {
 
     /// What is not as it left it, if the table was not lost.
     pub(crate) fn problems(&self, sim: &Sim) -> Option<String> {
-        let now = done(sim.block_on(sim.snapshot(&self.cluster)));
+        let ledger = done(sim.block_on(sim.snapshot(&self.cluster)));
         let Snapshot { head, claims, refusals, commands, .. } = &self.ledger;
         let is_same = (head, claims, refusals, commands)
-            == (&now.head, &now.claims, &now.refusals, &now.commands);
-        let is_lost = now.head.ledger.is_none();
-        (!is_same && !is_lost).then(|| format!("{:?} became {now:?}", self.ledger))
-    }
-}
-
-fn offering() -> OfferingKey {
-    OfferingKey {
-        capacity_type: CapacityType::Spot,
-        instance_type: build::id("m7g.large"),
-        zone: build::id("us-west-2a"),
+            == (&ledger.head, &ledger.claims, &ledger.refusals, &ledger.commands);
+        let is_lost = ledger.head.ledger.is_none();
+        (!is_same && !is_lost).then(|| format!("{:?} became {ledger:?}", self.ledger))
     }
 }
 
 /// `claim` with a node that works, on an instance of its own.
 fn joined(claim: &NodeClaim, now: Timestamp) -> NodeClaim {
-    let OfferingKey { capacity_type, instance_type, zone } = offering();
-    let id: InstanceId = build::id(&format!("i-0feed{}", claim.batch_index));
-    let mut joined = claim.moved_to(ClaimPhase::Initialized, now);
-    let instance = build::launched_instance(id.as_str());
-    joined.instance = Some(LaunchedInstance { capacity_type, instance_type, zone, ..instance });
-    joined
+    let instance = build::launched_instance(&format!("i-0feed{}", claim.batch_index));
+    NodeClaim { instance: Some(instance), ..claim.moved_to(ClaimPhase::Initialized, now) }
 }
 
 #[track_caller]

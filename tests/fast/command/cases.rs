@@ -105,7 +105,7 @@ const PLANS: &[Row] = &[
     (
         "affinity-follows-volume",
         "plan",
-        &["claims: 1.", "us-west-2b", "pending: ."],
+        &["claims: 1.", " us-west-2b on-demand.", "pending: ."],
         &["buys: c6a.2xlarge us-west-2a"],
     ),
     (
@@ -163,10 +163,8 @@ const PLANS: &[Row] = &[
         "plan",
         &[
             "claims: 2.",
-            "new: default/lim",
-            "buys: m5.2xlarge ",
-            "new: default/pl",
-            "buys: m5.xlarge ",
+            "new: default/lim-0.\nbuys: m5.2xlarge ",
+            "new: default/pl-0.\nbuys: m5.xlarge ",
             "pending: .",
         ],
         &[],
@@ -196,10 +194,8 @@ const PLANS: &[Row] = &[
         "plan",
         &[
             "claims: 2.",
-            "new: default/ordered",
-            "buys: m5.2xlarge ",
-            "new: default/reversed",
-            "buys: m5.xlarge ",
+            "new: default/ordered-0.\nbuys: m5.2xlarge ",
+            "new: default/reversed-0.\nbuys: m5.xlarge ",
             "pending: .",
         ],
         &[],

@@ -11,6 +11,17 @@ pub fn repository() -> PathBuf {
     package.parent().unwrap_or(package).to_owned()
 }
 
+/// The number in the environment variable `name`; `None` if it is not set.
+///
+/// # Panics
+///
+/// When it is no number.
+#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
+#[expect(clippy::expect_used, reason = "only tests call it")]
+pub fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
 /// The files below `folder` whose names end in one of `endings`, sorted.
 ///
 /// # Panics

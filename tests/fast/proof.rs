@@ -44,6 +44,15 @@ struct Entry {
     expected: Value,
 }
 
+impl Entry {
+    /// Its manifests, as a file in `folder`.
+    fn manifests(&self, folder: &Path) -> PathBuf {
+        let path = folder.join(self.name.replace('/', "-")).with_extension("yaml");
+        std::fs::write(&path, &self.files["manifests.yaml"]).expect("a file for the test");
+        path
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Scenario {
@@ -127,8 +136,7 @@ fn faults(
     paid: &Mutex<Vec<Paid>>,
 ) -> Vec<String> {
     let kind = entry.name.split('/').next().unwrap_or_default();
-    let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
-    std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+    let manifests = entry.manifests(folder);
     let (path, catalog) = catalogs.of(&entry.scenario);
     let mut out = Vec::new();
     let answer = match kind {
@@ -224,8 +232,7 @@ fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
     let mut adopted = 0;
     let mut wrong = Vec::new();
     for entry in of_disruption {
-        let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
-        std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+        let manifests = entry.manifests(&folder);
         let (path, catalog) = catalogs.of(&entry.scenario);
         let args = PlanArgs { disruption: true, ..plan_args(&entry.scenario, path, manifests) };
         let mut facts = plan::read_facts(&args).expect("facts");
@@ -244,19 +251,12 @@ fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
     assert!(100 < adopted, "only {adopted} scenarios have claims that can be adopted");
 }
 
-/// So many scenarios, spread over all of them, are decided twice for the check; `JOURNEYMAN_SEEDS` names another number.
-const CHECKED_DEFAULT: usize = 60;
-
-#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
-fn checked() -> usize {
-    let number = std::env::var("JOURNEYMAN_SEEDS").ok();
-    number.map_or(CHECKED_DEFAULT, |number| number.parse().expect("a number"))
-}
+/// How many scenarios, spread over all of them, are checked, unless `JOURNEYMAN_SEEDS` names another number.
+const CHECKED_DEFAULT: u64 = 60;
 
 /// What the check before the commit would refuse of what is decided in the scenario, packed either way.
 fn violations(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
-    let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
-    std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+    let manifests = entry.manifests(folder);
     let args = plan_args(&entry.scenario, &catalogs.of(&entry.scenario).0, manifests);
     let Ok(mut facts) = plan::read_facts(&args) else {
         let is_refused = entry.expected["error"] == Value::Bool(true);
@@ -283,7 +283,8 @@ fn what_is_decided_passes_the_check_before_the_commit() {
     let kinds = ["disruption/", "scheduling/"];
     let is_decided = |entry: &&Entry| kinds.iter().any(|kind| entry.name.starts_with(kind));
     let decided: Vec<&Entry> = entries.iter().filter(is_decided).collect();
-    let step = (decided.len() / checked()).max(1);
+    let number = tests::variable("JOURNEYMAN_SEEDS").unwrap_or(CHECKED_DEFAULT);
+    let step = (decided.len() / usize::try_from(number).expect("few")).max(1);
     let played: Vec<&&Entry> = decided.iter().step_by(step).collect();
     println!("{} of {} scenarios decided", played.len(), decided.len());
     let refused: Vec<String> =

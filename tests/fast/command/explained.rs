@@ -74,10 +74,8 @@ fn list(document: &Value, name: &str) -> Vec<Value> {
 }
 
 /// Seeds to play: one, unless more are asked for.
-#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
 fn seeds() -> u64 {
-    let seeds = std::env::var("JOURNEYMAN_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
-    seeds.unwrap_or(1)
+    tests::variable("JOURNEYMAN_SEEDS").unwrap_or(1)
 }
 
 /// The built-in story of `seed`: its timeline, and the ledger that it leaves to the test called `test`.

@@ -111,7 +111,7 @@ fn time(parse: fn(&str), text: &str) -> Duration {
 
 /// Nothing that is nearly right panics.
 pub(crate) fn no_text_panics(targets: Vec<Target>) {
-    let seconds = std::env::var("JOURNEYMAN_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = tests::variable("JOURNEYMAN_FUZZ_SECONDS");
     for target in targets {
         let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
         let (started, before) = (Instant::now(), ran());

@@ -52,7 +52,7 @@ fn size() -> Size {
     if storm::is_large() {
         return Size { nodes: 500, hours: 48, limit: 4 };
     }
-    let hours = storm::variable("JOURNEYMAN_HOURS").map(|hours| i64::try_from(hours).unwrap());
+    let hours = tests::variable("JOURNEYMAN_HOURS").map(|hours| i64::try_from(hours).unwrap());
     Size { nodes: 12, hours: hours.unwrap_or(6), limit: 4 }
 }
 

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use jiff::SignedDuration;
 use model::OfferingKey;
 use simulator::{Action, Chance, Disorder, Sim, SpotTarget, Storm, WorldSettings};
+use tests::variable;
 
 use crate::{
     neighbour::Neighbour,
@@ -78,11 +79,6 @@ pub(crate) fn outcome(settings: WorldSettings) -> Result<(), String> {
     begin(&sim, seed);
     play(&sim, minute(16), minute(60))?;
     neighbour.problems(&sim).map_or(Ok(()), Err)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the one place where a test is configured")]
-pub(crate) fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
 /// Whether stories are played in worlds as large as production's, which takes minutes for each seed.

@@ -26,7 +26,7 @@ pub(crate) use charge::Usage;
 pub(crate) use costs::number;
 pub(crate) use sizes::{
     claim_units, commit as commit_load, decision_units, promised_bytes, read as read_load, refusal,
-    write_units,
+    removal_units, write_units,
 };
 
 /// What DynamoDB gives one partition of a table, and what it takes at once. All items of a cluster are

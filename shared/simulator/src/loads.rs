@@ -21,9 +21,10 @@ use model::{
 use ports::PodSelection;
 
 use crate::{
+    ledger::ClusterLedger,
     limits::{
         Load, claim_bytes, claim_units, decision_units, number, promised_bytes, read_load,
-        write_units,
+        removal_units, write_units,
     },
     meter::{Bill, FixedCosts, Meter},
     world::World,
@@ -120,10 +121,10 @@ impl World {
     }
 }
 
-/// Claims that are written: those that leave their batch, and those of their own.
-pub(crate) fn claims(claims: &[NodeClaim]) -> Load {
+/// Claims that are written in `ledger`: those that leave their batch, and those of their own.
+pub(crate) fn claims(claims: &[NodeClaim], ledger: &ClusterLedger) -> Load {
     let leaving = claims.iter().filter(|claim| claim.instance.is_none()).count();
-    let units: u64 = claims.iter().map(claim_units).sum();
+    let units: u64 = claims.iter().map(|claim| claim_units(claim, ledger)).sum();
     Load {
         others: number(leaving),
         read_units: u64::from(leaving > 0),
@@ -158,9 +159,14 @@ pub(crate) fn facts(facts: &Facts) -> Load {
     Load { write_units: bytes.div_ceil(1 << 10), ..Load::items(items) }
 }
 
-/// A claim that is written in its own item.
-pub(crate) fn claim(claim: &NodeClaim) -> Load {
-    Load { write_units: claim_units(claim), ..Load::items(1) }
+/// A claim that is written in its own item in `ledger`.
+pub(crate) fn claim(claim: &NodeClaim, ledger: &ClusterLedger) -> Load {
+    Load { write_units: claim_units(claim, ledger), ..Load::items(1) }
+}
+
+/// A claim whose own item is removed.
+pub(crate) fn removal(claim: &NodeClaim) -> Load {
+    Load { write_units: removal_units(claim), ..Load::items(1) }
 }
 
 /// Instances that are named one by one.

@@ -13,6 +13,7 @@ use super::{
     TableLimits,
     costs::{Load, number},
 };
+use crate::ledger::ClusterLedger;
 
 /// What the keys and the names of the attributes of an item take.
 const ITEM: u64 = 100;
@@ -89,8 +90,17 @@ pub(crate) fn read(bytes: u64) -> Load {
     Load { bytes, read_units: read_units(bytes), ..Load::default() }
 }
 
-/// Write units of a claim's own item. The index holds its key once it has an instance.
-pub(crate) fn claim_units(claim: &NodeClaim) -> u64 {
+/// Write units of a claim's own item in `ledger`, and of the index: it holds keys only, and is written when the item
+/// gets an instance or loses it.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes>
+pub(crate) fn claim_units(claim: &NodeClaim, ledger: &ClusterLedger) -> u64 {
+    let had_instance = ledger.claims.get(&claim.name).is_some_and(|claim| claim.instance.is_some());
+    write_units(claim_bytes(claim)) + u64::from(claim.instance.is_some() != had_instance)
+}
+
+/// Write units of the removal of a claim's own item, and of its key in the index.
+pub(crate) fn removal_units(claim: &NodeClaim) -> u64 {
     write_units(claim_bytes(claim)) + u64::from(claim.instance.is_some())
 }
 
@@ -136,11 +146,11 @@ pub(crate) fn decision_units(decision: &Decision) -> u64 {
     write_units(decision_bytes(decision))
 }
 
-/// What a commit writes. A transaction takes two units where a write takes one.
-pub(crate) fn commit(commit: &Commit) -> Load {
+/// What a commit to `ledger` writes. A transaction takes two units where a write takes one.
+pub(crate) fn commit(commit: &Commit, ledger: &ClusterLedger) -> Load {
     let promised: u64 =
         batch_items(&commit.promised).iter().map(|claims| write_units(batch_bytes(claims))).sum();
-    let changed: u64 = commit.changed.iter().map(claim_units).sum();
+    let changed: u64 = commit.changed.iter().map(|claim| claim_units(claim, ledger)).sum();
     let decisions: u64 = commit.decisions.iter().map(decision_units).sum();
     let marked = number(commit.unavailable_offerings.len());
     let units = 1 + promised + changed + decisions + marked;

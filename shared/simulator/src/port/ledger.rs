@@ -38,15 +38,16 @@ impl Sim {
         })
     }
 
-    /// Does something with each of `claims`, which are of one batch. A conflict of one is all's.
+    /// Does something with each of `claims` of `cluster`, which are of one batch. A conflict of one is all's.
     async fn each(
         &self,
+        cluster: &ClusterName,
         operation: (&'static str, Access),
         claims: &[NodeClaim],
         act: impl Fn(&mut World, &NodeClaim) -> WriteOutcome,
     ) -> Result<WriteOutcome, PortError> {
         let batch = claims.first().map(|claim| claim.batch.as_str()).unwrap_or_default();
-        let load = |_: &mut World| loads::claims(claims);
+        let load = |world: &mut World| loads::claims(claims, world.ledger.cluster(cluster));
         self.step_of(operation, format!("{} of {batch}", claims.len()), load, |world| {
             let outcomes: Vec<WriteOutcome> =
                 claims.iter().map(|claim| act(world, claim)).collect();
@@ -144,7 +145,7 @@ impl Ledger for Sim {
             commit.changed.len()
         )
         .to_string();
-        let load = |_: &mut World| limits::commit_load(commit);
+        let load = |world: &mut World| limits::commit_load(commit, world.ledger.cluster(cluster));
         self.step_of(("Ledger.commit", Write), subject, load, |world| {
             let table = world.settings.limits.table;
             if let Some(refused) = table.and_then(|table| limits::refusal(commit, table)) {
@@ -183,7 +184,7 @@ impl Ledger for Sim {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
-        let load = |_: &mut World| loads::claim(claim);
+        let load = |world: &mut World| loads::claim(claim, world.ledger.cluster(cluster));
         self.step_of(("Ledger.write_claim", Write), subject, load, |world| {
             let stored = world.ledger.cluster(cluster).claims.get(&claim.name);
             let is_promised = stored.is_some_and(|stored| stored.version == PROMISED_VERSION);
@@ -205,7 +206,7 @@ impl Ledger for Sim {
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
-        self.each(("Ledger.write_claims", Write), claims, |world, claim| {
+        self.each(cluster, ("Ledger.write_claims", Write), claims, |world, claim| {
             world.write_claim(cluster, claim)
         })
         .await
@@ -217,7 +218,7 @@ impl Ledger for Sim {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {}", claim.name, claim.version);
-        let load = |_: &mut World| loads::claim(claim);
+        let load = |_: &mut World| loads::removal(claim);
         self.step_of(("Ledger.remove_claim", Write), subject, load, |world| {
             if claim.version <= PROMISED_VERSION {
                 let problem = format!("claim {} is still in its batch", claim.name);
@@ -234,7 +235,7 @@ impl Ledger for Sim {
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
         let outcome = self
-            .each(("Ledger.withdraw_claims", Write), claims, |world, claim| {
+            .each(cluster, ("Ledger.withdraw_claims", Write), claims, |world, claim| {
                 world.remove_claim(cluster, claim)
             })
             .await?;

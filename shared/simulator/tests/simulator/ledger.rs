@@ -85,17 +85,14 @@ fn a_claim_is_written_only_on_the_version_below() {
     assert_eq!(write(&launched), WriteOutcome::Conflict);
 }
 
-#[test]
-fn the_index_by_instance_lags() {
-    let sim = toy::sim(WorldSettings::default());
-    let cluster = WorldSettings::default().cluster;
+/// The claim x, promised and then stored with the instance i-1.
+fn launched(sim: &Sim) -> NodeClaim {
     let claim = toy::claim("x", "b1", sim.now());
-    check(&sim, &toy::commit("a", &head(&sim), vec![claim.clone()]), committed(1));
-    let id = model::InstanceId::new("i-1").unwrap();
+    check(sim, &toy::commit("a", &head(sim), vec![claim.clone()]), committed(1));
     let offering = toy::offering(model::CapacityType::Spot, "m5.large", "us-west-2a");
     let mut launched = claim.moved_to(ClaimPhase::Launched, sim.now());
     launched.instance = Some(LaunchedInstance {
-        id: id.clone(),
+        id: model::InstanceId::new("i-1").unwrap(),
         instance_type: offering.instance_type,
         zone: offering.zone,
         capacity_type: offering.capacity_type,
@@ -103,9 +100,32 @@ fn the_index_by_instance_lags() {
         image: None,
         launched_at: sim.now(),
     });
+    let cluster = WorldSettings::default().cluster;
     let stored = sim.write_claims(&cluster, std::slice::from_ref(&launched));
     sim.block_on(stored).unwrap().unwrap();
-    let ids = [id];
+    launched
+}
+
+#[test]
+fn the_index_is_written_when_a_claim_gets_its_instance_or_goes() {
+    let sim = toy::sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
+    let written = || sim.meter().table_units().write;
+    let launched = launched(&sim);
+    let before = written();
+    let next = launched.moved_to(ClaimPhase::Registered, sim.now());
+    sim.block_on(sim.write_claim(&cluster, &next)).unwrap().unwrap();
+    assert_eq!(written() - before, 1, "the item of the claim alone");
+    sim.block_on(sim.remove_claim(&cluster, &next)).unwrap().unwrap();
+    assert_eq!(written() - before, 3, "its item and its key in the index");
+}
+
+#[test]
+fn the_index_by_instance_lags() {
+    let sim = toy::sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
+    let launched = launched(&sim);
+    let ids = [model::InstanceId::new("i-1").unwrap()];
     let owners = || sim.block_on(sim.claims_of_instances(&cluster, &ids)).unwrap().unwrap();
     assert_eq!(owners(), []);
     toy::pass(&sim, 1);

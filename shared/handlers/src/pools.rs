@@ -4,11 +4,11 @@
 //!
 //! Karpenter: `pkg/controllers/nodepool/{counter,readiness,registrationhealth,validation}`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     NodeClaim, NodeClassName, NodePoolName, Resources,
-    ledger::Snapshot,
+    ledger::{Shortage, Snapshot},
     node_class::NodeClassStatus,
     node_pool::{ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations},
 };
@@ -108,8 +108,19 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
         resources: launched
             .fold(Resources::default(), |sum, claim| sum.saturating_add(&claim.capacity)),
         registrations: Registrations::default(),
+        quotas: quotas(name, snapshot, at),
         found_at: at.now,
     }
+}
+
+/// The quotas of the account that are in the way of launches of the pool called `name`.
+fn quotas(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> BTreeSet<String> {
+    let short = snapshot.shortages.iter().filter(|(_, until)| at.now < **until);
+    let of_pool = short.filter_map(|(shortage, _)| match shortage {
+        Shortage::Quota { node_pool, word } if node_pool == name => Some(word.clone()),
+        _ => None,
+    });
+    of_pool.collect()
 }
 
 /// The claims of the pool called `name` that have an instance.

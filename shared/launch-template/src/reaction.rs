@@ -72,6 +72,9 @@ const REASONS: [(&str, &str); 21] = [
     ("InsufficientFreeAddressesInSubnet", "InsufficientFreeAddressesInSubnet"),
 ];
 
+/// Karpenter's words for quotas of the account.
+const QUOTAS: [&str; 3] = ["FleetQuotaExceeded", "SpotQuotaExceeded", "VCPULimitExceeded"];
+
 /// When an offering that had no capacity at `now` may be tried again.
 pub fn unavailable_until(now: Timestamp) -> Timestamp {
     later(now, limits::UNAVAILABLE_FOR)
@@ -85,10 +88,18 @@ pub fn is_without_capacity(code: &str) -> bool {
 
 /// What EC2 said, after Karpenter's word for it.
 pub fn in_words(code: &str, message: &str) -> String {
+    format!("{}: {code}: {message}", word(code, message))
+}
+
+/// Karpenter's word for the quota of the account that EC2 says is used up; `None` if it says something else.
+pub fn quota(code: &str, message: &str) -> Option<&'static str> {
+    Some(word(code, message)).filter(|word| QUOTAS.contains(word))
+}
+
+fn word(code: &str, message: &str) -> &'static str {
     let mut reasons = REASONS.iter();
     let matches = |text: &str| code.contains(text) || message.contains(text);
-    let reason = reasons.find(|(text, _)| matches(text)).map_or("LaunchFailed", |(_, word)| word);
-    format!("{reason}: {code}: {message}")
+    reasons.find(|(text, _)| matches(text)).map_or("LaunchFailed", |(_, word)| word)
 }
 
 /// What to do about `error`, one of those that the answer to `request` has.

@@ -43,6 +43,8 @@ pub enum ConditionKind {
     PodResizePending,
     /// Of a Pod: it has a node.
     PodScheduled,
+    /// Of a NodePool: EC2 refuses launches for it, since a quota of the account is used up. It is there only while this is so.
+    QuotaExceeded,
     /// The roll-up of the others.
     Ready,
     /// Of a NodeClaim: its instance is rebooted.
@@ -61,7 +63,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -78,6 +80,7 @@ impl ConditionKind {
         Self::PlacementGroupReady,
         Self::PodResizePending,
         Self::PodScheduled,
+        Self::QuotaExceeded,
         Self::Ready,
         Self::Rebooting,
         Self::Registered,
@@ -106,6 +109,7 @@ impl ConditionKind {
             Self::PlacementGroupReady => "PlacementGroupReady",
             Self::PodResizePending => "PodResizePending",
             Self::PodScheduled => "PodScheduled",
+            Self::QuotaExceeded => "QuotaExceeded",
             Self::Ready => "Ready",
             Self::Rebooting => "Rebooting",
             Self::Registered => "Registered",

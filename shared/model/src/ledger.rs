@@ -219,6 +219,14 @@ pub enum Shortage {
         /// The zone.
         zone: Zone,
     },
+    /// A quota of the account left no room for what launches of a NodePool asked for. The offerings are left alone, too:
+    /// this is for people.
+    Quota {
+        /// The NodePool, of this cluster.
+        node_pool: NodePoolName,
+        /// Karpenter's word for the quota, such as `VCPULimitExceeded`.
+        word: String,
+    },
 }
 
 /// That launches for a pool were refused as a whole, and not for want of capacity in one offering; or that its

@@ -222,7 +222,8 @@ impl LedgerState {
     }
 
     pub(crate) fn mark_short(&mut self, cluster: &ClusterName, short: &Shortage, until: Timestamp) {
-        let of = matches!(short, Shortage::Unsupported { .. }).then(|| cluster.clone());
+        let of = matches!(short, Shortage::Unsupported { .. } | Shortage::Quota { .. })
+            .then(|| cluster.clone());
         let stored = self.shortages.entry((of, short.clone())).or_insert(until);
         *stored = until.max(*stored);
     }

@@ -4,7 +4,7 @@ use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceId, NodeClaim,
+    CapacityType, ConditionKind, InstanceId, NodeClaim, NodePoolName,
     duration::later,
     event::{EventObject, EventReason, ObjectEvent},
     lease::{KarpenterLease, ObservedLeases, UnreadableLease},
@@ -276,10 +276,20 @@ fn in_a_new_account_what_its_quotas_allow_runs() {
         matches!(event.about, EventObject::Pod(..)) && event.message.contains("SpotQuotaExceeded")
     };
     assert!(sim.told().iter().any(is_named));
+    // So does the NodePool.
+    assert_eq!(quotas(&sim), ["QuotaExceeded=Some(true) SpotQuotaExceeded"]);
     let requests = requests.get();
     assert!(requests < 100, "{requests} CreateFleet in 20 minutes");
     // As many as it has room for run, without anybody's doing.
     sim.at(minute(20), scale("web", 2));
     runner.run_until(minute(40)).expect("nothing unsafe happens");
     check(&sim);
+}
+
+/// What the NodePool says of quotas of the account: condition, status and reason.
+fn quotas(sim: &Sim) -> Vec<String> {
+    let pool = NodePoolName::new("general").expect("a name");
+    let record = sim.node_pool_record(&pool).expect("it is there");
+    let told = record.conditions.iter().filter(|told| told.kind == ConditionKind::QuotaExceeded);
+    told.map(|told| format!("{}={:?} {}", told.kind, told.status, told.reason)).collect()
 }

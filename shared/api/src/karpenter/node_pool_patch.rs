@@ -24,14 +24,18 @@ pub fn status_patch(
     if !stored.is(&seen.uid, seen.generation) {
         return Ok(StatusPatch::Moved);
     }
-    let entries = stored.conditions();
+    let mut entries = stored.conditions();
     let class_generation =
         stored.get("nodeClassObservedGeneration").and_then(serde_json::Value::as_i64);
-    let findings = [
+    let mut findings = vec![
         seen.pool.validation(),
         node_pool_status.node_class.condition(),
         registration(&entries, seen.generation, class_generation, node_pool_status),
     ];
+    match node_pool_status.quota_condition() {
+        Some(quota) => findings.push(quota),
+        None => entries.retain(|entry| !entry.is(ConditionKind::QuotaExceeded)),
+    }
     let about = stored.about(seen.pool.is_deleting);
     let conditions = updated(&entries, &findings, NODE_POOL, about, node_pool_status.found_at);
     let wanted = StoredPoolStatus {

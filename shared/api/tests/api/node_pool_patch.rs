@@ -4,6 +4,8 @@ use api::{
     karpenter::{node_pool_patch::status_patch, status_patch::StatusPatch},
     lists::observed_node_pool_list,
 };
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use model::{
     ConditionReason, Millicores, NodeClaimName, Resources,
@@ -60,6 +62,7 @@ fn found(hour: u32) -> Found {
         nodes: 2,
         resources: Resources { cpu: Millicores(4_000), ..Resources::default() },
         registrations: registrations(&[""]),
+        quotas: BTreeSet::new(),
         found_at: at(hour),
     }
 }
@@ -113,6 +116,24 @@ fn what_is_said_already_is_not_sent_again() {
     let patch = merged(&written, &Found { nodes: 3, ..found(14) });
     let status = patch["status"].as_object().unwrap();
     assert_eq!(status.keys().collect::<Vec<_>>(), ["nodes", "resources"]);
+}
+
+#[test]
+fn a_quota_is_told_while_it_is_used_up_and_leaves_the_pool_ready() {
+    let without = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+    let quotas = BTreeSet::from(["VCPULimitExceeded".to_owned()]);
+    let patch = merged(&without, &Found { quotas, ..found(14) });
+    let told = conditions(&patch["status"]);
+    assert_eq!(
+        told[3..],
+        [
+            "QuotaExceeded=True VCPULimitExceeded 2026-08-01T14:00:00Z",
+            "Ready=True Ready 2026-08-01T13:00:00Z",
+        ]
+    );
+    let with = stored(1, &patch["status"]);
+    let patch = merged(&with, &found(15));
+    assert_eq!(conditions(&patch["status"]), conditions(&without["status"]));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ClusterName, InstanceTypeName, NodeClassName, OfferingKey, PlacementGroupId,
-    SubnetId, Zone, ledger::Shortage,
+    CapacityType, ClusterName, InstanceTypeName, NodeClassName, NodePoolName, OfferingKey,
+    PlacementGroupId, SubnetId, Zone, ledger::Shortage,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 
 /// What follows the prefix where something is short for some launches only.
-const SHORTAGE_KINDS: [&str; 4] = ["class", "group", "spread", "subnet"];
+const SHORTAGE_KINDS: [&str; 5] = ["class", "group", "quota", "spread", "subnet"];
 
 pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
     format!("{UNAVAILABLE_PREFIX}{}", in_key(offering))
@@ -41,6 +41,7 @@ pub(super) fn shortage_key(cluster: &ClusterName, shortage: &Shortage) -> String
         Shortage::Group { group, offering } => format!("group#{group}#{}", in_key(offering)),
         Shortage::Addresses { subnet } => format!("subnet#{subnet}"),
         Shortage::Spread { group, zone } => format!("spread#{group}#{zone}"),
+        Shortage::Quota { node_pool, word } => format!("quota#{cluster}#{node_pool}#{word}"),
     };
     format!("{UNAVAILABLE_PREFIX}{key}")
 }
@@ -78,8 +79,14 @@ pub(super) fn shortage_from_item(
 ) -> Result<Option<(Shortage, Timestamp)>, Unreadable> {
     let (kind, rest) = parts(text_of(item, ITEM)?);
     let shortage = match kind {
-        "class" => match rest.split_once('#') {
-            Some((of, rest)) if of == cluster.as_str() => unsupported(rest),
+        "class" | "quota" => match rest.split_once('#') {
+            Some((of, rest)) if of == cluster.as_str() => {
+                if kind == "class" {
+                    unsupported(rest)
+                } else {
+                    quota(rest)
+                }
+            }
             _ => return Ok(None),
         },
         "group" => of_group(rest),
@@ -109,6 +116,11 @@ fn spread(key: &str) -> Option<Shortage> {
     let (group, zone) = key.split_once('#')?;
     let group = PlacementGroupId::new(group).ok()?;
     Some(Shortage::Spread { group, zone: Zone::new(zone).ok()? })
+}
+
+fn quota(key: &str) -> Option<Shortage> {
+    let (pool, word) = key.split_once('#')?;
+    Some(Shortage::Quota { node_pool: NodePoolName::new(pool).ok()?, word: word.to_owned() })
 }
 
 fn expires_at(item: &Item) -> Result<Timestamp, Unreadable> {

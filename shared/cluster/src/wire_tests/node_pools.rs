@@ -1,5 +1,7 @@
 //! What is told about NodePools, over the wire.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use model::{
     Millicores, Resources,
@@ -40,6 +42,7 @@ fn status() -> NodePoolStatus {
         nodes: 1,
         resources: Resources { cpu: Millicores(2_000), ..Resources::default() },
         registrations: Registrations::default(),
+        quotas: BTreeSet::new(),
         found_at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -131,7 +131,8 @@ fn in_words(error: &FleetError, prepared: &Prepared) -> LaunchError {
     if shortfall != Shortfall::Passing {
         tracing::warn!(words, "EC2 launched less than was requested");
     }
-    LaunchError { words, shortfall }
+    let quota = launch_template::quota(&error.code, &error.message).map(ToOwned::to_owned);
+    LaunchError { words, shortfall, quota }
 }
 
 fn spot_offerings(prepared: &Prepared) -> BTreeSet<OfferingKey> {

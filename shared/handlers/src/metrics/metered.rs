@@ -353,7 +353,9 @@ impl<L: Ledger, C: Clock> LedgerLayer for Metered<L, C> {
         let marked = offerings
             .iter()
             .map(|(offering, _)| (offering.zone.as_str(), offering.capacity_type.as_str()));
-        for (zone, capacity_type) in marked.chain(shortages.iter().map(|(short, _)| place(short))) {
+        for (zone, capacity_type) in
+            marked.chain(shortages.iter().filter_map(|(short, _)| place(short)))
+        {
             let labels = [zone, capacity_type, "insufficient_capacity"];
             self.metrics.count(&LAUNCH_FAILURES, &labels);
         }
@@ -361,13 +363,15 @@ impl<L: Ledger, C: Clock> LedgerLayer for Metered<L, C> {
     }
 }
 
-/// The zone and the capacity type that `shortage` is about; empty where it is about all of them.
-fn place(shortage: &Shortage) -> (&str, &str) {
+/// The zone and the capacity type that `shortage` is about; empty where it is about all of them. `None` for a quota,
+/// whose offerings are marked, too.
+fn place(shortage: &Shortage) -> Option<(&str, &str)> {
     match shortage {
         Shortage::Unsupported { offering, .. } | Shortage::Group { offering, .. } => {
-            (offering.zone.as_str(), offering.capacity_type.as_str())
+            Some((offering.zone.as_str(), offering.capacity_type.as_str()))
         }
-        Shortage::Spread { zone, .. } => (zone.as_str(), ""),
-        Shortage::Addresses { .. } => ("", ""),
+        Shortage::Spread { zone, .. } => Some((zone.as_str(), "")),
+        Shortage::Addresses { .. } => Some(("", "")),
+        Shortage::Quota { .. } => None,
     }
 }

@@ -81,7 +81,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 21] = [
+pub const STEPS: [Step; 22] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -161,6 +161,11 @@ pub const STEPS: [Step; 21] = [
         id: "pools",
         what: "There is a NodePool, and each has its EC2NodeClass.",
         check: objects::pools,
+    },
+    Step {
+        id: "quotas",
+        what: "No quota of the account keeps EC2 from launching for a NodePool.",
+        check: objects::quotas,
     },
     Step {
         id: "records",

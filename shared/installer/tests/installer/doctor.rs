@@ -173,6 +173,11 @@ fn what_the_account_lacks_is_told() {
             "ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 4, "Reserved": 6,
         }));
     });
+    check("quotas", "NodePool general: EC2 refuses launches", |seen| {
+        let quota = json!({ "type": "QuotaExceeded", "status": "True",
+            "reason": "VCPULimitExceeded", "message": "EC2 refuses launches" });
+        list(&mut seen.pools)[0]["status"] = json!({ "conditions": [quota] });
+    });
     check("access", "The role of provision", |seen| drop(list(&mut seen.entries).remove(0)));
     check("access", "is not in the group journeyman:launch", |seen| {
         for entry in list(&mut seen.entries) {
@@ -347,9 +352,10 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
             (1 ready)
         ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
+        ok  No quota of the account keeps EC2 from launching for a NodePool. (1 asked)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        21 steps: 1 not in order, 2 could not be seen
+        22 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
 }

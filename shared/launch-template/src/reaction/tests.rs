@@ -207,6 +207,8 @@ fn quotas_have_karpenters_words() {
     ] {
         assert_eq!(in_words(code, "text"), format!("{word}: {code}: text"));
         assert_eq!(is_without_capacity(code), word != "Unauthorized");
+        let is_quota = ["SpotQuotaExceeded", "VCPULimitExceeded"].contains(&word);
+        assert_eq!(quota(code, "text"), is_quota.then_some(word));
     }
 }
 

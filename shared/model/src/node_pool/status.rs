@@ -2,6 +2,8 @@
 //!
 //! Karpenter: `pkg/apis/v1/nodepool_status.go`.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::{NodePool, Registrations};
@@ -51,8 +53,24 @@ pub struct NodePoolStatus {
     pub resources: Resources,
     /// How its latest launches ended.
     pub registrations: Registrations,
+    /// Karpenter's words for the quotas of the account that left no room for its latest launches.
+    pub quotas: BTreeSet<String>,
     /// When all of this was found.
     pub found_at: Timestamp,
+}
+
+impl NodePoolStatus {
+    /// The condition `QuotaExceeded`; `None` where no quota is in the way.
+    pub fn quota_condition(&self) -> Option<Condition> {
+        let words: Vec<&str> = self.quotas.iter().map(String::as_str).collect();
+        let reason = ConditionReason::Other((*words.first()?).to_owned());
+        let message = format!(
+            "EC2 refuses launches because a quota of the account is used up ({}). Ask for a larger one: Service Quotas, \
+             Amazon EC2.",
+            words.join(", ")
+        );
+        Some(Condition { kind: ConditionKind::QuotaExceeded, status: Some(true), reason, message })
+    }
 }
 
 impl ClassReadiness {

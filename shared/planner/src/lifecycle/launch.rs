@@ -77,6 +77,8 @@ pub struct LaunchError {
     pub words: String,
     /// What it means.
     pub shortfall: Shortfall,
+    /// Karpenter's word for the quota of the account that is used up; `None` if it is something else.
+    pub quota: Option<String>,
 }
 
 /// What an error of EC2 means for the next launches.
@@ -158,11 +160,13 @@ pub fn concluded(
         LaunchOutcome::Found(instances) => batch.settled(instances, None, None),
         LaunchOutcome::Answered(instances, errors) => {
             let first = errors.first().map(|error| error.words.clone());
+            let quotas = batch.quotas(&errors);
             let event = first.map(|why| (EventReason::InsufficientCapacityError, why));
             let (offerings, shortages, refusal) = shortfalls(errors);
             let until = later(now, limits::UNAVAILABLE_FOR);
             let unavailable = offerings.into_iter().map(|offering| (offering, until)).collect();
-            let shortages = shortages.into_iter().map(|shortage| (shortage, until)).collect();
+            let shortages = shortages.into_iter().map(|shortage| (shortage, until));
+            let shortages = shortages.chain(quotas).collect();
             Conclusion { unavailable, shortages, ..batch.settled(instances, refusal, event) }
         }
     }
@@ -175,7 +179,7 @@ fn shortfalls(
 ) -> (BTreeSet<OfferingKey>, BTreeSet<Shortage>, Option<String>) {
     let (mut offerings, mut shortages) = (BTreeSet::new(), BTreeSet::new());
     let (mut refusal, mut passing) = (None, None);
-    for LaunchError { words, shortfall } in errors {
+    for LaunchError { words, shortfall, .. } in errors {
         match shortfall {
             Shortfall::Unavailable(more) => offerings.extend(more),
             Shortfall::Short(more) => shortages.extend(more),
@@ -207,6 +211,19 @@ struct Batch<'a> {
 impl Batch<'_> {
     fn moment(&self) -> Timestamp {
         later(self.now, MOMENT)
+    }
+
+    /// The quotas of the account that `errors` name, until when the NodePool says so: until after the next launch into
+    /// an offering that is left alone, so that it is told for as long as it is so.
+    fn quotas(&self, errors: &[LaunchError]) -> Vec<(Shortage, Timestamp)> {
+        let pool = self.claims.first().filter(|claim| !claim.is_standalone());
+        let Some(NodeClaim { node_pool, .. }) = pool else { return Vec::new() };
+        let words: BTreeSet<&String> =
+            errors.iter().filter_map(|error| error.quota.as_ref()).collect();
+        let until = later(self.now, limits::UNAVAILABLE_FOR.saturating_mul(2));
+        let quota =
+            |word: &String| Shortage::Quota { node_pool: node_pool.clone(), word: word.clone() };
+        words.into_iter().map(|word| (quota(word), until)).collect()
     }
 
     /// The claims with their `instances`; those without one are withdrawn, for `refusal` and by `event`.

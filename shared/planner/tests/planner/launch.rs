@@ -1,6 +1,6 @@
 //! What is concluded of a launch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -34,11 +34,33 @@ fn instance(id: &str) -> NewInstance {
 }
 
 fn error(words: &str, shortfall: Shortfall) -> LaunchError {
-    LaunchError { words: words.to_owned(), shortfall }
+    LaunchError { words: words.to_owned(), shortfall, quota: None }
 }
 
 fn conclude(outcome: LaunchOutcome, claims: &[NodeClaim]) -> Conclusion {
     concluded(outcome, claims, &Snapshot::default(), now())
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_told_with_its_pool_and_holds_nothing_back() {
+    let claims = build::batch("a", 2);
+    let offerings = BTreeSet::from([instance("i-0a").offering]);
+    let error = LaunchError {
+        quota: Some("VCPULimitExceeded".to_owned()),
+        ..error("VCPULimitExceeded: no", Shortfall::Unavailable(offerings))
+    };
+    let told = [(
+        Shortage::Quota {
+            node_pool: claims[0].node_pool.clone(),
+            word: "VCPULimitExceeded".to_owned(),
+        },
+        later(360),
+    )];
+    for instances in [vec![Some(instance("i-0a")), None], Vec::new()] {
+        let answered = LaunchOutcome::Answered(instances, vec![error.clone(), error.clone()]);
+        let concluded = conclude(answered, &claims);
+        assert_eq!((concluded.shortages.as_slice(), concluded.refusals), (told.as_slice(), None));
+    }
 }
 
 #[test]

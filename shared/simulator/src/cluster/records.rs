@@ -246,6 +246,11 @@ impl ClusterState {
         let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));
         is_changed |= record.put(pool_conditions(&seen.pool, status));
+        if status.quota_condition().is_none() {
+            let told = record.conditions.len();
+            record.conditions.retain(|known| known.kind != ConditionKind::QuotaExceeded);
+            is_changed |= record.conditions.len() < told;
+        }
         let before = self.pool_statuses.get(name);
         let is_same = |before: &NodePoolStatus| {
             *before == NodePoolStatus { found_at: before.found_at, ..status.clone() }
@@ -274,6 +279,7 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
         Some(condition) => Condition { kind: ConditionKind::Ready, ..condition.clone() },
     };
     let [validation, class] = dependents;
-    let conditions = [validation, class, registration, ready];
-    conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).into()
+    let conditions = [validation, class, registration].into_iter();
+    let conditions = conditions.chain(status.quota_condition()).chain([ready]);
+    conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).collect()
 }

@@ -1,7 +1,7 @@
 //! The contracts of `NodeClasses` and `NodePools`: one body for both, since what is told about the two
 //! differs in nothing but its content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Condition, ConditionKind, ConditionReason,
@@ -129,6 +129,7 @@ impl<P: NodePools> Kind for Pools<'_, P> {
             nodes: u64::from(count),
             resources: build::resources("cpu=2"),
             registrations: Registrations::default(),
+            quotas: BTreeSet::new(),
             found_at: build::at(&format!("2026-08-{day:02}T12:00:00Z")),
         };
         self.0.update_pool_status(&seen, &node_pool_status).await

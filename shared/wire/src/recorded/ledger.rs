@@ -108,6 +108,7 @@ enumerations! {
         1 Group { 1 group, 2 offering },
         2 Addresses { 1 subnet },
         3 Spread { 1 group, 2 zone },
+        4 Quota { 1 node_pool, 2 word },
     }
 }
 

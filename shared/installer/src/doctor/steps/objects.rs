@@ -105,6 +105,21 @@ pub(super) fn pools(seen: &Observed) -> Judged {
     ))
 }
 
+/// Codes of the quotas of standard instance families: <https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html>.
+const QUOTA_CURE: &str = "Ask for a larger quota: aws service-quotas request-service-quota-increase --service-code ec2 \
+     --desired-value VCPUS --quota-code L-1216C47A (on-demand instances of the families A, C, D, H, I, M, R, T, Z), or \
+     L-34B43A08 (spot instances of these).";
+
+pub(super) fn quotas(seen: &Observed) -> Judged {
+    let pools = told(&seen.pools, READ_CURE)?;
+    let told = pools.iter().filter_map(|pool| {
+        let (status, _, message) = condition(pool, "QuotaExceeded")?;
+        (status == "True").then(|| format!("NodePool {}: {message}", name(pool)))
+    });
+    let done = format!("{} asked", pools.len());
+    Ok(StepVerdict::of(told.collect(), done, QUOTA_CURE))
+}
+
 /// Whether an object is ours by its label.
 fn is_ours(object: &Value) -> bool {
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object);

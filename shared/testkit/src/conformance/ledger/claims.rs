@@ -357,7 +357,10 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
 ) -> Result<(), Failure> {
     let (one, other) = (offering("m7g.large"), offering("m7g.xlarge"));
     let (class, group) = (build::id("default"), build::id::<model::PlacementGroupId>("pg-0a"));
-    let of_one = Shortage::Unsupported { class, offering: one.clone() };
+    let of_one = [
+        Shortage::Unsupported { class, offering: one.clone() },
+        Shortage::Quota { node_pool: build::id("default"), word: "VCPULimitExceeded".to_owned() },
+    ];
     let everywhere = [
         Shortage::Group { group: group.clone(), offering: one.clone() },
         Shortage::Addresses { subnet: build::id("subnet-0a") },
@@ -365,7 +368,7 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
     ];
     for (given, stands) in [(5, 5), (9, 9), (7, 9), (9, 9)] {
         let offerings = [(one.clone(), later(given)), (other.clone(), later(1))];
-        let short = everywhere.iter().chain([&of_one]).cloned();
+        let short = everywhere.iter().chain(&of_one).cloned();
         let short: Vec<_> = short.map(|shortage| (shortage, later(given))).collect();
         subject.ledger.mark_unavailable(subject.one(), &offerings, &short).await?;
         for cluster in [subject.one(), &subject.clusters.other] {
@@ -377,7 +380,9 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
                 same("what is short", &shortages.get(shortage), &Some(&later(stands)))?;
             }
             let stands = (cluster == subject.one()).then(|| later(stands));
-            same("what a class of one is short of", &shortages.get(&of_one).copied(), &stands)?;
+            for shortage in &of_one {
+                same("what one is short of", &shortages.get(shortage).copied(), &stands)?;
+            }
         }
     }
     Ok(subject.ledger.mark_unavailable(subject.one(), &[], &[]).await?)

@@ -108,15 +108,6 @@ pub struct Solution {
     pub(crate) ties: u64,
 }
 
-impl Solution {
-    /// Whether every pod that it leaves without a place `other` leaves without one, too.
-    pub(crate) fn leaves_no_pod_but_of(&self, other: &Self) -> bool {
-        let is_left =
-            |pod: PodId| other.failed.binary_search_by_key(&pod, |(left, _)| *left).is_ok();
-        self.failed.iter().all(|(pod, _)| is_left(*pod))
-    }
-}
-
 /// What became of a try.
 enum Try {
     Placed,

@@ -9,7 +9,7 @@ use super::PreparedFacts;
 pub struct Fleets {
     /// As Karpenter would plan.
     pub karpenter: Plan,
-    /// The cheapest that is found; never dearer than Karpenter's, and never with fewer pods placed.
+    /// The cheapest that is found. It never places fewer pods than Karpenter's, and is dearer only where it places more.
     pub cheapest: Plan,
     /// For one hour: no plan can be below it that places the pods which Karpenter's places.
     pub bound: HourlyPrice,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{HourlyPrice, taint};
 
-use super::cheapest;
+use super::cheapest::Outcome;
 use crate::{
     index::id::{ClassId, PodId, SetId},
     scheduling::{
@@ -62,8 +62,8 @@ pub(super) fn is_wanted(problem: &Problem<'_>) -> bool {
     problem.templates.ids().any(|template| problem.is_packed(template))
 }
 
-/// The cheapest of `first` and of what advice brings, among those that leave no other pod without a place, all
-/// from the same `start`; and how many steps of some nanoseconds were taken for the advice.
+/// The better of `first` and of what advice brings, which leaves no more pods of any class pending, both from the same
+/// `start`; and how many steps of some nanoseconds were taken for the advice.
 pub(crate) fn of(
     problem: &mut Problem<'_>,
     first: Solution,
@@ -76,12 +76,10 @@ pub(crate) fn of(
     if relaxation.market.items.is_empty() {
         return (first, 0);
     }
-    let Some(least) = cost(problem, &first) else { return (first, 0) };
     let (nodes, steps) = advised(&relaxation);
     let guide = guide(problem, &relaxation, &nodes);
     let other = solver::guided(problem, start, pods, options, Some(guide));
-    let is_cheaper = cost(problem, &other).is_some_and(|cost| cost < least);
-    let is_better = other.leaves_no_pod_but_of(&first) && is_cheaper;
+    let is_better = charged(problem, &other).outdoes(&charged(problem, &first));
     (if is_better { other } else { first }, steps)
 }
 
@@ -201,12 +199,12 @@ fn guide(problem: &Problem<'_>, relaxation: &Relaxation, nodes: &[Node]) -> Guid
     guide
 }
 
-/// What its claims cost in sum with what nodes cost beside their instances, and how many they are; `None` if one of
-/// them cannot be.
-fn cost(problem: &mut Problem<'_>, solution: &Solution) -> Option<(HourlyPrice, usize)> {
-    let (price, claims) = cheapest::cost(problem, solution)?;
+/// What comes of it, with what nodes cost beside their instances.
+fn charged(problem: &mut Problem<'_>, solution: &Solution) -> Outcome {
+    let mut outcome = Outcome::of(problem, solution);
     let charges = solution.in_flight.iter().map(|claim| problem.charge(claim.template));
-    Some((charges.fold(price, HourlyPrice::saturating_add), claims))
+    outcome.price = charges.fold(outcome.price, HourlyPrice::saturating_add);
+    outcome
 }
 
 /// A price below which no plan can be that places the pods that `solution` places. Room that is there and

@@ -2,11 +2,10 @@
 //! nothing to say, it places what Karpenter's places, for no more money and for no less than is proved to be
 //! the least, the same facts give the same plan, and planning on its result plans nothing.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use model::{
-    HourlyPrice, NodeClassName, Plan, PodKey, facts::Facts, labels::MAX_NODE_SHARE,
-    policies::Packing,
+    HourlyPrice, NodeClassName, Plan, facts::Facts, labels::MAX_NODE_SHARE, policies::Packing,
 };
 use plan_check::violations;
 use planner::{fleet_price, lower_bound, provision};
@@ -37,8 +36,15 @@ fn charged(mut facts: Facts, of_class: u64, of_node: u64) -> Facts {
     facts
 }
 
-fn unplaced(plan: &Plan) -> BTreeSet<PodKey> {
-    plan.unplaced.iter().map(|unplaced| unplaced.pod.clone()).collect()
+/// How many pods of each workload stay pending; replicas are called alike up to their last number.
+fn pending(plan: &Plan) -> BTreeMap<String, usize> {
+    let mut pending = BTreeMap::new();
+    for unplaced in &plan.unplaced {
+        let name = unplaced.pod.to_string();
+        let workload = name.rsplit_once('-').map_or(&*name, |(workload, _)| workload);
+        *pending.entry(workload.to_owned()).or_default() += 1;
+    }
+    pending
 }
 
 proptest! {
@@ -56,12 +62,13 @@ proptest! {
     fn it_places_what_karpenter_places_for_no_more_and_no_less_than_the_least(sketch in worlds()) {
         let facts = packed(&sketch);
         let (plan, other) = (provision(&facts), provision(&as_karpenter(&facts)));
-        let lost: Vec<PodKey> = unplaced(&plan).difference(&unplaced(&other)).cloned().collect();
-        prop_assert!(lost.is_empty(), "{lost:?}");
+        let (left, before) = (pending(&plan), pending(&other));
+        let lost = left.iter().find(|(workload, count)| before.get(*workload) < Some(*count));
+        prop_assert!(lost.is_none(), "{lost:?}");
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
         let least = lower_bound(&facts, false);
         let rough = lower_bound(&facts, true);
-        prop_assert!(price <= most, "{price} and not {most}");
+        prop_assert!(price <= most || left != before, "{price} and not {most}");
         prop_assert!(rough <= price, "{price} and not {rough}");
         prop_assert!(least <= price, "{price} and not {least}\n{}", worlds::shown(&facts, &plan));
     }
@@ -79,7 +86,8 @@ proptest! {
         prop_assert!(broken.is_empty(), "{}", broken.join("\n"));
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
         let least = lower_bound(&facts, false);
-        prop_assert!(price <= most, "{price} and not {most}");
+        let is_same = pending(&plan) == pending(&other);
+        prop_assert!(price <= most || !is_same, "{price} and not {most}");
         prop_assert!(least <= price, "{price} and not {least}");
         // They decide nothing where pods are packed as Karpenter packs.
         let free = charged(facts.clone(), 0, 0);

@@ -63,6 +63,15 @@ fn anti_affinity_keeps_those_away_that_it_means() {
 }
 
 #[test]
+fn a_way_that_leaves_fewer_pods_pending_is_taken_although_it_costs_more() {
+    let pods = pods(
+        "lead app=lead cpu=3 spread:zone:app=lead
+         late app=late cpu=1 select:zone=zone-1 away:zone:app=lead",
+    );
+    check(&facts(pods), &["zone-1 1", "zone-2 1"], 0);
+}
+
+#[test]
 fn a_chain_of_affinities_resolves_whatever_the_order() {
     let pods = pods(
         "ui app=ui cpu=400m near:host:app=cache

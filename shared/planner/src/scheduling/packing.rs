@@ -25,5 +25,6 @@ pub mod market;
 pub mod master;
 pub mod prove;
 pub(crate) mod relax;
+mod rules;
 pub mod settle;
 pub mod simplex;

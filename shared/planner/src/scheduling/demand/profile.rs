@@ -234,10 +234,15 @@ impl Profile {
         };
     }
 
+    /// Whether the `group` means its pods.
+    pub(crate) fn is_meant(&self, group: GroupId) -> bool {
+        self.footprint.counted.binary_search(&group).is_ok()
+    }
+
     /// The groups of its required affinity that mean the pod itself.
     pub(crate) fn own_affinity(&self) -> impl Iterator<Item = GroupId> {
         let groups = self.topology.affinity.iter().copied();
-        groups.filter(|group| self.footprint.counted.binary_search(group).is_ok())
+        groups.filter(|group| self.is_meant(*group))
     }
 
     /// Makes the preference of the next step; false when everything that can be given up was.
@@ -325,7 +330,7 @@ impl Profile {
         let mut on_hosts = Vec::with_capacity(hosts);
         let mut on_domains = Vec::with_capacity(groups.len() - hosts);
         for group in groups {
-            let is_own = self.footprint.counted.binary_search(&group).is_ok();
+            let is_own = self.is_meant(group);
             match around.groups.all[group].key {
                 None => on_hosts.push(Rule { group, is_own, asked: None }),
                 Some(key) => {

@@ -195,7 +195,8 @@ impl<'m> Question<'m> {
         };
         let mut choices: Vec<Choice<'_>> = asked.map(choice).collect();
         let size = |choice: &Choice<'_>| {
-            let parts = offer.room.iter().zip(choice.need).filter(|(_, need)| 0 < **need);
+            let parts = offer.room.iter().zip(choice.need).take(market.resources);
+            let parts = parts.filter(|(_, need)| 0 < **need);
             parts.map(|(room, need)| i128::from(*need) * 1_000_000 / i128::from(*room).max(1)).max()
         };
         choices.sort_by_cached_key(|choice| (Reverse(size(choice)), choice.item));

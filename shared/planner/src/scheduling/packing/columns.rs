@@ -209,7 +209,7 @@ impl<'m> Program<'m> {
 
     /// The node with pods of `item` alone on which one of them costs least.
     fn single(&self, item: usize, demand: &[u32], row_of: &[usize]) -> Option<Column> {
-        let Market { items, offers } = self.market;
+        let Market { items, offers, .. } = self.market;
         let asked = &items[item];
         let mut best: Option<(f64, usize, u32)> = None;
         for (at, offer) in offers.iter().enumerate().filter(|(_, offer)| offer.takes(asked)) {

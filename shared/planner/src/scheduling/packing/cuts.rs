@@ -154,7 +154,7 @@ pub fn shares(market: &Market, free: &[i64]) -> Vec<Share> {
         let large: Vec<bool> = sizes.iter().map(|size| least < *size).collect();
         let of_resource = |at| Share::of_large(market, free, at, &large);
         if large.iter().any(|is_large| !is_large) {
-            shares.extend((0..resources).map(of_resource));
+            shares.extend((0..market.resources).map(of_resource));
         }
     }
     shares
@@ -166,7 +166,7 @@ pub fn size(market: &Market, item: &Item) -> f64 {
         let most = market.offers.iter().map(|offer| offer.room[at]).max().unwrap_or_default();
         *need as f64 / most.max(1) as f64
     };
-    item.need.iter().enumerate().map(part).fold(0.0, f64::max)
+    item.need.iter().take(market.resources).enumerate().map(part).fold(0.0, f64::max)
 }
 
 /// As much of a resource as some pods request, half of that, and one.

@@ -1,4 +1,4 @@
-//! Kinds of pods and what is sold, without rules about other pods.
+//! Kinds of pods and what is sold. Of rules about other pods only those are known that count pods of one node.
 
 use model::HourlyPrice;
 
@@ -59,6 +59,8 @@ const PARTS_PER_PICO: u128 = 10_000;
 /// Everything that is to be packed, and into what.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
+    /// How many amounts of needs and rooms are of resources. Those after them count pods of rules.
+    pub resources: usize,
     /// The kinds of pods, with how many there are.
     pub items: Vec<Item>,
     /// Cheapest first.
@@ -94,7 +96,7 @@ pub fn fitting(room: &[i64], need: &[i64]) -> u32 {
 
 impl Market {
     /// The market of `items` and `offers`, without offers that another one outdoes or that take nothing.
-    pub(crate) fn of(items: Vec<Item>, mut offers: Vec<Offer>) -> Self {
+    pub(crate) fn of(resources: usize, items: Vec<Item>, mut offers: Vec<Offer>) -> Self {
         // Of equally cheap ones the larger is first, so that it outdoes the smaller.
         offers.sort_by(|a, b| (a.price, &b.room).cmp(&(b.price, &a.room)));
         let mut kept: Vec<Offer> = Vec::new();
@@ -104,6 +106,6 @@ impl Market {
                 kept.push(offer);
             }
         }
-        Self { items, offers: kept }
+        Self { resources, items, offers: kept }
     }
 }

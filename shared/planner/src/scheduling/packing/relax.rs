@@ -1,13 +1,20 @@
 //! The market of a problem: what its pods ask for and what its pools sell, as far as one node alone
 //! decides.
 
-use std::{collections::BTreeMap, rc::Rc, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 use model::{CapacityType, HourlyPrice, Requirements, taint};
 
-use super::market::{DEMANDS_MAX, Demands, Item, Market, Offer, Pico, pico};
+use super::{
+    market::{DEMANDS_MAX, Demands, Item, Market, Offer, Pico, pico},
+    rules,
+};
 use crate::{
-    index::id::{ClassId, DomainId, KeyId, PreferencesId, SetId, TemplateId, TypeId},
+    index::id::{ClassId, DomainId, GroupId, KeyId, PreferencesId, SetId, TemplateId, TypeId},
     scheduling::{
         demand::constraints,
         launchable::{offer::Types, template},
@@ -56,6 +63,8 @@ struct Kind {
 struct Sorted {
     demands: BTreeMap<Sets, Option<u32>>,
     items: BTreeMap<Kind, Vec<(ClassId, u32)>>,
+    /// By rule on the hostname: how many of its pods one node may have, and the classes that follow it.
+    followed: BTreeMap<GroupId, (u32, BTreeSet<ClassId>)>,
 }
 
 impl Sorted {
@@ -70,11 +79,24 @@ impl Sorted {
     }
 
     fn relaxation(self, problem: &mut Problem<'_>, is_flexible: bool) -> Relaxation {
-        let offers = offers(problem, &self.demands, is_flexible);
+        let mut offers = offers(problem, &self.demands, is_flexible);
+        let mut social: BTreeMap<ClassId, u32> = BTreeMap::new();
+        for (class, count) in
+            self.items.iter().filter(|(kind, _)| kind.own.is_some()).flat_map(|(_, of)| of)
+        {
+            *social.entry(*class).or_default() += count;
+        }
+        let shared = rules::shared(problem, &self.followed, &social);
+        for offer in &mut offers {
+            offer.room =
+                offer.room.iter().copied().chain(shared.iter().map(|rule| rule.room)).collect();
+        }
         let (mut items, mut classes, mut pins) = (Vec::new(), Vec::new(), Vec::new());
         for (kind, of) in self.items {
             let count = of.iter().map(|(_, count)| count).sum();
-            let Kind { need, most, demands, pin, .. } = kind;
+            let Kind { need, most, demands, own, pin } = kind;
+            let need =
+                need.iter().copied().chain(shared.iter().map(|rule| rule.need(own))).collect();
             let item = Item { need, count, most, demands };
             if offers.iter().any(|offer| offer.takes(&item)) {
                 items.push(item);
@@ -82,7 +104,7 @@ impl Sorted {
                 pins.push(pin);
             }
         }
-        Relaxation { market: Market::of(items, offers), classes, pins }
+        Relaxation { market: Market::of(problem.resources.len(), items, offers), classes, pins }
     }
 }
 
@@ -143,6 +165,11 @@ pub(crate) fn wished(
             continue;
         }
         let need = problem.requests[problem.classes[*class].requests].clone();
+        for (group, most) in &wish.on_hosts {
+            let (_, classes) = relaxed.followed.entry(*group).or_insert((*most, BTreeSet::new()));
+            classes.insert(*class);
+        }
+        let most = wish.on_hosts.iter().map(|(_, most)| *most).min().unwrap_or(u32::MAX);
         for (pin, count) in spreading.parts((problem, start), &wish, *count) {
             let sets = match pin {
                 None => wish.sets.clone(),
@@ -150,7 +177,7 @@ pub(crate) fn wished(
             };
             let Some(demands) = relaxed.demand(sets) else { continue };
             let social = wish.is_social.then_some(*class);
-            let kind = Kind { need: need.clone(), most: wish.most, demands, own: social, pin };
+            let kind = Kind { need: need.clone(), most, demands, own: social, pin };
             relaxed.items.entry(kind).or_default().push((*class, count));
         }
     }
@@ -166,11 +193,12 @@ fn pinned(problem: &mut Problem<'_>, sets: &Sets, pin: SetId) -> Sets {
 /// What pods of a class ask for with the most preferences that can be had.
 struct Wish {
     sets: Sets,
-    most: u32,
+    /// Rules on the hostname, with how many pods of each one node may have.
+    on_hosts: Vec<(GroupId, u32)>,
     /// Whether they ask about other pods.
     is_social: bool,
     /// Labels over whose domains they are spread, or in one domain of which they stay.
-    domains: Vec<(KeyId, crate::index::id::GroupId, bool)>,
+    domains: Vec<(KeyId, GroupId, bool)>,
 }
 
 /// Steps of giving preferences up that are looked at.
@@ -194,14 +222,8 @@ fn wish(problem: &mut Problem<'_>, class: ClassId) -> Option<Wish> {
             continue;
         }
         let preference = problem.profiles[profile].preferences.known(step)?;
-        let mut most = u32::MAX;
-        for rule in preference.on_hosts.iter().filter(|rule| rule.is_own) {
-            most = most.min(match problem.groups.all[rule.group].purpose {
-                Purpose::Spread { max_skew, .. } => max_skew.max(1),
-                Purpose::AntiAffinity | Purpose::Inverse => 1,
-                Purpose::Affinity => u32::MAX,
-            });
-        }
+        let on_hosts = preference.on_hosts.iter();
+        let on_hosts = on_hosts.filter_map(|rule| Some((rule.group, rules::most(problem, rule)?)));
         let own_rules = preference.on_domains.iter().filter(|(_, rule)| rule.is_own);
         let domains = own_rules.filter_map(|(key, rule)| {
             let is_spread = match problem.groups.all[rule.group].purpose {
@@ -212,7 +234,8 @@ fn wish(problem: &mut Problem<'_>, class: ClassId) -> Option<Wish> {
             Some((*key, rule.group, is_spread))
         });
         let is_social = !preference.on_hosts.is_empty() || !preference.on_domains.is_empty();
-        return Some(Wish { sets, most, is_social, domains: domains.collect() });
+        let (on_hosts, domains) = (on_hosts.collect(), domains.collect());
+        return Some(Wish { sets, on_hosts, is_social, domains });
     }
     None
 }
@@ -264,7 +287,7 @@ fn types(problem: &mut Problem<'_>, number: TemplateId, set: SetId, class: Class
 
 /// How pods were spread over the domains of rules so far.
 #[derive(Debug, Default)]
-struct Spreading(BTreeMap<(crate::index::id::GroupId, DomainId), u32>);
+struct Spreading(BTreeMap<(GroupId, DomainId), u32>);
 
 impl Spreading {
     /// `count` pods of `wish`, by the domain that they are kept to.

@@ -231,7 +231,8 @@ impl Fleet<'_> {
     fn spare(&self, at: usize) -> i128 {
         let Some(node) = self.nodes.get(at) else { return 0 };
         let Some(offer) = self.market.offers.get(node.offer) else { return 0 };
-        let shares = node.room.iter().zip(&offer.room).filter(|(_, whole)| 0 < **whole);
+        let shares = node.room.iter().zip(&offer.room).take(self.market.resources);
+        let shares = shares.filter(|(_, whole)| 0 < **whole);
         let least = shares.map(|(left, whole)| i128::from(*left) * 1_000_000 / i128::from(*whole));
         least.min().unwrap_or_default() * i128::from(offer.price) / 1_000_000
     }

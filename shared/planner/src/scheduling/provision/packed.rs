@@ -176,7 +176,7 @@ fn guide(problem: &Problem<'_>, relaxation: &Relaxation, nodes: &[Node]) -> Guid
         let Some(offer) = relaxation.market.offers.get(node.offer) else { continue };
         let mut classes = Vec::new();
         let mut pin: Option<SetId> = None;
-        let mut need: Amounts = vec![0; offer.room.len()].into();
+        let mut need: Amounts = vec![0; relaxation.market.resources].into();
         for (at, count) in &node.counts {
             let Some(item) = items.get(*at) else { continue };
             for (sum, one) in need.iter_mut().zip(&item.need) {

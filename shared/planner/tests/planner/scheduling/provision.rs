@@ -11,6 +11,7 @@ mod existing;
 mod labels;
 mod laws;
 mod markets;
+mod packed;
 mod places;
 mod pods;
 mod pools;

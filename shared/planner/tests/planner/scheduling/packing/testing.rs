@@ -25,7 +25,9 @@ pub(crate) fn market(items: &[(&[i64], u32)], offers: &[(i64, &[i64])]) -> Marke
         instance_type: TypeId::default(),
         market: 0,
     };
-    Market { items: items.iter().map(item).collect(), offers: offers.iter().map(offer).collect() }
+    let resources = items.first().map_or(0, |(need, _)| need.len());
+    let (items, offers) = (items.iter().map(item).collect(), offers.iter().map(offer).collect());
+    Market { resources, items, offers }
 }
 
 /// The same from numbers with two resources: pods with how many, and dollars with room.

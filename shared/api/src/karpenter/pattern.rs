@@ -168,6 +168,13 @@ static CHECKS: LazyLock<BTreeMap<&str, Check>> = LazyLock::new(|| {
     patterns.into_iter().map(|pattern| (pattern.expression, pattern.check)).collect()
 });
 
+/// The unit that a number most likely has which the expression does not match for want of one.
+pub(crate) fn unit(expression: &str) -> Option<&'static str> {
+    let durations = [DURATION.expression, DURATION_OR_NEVER.expression];
+    let is_duration = durations.contains(&expression).then_some("h");
+    (expression == VOLUME_SIZE.expression).then_some("Gi").or(is_duration)
+}
+
 /// Complains of the text of `field` if it does not match `expression`.
 pub(crate) fn check(field: &Field<'_>, expression: &str) {
     let check = CHECKS.get(expression);

@@ -8,7 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{node_class_rules, pattern, pool_rules, rule::Rule};
-use crate::document::field::{Check, Field};
+use crate::document::{
+    field::{Check, Field},
+    tree::TreeValue,
+};
 
 /// What is known beside the schema of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +158,14 @@ fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
 }
 
 fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
+    let expression = schema.get("pattern").and_then(Value::as_str);
+    if let (TreeValue::Number(number), Some(unit)) =
+        (&field.tree().value, expression.and_then(pattern::unit))
+    {
+        let rule = format!("must be a text, not the number {number}");
+        field.complain_with(rule, format!("write it with its unit, such as `{number}{unit}`"));
+        return None;
+    }
     let text = field.text()?;
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         let choices: Vec<_> =
@@ -171,7 +182,7 @@ fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
         field.complain("must not be empty");
     } else if let Some(most) = limit(schema, "maxLength").filter(|most| length > *most) {
         field.complain(format!("must have at most {most} characters, not {length}"));
-    } else if let Some(expression) = schema.get("pattern").and_then(Value::as_str) {
+    } else if let Some(expression) = expression {
         pattern::check(field, expression);
     }
     Some(())

@@ -57,7 +57,12 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         .require("spec")
         .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &granted));
     fields.done();
-    let (metadata, ReadPodSpec { spec, node, volumes, is_gated }) = (metadata?, spec?);
+    let (metadata, mut spec) = (metadata?, spec?);
+    // No server has seen it yet.
+    if metadata.uid.is_none() {
+        spec = spec.admitted();
+    }
+    let ReadPodSpec { spec, node, volumes, is_gated } = spec;
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
@@ -191,5 +196,5 @@ pub(crate) fn read_template(field: &Field<'_>) -> Option<ReadPodSpec> {
     let granted = Granted::default();
     let spec = fields.require("spec").and_then(|field| pod_spec::read(&field, &metadata, &granted));
     fields.done();
-    spec
+    spec.map(ReadPodSpec::admitted)
 }

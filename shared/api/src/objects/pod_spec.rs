@@ -3,7 +3,7 @@
 //! What the scheduler cannot honor yet is put into words, never left out.
 
 use model::{
-    PodSpec, Problem, Requirement, Requirements, TaintEffect, Toleration,
+    PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration, labels,
     storage::PodVolume,
     taint::{self, TolerationOperator},
 };
@@ -114,6 +114,26 @@ pub(crate) fn read(
     };
     let node = node.map(ToOwned::to_owned);
     Some(ReadPodSpec { spec, node, volumes, is_gated: !gates.is_empty() })
+}
+
+/// What EKS adds to a Windows pod when it is created: an address of its node.
+///
+/// <https://github.com/aws/amazon-vpc-resource-controller-k8s>
+const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
+
+impl ReadPodSpec {
+    /// The spec as the API server of EKS stores it.
+    pub(crate) fn admitted(mut self) -> Self {
+        let os = self.spec.node_selector.get(labels::OS);
+        let is_windows = os.and_then(|os| os.single_value()).is_some_and(|os| &**os == "windows");
+        let name = ResourceName::new(WINDOWS_ADDRESS).ok();
+        if let Some(name) =
+            name.filter(|name| is_windows && self.spec.requests.get(name.as_str()) == 0)
+        {
+            self.spec.requests.set(&name, 1);
+        }
+        self
+    }
 }
 
 /// The priority that admission gives to the two classes that every cluster has.

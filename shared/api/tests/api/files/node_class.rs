@@ -242,7 +242,7 @@ fn volumes_have_rules() {
             volumeType: gp3
                 x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs: must have `snapshotID` or `volumeSize`
             volumeSize: 100
-                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: must be a text, not the number 100; quote it: "100"
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: must be a text, not the number 100; write it with its unit, such as `100Gi`
             volumeSize: 100GB
                 x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `100GB` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
             volumeSize: 59001Gi

@@ -175,7 +175,7 @@ fn durations_are_groups_of_whole_numbers() {
             expireAfter: 30d
                 x.yaml:9: NodePool general: spec.template.spec.expireAfter: `30d` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
             expireAfter: 720
-                x.yaml:9: NodePool general: spec.template.spec.expireAfter: must be a text, not the number 720; quote it: "720"
+                x.yaml:9: NodePool general: spec.template.spec.expireAfter: must be a text, not the number 720; write it with its unit, such as `720h`
             terminationGracePeriod: Never
                 x.yaml:9: NodePool general: spec.template.spec.terminationGracePeriod: `Never` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
         "#]],

@@ -5,7 +5,8 @@ use launch_template::instance_profile_name;
 use model::{
     ImageId, RegionCatalog, Requirement, SecurityGroupId, SubnetId, Zone, ZoneId, labels,
     node_class::{
-        ClassStatus, ClusterSettings, Image, NodeClass, NodeIdentity, Subnet, TemplateSource,
+        ClassStatus, ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity, Subnet,
+        TemplateSource,
     },
 };
 use report::error::BadInput;
@@ -23,7 +24,7 @@ pub(crate) fn subnets(catalog: &RegionCatalog) -> Result<Vec<Subnet>, BadInput> 
     catalog.zones.iter().enumerate().map(subnet).collect()
 }
 
-/// An image for every architecture that the class's family runs on, and those in words.
+/// An image for every architecture that the class's family runs on, as the class names it, and those in words.
 pub(crate) fn images(class: &NodeClass) -> Result<(Vec<Image>, &'static str), BadInput> {
     // Windows runs on one architecture only.
     let (number, words) =
@@ -31,7 +32,10 @@ pub(crate) fn images(class: &NodeClass) -> Result<(Vec<Image>, &'static str), Ba
     let image = |(index, architecture): (usize, &str)| {
         let architecture = Requirement::of_label(labels::ARCH, architecture);
         Ok(Image {
-            id: made_up(ImageId::new(&format!("ami-{index:08}")))?,
+            id: match class.image_terms.get(index).or_else(|| class.image_terms.first()) {
+                Some(ImageTerm::Id(id)) => id.clone(),
+                _ => made_up(ImageId::new(&format!("ami-{index:08}")))?,
+            },
             name: String::new(),
             created_at: None,
             deprecated_at: None,

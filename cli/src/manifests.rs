@@ -19,6 +19,7 @@ use model::{
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
     problem::Weight,
+    words,
 };
 use report::{error::BadInput, output};
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
@@ -202,6 +203,11 @@ impl Loaded {
                 self.objects.push(ClusterObject::DaemonSet(daemon_set));
             }
             objects::Object::Workload(workload) => {
+                let replicas = if workload.is_gated {
+                    self.let_go(workload.kind.as_str(), &workload.key, workload.replicas, dump)
+                } else {
+                    workload.replicas
+                };
                 self.objects.push(ClusterObject::Workload(StoryWorkload {
                     kind: match workload.kind {
                         objects::WorkloadKind::StatefulSet => StoryWorkloadKind::StatefulSet,
@@ -212,7 +218,7 @@ impl Loaded {
                     },
                     volumes: workload.volumes,
                     claim_templates: workload.claim_templates,
-                    ..plain(workload.key, workload.replicas, workload.spec)
+                    ..plain(workload.key, replicas, workload.spec)
                 }));
             }
             objects::Object::Pod(read) if read.pod.is_terminal() => {
@@ -225,9 +231,11 @@ impl Loaded {
                     .push(format!("Pod {}: is left out: its kubelet makes it", read.pod.key));
             }
             objects::Object::Pod(read) => {
+                let replicas =
+                    if read.is_gated { self.let_go("Pod", &read.pod.key, 1, dump) } else { 1 };
                 self.objects.push(ClusterObject::Workload(StoryWorkload {
                     volumes: read.pod.volumes,
-                    ..plain(read.pod.key, 1, read.pod.spec)
+                    ..plain(read.pod.key, replicas, read.pod.spec)
                 }));
             }
             objects::Object::StorageClass(read) => {
@@ -257,6 +265,26 @@ impl Loaded {
             )),
         }
     }
+}
+
+impl Loaded {
+    /// How many of so many pods with `schedulingGates` run already; the others are left out, because nothing here
+    /// removes their gates.
+    fn let_go(&mut self, kind: &str, key: &model::PodKey, replicas: u32, dump: &Dump) -> u32 {
+        let running = dump.started.get(key).map_or(0, Vec::len);
+        let running = u32::try_from(running).unwrap_or(u32::MAX).min(replicas);
+        if running < replicas {
+            let left = gated(replicas - running);
+            self.ignored.push(format!("{kind} {key}: {left}"));
+        }
+        running
+    }
+}
+
+/// That so many pods are left out, and why.
+pub(crate) fn gated(pods: u32) -> String {
+    let pods = words::counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
+    format!("{pods} left out: nothing here removes their schedulingGates")
 }
 
 /// Why nothing can be launched from `class` whatever its selectors find, if so.

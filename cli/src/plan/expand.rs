@@ -17,7 +17,7 @@ use model::{
 use report::output::thousands;
 
 use super::input::Loaded;
-use crate::workloads::deployment_of;
+use crate::{manifests::gated, workloads::deployment_of};
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.
@@ -56,8 +56,14 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
                 && key(&workload.key.namespace, &owner.name)
                     .is_some_and(|key| deployments.contains(&key))
         });
-        if !is_made && !workload.is_deleting && !workload.is_gated {
-            maker.workload(workload, existing.count(workload), &mut pods);
+        if is_made || workload.is_deleting {
+            continue;
+        }
+        let existing = existing.count(workload);
+        if workload.is_gated {
+            maker.leave_gated(workload, existing);
+        } else {
+            maker.workload(workload, existing, &mut pods);
         }
     }
     pods
@@ -135,6 +141,15 @@ impl Maker<'_> {
         }
         self.claim_ephemeral(&pod);
         pod
+    }
+
+    /// Leaves out what `workload` has not made yet: nothing here removes the gates of its pods.
+    fn leave_gated(&mut self, workload: &Workload, existing: u32) {
+        let missing = workload.replicas.saturating_sub(existing);
+        if 0 < missing {
+            let (kind, left) = (workload.kind.as_str(), gated(missing));
+            self.notes.push(format!("{kind} {}: {left}", workload.key));
+        }
     }
 
     /// The pods that `workload` has not made yet; `existing` are there.

@@ -130,6 +130,7 @@ const PLANS: &[Row] = &[
         &["claims: 2.", " us-west-2a ", " us-west-2b ", "pending: ."],
         &[],
     ),
+    ("gated-template", "plan", &["claims: 0.", "pending: .", "2 pods left out"], &[]),
     ("limits-without-requests", "plan", &["claims: 1.", "buys: m5.2xlarge ", "pending: ."], &[]),
     ("local-volume-of-gone-node", "plan", &["claims: 1.", "new: default/db", "pending: ."], &[]),
     ("match-label-keys-rollout", "plan", &["claims: 0.", "n1: default/w", "pending: ."], &[]),
@@ -207,6 +208,12 @@ const PLANS: &[Row] = &[
         &["claims: 0.", "pending: default/k", "topology.kubernetes.io/zone"],
         &[],
     ),
+    (
+        "windows",
+        "plan",
+        &["claims: 1.", "default/iis-11", "pending: ."],
+        &["buys: m5a.large", "buys: m5.large"],
+    ),
     ("wrong-pods-after-upgrade", "plan", &["claims: 2.", "buys: m5.large ", "pending: ."], &[]),
 ];
 
@@ -242,6 +249,12 @@ const DISRUPTIONS: &[Row] = &[
         &["nothing is wrong"],
     ),
     ("completed-job-is-nothing", "plan --disruption", &["disrupts: emptiness n1."], &[]),
+    (
+        "do-not-disrupt-values",
+        "plan --disruption",
+        &["disrupts: multi-node-consolidation n1 n2 n3."],
+        &[],
+    ),
     (
         "not-ready-node-closes-budget",
         "plan --disruption",
@@ -286,10 +299,26 @@ const LAUNCHES: &[Row] = &[
         &[],
     ),
     (
+        "custom-ami-own-bootstrap",
+        "render --cluster-facts FACTS --type m5.large",
+        &[
+            "ImageId: \"ami-0123456789abcdef0\"",
+            "user data, 45 bytes",
+            "/etc/eks/bootstrap.sh my-cluster",
+        ],
+        &["ami-00000000"],
+    ),
+    (
         "dra-daemonset",
         "simulate --duration 10m --output json",
         &["\"podsPlaced\": 1", "\"unplaced\": []"],
         &[],
+    ),
+    (
+        "gated-template",
+        "simulate --duration 10m --output json",
+        &["\"podsPlaced\": 0", "\"unplaced\": []"],
+        &["m5.large", "c6a.large"],
     ),
     (
         "ipv6-cluster",
@@ -351,6 +380,7 @@ const LAUNCHES: &[Row] = &[
         &["key: karpenter.sh/unregistered\n            value: \"true\""],
         &["karpenter.sh/unregistered\n          - "],
     ),
+    ("volume-size-number", "validate", &["`5Gi`"], &["nothing is wrong", "quote it"]),
     (
         "wrong-pods-after-upgrade",
         "render --cluster-facts FACTS --type m5.large",

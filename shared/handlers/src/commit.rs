@@ -409,3 +409,6 @@ impl Parts {
         &mut self.done[index]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,6 +131,12 @@ impl LedgerState {
         }
     }
 
+    /// The claims of every cluster in the table. Of one name the last counts.
+    pub(crate) fn claims_of_all(&self) -> impl Iterator<Item = (NodeClaimName, NodeClaim)> {
+        let claims = self.clusters.values().flat_map(|ledger| &ledger.claims);
+        claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim)))
+    }
+
     pub(crate) fn lose(&mut self, now: Timestamp) {
         self.disturbed_at = Some(now);
         self.clusters.clear();

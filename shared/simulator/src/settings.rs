@@ -61,6 +61,20 @@ pub struct Sabotage {
     pub forget_retries: bool,
     /// What cannot be read is left out of every list, as if it were not there.
     pub hide_unreadable: bool,
+    /// Where one NodeClaim refuses to be adopted, `sweep` neither adopts others nor opens the guard.
+    pub adopt_all_or_none: bool,
+    /// Karpenter's lease counts in every namespace, however long it says that it lasts.
+    pub count_every_lease: bool,
+    /// A call of `sweep` ends with the first request that is refused for good.
+    pub end_sweep_at_refusal: bool,
+    /// A budget that cannot be read makes its NodePool unusable.
+    pub close_pool_for_budget: bool,
+    /// Functions read the claims of every cluster in the table as those of their own.
+    pub mix_clusters: bool,
+    /// What launches from one class or into one group are short of is short for all launches.
+    pub share_shortages: bool,
+    /// Functions are not told that launches for a NodePool were refused, or that its instances ended early.
+    pub forget_refusals: bool,
 }
 
 /// A simulated world before it starts.

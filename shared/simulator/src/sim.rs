@@ -419,7 +419,10 @@ impl Sim {
             let result = effect(world);
             match &result {
                 Ok(_) => world.note(format_args!("{operation} {subject}")),
-                Err(error) => world.note(format_args!("{operation} {subject} fails: {error}")),
+                Err(error) => {
+                    world.note(format_args!("{operation} {subject} fails: {error}"));
+                    world.failed(operation, error.fault);
+                }
             }
             result
         });

@@ -15,6 +15,8 @@ use model::{
     instance_type_info::StoredRegionCatalog, ledger::Guard,
 };
 
+use ports::Fault;
+
 use crate::{
     account::Account,
     authorization::Asked,
@@ -108,6 +110,8 @@ pub(crate) struct World {
     pub(crate) current: Option<(u64, Function)>,
     /// Whether a injection ended it.
     pub(crate) is_crashed: bool,
+    /// The delivery whose call was the last that was refused for good, and which call.
+    refused: Option<(u64, &'static str)>,
     pub(crate) trace: Vec<String>,
     pub(crate) timeline: Vec<TimelineEvent>,
     pub(crate) violations: Vec<String>,
@@ -159,6 +163,7 @@ impl World {
             records: None,
             current: None,
             is_crashed: false,
+            refused: None,
             trace: Vec::new(),
             timeline: Vec::new(),
             violations: Vec::new(),
@@ -253,18 +258,48 @@ impl World {
         if let Some((_, function)) = self.current {
             self.called.entry(function).or_default().insert(operation);
         }
+        if self.is_given_up(operation) {
+            return Injection::FailBefore(Fault::Permanent);
+        }
         if self.rules.is_empty() {
             return Injection::Pass;
         }
         let call =
             Call { number, delivery: self.current, operation, subject, access, now: self.now };
+        let mut injection = Injection::Pass;
         for rule in &mut self.rules {
-            let injection = rule(&call, &mut self.chances.faults);
+            injection = rule(&call, &mut self.chances.faults);
             if injection != Injection::Pass {
-                return injection;
+                break;
             }
         }
-        Injection::Pass
+        match injection {
+            Injection::FailBefore(fault) => self.failed(operation, fault),
+            Injection::Refuse(_) => self.failed(operation, Fault::Permanent),
+            _ => {}
+        }
+        injection
+    }
+
+    /// `operation` ended with `fault`.
+    pub(crate) fn failed(&mut self, operation: &'static str, fault: Fault) {
+        if let Some((delivery, Function::Sweep)) = self.current
+            && fault == Fault::Permanent
+        {
+            self.refused = Some((delivery, operation));
+        }
+    }
+
+    /// Whether the delivery that asks now does without `operation`, because an earlier call of it was refused.
+    fn is_given_up(&self, operation: &str) -> bool {
+        let sabotage = self.settings.sabotage;
+        let delivery = self.current.map(|(delivery, _)| delivery);
+        self.refused.is_some_and(|(refused_in, refused)| {
+            let is_adoption = refused == "NodeClaims.take_over"
+                && ["Ledger.commit", "Ledger.put_guard"].contains(&operation);
+            delivery == Some(refused_in)
+                && (sabotage.end_sweep_at_refusal || sabotage.adopt_all_or_none && is_adoption)
+        })
     }
 
     /// Whether the delivery that asks now is kept from what was promised.

@@ -11,9 +11,9 @@ use model::{
     ledger::Guard,
 };
 use ports::{Fault, Ledger as _};
-use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
+use simulator::{Action, Injection, Sim, SpotTarget, Stopped, WorldSettings};
 
-use crate::world::{minute, runner, scale, sell_none, sim};
+use crate::world::{MANIFESTS, minute, runner, scale, sell_none, sim, sim_of};
 
 fn guard(sim: &Sim) -> Guard {
     let head = sim.block_on(sim.head(&WorldSettings::default().cluster));
@@ -30,12 +30,18 @@ fn refuse(sim: &Sim, operation: &'static str, part: &str) {
 }
 
 /// The usual world after some minutes, and its claims with an instance.
-fn settled() -> (Sim, simulator::Runner<impl simulator::Dispatch>, Vec<NodeClaim>) {
-    let sim = sim(WorldSettings::default());
+fn settled(
+    settings: WorldSettings,
+) -> (Sim, simulator::Runner<impl simulator::Dispatch>, Vec<NodeClaim>) {
+    let sim = sim(settings);
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(6)).expect("nothing unsafe happens");
     let claims = sim.claims().into_iter().filter(|claim| claim.instance.is_some()).collect();
     (sim, runner, claims)
+}
+
+fn first(claims: &[NodeClaim]) -> &NodeClaim {
+    claims.first().expect("a claim")
 }
 
 fn instance(claim: &NodeClaim) -> InstanceId {
@@ -53,28 +59,44 @@ fn check(sim: &Sim) {
     assert_eq!(sim.summary().pods_waiting, 0);
 }
 
+/// The table is lost, and the object of the first claim refuses to be adopted, if it is `refused`: the world three
+/// minutes later, its claims before, and how many of them are adopted.
+fn adopted(
+    settings: WorldSettings,
+    refused: bool,
+) -> (Sim, simulator::Runner<impl simulator::Dispatch>, Vec<NodeClaim>, usize) {
+    let (sim, mut runner, claims) = settled(settings);
+    sim.act(Action::LoseLedger);
+    for claim in &claims {
+        sim.act(Action::AddForeignNodeClaim(Box::new(claim.clone())));
+    }
+    if refused {
+        refuse(&sim, "NodeClaims.take_over", first(&claims).name.as_str());
+    }
+    runner.run_until(minute(9)).expect("nothing unsafe happens");
+    let names: BTreeSet<_> = claims.iter().map(|claim| &claim.name).collect();
+    let adopted = sim.claims().iter().filter(|claim| names.contains(&claim.name)).count();
+    (sim, runner, claims, adopted)
+}
+
+/// Whether the functions act though a NodeClaim refuses to be adopted, and how many others are adopted.
+pub(crate) fn adopted_beside_a_refusal(settings: WorldSettings) -> (bool, usize) {
+    let (sim, _, _, adopted) = adopted(settings, true);
+    (matches!(guard(&sim), Guard::Free { .. }), adopted)
+}
+
 #[test]
 fn a_node_claim_that_refuses_to_be_adopted_keeps_no_other() {
     for refused in [false, true] {
-        let (sim, mut runner, claims) = settled();
-        let first = &claims[0];
-        sim.act(Action::LoseLedger);
-        for claim in &claims {
-            sim.act(Action::AddForeignNodeClaim(Box::new(claim.clone())));
-        }
-        if refused {
-            refuse(&sim, "NodeClaims.take_over", first.name.as_str());
-        }
-        runner.run_until(minute(9)).expect("nothing unsafe happens");
+        let (sim, mut runner, claims, adopted) = adopted(WorldSettings::default(), refused);
         assert!(matches!(guard(&sim), Guard::Free { .. }), "{:?}", guard(&sim));
-        let adopted =
-            sim.claims().into_iter().filter(|claim| claims.iter().any(|c| c.name == claim.name));
-        assert_eq!(adopted.count(), claims.len() - usize::from(refused));
+        assert_eq!(adopted, claims.len() - usize::from(refused));
         sim.at(minute(10), scale("web", 20));
         sim.at(minute(14), Action::InterruptSpot(SpotTarget::Any));
         runner.run_until(minute(40)).expect("nothing unsafe happens");
         check(&sim);
         // Nobody ends what it is about.
+        let first = first(&claims);
         let is_alive = working(&sim).contains(&instance(first));
         assert!(is_alive || !refused, "{} has ended", first.name);
         let mut told =
@@ -85,7 +107,7 @@ fn a_node_claim_that_refuses_to_be_adopted_keeps_no_other() {
 
 #[test]
 fn an_object_that_refuses_to_be_adopted_later_holds_up_no_other_comparison() {
-    let (sim, mut runner, claims) = settled();
+    let (sim, mut runner, claims) = settled(WorldSettings::default());
     let [victim, _, lost, ..] = claims.as_slice() else { panic!("three claims") };
     sim.act(Action::ForgetClaim(victim.name.clone()));
     sim.act(Action::AddForeignNodeClaim(Box::new(victim.clone())));
@@ -102,18 +124,28 @@ fn an_object_that_refuses_to_be_adopted_later_holds_up_no_other_comparison() {
     check(&sim);
 }
 
-#[test]
-fn a_protected_stray_keeps_no_other() {
-    let (sim, mut runner, claims) = settled();
-    let strays: Vec<InstanceId> = claims.iter().map(instance).collect();
+/// Nobody can tell the claims of instances any more, one of which is protected: those that live on beside it.
+pub(crate) fn strays_beside_a_protected_one(
+    settings: WorldSettings,
+) -> Result<BTreeSet<InstanceId>, Stopped> {
+    let (sim, mut runner, claims) = settled(settings);
     for claim in &claims {
         sim.act(Action::ForgetClaim(claim.name.clone()));
     }
-    sim.act(Action::ProtectInstance(strays[0].clone()));
+    let protected = instance(first(&claims));
+    sim.act(Action::ProtectInstance(protected.clone()));
     // Without their NodePool nobody can tell their claims.
-    sim.act(Action::DeleteNodePool(claims[0].node_pool.clone()));
-    runner.run_until(minute(20)).expect("nothing unsafe happens");
-    assert_eq!(working(&sim), BTreeSet::from([strays[0].clone()]));
+    sim.act(Action::DeleteNodePool(first(&claims).node_pool.clone()));
+    runner.run_until(minute(20))?;
+    let mut living = working(&sim);
+    assert!(living.remove(&protected), "{protected} has ended");
+    Ok(living)
+}
+
+#[test]
+fn a_protected_stray_keeps_no_other() {
+    let living = strays_beside_a_protected_one(WorldSettings::default());
+    assert_eq!(living.expect("nothing unsafe happens"), BTreeSet::new());
 }
 
 /// How often each operation of a port was called between minutes 10 and 70, and the world then.
@@ -147,12 +179,17 @@ fn tags_that_are_refused_are_tried_ever_less_often() {
     check(&sim);
 }
 
-#[test]
-fn instances_that_end_before_their_nodes_join_are_launched_ever_less_often() {
-    let reason = "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state";
-    let sim = sim(WorldSettings::default());
+/// Why instances end.
+const ENDED: &str =
+    "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state";
+
+/// A world whose instances end before their nodes join, after 70 minutes, and how many it launched.
+pub(crate) fn ended_early(
+    settings: WorldSettings,
+) -> (Sim, simulator::Runner<impl simulator::Dispatch>, usize) {
+    let sim = sim(settings);
     let (mut runner, _reports) = runner(&sim);
-    sim.act(Action::EndLaunches(Some(reason.to_owned())));
+    sim.act(Action::EndLaunches(Some(ENDED.to_owned())));
     let mut launched = BTreeSet::new();
     for second in (0..70 * 60).step_by(5) {
         runner
@@ -162,11 +199,18 @@ fn instances_that_end_before_their_nodes_join_are_launched_ever_less_often() {
             sim.claims().iter().filter_map(|claim| Some(claim.instance.as_ref()?.id.clone())),
         );
     }
-    assert!(launched.len() <= 60, "{} instances in 70 minutes", launched.len());
-    assert!(launched.len() >= 15, "only {} instances in 70 minutes", launched.len());
+    let launched = launched.len();
+    (sim, runner, launched)
+}
+
+#[test]
+fn instances_that_end_before_their_nodes_join_are_launched_ever_less_often() {
+    let (sim, mut runner, launched) = ended_early(WorldSettings::default());
+    assert!(launched <= 60, "{launched} instances in 70 minutes");
+    assert!(launched >= 15, "only {launched} instances in 70 minutes");
     let refusals = sim.ledger().refusals;
     let why = &refusals.values().next().expect("one is stored").reason;
-    assert!(why.contains(reason), "{why}");
+    assert!(why.contains(ENDED), "{why}");
     // What is mended is used as soon as the wait is over.
     sim.act(Action::EndLaunches(None));
     runner.run_until(minute(85)).expect("nothing unsafe happens");
@@ -199,19 +243,40 @@ fn lease(namespace: &str) -> KarpenterLease {
     KarpenterLease { namespace: namespace.to_owned(), holder, renewed_at: minute(6), duration }
 }
 
-#[test]
-fn leases_that_anybody_may_make_stop_nothing() {
+/// Leases that are not Karpenter's, each set by itself.
+pub(crate) fn leases_of_anybody() -> [ObservedLeases; 3] {
     let unreadable =
         UnreadableLease { namespace: "team-x".to_owned(), why: "no renewTime".to_owned() };
     let short = KarpenterLease { duration: SignedDuration::from_mins(5), ..lease("team-x") };
-    for leases in [
+    [
         ObservedLeases { unreadable: vec![unreadable], ..ObservedLeases::default() },
         ObservedLeases { karpenter: vec![short], ..ObservedLeases::default() },
         ObservedLeases { karpenter: vec![lease("kube-system")], ..ObservedLeases::default() },
-    ] {
-        let (sim, mut runner, _) = settled();
-        sim.act(Action::AddLeases(Box::new(leases)));
-        sim.at(minute(20), scale("web", 20));
+    ]
+}
+
+/// A world in which somebody made `leases`, pods came two minutes later and ten more minutes later, and how many of
+/// them waited for longer than three minutes. What nobody can tell of who is in charge counts for ten minutes.
+pub(crate) fn waiting_after_leases(
+    settings: WorldSettings,
+    leases: ObservedLeases,
+) -> (Sim, simulator::Runner<impl simulator::Dispatch>, u64) {
+    let (sim, mut runner, _) = settled(settings);
+    sim.act(Action::AddLeases(Box::new(leases)));
+    let mut waiting = 0;
+    for (at, replicas) in [(8, 20), (18, 30)] {
+        sim.at(minute(at), scale("web", replicas));
+        runner.run_until(minute(at + 3)).expect("nothing unsafe happens");
+        waiting += sim.summary().pods_waiting;
+    }
+    (sim, runner, waiting)
+}
+
+#[test]
+fn leases_that_anybody_may_make_stop_nothing() {
+    for leases in leases_of_anybody() {
+        let (sim, mut runner, waiting) = waiting_after_leases(WorldSettings::default(), leases);
+        assert_eq!(waiting, 0);
         sim.at(minute(30), Action::InterruptSpot(SpotTarget::Any));
         runner.run_until(minute(60)).expect("nothing unsafe happens");
         check(&sim);
@@ -221,7 +286,7 @@ fn leases_that_anybody_may_make_stop_nothing() {
 
 #[test]
 fn a_lease_of_karpenter_that_cannot_be_read_stops_all_and_what_is_there_stays() {
-    let (sim, mut runner, claims) = settled();
+    let (sim, mut runner, claims) = settled(WorldSettings::default());
     let unreadable =
         UnreadableLease { namespace: "karpenter".to_owned(), why: "no renewTime".to_owned() };
     let leases = ObservedLeases { unreadable: vec![unreadable], ..ObservedLeases::default() };
@@ -235,9 +300,34 @@ fn a_lease_of_karpenter_that_cannot_be_read_stops_all_and_what_is_there_stays() 
     check(&sim);
 }
 
+/// A world whose NodePool has a budget with a schedule that is none, after pods came and most of them went: the
+/// instances that were there in between, and how many pods waited then.
+pub(crate) fn with_an_unreadable_budget(
+    settings: WorldSettings,
+) -> (Sim, BTreeSet<InstanceId>, u64) {
+    let unreadable = r#"budgets: [{nodes: "0", schedule: "0 0 * * sat-sun", duration: 8h}]"#;
+    let text = MANIFESTS.replace(r#"budgets: [{nodes: "50%"}]"#, unreadable);
+    assert_ne!(text, MANIFESTS);
+    let sim = sim_of(settings, &text);
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let (there, waiting) = (working(&sim), sim.summary().pods_waiting);
+    sim.act(scale("web", 1));
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    (sim, there, waiting)
+}
+
+#[test]
+fn a_node_pool_whose_budget_cannot_be_read_launches_and_keeps_its_nodes() {
+    let (sim, there, waiting) = with_an_unreadable_budget(WorldSettings::default());
+    assert!(1 < there.len() && waiting == 0, "{there:?} for {waiting}");
+    assert_eq!(working(&sim), there);
+    check(&sim);
+}
+
 #[test]
 fn a_cluster_that_is_made_anew_over_its_old_table_gets_new_nodes() {
-    let (sim, mut runner, claims) = settled();
+    let (sim, mut runner, claims) = settled(WorldSettings::default());
     assert!(1 < claims.len(), "{claims:?}");
     for claim in &claims {
         sim.act(Action::TerminateInstance(SpotTarget::Instance(instance(claim))));

@@ -11,7 +11,7 @@ use model::{
 use ports::{Discovery as _, Fault, Ledger as _};
 use simulator::{Action, FaultRule, Happening, Injection, Sim, WorldSettings, first_calls};
 
-use crate::world::{catalog, minute, runner, sim};
+use crate::world::{MANIFESTS, catalog, minute, node_class, runner, scale, sim, sim_of};
 
 /// Plays the usual world under `rules`, with `actions` at their seconds.
 fn play(settings: WorldSettings, rules: Vec<FaultRule>, actions: Vec<(i64, Action)>) -> Sim {
@@ -289,4 +289,50 @@ fn a_request_that_nobody_may_make_is_told_and_made_again() {
     assert!(asked <= 8 * batches.len(), "{asked} requests for {} batches", batches.len());
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
+}
+
+/// A second pool beside that of the usual world, with a class of its own, for a workload of its own.
+const SECOND: &str = "
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: batch}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: batch}}
+  template:
+    metadata: {labels: {app: batch}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: second}
+      tolerations: [{key: second, operator: Exists}]
+      containers:
+        - {name: batch, image: batch, resources: {requests: {cpu: 900m, memory: 1Gi}}}
+";
+
+/// For two minutes EC2 supports nothing of what launches from a class ask for: how many nodes a second NodePool, with a
+/// class of its own, has a minute after its pods came.
+pub(crate) fn launched_beside_an_unsupported_class(settings: WorldSettings) -> usize {
+    let pool = MANIFESTS.split("---\n").next().expect("the NodePool");
+    let objects = pool.replace("name: general", "name: second") + "---\n" + node_class();
+    let objects = objects.replace("name: default", "name: second").replace(
+        "      requirements:",
+        "      taints: [{key: second, effect: NoSchedule}]\n      requirements:",
+    );
+    let sim = sim_of(settings, &format!("{MANIFESTS}---\n{objects}{SECOND}"));
+    sim.add_rule(Box::new(|call, _| {
+        let is_first = call.operation == "Fleet.launch" && call.now < minute(2);
+        if is_first { Injection::Refuse("Unsupported") } else { Injection::Pass }
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(2)).expect("nothing unsafe happens");
+    assert!(sim.claims().iter().all(|claim| claim.instance.is_none()));
+    sim.act(scale("batch", 6));
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let claims = sim.claims().into_iter().filter(|claim| claim.node_pool.as_str() == "second");
+    claims.filter(|claim| claim.instance.is_some()).count()
+}
+
+#[test]
+fn what_one_class_asks_for_in_vain_others_get() {
+    assert_ne!(launched_beside_an_unsupported_class(WorldSettings::default()), 0);
 }

@@ -1,10 +1,17 @@
 //! Storms and stories notice when what safety rests on is taken away. `docs/operations.md` names the seeds
 //! and the stories.
 
+use std::collections::BTreeSet;
+
 use model::ledger::CommitOutcome;
 use simulator::{Sabotage, WorldSettings};
 
 use crate::{
+    gates::{
+        adopted_beside_a_refusal, ended_early, leases_of_anybody, strays_beside_a_protected_one,
+        waiting_after_leases, with_an_unreadable_budget,
+    },
+    launch_faults::launched_beside_an_unsupported_class,
     ledger::deleted_table,
     limits::{
         critical::refused_terminations,
@@ -86,4 +93,52 @@ fn visits_without_back_off_are_noticed() {
 fn that_what_cannot_be_read_counts_as_absent_is_noticed() {
     let sabotage = Sabotage { hide_unreadable: true, ..Sabotage::default() };
     assert_ne!(given_up_beside_a_pod(broken(sabotage)), []);
+}
+
+#[test]
+fn adoption_that_waits_for_every_claim_is_noticed() {
+    let sabotage = Sabotage { adopt_all_or_none: true, ..Sabotage::default() };
+    assert_eq!(adopted_beside_a_refusal(broken(sabotage)), (false, 0));
+}
+
+#[test]
+fn leases_that_count_everywhere_are_noticed() {
+    let sabotage = Sabotage { count_every_lease: true, ..Sabotage::default() };
+    for leases in leases_of_anybody() {
+        let (_, _, waiting) = waiting_after_leases(broken(sabotage), leases.clone());
+        assert_ne!(waiting, 0, "{leases:?}");
+    }
+}
+
+#[test]
+fn a_sweep_that_stops_at_its_first_refusal_is_noticed() {
+    let sabotage = Sabotage { end_sweep_at_refusal: true, ..Sabotage::default() };
+    let noticed = strays_beside_a_protected_one(broken(sabotage));
+    println!("noticed: {noticed:?}");
+    assert_ne!(noticed.ok(), Some(BTreeSet::new()));
+}
+
+#[test]
+fn a_budget_that_closes_its_node_pool_is_noticed() {
+    let sabotage = Sabotage { close_pool_for_budget: true, ..Sabotage::default() };
+    let (_, there, waiting) = with_an_unreadable_budget(broken(sabotage));
+    assert!(there.is_empty() && 0 < waiting, "{there:?}");
+}
+
+#[test]
+fn claims_of_another_cluster_are_noticed() {
+    check(Sabotage { mix_clusters: true, ..Sabotage::default() });
+}
+
+#[test]
+fn what_one_class_is_short_of_and_all_leave_alone_is_noticed() {
+    let sabotage = Sabotage { share_shortages: true, ..Sabotage::default() };
+    assert_eq!(launched_beside_an_unsupported_class(broken(sabotage)), 0);
+}
+
+#[test]
+fn instances_that_end_early_without_back_off_are_noticed() {
+    let sabotage = Sabotage { forget_refusals: true, ..Sabotage::default() };
+    let (_, _, launched) = ended_early(broken(sabotage));
+    assert!(launched > 60, "{launched} instances in 70 minutes");
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceId, NodeClaim, NodeClaimName, NodePoolName,
     claim::SyncedNodeClaim,
+    duration::later,
     labels,
     lease::{KarpenterLease, ObservedLeases},
 };
@@ -82,14 +83,28 @@ impl World {
             namespace: "kube-system".to_owned(),
             holder: "karpenter-0".to_owned(),
             renewed_at: self.now,
-            duration: jiff::SignedDuration::from_secs(15),
+            duration: SignedDuration::from_secs(15),
         });
         let karpenter = karpenter.into_iter();
-        ObservedLeases {
+        let mut leases = ObservedLeases {
             karpenter: karpenter.chain(foreign).collect(),
             unreadable: self.cluster.foreign_leases.unreadable.clone(),
             ledger: self.cluster.ledger_lease.clone(),
+        };
+        if self.settings.sabotage.count_every_lease {
+            let namespace = "kube-system";
+            for lease in &mut leases.karpenter {
+                let ends = later(lease.renewed_at, lease.duration);
+                let left = ends.duration_since(self.now);
+                namespace.clone_into(&mut lease.namespace);
+                lease.renewed_at = self.now;
+                lease.duration = left.min(SignedDuration::from_mins(5));
+            }
+            for lease in &mut leases.unreadable {
+                namespace.clone_into(&mut lease.namespace);
+            }
         }
+        leases
     }
 
     /// Every object that says a claim, whoever made it.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod,
+    NodeClaim, NodeClaimName, NodeName, Pod, Problem,
     claim::SyncedNodeClaim,
     event::{EventObject, ObjectEvent},
     facts::DaemonSet,
@@ -12,6 +12,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
+    problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
@@ -37,7 +38,13 @@ impl Cluster for Sim {
         self.step(("Cluster.node_pools", Read), "", |world| {
             let pools = world.cluster.node_pools.values();
             let readable = pools.filter(|pool| !world.is_unreadable("NodePool", &pool.name));
-            Ok(world.list_of_custom(NODE_POOL, readable.cloned()))
+            let mut listing = world.list_of_custom(NODE_POOL, readable.cloned());
+            if world.settings.sabotage.close_pool_for_budget {
+                for pool in &mut listing.items {
+                    close_for_budget(pool);
+                }
+            }
+            Ok(listing)
         })
         .await
     }
@@ -89,6 +96,12 @@ impl Cluster for Sim {
         })
         .await
     }
+}
+
+/// Makes `pool` unusable where a budget of it cannot be read.
+fn close_for_budget(pool: &mut NodePool) {
+    let unreadable = pool.unreadable_budgets().next();
+    pool.problems.extend(unreadable.map(|p| Problem { weight: Weight::Unusable, ..p }));
 }
 
 impl NodeClasses for Sim {

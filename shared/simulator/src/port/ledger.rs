@@ -127,6 +127,12 @@ impl Ledger for Sim {
                     claim.retry = None;
                 }
             }
+            if world.settings.sabotage.forget_refusals {
+                snapshot.refusals.clear();
+            }
+            if world.settings.sabotage.mix_clusters {
+                snapshot.claims.extend(world.ledger.claims_of_all());
+            }
             Ok(snapshot)
         })
         .await
@@ -252,8 +258,16 @@ impl Ledger for Sim {
         let marks = offerings.len() + shortages.len();
         let load = |_: &mut World| loads::marks(marks);
         self.step_of(("Ledger.mark_unavailable", Write), marks, load, |world| {
+            let is_shared = world.settings.sabotage.share_shortages;
             for (shortage, until) in shortages {
-                world.ledger.mark_short(cluster, shortage, *until);
+                match shortage {
+                    Shortage::Unsupported { offering, .. } | Shortage::Group { offering, .. }
+                        if is_shared =>
+                    {
+                        world.ledger.mark_unavailable(offering, *until);
+                    }
+                    _ => world.ledger.mark_short(cluster, shortage, *until),
+                }
             }
             for (offering, until) in offerings {
                 world.ledger.mark_unavailable(offering, *until);

@@ -129,7 +129,7 @@ fn the_index_by_instance_lags() {
     let owners = || sim.block_on(sim.claims_of_instances(&cluster, &ids)).unwrap().unwrap();
     assert_eq!(owners(), []);
     toy::pass(&sim, 1);
-    assert_eq!(owners(), [launched.clone()]);
+    assert_eq!(owners(), std::slice::from_ref(&launched));
     // The index only leads to the claim, which is as it stands.
     sim.block_on(sim.remove_claim(&cluster, &launched)).unwrap().unwrap();
     assert_eq!(owners(), []);

@@ -15,7 +15,7 @@ use api::{
 };
 use jiff::Timestamp;
 use model::{
-    Problem,
+    PodKey, Problem,
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
     problem::Weight,
@@ -204,7 +204,7 @@ impl Loaded {
             }
             objects::Object::Workload(workload) => {
                 let replicas = if workload.is_gated {
-                    self.let_go(workload.kind.as_str(), &workload.key, workload.replicas, dump)
+                    self.running(workload.kind.as_str(), &workload.key, workload.replicas, dump)
                 } else {
                     workload.replicas
                 };
@@ -232,7 +232,7 @@ impl Loaded {
             }
             objects::Object::Pod(read) => {
                 let replicas =
-                    if read.is_gated { self.let_go("Pod", &read.pod.key, 1, dump) } else { 1 };
+                    if read.is_gated { self.running("Pod", &read.pod.key, 1, dump) } else { 1 };
                 self.objects.push(ClusterObject::Workload(StoryWorkload {
                     volumes: read.pod.volumes,
                     ..plain(read.pod.key, replicas, read.pod.spec)
@@ -265,26 +265,23 @@ impl Loaded {
             )),
         }
     }
-}
 
-impl Loaded {
-    /// How many of so many pods with `schedulingGates` run already; the others are left out, because nothing here
-    /// removes their gates.
-    fn let_go(&mut self, kind: &str, key: &model::PodKey, replicas: u32, dump: &Dump) -> u32 {
+    /// The pods with `schedulingGates` that run already, of `replicas`. The others are ignored.
+    fn running(&mut self, kind: &str, key: &PodKey, replicas: u32, dump: &Dump) -> u32 {
         let running = dump.started.get(key).map_or(0, Vec::len);
         let running = u32::try_from(running).unwrap_or(u32::MAX).min(replicas);
-        if running < replicas {
-            let left = gated(replicas - running);
-            self.ignored.push(format!("{kind} {key}: {left}"));
-        }
+        self.ignored.extend(gated(kind, key, replicas - running));
         running
     }
 }
 
-/// That so many pods are left out, and why.
-pub(crate) fn gated(pods: u32) -> String {
-    let pods = words::counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
-    format!("{pods} left out: nothing here removes their schedulingGates")
+/// The note that `pods` pods of an object wait for their `schedulingGates`, which no command removes; `None` if there
+/// are none.
+pub(crate) fn gated(kind: &str, key: &PodKey, pods: u32) -> Option<String> {
+    let count = words::counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
+    let note =
+        format!("{kind} {key}: {count} left out: nothing here removes their schedulingGates");
+    (0 < pods).then_some(note)
 }
 
 /// Why nothing can be launched from `class` whatever its selectors find, if so.
@@ -314,6 +311,6 @@ fn named(object: &objects::Object) -> String {
     }
 }
 
-fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {
+fn plain(key: PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {
     StoryWorkload { kind: StoryWorkloadKind::Pod, ..StoryWorkload::deployment(key, replicas, spec) }
 }

@@ -61,7 +61,8 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
         }
         let existing = existing.count(workload);
         if workload.is_gated {
-            maker.leave_gated(workload, existing);
+            let missing = workload.replicas.saturating_sub(existing);
+            maker.notes.extend(gated(workload.kind.as_str(), &workload.key, missing));
         } else {
             maker.workload(workload, existing, &mut pods);
         }
@@ -141,15 +142,6 @@ impl Maker<'_> {
         }
         self.claim_ephemeral(&pod);
         pod
-    }
-
-    /// Leaves out what `workload` has not made yet: nothing here removes the gates of its pods.
-    fn leave_gated(&mut self, workload: &Workload, existing: u32) {
-        let missing = workload.replicas.saturating_sub(existing);
-        if 0 < missing {
-            let (kind, left) = (workload.kind.as_str(), gated(missing));
-            self.notes.push(format!("{kind} {}: {left}", workload.key));
-        }
     }
 
     /// The pods that `workload` has not made yet; `existing` are there.

@@ -113,7 +113,7 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
     }
 }
 
-/// The quotas of the account that are in the way of launches of the pool called `name`.
+/// The quotas of the account for which EC2 refuses launches of the pool called `name`.
 fn quotas(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> BTreeSet<String> {
     let short = snapshot.shortages.iter().filter(|(_, until)| at.now < **until);
     let of_pool = short.filter_map(|(shortage, _)| match shortage {

@@ -43,7 +43,7 @@ pub enum ConditionKind {
     PodResizePending,
     /// Of a Pod: it has a node.
     PodScheduled,
-    /// Of a NodePool: EC2 refuses launches for it, since a quota of the account is used up. It is there only while this is so.
+    /// Of a NodePool: EC2 refuses its launches because a quota of the account is used up. Absent otherwise.
     QuotaExceeded,
     /// The roll-up of the others.
     Ready,

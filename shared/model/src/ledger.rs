@@ -219,8 +219,8 @@ pub enum Shortage {
         /// The zone.
         zone: Zone,
     },
-    /// A quota of the account left no room for what launches of a NodePool asked for. The offerings are left alone, too:
-    /// this is for people.
+    /// EC2 refused a launch for a NodePool because of a quota of the account. It is only shown: the offerings of the launch
+    /// are marked unavailable by themselves.
     Quota {
         /// The NodePool, of this cluster.
         node_pool: NodePoolName,

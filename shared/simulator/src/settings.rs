@@ -73,7 +73,7 @@ pub struct Sabotage {
     pub mix_clusters: bool,
     /// What launches from one class or into one group are short of is short for all launches.
     pub share_shortages: bool,
-    /// Functions are not told that launches for a NodePool were refused, or that its instances ended early.
+    /// The ledger hides from functions that launches for a NodePool were refused, or that its instances ended early.
     pub forget_refusals: bool,
 }
 

@@ -124,7 +124,7 @@ fn an_object_that_refuses_to_be_adopted_later_holds_up_no_other_comparison() {
     check(&sim);
 }
 
-/// Nobody can tell the claims of instances any more, one of which is protected: those that live on beside it.
+/// The ledger forgets the claims of all instances, and one instance is protected. Returns the others that still run.
 pub(crate) fn strays_beside_a_protected_one(
     settings: WorldSettings,
 ) -> Result<BTreeSet<InstanceId>, Stopped> {
@@ -255,8 +255,8 @@ pub(crate) fn leases_of_anybody() -> [ObservedLeases; 3] {
     ]
 }
 
-/// A world in which somebody made `leases`, pods came two minutes later and ten more minutes later, and how many of
-/// them waited for longer than three minutes. What nobody can tell of who is in charge counts for ten minutes.
+/// A world with `leases`, where pods come two and twelve minutes after them, and how many pods wait for longer than three
+/// minutes. Functions pause only ten minutes after a lease that they cannot read.
 pub(crate) fn waiting_after_leases(
     settings: WorldSettings,
     leases: ObservedLeases,
@@ -380,6 +380,7 @@ fn in_a_new_account_what_its_quotas_allow_runs() {
 fn quotas(sim: &Sim) -> Vec<String> {
     let pool = NodePoolName::new("general").expect("a name");
     let record = sim.node_pool_record(&pool).expect("it is there");
-    let told = record.conditions.iter().filter(|told| told.kind == ConditionKind::QuotaExceeded);
-    told.map(|told| format!("{}={:?} {}", told.kind, told.status, told.reason)).collect()
+    let quotas =
+        record.conditions.iter().filter(|condition| condition.kind == ConditionKind::QuotaExceeded);
+    quotas.map(|quota| format!("{}={:?} {}", quota.kind, quota.status, quota.reason)).collect()
 }

@@ -123,9 +123,9 @@ fn a_quota_is_told_while_it_is_used_up_and_leaves_the_pool_ready() {
     let without = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
     let quotas = BTreeSet::from(["VCPULimitExceeded".to_owned()]);
     let patch = merged(&without, &Found { quotas, ..found(14) });
-    let told = conditions(&patch["status"]);
+    let with_quota = conditions(&patch["status"]);
     assert_eq!(
-        told[3..],
+        with_quota[3..],
         [
             "QuotaExceeded=True VCPULimitExceeded 2026-08-01T14:00:00Z",
             "Ready=True Ready 2026-08-01T13:00:00Z",

@@ -80,14 +80,10 @@ pub(super) fn shortage_from_item(
     let (kind, rest) = parts(text_of(item, ITEM)?);
     let shortage = match kind {
         "class" | "quota" => match rest.split_once('#') {
-            Some((of, rest)) if of == cluster.as_str() => {
-                if kind == "class" {
-                    unsupported(rest)
-                } else {
-                    quota(rest)
-                }
-            }
-            _ => return Ok(None),
+            Some((of, _)) if of != cluster.as_str() => return Ok(None),
+            Some((_, rest)) if kind == "class" => unsupported(rest),
+            Some((_, rest)) => quota(rest),
+            None => return Ok(None),
         },
         "group" => of_group(rest),
         "subnet" => SubnetId::new(rest).ok().map(|subnet| Shortage::Addresses { subnet }),

@@ -53,14 +53,14 @@ pub struct NodePoolStatus {
     pub resources: Resources,
     /// How its latest launches ended.
     pub registrations: Registrations,
-    /// Karpenter's words for the quotas of the account that left no room for its latest launches.
+    /// Karpenter's words for the quotas of the account for which EC2 refused its latest launches.
     pub quotas: BTreeSet<String>,
     /// When all of this was found.
     pub found_at: Timestamp,
 }
 
 impl NodePoolStatus {
-    /// The condition `QuotaExceeded`; `None` where no quota is in the way.
+    /// The condition `QuotaExceeded`; `None` if EC2 refused no launch because of a quota.
     pub fn quota_condition(&self) -> Option<Condition> {
         let words: Vec<&str> = self.quotas.iter().map(String::as_str).collect();
         let reason = ConditionReason::Other((*words.first()?).to_owned());

@@ -213,8 +213,8 @@ impl Batch<'_> {
         later(self.now, MOMENT)
     }
 
-    /// The quotas of the account that `errors` name, until when the NodePool says so: until after the next launch into
-    /// an offering that is left alone, so that it is told for as long as it is so.
+    /// The quotas of the account that `errors` name, and until when the NodePool shows each. EC2 is asked again after
+    /// `UNAVAILABLE_FOR`; the condition stays twice as long, so that it does not flicker between two refusals.
     fn quotas(&self, errors: &[LaunchError]) -> Vec<(Shortage, Timestamp)> {
         let pool = self.claims.first().filter(|claim| !claim.is_standalone());
         let Some(NodeClaim { node_pool, .. }) = pool else { return Vec::new() };

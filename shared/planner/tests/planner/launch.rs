@@ -49,7 +49,7 @@ fn a_quota_that_is_used_up_is_told_with_its_pool_and_holds_nothing_back() {
         quota: Some("VCPULimitExceeded".to_owned()),
         ..error("VCPULimitExceeded: no", Shortfall::Unavailable(offerings))
     };
-    let told = [(
+    let quota = [(
         Shortage::Quota {
             node_pool: claims[0].node_pool.clone(),
             word: "VCPULimitExceeded".to_owned(),
@@ -59,7 +59,7 @@ fn a_quota_that_is_used_up_is_told_with_its_pool_and_holds_nothing_back() {
     for instances in [vec![Some(instance("i-0a")), None], Vec::new()] {
         let answered = LaunchOutcome::Answered(instances, vec![error.clone(), error.clone()]);
         let concluded = conclude(answered, &claims);
-        assert_eq!((concluded.shortages.as_slice(), concluded.refusals), (told.as_slice(), None));
+        assert_eq!((concluded.shortages.as_slice(), concluded.refusals), (quota.as_slice(), None));
     }
 }
 

@@ -95,10 +95,10 @@ impl World {
             let namespace = "kube-system";
             for lease in &mut leases.karpenter {
                 let ends = later(lease.renewed_at, lease.duration);
-                let left = ends.duration_since(self.now);
+                let remaining = ends.duration_since(self.now);
                 namespace.clone_into(&mut lease.namespace);
                 lease.renewed_at = self.now;
-                lease.duration = left.min(SignedDuration::from_mins(5));
+                lease.duration = remaining.min(SignedDuration::from_mins(5));
             }
             for lease in &mut leases.unreadable {
                 namespace.clone_into(&mut lease.namespace);

@@ -246,10 +246,8 @@ impl ClusterState {
         let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));
         is_changed |= record.put(pool_conditions(&seen.pool, status));
-        if status.quota_condition().is_none() {
-            let told = record.conditions.len();
-            record.conditions.retain(|known| known.kind != ConditionKind::QuotaExceeded);
-            is_changed |= record.conditions.len() < told;
+        if status.quotas.is_empty() {
+            record.conditions.retain(|stored| stored.kind != ConditionKind::QuotaExceeded);
         }
         let before = self.pool_statuses.get(name);
         let is_same = |before: &NodePoolStatus| {

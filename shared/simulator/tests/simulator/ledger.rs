@@ -85,7 +85,7 @@ fn a_claim_is_written_only_on_the_version_below() {
     assert_eq!(write(&launched), WriteOutcome::Conflict);
 }
 
-/// The claim x, promised and then stored with the instance i-1.
+/// The NodeClaim x, created and then stored with the instance i-1.
 fn launched(sim: &Sim) -> NodeClaim {
     let claim = toy::claim("x", "b1", sim.now());
     check(sim, &toy::commit("a", &head(sim), vec![claim.clone()]), committed(1));

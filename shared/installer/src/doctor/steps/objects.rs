@@ -112,12 +112,12 @@ const QUOTA_CURE: &str = "Ask for a larger quota: aws service-quotas request-ser
 
 pub(super) fn quotas(seen: &Observed) -> Judged {
     let pools = told(&seen.pools, READ_CURE)?;
-    let told = pools.iter().filter_map(|pool| {
+    let exceeded = pools.iter().filter_map(|pool| {
         let (status, _, message) = condition(pool, "QuotaExceeded")?;
         (status == "True").then(|| format!("NodePool {}: {message}", name(pool)))
     });
     let done = format!("{} asked", pools.len());
-    Ok(StepVerdict::of(told.collect(), done, QUOTA_CURE))
+    Ok(StepVerdict::of(exceeded.collect(), done, QUOTA_CURE))
 }
 
 /// Whether an object is ours by its label.

@@ -1,4 +1,4 @@
-//! Kinds of pods and what is sold. Of rules about other pods only those are known that count pods of one node.
+//! Kinds of pods and what is sold. Of the rules about other pods it has only those that count the pods of one node.
 
 use model::HourlyPrice;
 

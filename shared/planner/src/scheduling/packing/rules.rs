@@ -24,7 +24,7 @@ pub(crate) fn most(problem: &Problem<'_>, rule: &Rule) -> Option<u32> {
         _ if !rule.is_own => None,
         Purpose::Spread { max_skew, .. } => Some(max_skew.max(1)),
         Purpose::AntiAffinity => Some(1),
-        // Whoever is meant by an anti-affinity of its own follows that, too.
+        // A pod that its own anti-affinity selects follows that rule, too.
         Purpose::Affinity | Purpose::Inverse => None,
     }
 }
@@ -44,7 +44,7 @@ impl Shared {
     }
 }
 
-/// The rules that several of `classes`, which are those with rules and have so many pods, share.
+/// The rules that several of `classes` share. `classes` are those with rules, with the number of their pods.
 pub(crate) fn shared(
     problem: &Problem<'_>,
     followed: &BTreeMap<GroupId, (u32, BTreeSet<ClassId>)>,

@@ -62,13 +62,13 @@ proptest! {
     fn it_places_what_karpenter_places_for_no_more_and_no_less_than_the_least(sketch in worlds()) {
         let facts = packed(&sketch);
         let (plan, other) = (provision(&facts), provision(&as_karpenter(&facts)));
-        let (left, before) = (pending(&plan), pending(&other));
-        let lost = left.iter().find(|(workload, count)| before.get(*workload) < Some(*count));
+        let (after, before) = (pending(&plan), pending(&other));
+        let lost = after.iter().find(|(workload, count)| before.get(*workload) < Some(*count));
         prop_assert!(lost.is_none(), "{lost:?}");
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
         let least = lower_bound(&facts, false);
         let rough = lower_bound(&facts, true);
-        prop_assert!(price <= most || left != before, "{price} and not {most}");
+        prop_assert!(price <= most || after != before, "{price} and not {most}");
         prop_assert!(rough <= price, "{price} and not {rough}");
         prop_assert!(least <= price, "{price} and not {least}\n{}", worlds::shown(&facts, &plan));
     }

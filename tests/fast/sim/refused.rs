@@ -171,6 +171,12 @@ fn names(subject: &str) -> BTreeSet<&str> {
     parts.filter(|part| part.len() > 6).collect()
 }
 
+/// The name of an object that has the number of its own, before words, namespaces and reasons; empty without any.
+fn one_of<'a>(names: &BTreeSet<&'a str>) -> &'a str {
+    let is_numbered = |name: &&&str| name.contains(|character: char| character.is_ascii_digit());
+    names.iter().find(is_numbered).or_else(|| names.first()).copied().unwrap_or("")
+}
+
 /// Refuses `operation` from minute four on: of the call after the first `skipped` ones on, for one of its names, and
 /// whenever it is called where it is about none. What is refused, once it is.
 fn refuse(sim: &Sim, operation: &'static str, skipped: u64) -> Rc<RefCell<Option<String>>> {
@@ -187,7 +193,7 @@ fn refuse(sim: &Sim, operation: &'static str, skipped: u64) -> Rc<RefCell<Option
             return Injection::Pass;
         }
         let called = names(call.subject);
-        let meant = noted.get_or_insert_with(|| called.first().copied().unwrap_or("").to_owned());
+        let meant = noted.get_or_insert_with(|| one_of(&called).to_owned());
         let is_meant = meant.is_empty() || called.contains(meant.as_str());
         let is_over = OUTAGES.contains(&operation) && minute(25) <= call.now;
         if is_meant && !is_over { Injection::FailBefore(Fault::Permanent) } else { Injection::Pass }

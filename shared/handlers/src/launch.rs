@@ -29,7 +29,6 @@ use model::{
 use planner::LaunchOutcome;
 use ports::{
     Adapters, Catalog as _, Clock as _, Fault, Fleet, Invocation, Ledger, PortError, Refusal,
-    Templates as _,
 };
 
 use crate::{
@@ -50,8 +49,9 @@ use record::Recorded;
 const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
 /// Until every instance of a request is visible in listings.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(2);
-/// How long another pass may still wait for the answer to its request.
-const UNDER_WAY: SignedDuration = SignedDuration::from_secs(5);
+/// How long another pass may still wait for the answer to its request, which comes when all instances are there. The
+/// pass that was cut off is made good this much later.
+const UNDER_WAY: SignedDuration = SignedDuration::from_secs(15);
 /// Batches that are launched at the same time.
 const AT_ONCE: usize = 8;
 
@@ -259,15 +259,12 @@ async fn ask<A: Adapters>(
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
         for template in &prepared.templates {
-            if ensured.has(&template.name) {
-                continue;
-            }
-            match templates.ensure(template).await {
+            match ensured.ensure(templates, template).await {
                 Err(error) if error.fault == Fault::Permanent => {
                     return Ok(never(batch, at, in_words(&error)));
                 }
                 Err(error) => return Ok(LaunchOutcome::Later(in_words(&error))),
-                Ok(()) => ensured.add(&template.name),
+                Ok(()) => {}
             }
         }
         if stamp(ledger, batch, ports.clock.now(), at).await? == WriteOutcome::Conflict {

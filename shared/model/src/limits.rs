@@ -36,8 +36,9 @@ pub const INSTANCE_TYPES_PER_PLAN_MAX: usize = 1_500;
 pub const INSTANCE_TYPES_PER_CLAIM_MAX: usize = 600;
 /// Instance types sent to EC2 for one claim.
 pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
-/// Claims launched by one CreateFleet request. Karpenter: `MaxItems` of `pkg/batcher/createfleet.go`.
-pub const CLAIMS_PER_BATCH_MAX: usize = 1_000;
+/// Claims launched by one CreateFleet request. An instant fleet answers when it has all of its instances, and one whose
+/// answer is lost is read back for two minutes. Karpenter asks for 1,000 (`MaxItems` of `pkg/batcher/createfleet.go`).
+pub const CLAIMS_PER_BATCH_MAX: usize = 100;
 /// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
 pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
 /// How long an offering without capacity is not used.

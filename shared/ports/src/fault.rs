@@ -1,6 +1,6 @@
 //! How a port can fail: what code may branch on.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The error below an adapter, only ever printed.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -42,8 +42,8 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A failure of a port.
-#[derive(Debug, thiserror::Error)]
+/// A failure of a port. Those who wait for one request get one copy each.
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed: {fault}")]
 pub struct PortError {
     /// What was attempted, such as `CreateFleet`.
@@ -52,7 +52,7 @@ pub struct PortError {
     pub fault: Fault,
     /// What the adapter saw.
     #[source]
-    pub source: Option<BoxError>,
+    pub source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl PortError {
@@ -63,7 +63,7 @@ impl PortError {
 
     /// A failure that `source` caused.
     pub fn because(operation: &'static str, fault: Fault, source: impl Into<BoxError>) -> Self {
-        Self { operation, fault, source: Some(source.into()) }
+        Self { operation, fault, source: Some(Arc::from(source.into())) }
     }
 
     /// What the service said, where it said something.

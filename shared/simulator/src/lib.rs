@@ -50,6 +50,7 @@ pub use limits::{
 pub use mail::DeadLetter;
 pub use meter::{
     ALARMS, Bill, BillLine, FixedCosts, InvocationCount, Meter, RequestCount, TableUnits,
+    prices::MONTH_MILLIS,
 };
 pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::Function;
 
-use crate::limits::ApiAction;
+use crate::limits::{ApiAction, ApiService};
 
 pub use bill::{ALARMS, Bill, BillLine, FixedCosts};
 
@@ -19,6 +19,8 @@ pub struct RequestCount {
     pub answered: u64,
     /// Requests that were throttled; they are not among the others.
     pub throttled: u64,
+    /// Objects that a list of the API server brought.
+    pub objects: u64,
 }
 
 /// Invocations of one function.
@@ -60,6 +62,12 @@ impl Meter {
     pub(crate) fn sent(&mut self, function: Option<Function>, action: ApiAction, count: u64) {
         if count > 0 {
             self.requests.entry((function, action)).or_default().answered += count;
+        }
+    }
+
+    pub(crate) fn listed(&mut self, function: Option<Function>, action: ApiAction, objects: u64) {
+        if action.service == ApiService::Kubernetes && objects > 0 {
+            self.requests.entry((function, action)).or_default().objects += objects;
         }
     }
 
@@ -113,6 +121,7 @@ impl Meter {
             let sum = summed.entry(*action).or_default();
             sum.answered += count.answered;
             sum.throttled += count.throttled;
+            sum.objects += count.objects;
         }
         summed
     }
@@ -167,6 +176,7 @@ impl Meter {
             let entry = since.requests.entry(*key).or_default();
             entry.answered -= count.answered;
             entry.throttled -= count.throttled;
+            entry.objects -= count.objects;
         }
         for (function, units) in &before.units {
             let entry = since.units.entry(*function).or_default();

@@ -146,10 +146,7 @@ async fn ask<A: Adapters>(
             return Ok(judged(FailedCheck::CreateLaunchTemplate, &answer));
         }
         // The rest is checked with it. Like every other it goes when it is old.
-        if !ensured.has(&template.name) {
-            templates.ensure(template).await?;
-            ensured.add(&template.name);
-        }
+        ensured.ensure(templates, template).await?;
     }
     let answer = fleet.dry_run(&wanted.fleet).await.inspect_err(|_| ensured.forget())?;
     if answer != DryRunAnswer::Works {

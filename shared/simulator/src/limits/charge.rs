@@ -152,7 +152,7 @@ impl World {
         let limits: &RequestLimits = &self.settings.limits.requests;
         let Usage { meter, buckets, .. } = &mut self.usage;
         match toll {
-            Toll::Requests(Requests { action, count, .. }) => {
+            Toll::Requests(Requests { action, count, objects, .. }) => {
                 let taken = limits.of(*action).map_or(*count, |bucket| {
                     buckets.take((*action, "requests"), bucket, *count, now)
                 });
@@ -160,6 +160,8 @@ impl World {
                 meter.sent(function, *action, taken);
                 if *count > 0 {
                     meter.throttled(function, *action);
+                } else {
+                    meter.listed(function, *action, *objects);
                 }
                 *count == 0
             }

@@ -60,7 +60,7 @@ pub struct Requests {
     pub action: ApiAction,
     /// How many requests.
     pub count: u64,
-    /// Objects of the API server that a list brings.
+    /// Objects of the API server that a list brings, or instances that EC2 launches.
     pub(crate) objects: u64,
     /// How many of them are sent at the same time.
     pub(crate) at_once: u64,
@@ -459,6 +459,7 @@ pub fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
         objects: match (action.service, *per) {
             (ApiService::Kubernetes, Per::Page(_)) => load.items,
             (ApiService::Kubernetes, Per::OtherPage(_)) => load.others,
+            _ if *action == ApiAction::ec2("CreateFleet") => load.items,
             _ => 0,
         },
         at_once: match *per {

@@ -23,8 +23,10 @@ pub struct Latencies {
     pub ec2_read: Span,
     /// A request of EC2 that changes something. Default: 150 to 600 ms.
     pub ec2_write: Span,
-    /// A CreateFleet request, which answers when all of its instances are there. Default: 1.5 to 4 s.
+    /// A CreateFleet request, which answers when all of its instances are there, beside these. Default: 1.5 to 4 s.
     pub create_fleet: Span,
+    /// What each instance of a CreateFleet request adds. Default: 50 ms, so 5 s for 100.
+    pub fleet_instance: SignedDuration,
     /// A request of DynamoDB for some items. Default: 3 to 12 ms
     /// (<https://aws.amazon.com/dynamodb/features/>: single-digit milliseconds).
     pub dynamodb_request: Span,
@@ -45,6 +47,7 @@ impl Latencies {
             ec2_read: none,
             ec2_write: none,
             create_fleet: none,
+            fleet_instance: SignedDuration::ZERO,
             dynamodb_request: none,
             dynamodb_page: none,
             other_request: none,
@@ -77,7 +80,11 @@ impl Latencies {
         } else {
             times(chance.within(span), count.div_ceil(at_once.max(1)))
         };
-        answered.saturating_add(times(self.kubernetes_object, objects))
+        let object = match action.service {
+            ApiService::Ec2 => self.fleet_instance,
+            _ => self.kubernetes_object,
+        };
+        answered.saturating_add(times(object, objects))
     }
 }
 
@@ -90,6 +97,7 @@ impl Default for Latencies {
             ec2_read: Span::from_millis(80, 300),
             ec2_write: Span::from_millis(150, 600),
             create_fleet: Span::from_millis(1_500, 4_000),
+            fleet_instance: SignedDuration::from_millis(50),
             dynamodb_request: Span::from_millis(3, 12),
             dynamodb_page: Span::from_millis(10, 60),
             other_request: Span::from_millis(20, 80),

@@ -3,21 +3,28 @@
 use expect_test::expect_file;
 use jiff::SignedDuration;
 use model::PodKey;
-use simulator::{Action, Bill, Chance, Happening, WorldSettings};
+use simulator::{Action, Bill, Chance, Happening, MONTH_MILLIS, WorldSettings};
 use tests::pages;
 
 use super::fleet::fleet;
 
-/// What a month of so many nodes costs in which nothing happens.
-fn bill(nodes: u32) -> Bill {
-    let mut fleet = fleet(WorldSettings::default(), 1);
-    fleet.grow(nodes, nodes);
+const PODS_PER_NODE: u32 = 10;
+/// What is played of a month, in seconds.
+const PLAYED: i64 = 600;
+
+/// What a month of so many nodes costs in which nothing happens, and how many objects the API server lists in it.
+fn bill(nodes: u32) -> (Bill, u128) {
+    let mut fleet = fleet(WorldSettings::default(), PODS_PER_NODE);
+    fleet.grow(nodes, nodes * PODS_PER_NODE);
     // Until more pods are no longer expected.
     fleet.pass(900);
     let before = fleet.sim.meter();
-    fleet.pass(1_200);
+    fleet.pass(PLAYED);
     let used = fleet.used_since(&before);
-    fleet.sim.bill(&used, SignedDuration::from_secs(1_200))
+    let objects: u64 = used.requests().values().map(|count| count.objects).sum();
+    let played = SignedDuration::from_secs(PLAYED);
+    let millis = u128::try_from(played.as_millis()).expect("a length of time");
+    (fleet.sim.bill(&used, played), u128::from(objects) * MONTH_MILLIS / millis)
 }
 
 /// What is wanted, in dollars, by nodes.
@@ -26,9 +33,11 @@ const WANTED: [(u32, u128); 3] = [(10, 5), (100, 7), (1_000, 15)];
 /// `page` with the bill of each number of nodes between its marks.
 fn with_bills(page: &str) -> String {
     WANTED.into_iter().fold(page.to_owned(), |page, (nodes, dollars)| {
-        let bill = bill(nodes);
+        let (bill, objects) = bill(nodes);
         assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
-        pages::with_table(&page, &format!("{nodes} nodes"), &format!("```text\n{bill}\n```\n"))
+        let listed = format!("{:<24} {objects:>16}", "Kubernetes objects read");
+        let table = format!("```text\n{bill}\n\n{listed}\n```\n");
+        pages::with_table(&page, &format!("{nodes} nodes"), &table)
     })
 }
 

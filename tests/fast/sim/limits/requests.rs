@@ -84,8 +84,9 @@ fn ec2_is_told_once_to_terminate_an_instance() {
     assert_eq!(used.answered(ApiAction::ec2("TerminateInstances")), 1);
 }
 
-/// Karpenter closes a batch each second: 4 launches and 10 terminations. Which pods are seen in one look is chance:
-/// it holds for what stories take together, and none takes much more.
+/// Karpenter closes a batch each second: 4 launches and 10 terminations. A launch of ours is for 100 instances at most,
+/// which can make one more of them. Which pods are seen in one look is chance: it holds for what stories take together,
+/// and none takes much more.
 #[test]
 fn a_mass_interruption_shares_requests() {
     let (mut all_launches, mut all_terminations) = (0, 0);
@@ -99,12 +100,12 @@ fn a_mass_interruption_shares_requests() {
         let asked = |name| used.answered(ApiAction::ec2(name));
         let (launches, terminations) = (asked("CreateFleet"), asked("TerminateInstances"));
         let story = format!("seed {seed}: {launches} launches, {terminations} terminations");
-        assert!((1..=5).contains(&launches) && (1..=7).contains(&terminations), "{story}");
+        assert!((2..=7).contains(&launches) && (1..=7).contains(&terminations), "{story}");
         all_launches += launches;
         all_terminations += terminations;
     }
     let story = format!("{all_launches} launches, {all_terminations} terminations in 5 stories");
-    assert!(all_launches <= 4 * 5 && all_terminations <= 6 * 5, "{story}");
+    assert!(all_launches <= 5 * 5 && all_terminations <= 6 * 5, "{story}");
 }
 
 #[test]

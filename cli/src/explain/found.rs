@@ -11,12 +11,52 @@ use report::output::dollars;
 use super::ExplainedKind;
 use crate::records::Records;
 
-/// What is known of something.
-pub(crate) struct Explained<'r> {
+/// What is explained, by all of its names.
+struct Meant {
     kind: ExplainedKind,
     name: String,
-    /// The claims and nodes that are meant by its name.
-    names: (BTreeSet<NodeClaimName>, BTreeSet<NodeName>),
+    claims: BTreeSet<NodeClaimName>,
+    nodes: BTreeSet<NodeName>,
+}
+
+impl Meant {
+    /// Whether `subject` is one of its claims or nodes.
+    fn has(&self, subject: &Subject) -> bool {
+        subject.claim.as_ref().is_some_and(|claim| self.claims.contains(claim))
+            || subject.node.as_ref().is_some_and(|node| self.nodes.contains(node))
+    }
+
+    /// Whether `what`, which may list several with commas, names it or one of its claims or nodes.
+    fn is_named(&self, what: &str) -> bool {
+        names(what, &self.name)
+            || self.claims.iter().any(|claim| names(what, claim.as_str()))
+            || self.nodes.iter().any(|node| names(what, node.as_str()))
+    }
+
+    /// Whether `decision` is about it.
+    fn is_concerned(&self, decision: &Decision) -> bool {
+        let name = self.name.as_str();
+        let has_subject = || decision.subjects.iter().any(|subject| self.has(subject));
+        let mut rejected = decision.rejected.iter().filter_map(|other| other.what.as_deref());
+        match self.kind {
+            ExplainedKind::Pod => decision.all_pods().any(|pod| pod.to_string() == name),
+            ExplainedKind::NodePool => {
+                decision.node_pool.as_ref().is_some_and(|pool| pool.as_str() == name)
+                    || has_subject()
+                    || rejected.any(|what| what == name)
+                    || (decision.kind == DecisionKind::NonDisruption
+                        && decision.bounds.iter().any(|bound| bound.node_pool.as_str() == name))
+            }
+            ExplainedKind::Node | ExplainedKind::NodeClaim => {
+                has_subject() || rejected.any(|what| self.is_named(what))
+            }
+        }
+    }
+}
+
+/// What is known of something.
+pub(crate) struct Explained<'r> {
+    meant: Meant,
     /// How it is now, in sentences.
     pub(crate) state: Vec<String>,
     /// Its claims that are not gone.
@@ -32,22 +72,16 @@ impl Explained<'_> {
 
     /// Whether `subject` is what is explained. A NodePool's are all of them.
     pub(super) fn is_about(&self, subject: &Subject) -> bool {
-        match self.kind {
+        match self.meant.kind {
             ExplainedKind::NodePool => true,
-            ExplainedKind::Pod => is_it(subject, self.kind, &self.name),
-            ExplainedKind::Node | ExplainedKind::NodeClaim => {
-                is_any(subject, &self.names.0, &self.names.1)
-            }
+            ExplainedKind::Pod => is_it(subject, ExplainedKind::Pod, &self.meant.name),
+            ExplainedKind::Node | ExplainedKind::NodeClaim => self.meant.has(subject),
         }
     }
 
-    /// Whether `what`, which may list several with commas, names what is explained, by any of its names.
+    /// Whether `what`, which may list several with commas, names what is explained. For a NodePool all does.
     pub(super) fn is_named(&self, what: &str) -> bool {
-        let (claims, nodes) = &self.names;
-        self.kind == ExplainedKind::NodePool
-            || names(what, &self.name)
-            || claims.iter().any(|claim| names(what, claim.as_str()))
-            || nodes.iter().any(|node| names(what, node.as_str()))
+        self.meant.kind == ExplainedKind::NodePool || self.meant.is_named(what)
     }
 }
 
@@ -57,32 +91,16 @@ pub(crate) fn explained<'r>(
     kind: ExplainedKind,
     name: &str,
 ) -> Explained<'r> {
-    let (claims, nodes) = names_of(records, kind, name);
-    let is_concerned = |decision: &&Decision| match kind {
-        ExplainedKind::Pod => decision.all_pods().any(|pod| pod.to_string() == name),
-        ExplainedKind::NodePool => {
-            let of_pool = |bound: &model::ledger::Bound| bound.node_pool.as_str() == name;
-            decision.node_pool.as_ref().is_some_and(|pool| pool.as_str() == name)
-                || decision.subjects.iter().any(|its| is_any(its, &claims, &nodes))
-                || decision.rejected.iter().any(|other| other.what.as_deref() == Some(name))
-                || (decision.kind == DecisionKind::NonDisruption
-                    && decision.bounds.iter().any(of_pool))
-        }
-        ExplainedKind::Node | ExplainedKind::NodeClaim => {
-            let is_named = |what: &str| {
-                claims.iter().any(|claim| names(what, claim.as_str()))
-                    || nodes.iter().any(|node| names(what, node.as_str()))
-            };
-            decision.subjects.iter().any(|its| is_any(its, &claims, &nodes))
-                || decision.rejected.iter().any(|other| other.what.as_deref().is_some_and(is_named))
-        }
-    };
+    let meant = meant(records, kind, name);
+    let is_concerned = |decision: &&Decision| meant.is_concerned(decision);
     let decisions: Vec<&Decision> = records.decisions.iter().filter(is_concerned).collect();
     let alive: Vec<&NodeClaim> =
-        records.claims.values().filter(|claim| claims.contains(&claim.name)).collect();
+        records.claims.values().filter(|claim| meant.claims.contains(&claim.name)).collect();
     let state = match kind {
         ExplainedKind::Pod => of_pod(records, &decisions, name),
-        ExplainedKind::Node | ExplainedKind::NodeClaim => of_claims(&alive, &claims, &decisions),
+        ExplainedKind::Node | ExplainedKind::NodeClaim => {
+            of_claims(&alive, &meant.claims, &decisions)
+        }
         ExplainedKind::NodePool => {
             let nodes = model::words::counted(alive.len(), "NodeClaim");
             let prices = alive.iter().filter_map(|claim| Some(claim.instance.as_ref()?.price));
@@ -90,25 +108,14 @@ pub(crate) fn explained<'r>(
             vec![format!("{nodes}, {} an hour", dollars(price))]
         }
     };
-    Explained {
-        kind,
-        name: name.to_owned(),
-        names: (claims, nodes),
-        state,
-        claims: alive,
-        decisions,
-    }
+    Explained { meant, state, claims: alive, decisions }
 }
 
 /// The claims and nodes that are meant. A claim that is gone is known by what was decided about it.
-fn names_of(
-    records: &Records,
-    kind: ExplainedKind,
-    name: &str,
-) -> (BTreeSet<NodeClaimName>, BTreeSet<NodeName>) {
+fn meant(records: &Records, kind: ExplainedKind, name: &str) -> Meant {
     let (mut claims, mut nodes) = (BTreeSet::new(), BTreeSet::new());
     if kind == ExplainedKind::Pod {
-        return (claims, nodes);
+        return Meant { kind, name: name.to_owned(), claims, nodes };
     }
     let alive = records.claims.values().map(|claim| {
         let is_of_pool = kind == ExplainedKind::NodePool && claim.node_pool.as_str() == name;
@@ -134,12 +141,7 @@ fn names_of(
     if kind == ExplainedKind::Node {
         nodes.extend(NodeName::new(name).ok());
     }
-    (claims, nodes)
-}
-
-fn is_any(subject: &Subject, claims: &BTreeSet<NodeClaimName>, nodes: &BTreeSet<NodeName>) -> bool {
-    subject.claim.as_ref().is_some_and(|claim| claims.contains(claim))
-        || subject.node.as_ref().is_some_and(|node| nodes.contains(node))
+    Meant { kind, name: name.to_owned(), claims, nodes }
 }
 
 /// Whether `subject` itself is the `kind` called `name`.

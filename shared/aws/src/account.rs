@@ -214,9 +214,9 @@ impl Account {
     pub fn forensics(&self) -> AwsForensics {
         let account = self.clone().within(Timeouts::OF_LOOKS);
         AwsForensics::new(
-            aws_sdk_ec2::Client::new(&account.config(Service::Ec2)),
-            aws_sdk_iam::Client::new(&account.config(Service::Iam)),
-            aws_sdk_eks::Client::new(&account.config(Service::Eks)),
+            &account.config(Service::Ec2),
+            &account.config(Service::Iam),
+            &account.config(Service::Eks),
         )
     }
 

@@ -3,6 +3,7 @@
 
 mod network;
 
+use aws_config::SdkConfig;
 use aws_sdk_ec2::types::{ArchitectureValues, GroupIdentifier, IamInstanceProfile, InstanceStatus};
 use aws_sdk_eks::types::{AccessConfigResponse, AuthenticationMode as Mode, Cluster};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -10,12 +11,14 @@ use model::{
     ClusterName, ImageId, InstanceId, SecurityGroupId, SubnetId, instance_type_info,
     interruption::StatusProblem,
     join::{AuthenticationMode, JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
+    limits::requests,
 };
 use ports::{Fault, Forensics, PortError};
 
 use crate::{
     ec2::status,
     fault::{BadAnswer, has_code, port_error},
+    kept::Kept,
 };
 
 const CONSOLE: &str = "GetConsoleOutput";
@@ -34,15 +37,17 @@ pub struct AwsForensics {
     ec2: aws_sdk_ec2::Client,
     iam: aws_sdk_iam::Client,
     eks: aws_sdk_eks::Client,
+    kept: Kept<ClusterName, Cluster>,
 }
 
 impl AwsForensics {
-    pub(crate) fn new(
-        ec2: aws_sdk_ec2::Client,
-        iam: aws_sdk_iam::Client,
-        eks: aws_sdk_eks::Client,
-    ) -> Self {
-        Self { ec2, iam, eks }
+    pub(crate) fn new(ec2: &SdkConfig, iam: &SdkConfig, eks: &SdkConfig) -> Self {
+        Self {
+            ec2: aws_sdk_ec2::Client::new(ec2),
+            iam: aws_sdk_iam::Client::new(iam),
+            eks: aws_sdk_eks::Client::new(eks),
+            kept: Kept::new(eks, requests::LOOK_KEPT_FOR),
+        }
     }
 
     /// What EC2 has of the console, in Base64; the latest where `is_latest`.
@@ -69,6 +74,10 @@ impl AwsForensics {
     }
 
     async fn cluster(&self, cluster: &ClusterName) -> Result<Cluster, PortError> {
+        self.kept.or_ask(cluster, |_| true, self.describe(cluster)).await
+    }
+
+    async fn describe(&self, cluster: &ClusterName) -> Result<Cluster, PortError> {
         let request = self.eks.describe_cluster().name(cluster.as_str());
         let answer = request.send().await.map_err(|error| port_error(CLUSTER, error))?;
         answer.cluster.ok_or_else(|| BadAnswer::of(CLUSTER, "no cluster"))
@@ -127,7 +136,8 @@ impl Forensics for AwsForensics {
         })
     }
 
-    /// Three requests; two where access entries are not in use, and one where there is no role.
+    /// Three requests; two where access entries are not in use, and one where there is no role. What EKS says of the
+    /// cluster is kept for the rest of the look.
     async fn access(
         &self,
         cluster: &ClusterName,
@@ -149,7 +159,7 @@ impl Forensics for AwsForensics {
         })
     }
 
-    /// Three requests, and one more for each further hundred route tables of the VPC.
+    /// Two requests where `access` was asked before, and one more for each further hundred route tables of the VPC.
     async fn network(
         &self,
         cluster: &ClusterName,
@@ -193,11 +203,7 @@ mod tests {
 
     fn forensics(wire: &Wire) -> AwsForensics {
         let config = wire.config();
-        AwsForensics::new(
-            aws_sdk_ec2::Client::new(&config),
-            aws_sdk_iam::Client::new(&config),
-            aws_sdk_eks::Client::new(&config),
-        )
+        AwsForensics::new(&config, &config, &config)
     }
 
     fn ec2(operation: &str, content: &str) -> String {

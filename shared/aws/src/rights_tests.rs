@@ -222,8 +222,7 @@ async fn note_fleet(sent: &mut Sent) {
 async fn note_forensics(sent: &mut Sent) {
     let forensics = |wire: &Wire| {
         let config = wire.config();
-        let (iam, eks) = (aws_sdk_iam::Client::new(&config), aws_sdk_eks::Client::new(&config));
-        AwsForensics::new(ec2(wire), iam, eks)
+        AwsForensics::new(&config, &config, &config)
     };
     let id = &build::id("i-1");
     let (refused, told) = (refusal("UnsupportedOperation"), answer("GetConsoleOutput", ""));

@@ -64,6 +64,9 @@ pub const PUBLISHED_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 ///
 /// Karpenter: `pkg/providers/version/controller.go` of the AWS provider, every five minutes.
 pub const CLUSTER_KEPT_FOR: SignedDuration = SignedDuration::from_mins(20);
+/// How long looks into nodes that do not join use what EKS says of the cluster: all parts of a look, and the looks of a
+/// pass.
+pub const LOOK_KEPT_FOR: SignedDuration = SignedDuration::from_mins(1);
 /// For how long a process does not look again whether an instance profile has its role.
 ///
 /// Karpenter: `InstanceProfileTTL` of `pkg/cache/cache.go` of the AWS provider.

@@ -67,9 +67,9 @@ impl Sim {
             self.with(|world| world.usage.meter.unknown(operation));
             return Ok(SignedDuration::ZERO);
         };
-        for (service, kept_for) in sent.kept {
+        for (action, kept_for) in sent.kept {
             sent.requests.retain(|requests| {
-                requests.action.service != *service
+                requests.action.name != *action
                     || !self.with(|world| world.is_kept(requests.action, subject, &load, *kept_for))
             });
         }

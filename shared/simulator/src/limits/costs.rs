@@ -74,8 +74,8 @@ pub struct Cost {
     /// Port and method, such as `Ledger.commit`.
     pub operation: &'static str,
     rows: &'static [Row],
-    /// Of what a process keeps the answers, and for how long it asks nobody again.
-    kept: &'static [(ApiService, SignedDuration)],
+    /// Actions of which a process keeps the answers, and for how long it does not ask again.
+    kept: &'static [(&'static str, SignedDuration)],
     /// Whether the adapter sends it once, whatever is answered.
     is_sent_once: bool,
     /// Whether the adapter sends the rows side by side: the longest of them is waited for.
@@ -91,11 +91,11 @@ const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
 }
 
 const fn kept(
-    services: &'static [(ApiService, SignedDuration)],
+    actions: &'static [(&'static str, SignedDuration)],
     operation: &'static str,
     rows: &'static [Row],
 ) -> Cost {
-    Cost { kept: services, ..cost(operation, rows) }
+    Cost { kept: actions, ..cost(operation, rows) }
 }
 
 const fn tried(operation: &'static str, rows: &'static [Row]) -> Cost {
@@ -111,6 +111,7 @@ const fn table(name: &'static str, per: Per) -> Row {
 }
 
 const CLUSTER: Row = (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE);
+const LOOKED_AT: &[(&str, SignedDuration)] = &[("DescribeCluster", requests::LOOK_KEPT_FOR)];
 const ENTRY: Row = (ApiAction { service: ApiService::Eks, name: "DescribeAccessEntry" }, ONCE);
 const GROUPS: Row = ec2("DescribeSecurityGroups", ONCE);
 
@@ -218,8 +219,8 @@ pub const COSTS: &[Cost] = &[
     cost("Forensics.console", &[ec2("GetConsoleOutput", ONCE)]),
     cost("Forensics.checks", &[ec2("DescribeInstanceStatus", ONCE)]),
     cost("Forensics.instance", &[ec2("DescribeInstances", ONCE)]),
-    cost("Forensics.access", &[iam("GetInstanceProfile", ONCE), CLUSTER, ENTRY]),
-    cost("Forensics.network", &[CLUSTER, ec2("DescribeRouteTables", ONCE), GROUPS]),
+    kept(LOOKED_AT, "Forensics.access", &[iam("GetInstanceProfile", ONCE), CLUSTER, ENTRY]),
+    kept(LOOKED_AT, "Forensics.network", &[CLUSTER, ec2("DescribeRouteTables", ONCE), GROUPS]),
     cost("Forensics.image", &[ec2("DescribeImages", ONCE)]),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
     cost("Fleet.reboot", &[ec2("RebootInstances", ONCE)]),
@@ -240,7 +241,11 @@ pub const COSTS: &[Cost] = &[
     cost("Templates.remove", &[ec2("DeleteLaunchTemplate", ONCE)]),
     // Items are profiles that have to be made.
     kept(
-        &[(ApiService::Iam, requests::PROFILE_KEPT_FOR)],
+        &[
+            ("GetInstanceProfile", requests::PROFILE_KEPT_FOR),
+            ("CreateInstanceProfile", requests::PROFILE_KEPT_FOR),
+            ("AddRoleToInstanceProfile", requests::PROFILE_KEPT_FOR),
+        ],
         "Profiles.ensure",
         &[
             iam("GetInstanceProfile", ONCE),
@@ -259,13 +264,13 @@ pub const COSTS: &[Cost] = &[
     ),
     // Items are queries: ids share one, each set of tags has one of its own.
     kept(
-        &[(ApiService::Ec2, requests::SUBNETS_KEPT_FOR)],
+        &[("DescribeSubnets", requests::SUBNETS_KEPT_FOR)],
         "Discovery.subnets",
         &[ec2("DescribeSubnets", Per::Chunk(1))],
     ),
     cost("Discovery.free_addresses", &[ec2("DescribeSubnets", Per::Chunk(1))]),
     kept(
-        &[(ApiService::Ec2, requests::SELECTED_KEPT_FOR)],
+        &[("DescribeSecurityGroups", requests::SELECTED_KEPT_FOR)],
         "Discovery.security_groups",
         &[ec2("DescribeSecurityGroups", Per::Chunk(1))],
     ),
@@ -274,8 +279,8 @@ pub const COSTS: &[Cost] = &[
     // Items are queries, others SSM parameters.
     kept(
         &[
-            (ApiService::Ssm, requests::PUBLISHED_KEPT_FOR),
-            (ApiService::Ec2, requests::SELECTED_KEPT_FOR),
+            ("GetParameter", requests::PUBLISHED_KEPT_FOR),
+            ("DescribeImages", requests::SELECTED_KEPT_FOR),
         ],
         "Discovery.images",
         &[
@@ -285,13 +290,13 @@ pub const COSTS: &[Cost] = &[
     ),
     cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
     kept(
-        &[(ApiService::Eks, requests::CLUSTER_KEPT_FOR)],
+        &[("DescribeCluster", requests::CLUSTER_KEPT_FOR)],
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
     // EKS says the cluster's ARN.
     kept(
-        &[(ApiService::Eks, requests::CLUSTER_KEPT_FOR)],
+        &[("DescribeCluster", requests::CLUSTER_KEPT_FOR)],
         "Discovery.zonal_shifts",
         &[
             (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE),
@@ -299,11 +304,7 @@ pub const COSTS: &[Cost] = &[
         ],
     ),
     // ------------------------------------------------------------------ the catalog
-    kept(
-        &[(ApiService::DynamoDb, requests::CATALOG_KEPT_FOR)],
-        "Catalog.catalog",
-        &[table("GetItem", ONCE)],
-    ),
+    kept(&[("GetItem", requests::CATALOG_KEPT_FOR)], "Catalog.catalog", &[table("GetItem", ONCE)]),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
     cost("CatalogStore.put", &[table("PutItem", ONCE)]),
     cost(
@@ -406,7 +407,7 @@ pub const COSTS: &[Cost] = &[
 pub struct Sent {
     /// The requests, in the order in which they are sent.
     pub requests: Vec<Requests>,
-    pub(crate) kept: &'static [(ApiService, SignedDuration)],
+    pub(crate) kept: &'static [(&'static str, SignedDuration)],
     pub(crate) is_sent_once: bool,
     pub(crate) is_abreast: bool,
     /// Whether the request itself came from outside, and takes the time that it takes there.

@@ -26,6 +26,7 @@ mod disruption;
 mod kubelet;
 mod label_selector;
 pub(crate) mod launch_template;
+mod leader;
 pub(crate) mod metadata;
 pub(crate) mod node;
 pub(crate) mod node_claim;
@@ -42,6 +43,7 @@ pub(crate) mod workload;
 
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use leader::without_lease;
 pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
 pub use volume::StorageClassManifest;

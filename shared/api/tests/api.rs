@@ -10,6 +10,7 @@ mod api {
     mod files;
     mod hash;
     mod kubelet;
+    mod leader;
     mod lists;
     mod node_claim_patch;
     mod node_class_patch;

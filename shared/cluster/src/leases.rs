@@ -2,6 +2,7 @@
 //!
 //! <https://kubernetes.io/docs/concepts/architecture/leases/>
 
+use api::objects::without_lease;
 use jiff::{SignedDuration, Timestamp};
 use kube::{
     api::{GetParams, ListParams, Patch, PostParams},
@@ -10,8 +11,8 @@ use kube::{
 use model::{
     LedgerId,
     lease::{
-        KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION, LedgerLease,
-        ObservedLeases, UnreadableLease,
+        KARPENTER_LABEL, KARPENTER_LEASE, KarpenterLease, KarpenterPod, LEDGER_LEASE,
+        LEDGER_LEASE_DURATION, LedgerLease, ObservedLeases, UnreadableLease,
     },
     limits::{PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
@@ -26,18 +27,27 @@ use crate::{
 
 /// Those of all namespaces.
 const LEASES_PATH: &str = "/apis/coordination.k8s.io/v1/leases";
+/// Those of all namespaces.
+const PODS_PATH: &str = "/api/v1/pods";
 /// Where ours is.
 const OUR_LEASES_PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 /// How many promises the ledger had seen when the lease was renewed.
 const ARRIVALS: &str = "journeyman/arrivals";
 
 const LIST: &str = "list leases";
+const LIST_PODS: &str = "list pods of Karpenter";
 const HOLD: &str = "hold the lease";
 
 #[derive(Deserialize)]
 struct LeaseList {
     metadata: ListMetadata,
     items: Vec<Lease>,
+}
+
+#[derive(Deserialize)]
+struct PodList {
+    metadata: ListMetadata,
+    items: Vec<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -131,7 +141,8 @@ impl Leases for KubeCluster {
         let ledger = ours.map(|lease| lease.of_ledger()).transpose();
         let ledger = ledger.map_err(|why| failed(CallError::Unreadable(why.into())))?.flatten();
         let selector = format!("metadata.name={KARPENTER_LEASE}");
-        let mut observed = ObservedLeases { ledger, ..ObservedLeases::default() };
+        let without_lease = self.without_lease().await?;
+        let mut observed = ObservedLeases { ledger, without_lease, ..ObservedLeases::default() };
         let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).fields(&selector);
         for _ in 0..PAGES_PER_LISTING_MAX {
             let body = self.call(Request::new(LEASES_PATH).list(&params)).await.map_err(failed)?;
@@ -173,6 +184,25 @@ impl Leases for KubeCluster {
 }
 
 impl KubeCluster {
+    async fn without_lease(&self) -> Result<Vec<KarpenterPod>, PortError> {
+        let failed = |error: CallError| error.into_port_error(LIST_PODS, Effect::Reads);
+        let (label, value) = KARPENTER_LABEL;
+        let selector = format!("{label}={value}");
+        let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).labels(&selector);
+        let mut pods = Vec::new();
+        for _ in 0..PAGES_PER_LISTING_MAX {
+            let body = self.call(Request::new(PODS_PATH).list(&params)).await.map_err(failed)?;
+            let page: PodList = read(&body).map_err(failed)?;
+            pods.extend(page.items.iter().filter_map(without_lease));
+            params.continue_token = page.metadata.continue_token.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                return Ok(pods);
+            }
+        }
+        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of pods");
+        Err(PortError::because(LIST_PODS, Fault::Permanent, why))
+    }
+
     async fn our_lease(&self) -> Result<Option<Lease>, CallError> {
         let request = Request::new(OUR_LEASES_PATH).get(LEDGER_LEASE, &GetParams::default());
         match self.call(request).await {

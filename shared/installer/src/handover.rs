@@ -170,8 +170,8 @@ fn state(
 fn deployments(ends: &InstallationClients, args: &HandoverArgs) -> LiveAnswer<Vec<Value>> {
     let cluster = ends.cluster()?;
     let Some(named) = &args.karpenter else {
-        let karpenters = ObjectFilter { labels: Some("app.kubernetes.io%2Fname%3Dkarpenter") };
-        return Ok(cluster.selected(&kinds::DEPLOYMENTS, karpenters)?.unwrap_or_default());
+        let karpenters = cluster.selected(&kinds::DEPLOYMENTS, ObjectFilter::OF_KARPENTER)?;
+        return Ok(karpenters.unwrap_or_default());
     };
     let (namespace, name) = named
         .split_once('/')

@@ -10,6 +10,10 @@ use crate::LedgerId;
 ///
 /// Karpenter: `pkg/operator/operator.go`, `LeaderElectionID`.
 pub const KARPENTER_LEASE: &str = "karpenter-leader-election";
+/// Label of Karpenter's pods, and its value.
+///
+/// Karpenter: `charts/karpenter/templates/_helpers.tpl` of the AWS provider.
+pub const KARPENTER_LABEL: (&str, &str) = ("app.kubernetes.io/name", "karpenter");
 /// The longest that a lease of Karpenter is taken at its word; Karpenter's own lasts for 15 seconds.
 const KARPENTER_LEASE_DURATION_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Name of the lease of ours, in the namespace `kube-system`.
@@ -24,8 +28,19 @@ pub struct ObservedLeases {
     pub karpenter: Vec<KarpenterLease>,
     /// Those under the name of Karpenter's that cannot be read.
     pub unreadable: Vec<UnreadableLease>,
+    /// Pods of a Karpenter that runs without a lease of that name.
+    pub without_lease: Vec<KarpenterPod>,
     /// Ours.
     pub ledger: Option<LedgerLease>,
+}
+
+/// A pod of Karpenter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KarpenterPod {
+    /// The namespace that it is in.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// A lease under the name of Karpenter's that cannot be read.

@@ -148,7 +148,7 @@ ports! {
 
     /// Who says that it provisions the cluster.
     pub trait Leases in cluster {
-        /// The leases of Karpenter in every namespace, and ours.
+        /// The leases of Karpenter in every namespace, and ours; and Karpenter's pods that run without one.
         async fn leases(&self) -> Result<ObservedLeases, PortError>;
         /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
         async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;

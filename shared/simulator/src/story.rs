@@ -233,7 +233,8 @@ pub enum Action {
         /// Conditions that are `False`, each by its type, or as its type, `=` and its reason.
         conditions: Vec<String>,
     },
-    /// Somebody makes these leases under the name of Karpenter's, and renews none.
+    /// These leases are there under the name of Karpenter's, and are not renewed; and these pods of a Karpenter without
+    /// one.
     AddLeases(Box<model::lease::ObservedLeases>),
     /// Instances end instead of running from now on, for this reason of EC2's; or they run again.
     EndLaunches(Option<String>),

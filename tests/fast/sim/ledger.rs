@@ -4,7 +4,12 @@
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 use jiff::SignedDuration;
-use model::{InstanceId, NodeClaim, NodeClaimName, launch::InstanceState, ledger::Guard};
+use model::{
+    InstanceId, NodeClaim, NodeClaimName,
+    launch::InstanceState,
+    lease::{KarpenterPod, ObservedLeases},
+    ledger::Guard,
+};
 use ports::{Fleet as _, Ledger as _, Malformed, NodeClaims as _};
 use serde_json::{Map, Value, json};
 use simulator::{
@@ -143,6 +148,25 @@ fn h10_beside_a_live_karpenter_nothing_is_written() {
     // Once it is gone, what it left is adopted and the work goes on.
     sim.act(Action::RunKarpenter(false));
     runner.run_until(minute(25)).expect("nothing unsafe happens");
+    check(&sim);
+}
+
+#[test]
+fn h10_a_karpenter_without_a_lease_is_noticed_by_its_pods() {
+    let (sim, mut runner) = settled();
+    let pod =
+        KarpenterPod { namespace: "kube-system".to_owned(), name: "karpenter-6d9".to_owned() };
+    let running = ObservedLeases { without_lease: vec![pod], ..ObservedLeases::default() };
+    sim.act(Action::AddLeases(Box::new(running)));
+    runner.run_until(minute(16)).expect("nothing unsafe happens");
+    let Guard::Held { by, .. } = guard(&sim) else { panic!("{:?}", guard(&sim)) };
+    assert!(by.starts_with("Karpenter (karpenter-6d9 in kube-system"), "{by}");
+    let from = sim.trace().len();
+    sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 24 });
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    check_writes_nothing(&sim, from);
+    sim.act(Action::AddLeases(Box::default()));
+    runner.run_until(minute(35)).expect("nothing unsafe happens");
     check(&sim);
 }
 

@@ -1,7 +1,7 @@
 //! Leases over the wire.
 
 use jiff::{SignedDuration, Timestamp};
-use model::lease::{KarpenterLease, LedgerLease, ObservedLeases};
+use model::lease::{KarpenterLease, KarpenterPod, LedgerLease, ObservedLeases};
 use ports::{Fault, Leases as _};
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ use super::{Server, refused};
 
 const OURS: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/journeyman";
 const ALL: &str = "GET /apis/coordination.k8s.io/v1/leases";
+const PODS: &str = "GET /api/v1/pods";
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -33,6 +34,10 @@ fn list(specs: &[Value]) -> (u16, Value) {
     (200, json!({ "kind": "LeaseList", "metadata": { "resourceVersion": "9" }, "items": items }))
 }
 
+fn pods(pods: &[Value]) -> (u16, Value) {
+    (200, json!({ "kind": "PodList", "metadata": { "resourceVersion": "9" }, "items": pods }))
+}
+
 fn spec(holder: &str, time: &str) -> Value {
     json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": time })
 }
@@ -41,8 +46,16 @@ fn spec(holder: &str, time: &str) -> Value {
 async fn leases_of_karpenter_and_ours_are_read() {
     let time = "2026-11-21T12:00:00.123456Z";
     let released = json!({ "holderIdentity": "", "leaseDurationSeconds": 1 });
-    let server =
-        Server::new([ours(&spec("abc12", time), "7"), list(&[spec("pod-1", time), released])]);
+    let alone = json!({
+        "metadata": { "name": "karpenter-0", "namespace": "karpenter" },
+        "spec": { "containers": [{ "args": ["--disable-leader-election"] }] },
+        "status": { "phase": "Running" },
+    });
+    let server = Server::new([
+        ours(&spec("abc12", time), "7"),
+        pods(&[alone]),
+        list(&[spec("pod-1", time), released]),
+    ]);
     let observed = server.cluster().leases().await.unwrap();
     let karpenter = vec![KarpenterLease {
         namespace: "karpenter".to_owned(),
@@ -52,13 +65,20 @@ async fn leases_of_karpenter_and_ours_are_read() {
     }];
     let ledger = "abc12".parse().unwrap();
     let ledger = Some(LedgerLease { ledger, arrivals: 7, renewed_at: at(time) });
-    assert_eq!(observed, ObservedLeases { karpenter, ledger, unreadable: Vec::new() });
-    server.check_sent(&[&format!("GET {OURS}"), ALL]);
-    let selector =
-        ("fieldSelector".to_owned(), "metadata.name=karpenter-leader-election".to_owned());
-    assert!(server.sent()[1].query.contains(&selector), "{:?}", server.sent()[1].query);
+    let pod = KarpenterPod { namespace: "karpenter".to_owned(), name: "karpenter-0".to_owned() };
+    let without_lease = vec![pod];
+    let expected = ObservedLeases { karpenter, without_lease, ledger, unreadable: Vec::new() };
+    assert_eq!(observed, expected);
+    server.check_sent(&[&format!("GET {OURS}"), PODS, ALL]);
+    for (at, parameter, value) in [
+        (1, "labelSelector", "app.kubernetes.io/name=karpenter"),
+        (2, "fieldSelector", "metadata.name=karpenter-leader-election"),
+    ] {
+        let selector = (parameter.to_owned(), value.to_owned());
+        assert!(server.sent()[at].query.contains(&selector), "{:?}", server.sent()[at].query);
+    }
 
-    let server = Server::new([absent(), list(&[])]);
+    let server = Server::new([absent(), pods(&[]), list(&[])]);
     assert_eq!(server.cluster().leases().await.unwrap(), ObservedLeases::default());
 }
 
@@ -66,7 +86,8 @@ async fn leases_of_karpenter_and_ours_are_read() {
 async fn a_lease_that_cannot_be_read_is_not_absent() {
     let time = "2026-11-21T12:00:00Z";
     let bad = [spec("pod-1", "noon"), json!({ "holderIdentity": "pod-1", "renewTime": time })];
-    let server = Server::new([absent(), list(&[&bad[..], &[spec("pod-2", time)]].concat())]);
+    let leases = list(&[&bad[..], &[spec("pod-2", time)]].concat());
+    let server = Server::new([absent(), pods(&[]), leases]);
     let observed = server.cluster().leases().await.unwrap();
     let name = "Lease karpenter/karpenter-leader-election: spec.";
     let unreadable: Vec<_> = observed.unreadable.iter().map(|lease| &lease.why).collect();

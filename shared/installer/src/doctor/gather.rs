@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     installation::InstallationArgs,
-    live::{AccountClient, ClusterClient, LiveAnswer, ObjectKind, kinds},
+    live::{AccountClient, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds},
 };
 
 /// Both ends of an installation, each or why it cannot be reached.
@@ -168,6 +168,12 @@ impl InstallationClients {
         self.objects(&kinds::LEASES)
     }
 
+    /// Karpenter's pods, of all namespaces.
+    fn karpenter_pods(&self) -> LiveAnswer<Vec<Value>> {
+        let pods = self.cluster()?.selected(&kinds::PODS, ObjectFilter::OF_KARPENTER)?;
+        Ok(pods.unwrap_or_default())
+    }
+
     /// NodeClaims.
     pub fn claims(&self) -> LiveAnswer<Vec<Value>> {
         self.objects(&kinds::NODE_CLAIMS)
@@ -201,6 +207,7 @@ impl InstallationClients {
             definitions: self.objects(&kinds::DEFINITIONS),
             rbac: self.rbac(),
             leases: self.leases(),
+            karpenter_pods: self.karpenter_pods(),
             pools: self.objects(&kinds::NODE_POOLS),
             claims: self.claims(),
             nodes: self.cluster().and_then(|cluster| cluster.count(&kinds::NODES)),

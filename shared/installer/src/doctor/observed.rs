@@ -37,6 +37,8 @@ pub struct Observed {
     pub rbac: LiveAnswer<Vec<Value>>,
     /// Leases of all namespaces.
     pub leases: LiveAnswer<Vec<Value>>,
+    /// Karpenter's pods, of all namespaces.
+    pub karpenter_pods: LiveAnswer<Vec<Value>>,
     /// NodePools.
     pub pools: LiveAnswer<Vec<Value>>,
     /// EC2NodeClasses.

@@ -29,6 +29,11 @@ pub struct ObjectFilter {
     pub labels: Option<&'static str>,
 }
 
+impl ObjectFilter {
+    /// What belongs to Karpenter's chart: [`model::lease::KARPENTER_LABEL`].
+    pub const OF_KARPENTER: Self = Self { labels: Some("app.kubernetes.io%2Fname%3Dkarpenter") };
+}
+
 /// A cluster, at the other end of a connection.
 #[derive(Debug)]
 pub struct ClusterClient {

@@ -105,6 +105,14 @@ fn what_the_cluster_lacks_is_told() {
         list(&mut seen.leases)[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:00Z");
         list(&mut seen.leases)[1]["metadata"]["namespace"] = json!("platform");
     });
+    check("karpenter", "A Karpenter runs in the namespace kube-system", |seen| {
+        let mut pod = json!({
+            "metadata": {"name": "karpenter-6d9", "namespace": "kube-system"},
+            "spec": {"containers": [{"env": [{"name": "DISABLE_LEADER_ELECTION", "value": "true"}]}]},
+        });
+        pod["status"]["phase"] = json!("Running");
+        list(&mut seen.karpenter_pods).push(pod);
+    });
     check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
         list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
     });

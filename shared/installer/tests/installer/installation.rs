@@ -99,6 +99,7 @@ pub(crate) fn whole() -> Observed {
             lease("journeyman", "kube-system", "2026-08-01T11:59:30.000000Z"),
             lease("karpenter-leader-election", "karpenter", "2026-08-01T11:00:00.000000Z"),
         ]),
+        karpenter_pods: Ok(Vec::new()),
         pools: Ok(vec![json!({
             "metadata": {"name": "general"},
             "spec": {"template": {"spec": {

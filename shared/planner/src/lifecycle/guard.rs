@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    lease::ObservedLeases,
+    lease::{KARPENTER_LEASE, KarpenterPod, ObservedLeases},
     ledger::{Guard, Head},
 };
 
@@ -23,7 +23,8 @@ pub enum Verdict {
     Free,
 }
 
-/// Leases under the name of Karpenter's that decide nothing, because they are outside of `namespaces`, each with why.
+/// Leases under the name of Karpenter's, and pods of Karpenter without one, that decide nothing, because they are outside
+/// of `namespaces`, each with why.
 #[must_use]
 pub fn passed_over(
     leases: &ObservedLeases,
@@ -33,7 +34,10 @@ pub fn passed_over(
     let held = leases.karpenter.iter().filter(|lease| lease.is_held(now));
     let held = held.map(|lease| (&lease.namespace, format!("{} holds it", lease.holder)));
     let unreadable = leases.unreadable.iter().map(|lease| (&lease.namespace, lease.why.clone()));
-    let elsewhere = held.chain(unreadable).filter(|(name, _)| !namespaces.contains(*name));
+    let runs = |pod: &'_ KarpenterPod| format!("{} runs without a lease", pod.name);
+    let pods = leases.without_lease.iter().map(|pod| (&pod.namespace, runs(pod)));
+    let causes = held.chain(unreadable).chain(pods);
+    let elsewhere = causes.filter(|(name, _)| !namespaces.contains(*name));
     elsewhere.map(|(namespace, why)| format!("in the namespace {namespace}: {why}")).collect()
 }
 
@@ -51,6 +55,14 @@ pub fn verdict(
         let (namespace, holder) = (&held.namespace, &held.holder);
         return Verdict::Held(format!(
             "Karpenter ({holder}, by its lease karpenter-leader-election in {namespace})"
+        ));
+    }
+    let mut pods = leases.without_lease.iter();
+    if let Some(KarpenterPod { namespace, name }) =
+        pods.find(|pod| namespaces.contains(&pod.namespace))
+    {
+        return Verdict::Held(format!(
+            "Karpenter ({name} in {namespace}, which runs without the lease {KARPENTER_LEASE})"
         ));
     }
     let mut unreadable = leases.unreadable.iter();

@@ -94,7 +94,7 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
         ],
     ),
     ("Leases.hold", &[CREATE_LEASE, of_our_lease("get"), of_our_lease("patch")]),
-    ("Leases.leases", &[FIND_KARPENTER, of_our_lease("get")]),
+    ("Leases.leases", &[FIND_KARPENTER, LIST_PODS, of_our_lease("get")]),
     ("NodeClaims.objects", &[LIST_CLAIMS]),
     ("NodeClaims.remove", &[DELETE_CLAIM, GET_CLAIM, PATCH_CLAIM]),
     (

@@ -89,6 +89,7 @@ impl World {
         let mut leases = ObservedLeases {
             karpenter: karpenter.chain(foreign).collect(),
             unreadable: self.cluster.foreign_leases.unreadable.clone(),
+            without_lease: self.cluster.foreign_leases.without_lease.clone(),
             ledger: self.cluster.ledger_lease.clone(),
         };
         if self.settings.sabotage.count_every_lease {

@@ -183,8 +183,11 @@ pub const COSTS: &[Cost] = &[
     ),
     // ------------------------------------------------------------------ one node
     // Items are the nodes that are read until it is found.
-    // Leases of Karpenter in all namespaces, and ours.
-    cost("Leases.leases", &[cluster("list leases", ONCE), cluster("get leases", ONCE)]),
+    // Leases and pods of Karpenter in all namespaces, and our lease.
+    cost(
+        "Leases.leases",
+        &[cluster("list leases", ONCE), cluster("list pods", ONCE), cluster("get leases", ONCE)],
+    ),
     cost("Leases.hold", &[cluster("patch leases", ONCE)]),
     cost("NodeClaims.objects", &[cluster("list nodeclaims", PAGE)]),
     cost("NodeClaims.take_over", &[cluster("patch nodeclaims", ONCE)]),

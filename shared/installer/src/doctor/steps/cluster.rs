@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::objects::without_lease;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION},
@@ -150,8 +151,12 @@ fn counts(seen: &Observed, namespace: &str) -> bool {
 
 pub(super) fn karpenter(seen: &Observed) -> Judged {
     let leases = told(&seen.leases, READ_CURE)?;
-    Ok(match karpenters(leases, seen.now).as_slice() {
-        [] => StepVerdict::Done("nobody holds its lease".to_owned()),
+    let pods: Vec<_> =
+        told(&seen.karpenter_pods, READ_CURE)?.iter().filter_map(without_lease).collect();
+    let mut namespaces = karpenters(leases, seen.now);
+    namespaces.extend(pods.iter().map(|pod| pod.namespace.as_str()));
+    Ok(match namespaces.as_slice() {
+        [] => StepVerdict::Done("nobody holds its lease, and no pod of it runs without".to_owned()),
         [namespace, ..] if !counts(seen, namespace) => StepVerdict::wrong(
             format!(
                 "A Karpenter runs in the namespace {namespace}, which the stack's KarpenterNamespaces does not name: \

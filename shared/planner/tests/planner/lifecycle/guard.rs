@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use model::{
     LedgerId,
-    lease::{KarpenterLease, LedgerLease, ObservedLeases, UnreadableLease},
+    lease::{KarpenterLease, KarpenterPod, LedgerLease, ObservedLeases, UnreadableLease},
     ledger::{Counters, Guard, Head},
 };
 use planner::lifecycle::guard::{Verdict, passed_over};
@@ -46,6 +46,21 @@ fn a_live_karpenter_is_in_charge() {
     assert_eq!(held, Verdict::Held(words.to_owned()));
     assert_eq!(verdict(&open, &karpenter("", 10), now()), Verdict::Free);
     assert_eq!(verdict(&open, &karpenter("karpenter-6d9", 80), now()), Verdict::Free);
+}
+
+#[test]
+fn a_karpenter_that_runs_without_its_lease_is_in_charge() {
+    let open = head(Some("a"), 3, free());
+    let pod = |namespace: &str| {
+        let pod =
+            KarpenterPod { namespace: namespace.to_owned(), name: "karpenter-6d9".to_owned() };
+        ObservedLeases { without_lease: vec![pod], ..ObservedLeases::default() }
+    };
+    let words = "Karpenter (karpenter-6d9 in kube-system, which runs without the lease karpenter-leader-election)";
+    assert_eq!(verdict(&open, &pod("kube-system"), now()), Verdict::Held(words.to_owned()));
+    assert_eq!(verdict(&open, &pod("team-x"), now()), Verdict::Free);
+    let words = ["in the namespace team-x: karpenter-6d9 runs without a lease"];
+    assert_eq!(passed_over(&pod("team-x"), &namespaces(), now()), words);
 }
 
 /// The verdict where only `kube-system` counts.

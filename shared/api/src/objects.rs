@@ -16,6 +16,7 @@ use model::{
 use crate::document::field::{Complaints, Field};
 
 mod affinity;
+mod amounts;
 pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod class_status;

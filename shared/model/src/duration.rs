@@ -57,14 +57,16 @@ pub fn parse_go(text: &str) -> Result<SignedDuration, InvalidDuration> {
     Ok(SignedDuration::from_nanos(if negative { -nanos } else { nanos }))
 }
 
-/// Reads what NodePools accept: groups of whole numbers with h, m or s. `None` means never.
+/// Reads what NodePools accept: groups of whole numbers with h, m or s. `None` means never. What is longer
+/// than 292 years is 292 years.
 ///
 /// Karpenter: `pkg/apis/v1/duration.go`, `NillableDuration`.
 pub fn parse_nillable(text: &str) -> Result<Option<SignedDuration>, InvalidDuration> {
     if text == "Never" { Ok(None) } else { parse_groups(text).map(Some) }
 }
 
-/// Reads groups of whole numbers with h, m or s, as `terminationGracePeriod` wants them.
+/// Reads groups of whole numbers with h, m or s, as `terminationGracePeriod` wants them. What is longer than
+/// 292 years is 292 years: the API server stores it, and nothing here lasts as long.
 pub fn parse_groups(text: &str) -> Result<SignedDuration, InvalidDuration> {
     let mut digits = 0;
     let mut groups = 0;
@@ -81,7 +83,7 @@ pub fn parse_groups(text: &str) -> Result<SignedDuration, InvalidDuration> {
     if digits > 0 || groups == 0 {
         return Err(InvalidDuration { text: text.to_owned(), rule: RULE_POOL });
     }
-    parse_go(text)
+    Ok(parse_go(text).unwrap_or(SignedDuration::from_nanos(i64::MAX)))
 }
 
 /// Shows a duration as Go does: `1h30m0s`, `1m0s`, `1.5s`, `100ms`, `0s`.

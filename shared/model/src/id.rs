@@ -72,8 +72,9 @@ string_id!(
     /// Name of a NodePool.
     NodePoolName, "NodePool name", dns_subdomain);
 string_id!(
-    /// Name of an EC2NodeClass.
-    NodeClassName, "EC2NodeClass name", dns_subdomain);
+    /// Name of an EC2NodeClass, or what a NodePool or a NodeClaim names as one: the API server looks at no
+    /// reference, and a class may be called by [`is_object_name`] texts only.
+    NodeClassName, "EC2NodeClass name", not_empty);
 string_id!(
     /// Name of a NodeClaim.
     NodeClaimName, "NodeClaim name", dns_subdomain);
@@ -303,6 +304,11 @@ pub(crate) fn qualified_name(text: &str) -> Result<(), &'static str> {
 /// Whether `text` may be a label's value: empty, or at most 63 characters of the known set.
 pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_label_text(text)
+}
+
+/// Whether an object may be called `text`: a DNS subdomain.
+pub fn is_object_name(text: &str) -> bool {
+    dns_subdomain(text).is_ok()
 }
 
 /// Whether `text` is a qualified name, as label and taint keys must be.

@@ -214,9 +214,9 @@ mod tests {
             ),
             (
                 message(
-                    r#""kind":"try-out","class":"A","key":"","asked_at":"2026-11-21T12:00:00Z""#,
+                    r#""kind":"try-out","class":"","key":"","asked_at":"2026-11-21T12:00:00Z""#,
                 ),
-                "class: `A` is not a valid EC2NodeClass name",
+                "class: `` is not a valid EC2NodeClass name",
             ),
         ] {
             let error = decode(&body).unwrap_err().to_string();

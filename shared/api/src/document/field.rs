@@ -160,6 +160,12 @@ impl<'a> Field<'a> {
         Self { is_checked_later: true, ..self.clone() }
     }
 
+    /// The same for rules that are stricter than the definition of the object's kind: an object that a server
+    /// stored is unusable by them, and is read.
+    pub(crate) fn beyond_definition(&self) -> Self {
+        if self.ignores_unknown() { self.checked_later() } else { self.clone() }
+    }
+
     /// Says that a rule is broken.
     pub(crate) fn complain(&self, rule: impl Into<Rule>) {
         self.add(Weight::Refused, rule.into(), None);
@@ -290,7 +296,7 @@ impl<'a> Field<'a> {
         };
         let Ok(number) = text.parse::<i64>() else { return self.wrong_type("a whole number") };
         if number < least || most < number {
-            if most == i64::MAX || most >= i64::from(i32::MAX) {
+            if number < least && most >= i64::from(i32::MAX) {
                 self.complain(format!("must be at least {least}, not {number}"));
             } else {
                 self.complain(format!("must be {least} to {most}, not {number}"));

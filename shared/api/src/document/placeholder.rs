@@ -2,9 +2,13 @@
 
 use super::{field::Field, tree::TreeValue};
 
-/// Complains about every placeholder that was left in, but for free text such as user data, where a
-/// shell may mean it.
+/// Complains about every placeholder that was left in an object that people wrote, but for free text such
+/// as user data, where a shell may mean it.
 pub(crate) fn refuse(field: &Field<'_>) {
+    // What a server stored is what it says, and controllers quote such texts in its status.
+    if field.ignores_unknown() {
+        return;
+    }
     match &field.tree().value {
         TreeValue::Text(text) => {
             if let Some(name) = in_text(text) {

@@ -83,10 +83,14 @@ pub(crate) const LABEL_VALUE: Pattern =
 /// Groups such as `1h30m`.
 pub(crate) const DURATION: Pattern = pattern(r"^([0-9]+(s|m|h))+$", |field| {
     field.parsed(duration::parse_groups);
+    fits_go(field);
 });
 /// Groups such as `1h30m`, or `Never`.
 pub(crate) const DURATION_OR_NEVER: Pattern = pattern(r"^(([0-9]+(s|m|h))+|Never)$", |field| {
     field.parsed(duration::parse_nillable);
+    if field.text() != Some("Never") {
+        fits_go(field);
+    }
 });
 /// An API group.
 pub(crate) const GROUP: Pattern = pattern("^[^/]*$", |field| {
@@ -97,8 +101,9 @@ pub(crate) const GROUP: Pattern = pattern("^[^/]*$", |field| {
 /// How many nodes a budget lets go.
 pub(crate) const BUDGET_NODES: Pattern = pattern("^((100|[0-9]{1,2})%|[0-9]+)$", |field| {
     let text = field.text().unwrap_or_default();
-    let (number, most) = text.strip_suffix('%').map_or((text, u32::MAX), |number| (number, 100));
-    if !is_digits(number) || number.parse::<u32>().ok().is_none_or(|number| number > most) {
+    let (number, is_share) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
+    let is_above_all = number.parse::<u32>().ok().is_none_or(|number| number > 100);
+    if !is_digits(number) || is_share && is_above_all {
         field.complain(format!(
             "`{text}` is neither a count such as `5` nor a share such as `10%` of at most 100%"
         ));
@@ -117,6 +122,8 @@ pub(crate) const WINDOW: Pattern = pattern(r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(
     let is_window = matches!(units.as_str(), "h" | "m" | "hm");
     if !is_window || duration::parse_groups(window).is_err() {
         field.complain(format!("`{text}` is not a duration in hours and minutes such as `1h30m`"));
+    } else {
+        fits_go(field);
     }
 });
 /// A price in dollars.
@@ -181,6 +188,14 @@ pub(crate) fn check(field: &Field<'_>, expression: &str) {
     debug_assert!(check.is_some(), "a pattern of a schema is in no list: {expression}");
     if let Some(check) = check {
         check(field);
+    }
+}
+
+/// That Karpenter can read a duration, of an object that people wrote: it reads no NodePool of the cluster
+/// beside one whose duration is too long for it.
+fn fits_go(field: &Field<'_>) {
+    if let Err(error) = duration::parse_go(field.text().unwrap_or_default()) {
+        field.complain_if_written(error.to_string());
     }
 }
 

@@ -63,7 +63,8 @@ fn checks(schema: &Value) -> impl Iterator<Item = Check> {
 }
 
 /// Complains of everything in `field` that is not as `schema` asks for. Rules across fields are only
-/// looked at where each field by itself is right.
+/// looked at where each field by itself is right. The checks of patterns and rules ask for more than their
+/// expressions do: see [`Field::beyond_definition`].
 fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
     let is_of_its_type = match schema.get("type").and_then(Value::as_str) {
         Some("object") => map(field, schema, hints).is_some(),
@@ -83,7 +84,8 @@ fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
         _ => true,
     };
     if is_of_its_type && !field.has_within(Weight::Refused) {
-        checks(schema).for_each(|check| check(field));
+        let field = field.beyond_definition();
+        checks(schema).for_each(|check| check(&field));
     }
 }
 
@@ -183,7 +185,7 @@ fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     } else if let Some(most) = limit(schema, "maxLength").filter(|most| length > *most) {
         field.complain(format!("must have at most {most} characters, not {length}"));
     } else if let Some(expression) = expression {
-        pattern::check(field, expression);
+        pattern::check(&field.beyond_definition(), expression);
     }
     Some(())
 }

@@ -8,10 +8,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     ObjectName, PodKey, PodSpec, PodUid,
     buffer::{BufferTarget, CapacityBuffer},
+    problem::Weight,
 };
 
 use super::{
-    container,
+    amounts,
     metadata::Metadata,
     workload::{Workload, WorkloadKind},
 };
@@ -99,12 +100,13 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
     fields.done();
     let field = field?;
     let spec: CapacityBufferSpec = walk::typed(&field, CapacityBufferSpec::schema(), Hints::NONE)?;
-    let limits = match spec.limits {
-        Some(_) => container::amounts(&field.at("limits"))?,
-        None => BTreeMap::new(),
-    };
+    let of_limits = field.at("limits");
+    let limits = spec.limits.map(|_| amounts::read(&of_limits)).unwrap_or_default();
     let name = |key: &str, name: &str| field.at(key).at("name").accept(ObjectName::new(name));
     let target = match (spec.pod_template_ref, spec.scalable_ref) {
+        _ if of_limits.has_within(Weight::Unusable) => {
+            BufferReference::Unusable("its `limits` have an amount that is no quantity".to_owned())
+        }
         (Some(template), _) => BufferReference::Template(name("podTemplateRef", &template.name)?),
         (None, Some(ScalableReference { api_group, kind, name: workload })) => {
             match api_group.as_deref().unwrap_or_default() {

@@ -40,7 +40,8 @@ fn budget(spec: BudgetSpec) -> Option<Budget> {
     Some(Budget {
         nodes: match nodes.strip_suffix('%') {
             Some(percent) => BudgetNodes::Percent(percent.parse().ok()?),
-            None => BudgetNodes::Count(nodes.parse().ok()?),
+            // The schema lets digits alone through: what is above every count is no limit.
+            None => BudgetNodes::Count(nodes.parse().unwrap_or(u32::MAX)),
         },
         reasons: spec.reasons.into_iter().flatten().map(|reason| reason.0).collect(),
         window,

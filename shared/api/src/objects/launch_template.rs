@@ -37,5 +37,5 @@ pub(super) fn read(name: &str, place: &Field<'_>, spec: &Field<'_>) -> TemplateS
         }
     }
     let name = LaunchTemplateName::new(name);
-    place.accept(name).map_or(TemplateSource::Made, TemplateSource::Named)
+    place.beyond_definition().accept(name).map_or(TemplateSource::Made, TemplateSource::Named)
 }

@@ -18,6 +18,7 @@ use model::{
 };
 
 use super::{
+    amounts,
     conditions::Conditions,
     container,
     metadata::{Metadata, timestamp},
@@ -165,7 +166,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
             .flatten(),
         termination_grace_period: fields
             .get("terminationGracePeriod")
-            .and_then(|field| field.parsed(duration::parse_go)),
+            .and_then(|field| field.parsed(duration::parse_groups)),
     };
     fields.done();
     Some(spec)
@@ -174,7 +175,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
 fn requests(fields: &mut Fields<'_>) -> Resources {
     let resources = fields.get("resources").and_then(|field| field.fields());
     let requests = resources.and_then(|mut resources| resources.get("requests"));
-    let amounts = requests.and_then(|field| container::amounts(&field));
+    let amounts = requests.map(|field| amounts::read(&field));
     container::resources_of(&amounts.unwrap_or_default())
 }
 
@@ -219,11 +220,12 @@ fn read_status(field: &Field<'_>, conditions: &Conditions) -> Option<Status> {
     let provider_id = text("providerID").and_then(|text| ProviderId::new(text).ok());
     let image = text("imageID").and_then(|text| ImageId::new(text).ok());
     let mut resources = |key: &'static str| {
-        let amounts = fields.get(key).and_then(|field| container::amounts(&field));
+        let amounts = fields.get(key).map(|field| amounts::read(&field));
         container::resources_of(&amounts.unwrap_or_default())
     };
     let (capacity, allocatable) = (resources("capacity"), resources("allocatable"));
-    let last_pod_event_at = fields.get("lastPodEventTime").and_then(|field| timestamp(&field));
+    let last_pod_event_at =
+        fields.get("lastPodEventTime").and_then(|field| timestamp(&field.beyond_definition()));
     let conditions = conditions.clone();
     Some(Status { node, provider_id, image, capacity, allocatable, last_pod_event_at, conditions })
 }

@@ -6,6 +6,7 @@
 use model::{
     NodeClassName, Problem,
     condition::NotReady,
+    id,
     node_class::{
         BlockDevice, ClassStatus, ConnectionTracking, ImageFamily, MetadataOptions,
         NetworkInterface, NodeClass, NodeIdentity, TemplateSource,
@@ -47,13 +48,24 @@ pub struct NodeClassManifest {
     pub status: Result<ClassStatus, Box<Problem>>,
 }
 
+/// Why no EC2NodeClass can have this name, if none can.
+pub(super) fn name_rule(name: &str) -> Option<String> {
+    let rule = "a name has at most 253 lower-case letters, digits, `-` and `.`";
+    (!id::is_object_name(name)).then(|| format!("no EC2NodeClass can be called `{name}`: {rule}"))
+}
+
 /// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
 pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeClass> {
     placeholder::refuse(object);
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["status"]);
-    let name = metadata.as_ref().and_then(|m| object.name().accept(NodeClassName::new(&m.name)));
+    let name = metadata.as_ref().and_then(|metadata| {
+        if let Some(rule) = name_rule(&metadata.name) {
+            object.name().complain(rule);
+        }
+        NodeClassName::new(&metadata.name).ok()
+    });
     let spec = fields.require("spec");
     let read = spec.as_ref().and_then(|field| {
         walk::typed::<Ec2NodeClassSpec>(field, Ec2NodeClassSpec::schema(), cures::NODE_CLASS)
@@ -93,7 +105,7 @@ pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
 
 /// The class that `spec` means, which stands at `field` and breaks no rule of its schema.
 fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Option<NodeClass> {
-    let image_terms = selector::images(spec.ami_selector_terms, &field.at("amiSelectorTerms"))?;
+    let image_terms = selector::images(spec.ami_selector_terms, &field.at("amiSelectorTerms"));
     let image_family = match spec.ami_family {
         Some(family) => family.0,
         None => image_terms.iter().find_map(selector::family_of).unwrap_or(ImageFamily::Custom),
@@ -102,23 +114,20 @@ fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Opti
     let mappings = spec.block_device_mappings.unwrap_or_default().into_iter().enumerate();
     let field_of_volumes = field.at("blockDeviceMappings");
     let block_devices = mappings.map(|(index, mapping)| {
-        block_device(mapping, &field_of_volumes.list()?.get(index)?.at("ebs"))
+        Some(block_device(mapping, &field_of_volumes.list()?.get(index)?.at("ebs")))
     });
     Some(NodeClass {
         name,
-        subnet_terms: selector::subnets(spec.subnet_selector_terms)?,
+        subnet_terms: selector::subnets(spec.subnet_selector_terms),
         security_group_terms: selector::security_groups(
             spec.security_group_selector_terms,
             &field.at("securityGroupSelectorTerms"),
-        )?,
+        ),
         image_terms,
         reservation_terms: selector::reservations(
             spec.capacity_reservation_selector_terms.unwrap_or_default(),
-        )?,
-        placement_group: match spec.placement_group_selector {
-            Some(selected) => Some(selector::placement_group(selected)?),
-            None => None,
-        },
+        ),
+        placement_group: spec.placement_group_selector.and_then(selector::placement_group),
         image_family,
         user_data: spec.user_data,
         identity: match (spec.role, spec.instance_profile) {
@@ -159,26 +168,26 @@ fn count(number: i32) -> u32 {
 }
 
 /// The volume of `mapping`, whose `ebs` stands at `field`: EC2 takes no negative numbers.
-fn block_device(mapping: BlockDeviceMapping, field: &Field<'_>) -> Option<BlockDevice> {
+fn block_device(mapping: BlockDeviceMapping, field: &Field<'_>) -> BlockDevice {
     let ebs: BlockDeviceSpec = mapping.ebs.unwrap_or_default();
-    let number = |key: &str, number: Option<i64>| match number {
-        Some(_) => field.at(key).integer(0, i64::from(u32::MAX)).map(Some),
-        None => Some(None),
+    let field = field.beyond_definition();
+    let number = |key: &str, number: Option<i64>| {
+        number.and_then(|_| field.at(key).integer(0, i64::from(u32::MAX)))
     };
     let size = ebs.volume_size.as_deref().and_then(|text| Quantity::parse_unsigned(text).ok());
-    Some(BlockDevice {
+    BlockDevice {
         device_name: mapping.device_name,
         is_root: mapping.root_volume.unwrap_or_default(),
         size: size.map(Quantity::to_bytes),
         volume_type: ebs.volume_type.map(|volume_type| volume_type.as_str().to_owned()),
         encrypted: ebs.encrypted,
         delete_on_termination: ebs.delete_on_termination,
-        iops: number("iops", ebs.iops)?,
-        throughput: number("throughput", ebs.throughput)?,
+        iops: number("iops", ebs.iops),
+        throughput: number("throughput", ebs.throughput),
         initialization_rate: ebs.volume_initialization_rate.map(count),
         kms_key_id: ebs.kms_key_id,
         snapshot_id: ebs.snapshot_id,
-    })
+    }
 }
 
 impl From<MetadataOptionsSpec> for MetadataOptions {

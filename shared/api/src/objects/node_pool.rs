@@ -5,16 +5,16 @@
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, NodeClassName, NodePoolName, ResourceName,
+    HourlyPrice, NodeClassName, NodePoolName,
     condition::NotReady,
     duration, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool, parse_share},
     policies::Packing,
-    quantity::Quantity,
-    resources,
 };
 
-use super::{conditions::Conditions, cures, disruption, metadata::Metadata, requirement};
+use super::{
+    amounts, conditions::Conditions, cures, disruption, metadata::Metadata, node_class, requirement,
+};
 use crate::{
     document::{
         field::{Complaints, Field},
@@ -113,12 +113,12 @@ struct Spec {
 fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let spec: NodePoolSpec = walk::typed(field, NodePoolSpec::schema(), cures::NODE_POOL)?;
     let hash = hash::node_pool(&spec.template).ok();
-    let limits = spec.limits.map_or_else(Limits::default, |_| read_limits(&field.at("limits")));
+    let limits = spec.limits.map(|_| Limits(amounts::read(&field.at("limits"))));
     let (template, node_class_line) = template(spec.template, &field.at("template"))?;
     Some(Spec {
         weight: spec.weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or_default(),
         replicas: spec.replicas.and_then(|replicas| u64::try_from(replicas).ok()),
-        limits,
+        limits: limits.unwrap_or_default(),
         template,
         disruption: match spec.disruption {
             Some(disruption) => disruption::read(disruption)?,
@@ -129,20 +129,6 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
     })
 }
 
-fn read_limits(field: &Field<'_>) -> Limits {
-    let mut limits = Limits::default();
-    for (key, value) in field.entries().unwrap_or_default() {
-        let name = value.accept(ResourceName::new(key));
-        let quantity =
-            value.quantity().and_then(|text| value.accept(Quantity::parse_unsigned(text)));
-        if let (Some(name), Some(quantity)) = (name, quantity) {
-            let amount = resources::base_units(name.as_str(), quantity);
-            limits.0.insert(name, amount);
-        }
-    }
-    limits
-}
-
 /// The template of `spec`, which stands at `field`, and the line of its `nodeClassRef`.
 fn template(spec: NodePoolTemplate, field: &Field<'_>) -> Option<(NodeClaimTemplate, u32)> {
     let TemplateMetadata { labels, annotations } = spec.metadata.unwrap_or_default();
@@ -150,7 +136,7 @@ fn template(spec: NodePoolTemplate, field: &Field<'_>) -> Option<(NodeClaimTempl
     requirement::check_labels(&labels, &field.at("metadata").at("labels"));
     let (spec, field) = (spec.spec, field.at("spec"));
     let (node_class, node_class_line) =
-        node_class(&spec.node_class_ref, &field.at("nodeClassRef"))?;
+        class_reference(&spec.node_class_ref, &field.at("nodeClassRef"))?;
     let items = field.at("requirements").list()?;
     let requirements = spec
         .requirements
@@ -185,7 +171,10 @@ fn template(spec: NodePoolTemplate, field: &Field<'_>) -> Option<(NodeClaimTempl
 
 /// The EC2NodeClass that a pool names at `field`, and the line where it does. Of a pool whose classes
 /// are another provider's one thing is said, and nothing is wrong with it.
-fn node_class(reference: &NodeClassReference, field: &Field<'_>) -> Option<(NodeClassName, u32)> {
+fn class_reference(
+    reference: &NodeClassReference,
+    field: &Field<'_>,
+) -> Option<(NodeClassName, u32)> {
     let NodeClassReference { group, kind, name } = reference;
     if group != model::api_version::AWS_GROUP {
         let whose = match group.as_str() {
@@ -202,5 +191,9 @@ fn node_class(reference: &NodeClassReference, field: &Field<'_>) -> Option<(Node
         let rule = format!("must be `EC2NodeClass`, not `{kind}`");
         field.at("kind").complain_unusable(rule);
     }
-    Some((field.at("name").accept(NodeClassName::new(name))?, field.line()))
+    let place = field.at("name");
+    if let Some(rule) = node_class::name_rule(name) {
+        place.complain_unusable(rule);
+    }
+    Some((place.accept(NodeClassName::new(name))?, field.line()))
 }

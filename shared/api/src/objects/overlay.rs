@@ -8,7 +8,7 @@ use model::{
     overlay::{NodeOverlay, PriceChange},
 };
 
-use super::{container, metadata::Metadata, requirement::values_of};
+use super::{amounts, container, metadata::Metadata, requirement::values_of};
 use crate::{
     document::field::{Complaints, Field},
     karpenter::{
@@ -33,16 +33,12 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeOv
     let requirements = spec.requirements.iter().zip(&items);
     let requirements: Option<Requirements> =
         requirements.map(|(spec, item)| requirement(spec, item)).collect();
-    let capacity = match spec.capacity {
-        Some(_) => Some(container::resources_of(&container::amounts(&field.at("capacity"))?)),
-        None => None,
-    };
+    let capacity =
+        spec.capacity.map(|_| container::resources_of(&amounts::read(&field.at("capacity"))));
+    // A price that is too large to hold was complained about.
     let price = match (spec.price, spec.price_adjustment) {
-        (Some(dollars), _) => {
-            Some(PriceChange::Absolute(HourlyPrice::parse_dollars(&dollars).ok()?))
-        }
-        (None, Some(text)) => Some(price_change(&text)?),
-        (None, None) => None,
+        (Some(dollars), _) => HourlyPrice::parse_dollars(&dollars).ok().map(PriceChange::Absolute),
+        (None, text) => text.and_then(|text| price_change(&text)),
     };
     Some(NodeOverlay {
         name: object.name().accept(ObjectName::new(&metadata?.name))?,

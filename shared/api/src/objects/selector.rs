@@ -1,6 +1,6 @@
 //! Selector terms of EC2NodeClasses: subnets, security groups, images, capacity reservations, and
-//! the placement group. They break no rule of their schema; what is `None` all the same was complained
-//! about.
+//! the placement group. A term that is complained about and selects nothing, such as an id that EC2 does not
+//! have, is left out.
 
 use model::node_class::{
     ImageFamily, ImageTerm, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
@@ -15,19 +15,19 @@ use crate::{
 };
 
 /// `subnetSelectorTerms`.
-pub(crate) fn subnets(terms: Vec<SubnetSelectorTerm>) -> Option<Vec<SubnetTerm>> {
+pub(crate) fn subnets(terms: Vec<SubnetSelectorTerm>) -> Vec<SubnetTerm> {
     let term = |SubnetSelectorTerm { tags, id }| match id {
         Some(id) => Some(SubnetTerm::Id(id.parse().ok()?)),
         None => Some(SubnetTerm::Tags(tags?)),
     };
-    terms.into_iter().map(term).collect()
+    terms.into_iter().filter_map(term).collect()
 }
 
 /// `securityGroupSelectorTerms`, which stand at `field`.
 pub(crate) fn security_groups(
     terms: Vec<SecurityGroupSelectorTerm>,
     field: &Field<'_>,
-) -> Option<Vec<SecurityGroupTerm>> {
+) -> Vec<SecurityGroupTerm> {
     let term = |(term, item): (SecurityGroupSelectorTerm, Field<'_>)| match term {
         SecurityGroupSelectorTerm { id: Some(id), .. } => {
             Some(SecurityGroupTerm::Id(id.parse().ok()?))
@@ -38,13 +38,11 @@ pub(crate) fn security_groups(
         }
         SecurityGroupSelectorTerm { tags, .. } => Some(SecurityGroupTerm::Tags(tags?)),
     };
-    terms.into_iter().zip(field.list()?).map(term).collect()
+    terms.into_iter().zip(field.list().unwrap_or_default()).filter_map(term).collect()
 }
 
 /// `capacityReservationSelectorTerms`.
-pub(crate) fn reservations(
-    terms: Vec<CapacityReservationSelectorTerm>,
-) -> Option<Vec<ReservationTerm>> {
+pub(crate) fn reservations(terms: Vec<CapacityReservationSelectorTerm>) -> Vec<ReservationTerm> {
     let term = |term: CapacityReservationSelectorTerm| match term.id {
         Some(id) => Some(ReservationTerm::Id(id.parse().ok()?)),
         None => Some(ReservationTerm::Search {
@@ -53,7 +51,7 @@ pub(crate) fn reservations(
             match_criteria: term.instance_match_criteria.map(|criteria| criteria.0),
         }),
     };
-    terms.into_iter().map(term).collect()
+    terms.into_iter().filter_map(term).collect()
 }
 
 /// `placementGroupSelector`.
@@ -66,8 +64,9 @@ pub(crate) fn placement_group(selector: PlacementGroupSelector) -> Option<Placem
 }
 
 /// `amiSelectorTerms`, which stand at `field`.
-pub(crate) fn images(terms: Vec<AmiSelectorTerm>, field: &Field<'_>) -> Option<Vec<ImageTerm>> {
-    terms.into_iter().zip(field.list()?).map(|(term, item)| image(term, &item)).collect()
+pub(crate) fn images(terms: Vec<AmiSelectorTerm>, field: &Field<'_>) -> Vec<ImageTerm> {
+    let items = field.list().unwrap_or_default();
+    terms.into_iter().zip(&items).filter_map(|(term, item)| image(term, item)).collect()
 }
 
 /// The family of an alias.
@@ -109,6 +108,7 @@ fn image(term: AmiSelectorTerm, item: &Field<'_>) -> Option<ImageTerm> {
 
 /// That the text at `key`, if there is one, is not empty: nothing has such a name.
 fn not_empty(item: &Field<'_>, key: &str) -> Option<()> {
+    let item = item.beyond_definition();
     if item.has(key) { item.at(key).text_not_empty().map(|_| ()) } else { Some(()) }
 }
 

@@ -124,6 +124,46 @@ fn a_pool_that_karpenter_finds_fault_with_says_so_itself() {
     assert!(problems.len() == 1 && Problem::in_words(problems).starts_with(start), "{problems:?}");
 }
 
+/// A NodePool with `limits` and `expireAfter`.
+fn pool_with(limits: &str, expire_after: &str) -> model::node_pool::NodePool {
+    let body = format!(
+        r#"{{"items":[{{"metadata":{{"name":"general"}},"spec":{{"limits":{limits},"template":{{"spec":{{
+        "expireAfter":"{expire_after}","requirements":[],"nodeClassRef":{{"group":"karpenter.k8s.aws",
+        "kind":"EC2NodeClass","name":"default"}}}}}}}},"status":{{"conditions":[{{"type":"Ready",
+        "message":"see ${{CLUSTER}} and <name>"}}]}}}}]}}"#
+    );
+    let page = node_pool_list(body.as_bytes()).unwrap();
+    assert_eq!(page.malformed, []);
+    page.items.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_stored_amount_that_no_resource_has_stops_one_pool_at_most() {
+    let pool = pool_with(r#"{"cpu":"-5","a b":"1","memory":"1Gi"}"#, "9999999h");
+    assert_eq!(pool.problems, []);
+    let limits: Vec<_> = pool.limits.0.iter().map(|(name, most)| (name.as_str(), *most)).collect();
+    assert_eq!(limits, [("cpu", 0), ("memory", 1 << 30)]);
+    let years = pool.template.expire_after.unwrap().as_hours() / 24 / 365;
+    assert_eq!(years, 292);
+    let pool = pool_with(r#"{"cpu":"1e3.5"}"#, "Never");
+    let problems = Problem::in_words(&pool.problems);
+    assert!(problems.starts_with("spec.limits.cpu: `1e3.5` is not a quantity"), "{problems}");
+}
+
+#[test]
+fn a_stored_term_that_breaks_a_rule_stops_launches_and_selects_what_it_did() {
+    let body = br#"{"items":[{"metadata":{"name":"default"},"spec":{"role":"nodes",
+        "amiSelectorTerms":[{"alias":"al2023@latest"}],"securityGroupSelectorTerms":[{"id":"sg-1"}],
+        "subnetSelectorTerms":[{"id":"subnet-0A"},{"id":"subnet-1","tags":{"a":"b"}},{"tags":{"c":"d"}}]}}]}"#;
+    let page = node_class_list(body).unwrap();
+    assert_eq!(page.malformed, []);
+    let class = &page.items[0].class;
+    let shown: Vec<_> = class.subnet_terms.iter().map(|term| format!("{term:?}")).collect();
+    assert_eq!(shown, ["Id(\"subnet-1\")", "Tags({\"c\": \"d\"})"]);
+    let fields: Vec<_> = class.problems.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["spec.subnetSelectorTerms[0].id", "spec.subnetSelectorTerms[1]"]);
+}
+
 #[test]
 fn a_pool_of_another_provider_is_nobodys_to_tell_of() {
     let body = |group: &str| {

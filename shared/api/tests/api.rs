@@ -15,5 +15,6 @@ mod api {
     mod node_claim_patch;
     mod node_class_patch;
     mod node_pool_patch;
+    mod stored;
     mod validation;
 }

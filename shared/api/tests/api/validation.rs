@@ -60,12 +60,15 @@ fn changed(base: &Value, changes: Option<&Value>) -> Value {
     whole
 }
 
-#[track_caller]
-fn check(table: &str) {
+fn table(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/validation");
-    let path = folder.join(format!("{table}.json"));
-    let text = fs::read_to_string(path).expect("a table");
-    let table: Value = serde_json::from_str(&text).expect("a table");
+    let text = fs::read_to_string(folder.join(format!("{name}.json"))).expect("a table");
+    serde_json::from_str(&text).expect("a table")
+}
+
+#[track_caller]
+fn check(name: &str) {
+    let table = table(name);
     let rows = table["rows"].as_array().expect("rows");
     let mut wrong = Vec::new();
     for row in rows.iter().filter(|row| row.get("then").is_none()) {
@@ -82,6 +85,32 @@ fn check(table: &str) {
         }
     }
     assert!(rows.len() > 20, "the table is nearly empty");
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The server of [`super::stored`] takes and refuses what a real one does.
+#[test]
+fn the_server_that_objects_are_made_for_agrees_with_the_api_server() {
+    let names = ["node-pool", "node-claim", "node-overlay", "node-class", "capacity-buffer"];
+    let tables = names.map(table);
+    let mut wrong = Vec::new();
+    for (name, definition) in &api::karpenter::crd::all() {
+        let kind = &definition["spec"]["names"]["kind"];
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let table = tables.iter().find(|table| &table["base"]["kind"] == kind).expect(name);
+        for row in table["rows"].as_array().expect("rows") {
+            // Fields that no schema has are refused where a client asks for it, as kubectl does.
+            let says = row["says"].as_str().unwrap_or_default();
+            if row.get("then").is_some() || says.starts_with("unknown field") {
+                continue;
+            }
+            let object = changed(&table["base"], row.get("set"));
+            let answer = super::stored::server::stored(schema, &object);
+            if answer.is_ok() != (row["accepts"] == true) {
+                wrong.push(format!("{name} {}: {answer:?}", row["row"]));
+            }
+        }
+    }
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
 }
 

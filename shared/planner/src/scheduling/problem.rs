@@ -45,7 +45,7 @@ use crate::{
             volume::Attachments,
         },
         launchable::{
-            cause::cause,
+            cause::{cause, conflict},
             known::KnownTypes,
             offer::{Offer, Reservations},
             template::{self, Template, in_order},
@@ -301,7 +301,8 @@ impl<'a> Problem<'a> {
         if template.types.is_empty() {
             let text = "its requirements leave no instance type that can be bought now";
             let (index, class) = (&self.offers[number].index, &pool.template.node_class);
-            let cause = cause(index, &pool.template.requirements, class);
+            let cause = cause(index, &pool.template.requirements, class)
+                .or_else(|| conflict(index, &template::requirements(pool)));
             let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
             self.closed.push((&pool.name, format!("{text}{cause}")));
         } else if is_strict && !unmet.is_empty() {

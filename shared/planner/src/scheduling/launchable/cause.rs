@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use model::{NodeClassName, Requirement, Requirements, labels};
 
-use super::type_index::TypeIndex;
+use super::{offer::Types, type_index::TypeIndex};
 
 /// Values that are named at most.
 const NAMED_MAX: usize = 5;
@@ -14,6 +14,41 @@ const NAMED_MAX: usize = 5;
 /// of the values that it lists is on any type.
 pub fn cause(index: &TypeIndex, asked: &Requirements, class: &NodeClassName) -> Option<String> {
     asked.iter().find_map(|requirement| of_one(index, requirement, class))
+}
+
+/// The fewest of `asked` that no type has together, in words; `None` if some type has everything.
+pub fn conflict(index: &TypeIndex, asked: &Requirements) -> Option<String> {
+    let is_met = |requirements: &[&Requirement]| {
+        let mut types = Types::full(index.types.len());
+        for requirement in requirements {
+            types.keep(&index.matching_one(requirement));
+        }
+        !types.is_empty()
+    };
+    let mut needed: Vec<&Requirement> = asked.iter().collect();
+    if is_met(&needed) {
+        return None;
+    }
+    for requirement in asked.iter() {
+        let others: Vec<&Requirement> =
+            needed.iter().copied().filter(|other| *other != requirement).collect();
+        if !is_met(&others) {
+            needed = others;
+        }
+    }
+    let impossible =
+        |requirement: &Requirement| !requirement.is_complement() && requirement.values().is_empty();
+    match needed.as_slice() {
+        [] => None,
+        [requirement] if impossible(requirement) => {
+            let key = requirement.key().as_str();
+            Some(format!("no instance type meets all requirements on {key}"))
+        }
+        needed => {
+            let texts: Vec<String> = needed.iter().map(ToString::to_string).collect();
+            Some(format!("no instance type has {}", texts.join(" and ")))
+        }
+    }
 }
 
 fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Option<String> {

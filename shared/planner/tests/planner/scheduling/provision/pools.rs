@@ -75,6 +75,18 @@ fn a_pool_that_cannot_launch_says_why() {
     let reason = "its requirements leave no instance type that can be bought now: nodes of EC2NodeClass \
                   default can only be in zone-1 or zone-2 or zone-3, not in mars";
     says(|pool| pool.template.requirements = mars, reason);
+    let leaves = "its requirements leave no instance type that can be bought now: no instance type";
+    for (text, rule) in [
+        ("arch=mips", "has kubernetes.io/arch In [mips]"),
+        (
+            "arch=arm64&type=t.gpu&zone=zone-1",
+            "has kubernetes.io/arch In [arm64] and node.kubernetes.io/instance-type In [t.gpu]",
+        ),
+        ("arch=arm64&arch=amd64", "meets all requirements on kubernetes.io/arch"),
+    ] {
+        let asked = requirements(text);
+        says(|pool| pool.template.requirements = asked, &format!("{leaves} {rule}"));
+    }
     let mut facts = facts(pods("p cpu=1"));
     let obstacles = vec![model::node_class::Obstacle::SubnetsNotFound];
     add_class(&mut facts, "default", ClassOffer::NotReady(obstacles));

@@ -31,8 +31,8 @@ pub(crate) struct Rendered {
     launch: Launch,
     types: BTreeMap<InstanceTypeName, InstanceType>,
     settings: NodeSettings,
-    /// Settings of the user data that do not reach nodes.
-    dropped: Vec<String>,
+    /// What in the user data nodes will not do, each after `spec.userData: `.
+    warnings: Vec<String>,
     /// What was taken for granted, because no object says it.
     assumptions: Vec<String>,
 }
@@ -122,7 +122,7 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         launch,
         types: types.collect(),
         settings,
-        dropped: launch_template::dropped_settings(&class.class),
+        warnings: launch_template::user_data_warnings(&class.class),
         assumptions,
     })
 }

@@ -28,7 +28,7 @@ pub struct ValidateArgs {
     pub more: MoreManifests,
 }
 
-/// Prints every problem and a summary. `true`: nothing is wrong.
+/// Prints every problem and a summary. `true`: there is no problem; there may be warnings.
 pub fn run(
     args: &ValidateArgs,
     screen: Screen,
@@ -46,19 +46,23 @@ pub fn run(
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let wrong: std::collections::BTreeSet<&str> =
         problems.iter().map(|problem| problem.file.as_str()).collect();
-    let verdict = match problems.len() {
-        0 => "nothing is wrong".to_owned(),
-        problems => {
+    let warnings = manifests::user_data_warnings(&read.manifests);
+    let verdict = match (problems.len(), warnings.len()) {
+        (0, 0) => "nothing is wrong".to_owned(),
+        (0, warnings) => count(number(warnings), "warning"),
+        (problems, _) => {
             let (problems, files) = (number(problems), number(wrong.len()));
             format!("{} in {}", count(problems, "problem"), count(files, "file"))
         }
     };
     screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
     print_kinds(&read, screen, out)?;
-    if !read.notes.is_empty() {
-        writeln!(out)?;
-        screen.title("Left out", out)?;
-        read.notes.iter().try_for_each(|note| screen.text(2, note, out))?;
+    for (title, texts) in [("Warnings", &warnings), ("Left out", &read.notes)] {
+        if !texts.is_empty() {
+            writeln!(out)?;
+            screen.title(title, out)?;
+            texts.iter().try_for_each(|text| screen.text(2, text, out))?;
+        }
     }
     Ok(problems.is_empty())
 }

@@ -40,10 +40,11 @@ pub(super) fn document(rendered: &Rendered) -> Value {
     let shown: Vec<Value> =
         templates.iter().map(|launch_template| template(rendered, launch_template)).collect();
     let mut document = json!({"launchTemplates": shown, "fleet": fleet(rendered)});
-    if let Value::Object(fields) = &mut document
-        && !rendered.assumptions.is_empty()
-    {
-        fields.insert("assumed".to_owned(), json!(rendered.assumptions));
+    let warnings = rendered.warnings.iter().map(|text| format!("spec.userData: {text}")).collect();
+    let texts = [("assumed", rendered.assumptions.clone()), ("warnings", warnings)];
+    if let Value::Object(fields) = &mut document {
+        let said = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+        fields.extend(said.map(|(key, texts)| (key.to_owned(), json!(texts))));
     }
     document
 }

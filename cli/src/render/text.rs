@@ -18,8 +18,8 @@ pub(super) fn write(rendered: &Rendered, screen: Screen, out: &mut impl Write) -
     for assumption in &rendered.assumptions {
         screen.text(0, &format!("assumed: {assumption}"), out)?;
     }
-    for setting in &rendered.dropped {
-        screen.text(0, &format!("spec.userData: {setting} does not reach nodes"), out)?;
+    for warning in &rendered.warnings {
+        screen.text(0, &format!("warning: spec.userData: {warning}"), out)?;
     }
     let mut first: Option<BTreeMap<String, String>> = None;
     for (index, template) in rendered.launch.templates.iter().enumerate() {

@@ -42,5 +42,5 @@ pub use readiness::{
 };
 pub use request::{BatchRefusal, Launch, requests, requests_with};
 pub use stored::{Live, of_status, selected};
-pub use user_data::{check_user_data, dropped_settings};
+pub use user_data::{check_user_data, user_data_warnings};
 pub use volumes::{VolumePrice, volume_price};

@@ -160,13 +160,33 @@ pub fn check_user_data(class: &ResolvedNodeClass) -> Result<(), BatchRefusal> {
     user_data(&node).map(drop)
 }
 
-/// Settings of the class's user data that will not reach its nodes, as paths such as
-/// `settings.kubernetes.cloud-provider`. For people to be told: Karpenter logs them.
-pub fn dropped_settings(class: &NodeClass) -> Vec<String> {
-    match (class.image_family, custom(class)) {
-        (ImageFamily::Bottlerocket, Some(text)) => bottlerocket::dropped_settings(text),
-        _ => Vec::new(),
+/// What in the class's user data nodes will not do, in words that go on after `spec.userData: `. Launches
+/// are not refused for it. Karpenter logs settings that it drops.
+pub fn user_data_warnings(class: &NodeClass) -> Vec<String> {
+    let Some(text) = custom(class) else { return Vec::new() };
+    match class.image_family {
+        ImageFamily::Bottlerocket => {
+            let settings = bottlerocket::dropped_settings(text).into_iter();
+            settings.map(|setting| format!("{setting} does not reach nodes")).collect()
+        }
+        ImageFamily::Al2 | ImageFamily::Al2023 => {
+            let boundary = mime::boundary_without_header(text);
+            boundary.map(headless).into_iter().collect()
+        }
+        ImageFamily::Windows2019
+        | ImageFamily::Windows2022
+        | ImageFamily::Windows2025
+        | ImageFamily::Custom => Vec::new(),
     }
+}
+
+/// What is said of user data that starts with the line of its `boundary`.
+fn headless(boundary: &str) -> String {
+    format!(
+        "it starts with the MIME boundary `--{boundary}`, and no header comes before it: nodes get the text \
+         as one shell script, which cannot run. Write `Content-Type: multipart/mixed; \
+         boundary=\"{boundary}\"` and an empty line before it"
+    )
 }
 
 fn custom(class: &NodeClass) -> Option<&str> {

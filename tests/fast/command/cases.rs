@@ -125,6 +125,16 @@ const PLANS: &[Row] = &[
     ("ds-needs-registered-label", "plan", &["claims: 1.", "buys: m5.xlarge ", "pending: ."], &[]),
     ("ds-split-by-size", "plan", &["claims: 1.", "buys: m5.large ", "pending: ."], &[]),
     (
+        "empty-pool-contradiction",
+        "plan",
+        &[
+            "claims: 0.",
+            "pending: default/w",
+            "no instance type has karpenter.k8s.aws/instance-generation In [99]",
+        ],
+        &[],
+    ),
+    (
         "impossible-zone-counts",
         "plan",
         &["claims: 2.", " us-west-2a ", " us-west-2b ", "pending: ."],
@@ -342,6 +352,24 @@ const LAUNCHES: &[Row] = &[
             "imageGCHighThresholdPercent: 85",
         ],
         &[],
+    ),
+    (
+        "mime-second-header-lost",
+        "validate",
+        &["1 warning", "Content-Type must be multipart/mixed", "every launch from it is refused"],
+        &["nothing is wrong"],
+    ),
+    (
+        "mime-without-header",
+        "render --cluster-facts FACTS --type m5.large",
+        &["warning: spec.userData: ", "`--BOUNDARY`", "Content-Type: multipart/mixed"],
+        &[],
+    ),
+    (
+        "mime-without-header",
+        "validate",
+        &["1 warning", "EC2NodeClass `default`: spec.userData: ", "boundary=\"BOUNDARY\""],
+        &["nothing is wrong"],
     ),
     (
         "mime-second-header-lost",

@@ -4,7 +4,7 @@ use std::{hint::black_box, sync::OnceLock};
 
 use api::{files, objects::Object};
 use jiff::{SignedDuration, Timestamp};
-use launch_template::{dropped_settings, requests};
+use launch_template::{requests, user_data_warnings};
 use model::{
     ClusterName, CronSchedule, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
     node_class::{ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, Subnet},
@@ -82,7 +82,7 @@ fn user_data(text: &str) {
     for image_family in ImageFamily::ALL {
         let user_data = Some(text.to_owned());
         let class = NodeClass { image_family, user_data, ..class.clone() };
-        let _dropped = black_box(dropped_settings(&class));
+        let _warnings = black_box(user_data_warnings(&class));
         let resolved = ResolvedNodeClass {
             class,
             subnets: vec![Subnet {

@@ -61,6 +61,16 @@ pub(super) fn looks_like_mime(text: &str) -> bool {
     text.starts_with("MIME-Version:") || text.starts_with("Content-Type:")
 }
 
+/// The boundary of an archive whose own header is missing: `text` starts with a line `--BOUNDARY`, and the
+/// header of a part follows.
+pub(super) fn boundary_without_header(text: &str) -> Option<&str> {
+    let mut lines = text.trim_start().lines();
+    let boundary = lines.next()?.trim_end().strip_prefix("--").filter(|it| !it.is_empty())?;
+    let (name, _) = lines.next()?.split_once(':')?;
+    let is_of_part = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+    is_of_part.then_some(boundary)
+}
+
 /// The archive of `parts`, with bare line ends.
 pub(super) fn write(parts: &[Part]) -> Result<String, MimeError> {
     let mut out = format!(

@@ -235,6 +235,31 @@ fn parts_of_an_archive_come_before_ours() {
 }
 
 #[test]
+fn an_archive_without_its_header_is_warned_of() {
+    let archive = "--B\r\nContent-Type: text/x-shellscript\r\n\r\n#!/bin/sh\r\n--B--\r\n";
+    for family in [ImageFamily::Al2, ImageFamily::Al2023] {
+        let warnings = |text: &str| {
+            let mut class = class(family).class;
+            class.user_data = Some(text.to_owned());
+            user_data_warnings(&class)
+        };
+        let said = warnings(archive);
+        assert!(said.len() == 1 && said[0].contains("boundary=\"B\""), "{said:?}");
+        assert_eq!(warnings(&format!("\n{archive}")), said);
+        for text in [
+            "",
+            "#!/bin/sh\n--B\nContent-Type: x\n",
+            "---\nkind: NodeConfig\n",
+            "--B\necho\n",
+            "--\nContent-Type: x\n",
+            &format!("Content-Type: multipart/mixed; boundary=B\n\n{archive}"),
+        ] {
+            assert!(warnings(text).is_empty(), "{text}");
+        }
+    }
+}
+
+#[test]
 fn archives_that_cannot_be_merged_are_refused() {
     let al2023 = |text: &str, expected: &Expect| check_refused(ImageFamily::Al2023, text, expected);
     al2023(

@@ -162,10 +162,10 @@ fn bottlerocket_keeps_the_users_settings_and_comments() {
 #[test]
 fn settings_that_reach_no_node_can_be_told() {
     assert_eq!(
-        dropped_settings(&with_own_settings().class),
-        ["other", "settings.kubernetes.made-up"]
+        user_data_warnings(&with_own_settings().class),
+        ["other does not reach nodes", "settings.kubernetes.made-up does not reach nodes"]
     );
-    assert!(dropped_settings(&class(ImageFamily::Al2023).class).is_empty());
+    assert!(user_data_warnings(&class(ImageFamily::Al2023).class).is_empty());
 }
 
 #[test]

@@ -6,9 +6,11 @@ use model::{
     NodeName, Pod, PodKey, PodSpec, Problem, Resources,
     node::{Eviction, EvictionRequest, IllCondition, IllStatus, Node},
     problem::{Rule, Weight},
+    storage::VolumeAttachment,
 };
-use ports::{Fault, Listing, Malformed, PodSelection, PortError};
+use ports::{Fault, Listing, PodSelection, PortError};
 
+use super::lists::find;
 use crate::world::World;
 
 impl World {
@@ -51,27 +53,24 @@ impl World {
     }
 
     /// The pods that `selection` selects. Of one that cannot be read there is what could be read; one that
-    /// is not in the cluster stands for a pod of which nobody can say where it is.
+    /// is not in the cluster stands for a pod of which nobody can say where it is: it is in lists of all pods.
     pub(crate) fn listed_pods(&self, selection: &PodSelection) -> Listing<Pod> {
         let selected = self.cluster.selected(selection);
-        let unreadable = self.unreadable("Pod");
+        let mut unreadable = self.unreadable("Pod");
         if unreadable.is_empty() {
             return Listing { items: selected.cloned().collect(), malformed: Vec::new() };
         }
-        let is_unlocated = |malformed: &&Malformed| {
-            !self.cluster.pods.keys().any(|key| format!("Pod {key}") == malformed.object)
-        };
-        let mut malformed: Vec<Malformed> =
-            unreadable.iter().filter(is_unlocated).cloned().collect();
+        let mut malformed = Vec::new();
         let listed = selected.map(|pod| {
-            let object = format!("Pod {}", pod.key);
-            let Some(known) = unreadable.iter().find(|malformed| malformed.object == object) else {
-                return pod.clone();
-            };
-            malformed.push(known.clone());
-            rest_of(pod, &known.problem)
+            let Some(why) = find(&unreadable, "Pod", &pod.key) else { return pod.clone() };
+            malformed.push(why.clone());
+            rest_of(pod, &why.problem)
         });
         let mut items: Vec<Pod> = listed.collect();
+        if *selection == PodSelection::All {
+            unreadable.retain(|pod| !malformed.contains(pod));
+            malformed.append(&mut unreadable);
+        }
         if self.settings.sabotage.hide_unreadable {
             items.retain(|pod| !pod.is_unreadable());
             malformed.clear();
@@ -79,23 +78,40 @@ impl World {
         Listing { items, malformed }
     }
 
-    /// All nodes, without those that cannot be read: the listing says so.
-    pub(crate) fn listed_nodes(&self) -> Listing<Node> {
-        let unreadable = self.unreadable("Node");
-        let nodes = self.cluster.nodes.values().map(|entry| &entry.node);
-        let readable = nodes.filter(|node| !is_node(&unreadable, &node.name));
-        Listing { items: readable.cloned().collect(), malformed: self.told("Node") }
-    }
-
-    /// Whether the node called `name` cannot be read: whoever looks for it does not find it.
-    pub(crate) fn is_node_unreadable(&self, name: &NodeName) -> bool {
-        is_node(&self.unreadable("Node"), name)
-    }
-
-    /// Whether the object of `kind` called `name` cannot be read.
-    pub(crate) fn is_unreadable(&self, kind: &str, name: impl std::fmt::Display) -> bool {
+    /// All VolumeAttachments. Of one that cannot be read there is what could be read.
+    pub(crate) fn listed_attachments(&self) -> Listing<VolumeAttachment> {
+        let kind = "VolumeAttachment";
         let unreadable = self.unreadable(kind);
-        !unreadable.is_empty() && is_named(&unreadable, &format!("{kind} {name}"))
+        let is_hidden = self.settings.sabotage.hide_unreadable;
+        let listed = self.cluster.attachments.values().filter_map(|attachment| {
+            let name = &attachment.name;
+            match find(&unreadable, kind, name) {
+                None => Some(attachment.clone()),
+                Some(_) if is_hidden => None,
+                Some(_) => {
+                    Some(VolumeAttachment { volume: Some(name.clone()), ..attachment.clone() })
+                }
+            }
+        });
+        Listing { items: listed.collect(), malformed: self.reported(kind) }
+    }
+
+    /// All nodes that can be read.
+    pub(crate) fn listed_nodes(&self) -> Listing<Node> {
+        let nodes = self.cluster.nodes.iter();
+        self.list_of("Node", nodes.map(|(name, entry)| (name, entry.node.clone())))
+    }
+
+    /// Nodes without the label that says that they are initialized, whether or not they can be read. One that is not in the cluster has
+    /// none.
+    pub(crate) fn uninitialized_nodes(&self) -> Listing<Node> {
+        let Listing { mut items, mut malformed } = self.listed_nodes();
+        items.retain(|node| !node.is_initialized());
+        let nodes = self.cluster.nodes.values().map(|entry| &entry.node);
+        for node in nodes.filter(|node| node.is_initialized()) {
+            malformed.retain(|malformed| malformed.object != format!("Node {}", node.name));
+        }
+        Listing { items, malformed }
     }
 }
 
@@ -109,12 +125,4 @@ fn rest_of(pod: &Pod, why: &str) -> Pod {
         ..PodSpec::default()
     };
     Pod { volumes: Vec::new(), spec: Arc::new(spec), ..pod.clone() }
-}
-
-fn is_node(unreadable: &[Malformed], name: &NodeName) -> bool {
-    !unreadable.is_empty() && is_named(unreadable, &format!("Node {name}"))
-}
-
-fn is_named(unreadable: &[Malformed], object: &str) -> bool {
-    unreadable.iter().any(|malformed| malformed.object == object)
 }

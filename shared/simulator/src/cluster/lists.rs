@@ -1,7 +1,14 @@
 //! Lists as the API server sends them: what is there, and what of it cannot be read.
 
-use model::{api_version, facts::Surroundings, policies::Policies};
-use ports::{Listing, Malformed, Surrounded};
+use std::{collections::BTreeMap, fmt::Display};
+
+use model::{
+    api_version,
+    facts::Surroundings,
+    policies::Policies,
+    storage::{Storage, VolumeClaimKey},
+};
+use ports::{Fault, Listing, Malformed, PortError, Surrounded};
 
 use crate::world::World;
 
@@ -11,17 +18,52 @@ pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", api_version::AWS_V1
 const NODE_OVERLAY: (&str, &str) = ("NodeOverlay", api_version::KARPENTER_V1ALPHA1);
 const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1");
 
+/// What a CapacityBuffer may refer to: listed where there is one.
+const REFERABLE: [&str; 4] = ["PodTemplate", "Deployment", "StatefulSet", "ReplicaSet"];
+
+/// Lists, and keeps what cannot be read.
+struct Reader<'a> {
+    world: &'a World,
+    malformed: Vec<Malformed>,
+}
+
+impl Reader<'_> {
+    fn kept<T>(&mut self, listing: Listing<T>) -> Vec<T> {
+        self.malformed.extend(listing.malformed);
+        listing.items
+    }
+
+    /// Objects of `kind` by what `name` makes of their keys.
+    fn map<K: Clone + Ord, V: Clone, N: Display>(
+        &mut self,
+        kind: &str,
+        objects: &BTreeMap<K, V>,
+        name: impl Fn(&K) -> N,
+    ) -> BTreeMap<K, V> {
+        let named = objects.iter().map(|(key, object)| (name(key), (key.clone(), object.clone())));
+        self.kept(self.world.list_of(kind, named)).into_iter().collect()
+    }
+}
+
 impl World {
-    /// A list of a kind that every cluster knows.
-    pub(crate) fn list_of<T>(&self, kind: &str, items: impl Iterator<Item = T>) -> Listing<T> {
-        Listing { items: items.collect(), malformed: self.told(kind) }
+    /// A list of a kind that every cluster knows: of `items`, each with the name of its object, those that can
+    /// be read.
+    pub(crate) fn list_of<T, N: Display>(
+        &self,
+        kind: &str,
+        items: impl Iterator<Item = (N, T)>,
+    ) -> Listing<T> {
+        let unreadable = self.unreadable(kind);
+        let readable = items.filter(|(name, _)| find(&unreadable, kind, name).is_none());
+        let items = readable.map(|(_, item)| item).collect();
+        Listing { items, malformed: self.reported(kind) }
     }
 
     /// A list of a kind that a cluster knows once its definition is installed.
-    pub(crate) fn list_of_custom<T>(
+    pub(crate) fn list_of_custom<T, N: Display>(
         &self,
         kind: (&str, &str),
-        items: impl Iterator<Item = T>,
+        items: impl Iterator<Item = (N, T)>,
     ) -> Listing<T> {
         match self.unknown(kind) {
             Some(unknown) => Listing { items: Vec::new(), malformed: vec![unknown] },
@@ -32,42 +74,47 @@ impl World {
     /// What surrounds the cluster's pods.
     pub(crate) fn surroundings(&self, policies: Policies) -> Surrounded {
         let cluster = &self.cluster;
+        let mut reader = Reader { world: self, malformed: Vec::new() };
+        let Storage { claims, volumes, classes, attach_limits } = &cluster.storage;
+        let in_namespace = |VolumeClaimKey { namespace, name }: &_| format!("{namespace}/{name}");
+        let budgets = cluster.disruption_budgets().into_iter();
+        let budgets = budgets.map(|budget| (budget.key.clone(), budget));
         let mut surroundings = Surroundings {
-            namespaces: cluster.namespaces.clone(),
-            storage: cluster.storage.clone(),
-            disruption_budgets: cluster.disruption_budgets(),
+            namespaces: reader.map("Namespace", &cluster.namespaces, ToString::to_string),
+            storage: Storage {
+                classes: reader.map("StorageClass", classes, ToString::to_string),
+                claims: reader.map("PersistentVolumeClaim", claims, in_namespace),
+                volumes: reader.map("PersistentVolume", volumes, ToString::to_string),
+                attach_limits: reader.map("CSINode", attach_limits, ToString::to_string),
+            },
+            disruption_budgets: reader.kept(self.list_of("PodDisruptionBudget", budgets)),
             ..Surroundings::default()
         };
-        let always = [
-            "Namespace",
-            "StorageClass",
-            "PersistentVolumeClaim",
-            "PersistentVolume",
-            "CSINode",
-            "PodDisruptionBudget",
-        ];
-        let mut malformed: Vec<Malformed> =
-            always.iter().flat_map(|kind| self.unreadable(kind)).collect();
         if policies.node_overlay {
-            let overlays = cluster.node_overlays.values().cloned();
-            let listing = self.list_of_custom(NODE_OVERLAY, overlays);
-            surroundings.node_overlays = listing.items;
-            malformed.extend(listing.malformed);
+            let overlays = cluster.node_overlays.iter();
+            let overlays = overlays.map(|(name, overlay)| (name, overlay.clone()));
+            surroundings.node_overlays = reader.kept(self.list_of_custom(NODE_OVERLAY, overlays));
         }
         if policies.capacity_buffer {
-            let buffers = cluster.capacity_buffers.values().cloned();
-            let listing = self.list_of_custom(CAPACITY_BUFFER, buffers);
-            surroundings.capacity_buffers = listing.items;
-            malformed.extend(listing.malformed);
+            let buffers = cluster
+                .capacity_buffers
+                .iter()
+                .map(|((namespace, name), buffer)| (format!("{namespace}/{name}"), buffer.clone()));
+            let buffers = reader.kept(self.list_of_custom(CAPACITY_BUFFER, buffers));
+            let referable = REFERABLE.iter().filter(|_| !buffers.is_empty());
+            // Buffers of a story say what they refer to.
+            reader.malformed.extend(referable.flat_map(|kind| self.reported(kind)));
+            surroundings.capacity_buffers = buffers;
         }
-        Surrounded { surroundings, malformed }
+        Surrounded { surroundings, malformed: reader.malformed }
     }
 
     /// What a list of `kind` says of objects that cannot be read.
-    pub(super) fn told(&self, kind: &str) -> Vec<Malformed> {
+    pub(super) fn reported(&self, kind: &str) -> Vec<Malformed> {
         if self.settings.sabotage.hide_unreadable { Vec::new() } else { self.unreadable(kind) }
     }
 
+    /// The objects of `kind` that cannot be read.
     pub(super) fn unreadable(&self, kind: &str) -> Vec<Malformed> {
         let unreadable = self.cluster.unreadable.iter();
         let is_of_kind = |malformed: &&Malformed| {
@@ -76,9 +123,39 @@ impl World {
         unreadable.filter(is_of_kind).cloned().collect()
     }
 
+    /// What the object of `kind` called `name` answers to those who ask for it by its name, if it cannot be read: an
+    /// error, unless that is hidden.
+    pub(crate) fn unreadable_object<T>(
+        &self,
+        operation: &'static str,
+        kind: &str,
+        name: impl Display,
+    ) -> Option<Result<Option<T>, PortError>> {
+        let unreadable = self.unreadable(kind);
+        let malformed = find(&unreadable, kind, name)?;
+        if self.settings.sabotage.hide_unreadable {
+            return Some(Ok(None));
+        }
+        let problem = format!("{}: {}", malformed.object, malformed.problem);
+        Some(Err(PortError::because(operation, Fault::Permanent, problem)))
+    }
+
     fn unknown(&self, (kind, api_version): (&str, &str)) -> Option<Malformed> {
         let problem = format!("the cluster does not know {api_version} {kind}: install the CRDs");
         let unknown = Malformed { object: kind.to_owned(), problem };
         (!self.settings.has_definitions).then_some(unknown)
     }
+}
+
+/// Why the object of `kind` called `name` cannot be read, if it is among `unreadable`.
+pub(super) fn find<'a>(
+    unreadable: &'a [Malformed],
+    kind: &str,
+    name: impl Display,
+) -> Option<&'a Malformed> {
+    if unreadable.is_empty() {
+        return None;
+    }
+    let object = format!("{kind} {name}");
+    unreadable.iter().find(|malformed| malformed.object == object)
 }

@@ -8,10 +8,10 @@ use model::{
     claim::SyncedNodeClaim,
     duration::later,
     labels,
-    lease::{KarpenterLease, ObservedLeases},
+    lease::{KarpenterLease, LEDGER_LEASE, ObservedLeases, UnreadableLease},
 };
 
-use ports::Fault;
+use ports::{Fault, Malformed, PortError};
 
 use crate::world::World;
 
@@ -76,8 +76,9 @@ impl World {
         Ok(())
     }
 
-    /// Karpenter's lease, renewed at this moment while it runs, and that of a ledger.
-    pub(crate) fn observed_leases(&self) -> ObservedLeases {
+    /// Karpenter's lease, renewed at this moment while it runs, and that of a ledger: an error where that cannot be
+    /// read. Others that cannot be read are among them.
+    pub(crate) fn observed_leases(&self) -> Result<ObservedLeases, PortError> {
         let foreign = self.cluster.foreign_leases.karpenter.iter().cloned();
         let karpenter = self.cluster.has_karpenter.then(|| KarpenterLease {
             namespace: "kube-system".to_owned(),
@@ -86,11 +87,21 @@ impl World {
             duration: SignedDuration::from_secs(15),
         });
         let karpenter = karpenter.into_iter();
+        let ours = format!("kube-system/{LEDGER_LEASE}");
+        let ledger = self
+            .unreadable_object("list leases", "Lease", &ours)
+            .unwrap_or_else(|| Ok(self.cluster.ledger_lease.clone()))?;
+        let others = self.reported("Lease").into_iter();
+        let others = others.filter_map(|Malformed { object, problem }| {
+            let (namespace, _) = object.strip_prefix("Lease ")?.split_once('/')?;
+            Some(UnreadableLease { namespace: namespace.to_owned(), why: problem })
+        });
+        let unreadable = self.cluster.foreign_leases.unreadable.iter().cloned();
         let mut leases = ObservedLeases {
             karpenter: karpenter.chain(foreign).collect(),
-            unreadable: self.cluster.foreign_leases.unreadable.clone(),
+            unreadable: unreadable.chain(others).collect(),
             without_lease: self.cluster.foreign_leases.without_lease.clone(),
-            ledger: self.cluster.ledger_lease.clone(),
+            ledger,
         };
         if self.settings.sabotage.count_every_lease {
             let namespace = "kube-system";
@@ -105,7 +116,7 @@ impl World {
                 namespace.clone_into(&mut lease.namespace);
             }
         }
-        leases
+        Ok(leases)
     }
 
     /// Every object that says a claim, whoever made it.

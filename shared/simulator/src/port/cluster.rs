@@ -36,9 +36,8 @@ impl Cluster for Sim {
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
         self.step(("Cluster.node_pools", Read), "", |world| {
-            let pools = world.cluster.node_pools.values();
-            let readable = pools.filter(|pool| !world.is_unreadable("NodePool", &pool.name));
-            let mut listing = world.list_of_custom(NODE_POOL, readable.cloned());
+            let pools = world.cluster.node_pools.iter().map(|(name, pool)| (name, pool.clone()));
+            let mut listing = world.list_of_custom(NODE_POOL, pools);
             if world.settings.sabotage.close_pool_for_budget {
                 for pool in &mut listing.items {
                     close_for_budget(pool);
@@ -52,7 +51,8 @@ impl Cluster for Sim {
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         self.step(("Cluster.node_classes", Read), "", |world| {
             let cluster = &world.cluster;
-            let classes = cluster.node_classes.values().map(|class| cluster.listed(class));
+            let classes = cluster.node_classes.iter();
+            let classes = classes.map(|(name, class)| (name, cluster.listed(class)));
             Ok(world.list_of_custom(NODE_CLASS, classes))
         })
         .await
@@ -60,7 +60,8 @@ impl Cluster for Sim {
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
         self.step(("Cluster.daemon_sets", Read), "", |world| {
-            Ok(world.list_of("DaemonSet", world.cluster.daemon_sets.values().cloned()))
+            let daemon_sets = world.cluster.daemon_sets.iter();
+            Ok(world.list_of("DaemonSet", daemon_sets.map(|(key, set)| (key, set.clone()))))
         })
         .await
     }
@@ -77,22 +78,17 @@ impl Cluster for Sim {
     }
 
     async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError> {
-        self.step(("Cluster.volume_attachments", Read), "", |world| {
-            let attachments = world.cluster.attachments.values().cloned();
-            Ok(world.list_of("VolumeAttachment", attachments))
-        })
-        .await
+        self.step(("Cluster.volume_attachments", Read), "", |world| Ok(world.listed_attachments()))
+            .await
     }
 
     async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError> {
         let VolumeClaimKey { namespace, name } = key;
         let subject = format!("{namespace}/{name}");
         self.step(("Cluster.volume_claim", Read), &subject, |world| {
-            if world.is_unreadable("PersistentVolumeClaim", &subject) {
-                let problem = format!("PersistentVolumeClaim {subject} cannot be read");
-                return Err(PortError::because("get a claim", Fault::Permanent, problem));
-            }
-            Ok(world.cluster.storage.claims.get(key).cloned())
+            world
+                .unreadable_object("get a claim", "PersistentVolumeClaim", &subject)
+                .unwrap_or_else(|| Ok(world.cluster.storage.claims.get(key).cloned()))
         })
         .await
     }
@@ -107,7 +103,9 @@ fn close_for_budget(pool: &mut NodePool) {
 impl NodeClasses for Sim {
     async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError> {
         self.step(("NodeClasses.observed_classes", Read), "", |world| {
-            Ok(world.list_of_custom(NODE_CLASS, world.cluster.observed_classes()))
+            let classes = world.cluster.observed_classes();
+            let classes = classes.map(|observed| (observed.class.name.clone(), observed));
+            Ok(world.list_of_custom(NODE_CLASS, classes))
         })
         .await
     }
@@ -129,7 +127,9 @@ impl NodeClasses for Sim {
 impl NodePools for Sim {
     async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError> {
         self.step(("NodePools.observed_pools", Read), "", |world| {
-            Ok(world.list_of_custom(NODE_POOL, world.cluster.observed_pools()))
+            let pools = world.cluster.observed_pools();
+            let pools = pools.map(|observed| (observed.pool.name.clone(), observed));
+            Ok(world.list_of_custom(NODE_POOL, pools))
         })
         .await
     }
@@ -150,7 +150,7 @@ impl NodePools for Sim {
 
 impl Leases for Sim {
     async fn leases(&self) -> Result<ObservedLeases, PortError> {
-        self.step(("Leases.leases", Read), "", |world| Ok(world.observed_leases())).await
+        self.step(("Leases.leases", Read), "", |world| world.observed_leases()).await
     }
 
     async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError> {
@@ -178,7 +178,8 @@ impl NodeClaims for Sim {
             if !world.settings.has_definitions {
                 return Err(PortError::new("list NodeClaims", Fault::NotFound));
             }
-            Ok(world.list_of("NodeClaim", world.synced_node_claims().into_iter()))
+            let synced = world.synced_node_claims().into_iter();
+            Ok(world.list_of("NodeClaim", synced.map(|synced| (synced.name.clone(), synced))))
         })
         .await
     }
@@ -188,7 +189,8 @@ impl NodeClaims for Sim {
             if !world.settings.has_definitions {
                 return Err(PortError::new("list NodeClaims", Fault::NotFound));
             }
-            Ok(world.list_of("NodeClaim", world.node_claim_objects().into_iter()))
+            let claims = world.node_claim_objects().into_iter();
+            Ok(world.list_of("NodeClaim", claims.map(|claim| (claim.name.clone(), claim))))
         })
         .await
     }
@@ -223,15 +225,8 @@ impl NodeClaims for Sim {
 impl Nodes for Sim {
     async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError> {
         self.step(("Nodes.node", Read), name, |world| {
-            let is_unreadable = world.is_node_unreadable(name);
-            if is_unreadable && world.settings.sabotage.hide_unreadable {
-                return Ok(None);
-            }
-            if is_unreadable {
-                let problem = format!("Node {name} cannot be read");
-                return Err(PortError::because("read a node", Fault::Permanent, problem));
-            }
-            Ok(world.cluster.nodes.get(name).map(|entry| entry.node.clone()))
+            let node = || world.cluster.nodes.get(name).map(|entry| entry.node.clone());
+            world.unreadable_object("read a node", "Node", name).unwrap_or_else(|| Ok(node()))
         })
         .await
     }
@@ -239,11 +234,7 @@ impl Nodes for Sim {
     async fn uninitialized(&self) -> Result<Listing<Node>, PortError> {
         let load = |world: &mut World| loads::uninitialized(world);
         self.step_of(("Nodes.uninitialized", Read), "", load, |world| {
-            let nodes = world.cluster.nodes.values().map(|entry| entry.node.clone());
-            let uninitialized = nodes
-                .filter(|node| !node.is_initialized() && !world.is_unreadable("Node", &node.name));
-            let nodes: Vec<Node> = uninitialized.collect();
-            Ok(world.list_of("Node", nodes.into_iter()))
+            Ok(world.uninitialized_nodes())
         })
         .await
     }

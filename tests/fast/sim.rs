@@ -88,6 +88,8 @@ mod sweep;
 mod sweep_jobs;
 #[path = "sim/told.rs"]
 mod told;
+#[path = "sim/unreadable.rs"]
+mod unreadable;
 #[path = "sim/volumes.rs"]
 mod volumes;
 #[path = "sim/world.rs"]

@@ -43,6 +43,8 @@ pub mod pods;
 
 pub use pods::PodReader;
 
+const VOLUME_ATTACHMENT: &str = "VolumeAttachment";
+
 /// One page of a list. Of a pod that cannot be read, what could be read is among the items, too, unless
 /// its name or its node could not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,9 +266,16 @@ pub fn volume_claim(body: &[u8]) -> Result<VolumeClaim, Error> {
     object(body, "PersistentVolumeClaim", |root, _| volume::read_claim(root).map(|read| read.1))
 }
 
-/// Reads a VolumeAttachmentList.
+/// Reads a VolumeAttachmentList. One that cannot be read is malformed, and among the items all the same if its name and
+/// its node can be read.
 pub fn volume_attachment_list(body: &[u8]) -> Result<Page<VolumeAttachment>, Error> {
-    list(body, "VolumeAttachment", |root, _| volume::read_attachment(root))
+    items(body, VOLUME_ATTACHMENT, |item| {
+        let read = read_item(item, VOLUME_ATTACHMENT, |root, _| volume::read_attachment(root));
+        read.map_err(|unreadable| {
+            let rest = volume::read_rest(item).map(Box::new);
+            Unreadable { rest, ..unreadable }
+        })
+    })
 }
 
 /// Reads a StorageClassList.

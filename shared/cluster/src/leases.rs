@@ -66,7 +66,6 @@ struct Lease {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
-    name: String,
     #[serde(default)]
     namespace: String,
     #[serde(default)]
@@ -96,11 +95,9 @@ impl Lease {
             return Ok(None);
         };
         let renewed_at = renew_time.as_deref().and_then(|time| time.parse().ok());
-        let renewed_at =
-            renewed_at.ok_or_else(|| self.unreadable("spec.renewTime is not a time"))?;
+        let renewed_at = renewed_at.ok_or("spec.renewTime is not a time")?;
         let seconds = lease_duration_seconds.filter(|seconds| *seconds > 0);
-        let seconds =
-            seconds.ok_or_else(|| self.unreadable("spec.leaseDurationSeconds must be positive"))?;
+        let seconds = seconds.ok_or("spec.leaseDurationSeconds must be positive")?;
         Ok(Some((holder, renewed_at, SignedDuration::from_secs(seconds))))
     }
 
@@ -118,19 +115,11 @@ impl Lease {
     /// As ours.
     fn of_ledger(&self) -> Result<Option<LedgerLease>, String> {
         let Some((holder, renewed_at, _)) = self.held()? else { return Ok(None) };
-        let ledger = LedgerId::new(holder)
-            .map_err(|error| self.unreadable(&format!("spec.holderIdentity: {error}")))?;
-        let arrivals =
-            self.metadata.annotations.get(ARRIVALS).and_then(|text| text.parse().ok()).ok_or_else(
-                || self.unreadable(&format!("annotation {ARRIVALS} is not a number")),
-            )?;
+        let ledger =
+            LedgerId::new(holder).map_err(|error| format!("spec.holderIdentity: {error}"))?;
+        let arrivals = self.metadata.annotations.get(ARRIVALS).and_then(|text| text.parse().ok());
+        let arrivals = arrivals.ok_or_else(|| format!("annotation {ARRIVALS} is not a number"))?;
         Ok(Some(LedgerLease { ledger, arrivals, renewed_at }))
-    }
-
-    /// A lease that cannot be read is not absent: whoever holds it counts.
-    fn unreadable(&self, problem: &str) -> String {
-        let Metadata { name, namespace, .. } = &self.metadata;
-        format!("Lease {namespace}/{name}: {problem}")
     }
 }
 
@@ -139,7 +128,12 @@ impl Leases for KubeCluster {
         let failed = |error: CallError| error.into_port_error(LIST, Effect::Reads);
         let ours = self.our_lease().await.map_err(failed)?;
         let ledger = ours.map(|lease| lease.of_ledger()).transpose();
-        let ledger = ledger.map_err(|why| failed(CallError::Unreadable(why.into())))?.flatten();
+        // One that cannot be read is not absent: whoever holds it counts.
+        let unreadable = |why| {
+            let why = format!("Lease kube-system/{LEDGER_LEASE}: {why}");
+            failed(CallError::Unreadable(why.into()))
+        };
+        let ledger = ledger.map_err(unreadable)?.flatten();
         let selector = format!("metadata.name={KARPENTER_LEASE}");
         let without_lease = self.without_lease().await?;
         let mut observed = ObservedLeases { ledger, without_lease, ..ObservedLeases::default() };

@@ -173,8 +173,10 @@ async fn pass<A: Adapters>(
     let ended_at = if let Some(until) = rests_until {
         Some(until)
     } else {
-        let volumes::Settled { endings, again, events } = volumes::settle(ports, endings, at).await;
+        let volumes::Settled { endings, again, events, malformed } =
+            volumes::settle(ports, endings, at).await;
         noted.extend(events);
+        observed.malformed.extend(malformed);
         sooner(again, terminate(ports, &endings, at).await)
     };
     next_at = sooner(next_at, ended_at);

@@ -89,11 +89,11 @@ async fn each_job<A: Adapters>(
 ) -> Result<Report, Error> {
     let mut jobs = Jobs::default();
     // Where it cannot be looked up, what was seen last counts for a while.
-    jobs.note(Job::Guard, guard::check(ports, at).await);
+    let mut malformed = jobs.take(Job::Guard, guard::check(ports, at).await).unwrap_or_default();
     let head = ports.ledger.head(&at.cluster).await?;
     if let Some(reason) = head.objection(at.now) {
         tracing::warn!(reason, "nothing is done");
-        return jobs.done().map(|()| Report::default());
+        return jobs.done().map(|()| Report { plan: None, malformed });
     }
     // Before instances are compared: those in zones that are left are not judged.
     let shifted = jobs.take(Job::ZonalShifts, zonal_shift::look(ports, &head, at).await);
@@ -123,7 +123,8 @@ async fn each_job<A: Adapters>(
         jobs.note(Job::LaunchTemplates, unused::remove_templates(ports, at).await);
     }
     jobs.done()?;
-    Ok(Report { plan: None, malformed: seen.malformed() })
+    malformed.extend(seen.malformed());
+    Ok(Report { plan: None, malformed })
 }
 
 /// Whether what is done each so many minutes is due in this one.
@@ -241,11 +242,15 @@ impl Seen {
     ) -> Result<(), PortError> {
         let (settings, profiles) = (known(&self.settings)?, known(&self.profiles)?);
         let (classes, snapshot) = (known(&self.node_classes)?, known(&self.snapshot)?);
-        // A class or a claim that could not be read may be one that has a profile.
-        if !classes.malformed.is_empty() || !snapshot.unreadable.is_empty() {
+        let unreadable = classes.malformed.iter();
+        let unreadable = unreadable.map(|class| class.object.split_once(' ')?.1.parse().ok());
+        let unreadable = unreadable.collect::<Option<_>>();
+        // A claim that could not be read may be one that has a profile, and so may a class without a name.
+        let Some(unreadable) = unreadable.filter(|_| snapshot.unreadable.is_empty()) else {
             return Ok(());
-        }
-        let users = unused::ProfileUsers { settings, classes: &classes.items, snapshot };
+        };
+        let users =
+            unused::ProfileUsers { settings, classes: &classes.items, unreadable, snapshot };
         unused::remove_profiles(ports, profiles, &users, at).await
     }
 

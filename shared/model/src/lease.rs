@@ -48,8 +48,15 @@ pub struct KarpenterPod {
 pub struct UnreadableLease {
     /// The namespace that it is in.
     pub namespace: String,
-    /// What is wrong, with its name.
+    /// What is wrong.
     pub why: String,
+}
+
+impl UnreadableLease {
+    /// Its kind, namespace and name.
+    pub fn object(&self) -> String {
+        format!("Lease {}/{KARPENTER_LEASE}", self.namespace)
+    }
 }
 
 /// A lease of Karpenter.

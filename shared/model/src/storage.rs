@@ -65,7 +65,8 @@ pub struct VolumeAttachment {
     pub name: String,
     /// `spec.nodeName`.
     pub node: NodeName,
-    /// `spec.source.persistentVolumeName`; a volume that stands in a pod alone has none.
+    /// `spec.source.persistentVolumeName`; a volume that stands in a pod alone has none. Of a VolumeAttachment that cannot
+    /// be read, its own name stands for the volume: some volume is attached.
     pub volume: Option<String>,
 }
 

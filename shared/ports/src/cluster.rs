@@ -91,7 +91,9 @@ ports! {
         /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
         /// ([`Listing::unlocated`]).
         async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
-        /// Which volumes are attached to nodes, of the whole cluster: the API server selects none by node.
+        /// Which volumes are attached to nodes, of the whole cluster: the API server selects none by node. A
+        /// VolumeAttachment that cannot be read is malformed, and among the items all the same; unless its name or its
+        /// node could not be read, either: it is of no node that is there.
         async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError>;
         /// The PersistentVolumeClaim called `key`, if it is there. One that cannot be read is `Permanent`, and
         /// never absent.

@@ -22,7 +22,7 @@ pub(crate) fn adopt(facts: &mut Facts, catalog: &RegionCatalog) -> bool {
         instances: &instances,
         nodes: &nodes,
         node_pools: &facts.node_pools,
-        is_partly_unreadable: false,
+        unreadable: Vec::new(),
     };
     let adoption = planner::adopt(&present, &Snapshot::default(), catalog, facts.now);
     assert_eq!(adoption.strays, [], "nothing of Karpenter's is terminated");

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The pods of the Deployment `web`, of which none is wanted at first.
-fn spec(manifests_text: &str) -> Arc<PodSpec> {
+pub(crate) fn spec(manifests_text: &str) -> Arc<PodSpec> {
     let texts = [manifests::InputFile::named("world.yaml", manifests_text)];
     let objects = manifests::parse(&texts).expect("the manifests are sound").objects;
     let specs = objects.into_iter().filter_map(|object| match object {

@@ -32,7 +32,7 @@ const SEEDS_DEFAULT: u64 = 16;
 const STRIDE: u64 = 5;
 
 /// No pod waits longer that has nothing to do with what is refused.
-const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
+pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// Those without which nothing can be decided or done: no object is at fault.
 const OUTAGES: [&str; 20] = [
@@ -202,7 +202,7 @@ fn refuse(sim: &Sim, operation: &'static str, skipped: u64) -> Rc<RefCell<Option
 }
 
 /// What `refused` is about, under all of its names.
-fn guilty(sim: &Sim, refused: &str) -> BTreeSet<String> {
+pub(crate) fn guilty(sim: &Sim, refused: &str) -> BTreeSet<String> {
     let mut guilty = BTreeSet::from([refused.to_owned()]);
     // A node that never registered is in no claim.
     let is_refused = |node: &Node| node.name.as_str() == refused;

@@ -127,7 +127,7 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
 }
 
 /// The jobs that have something to do.
-fn open(sim: &Sim) -> Vec<Job> {
+pub(crate) fn open(sim: &Sim) -> Vec<Job> {
     let cluster = WorldSettings::default().cluster;
     let claims = sim.claims();
     let is_old = |claim: &NodeClaim| {

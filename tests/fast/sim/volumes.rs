@@ -23,11 +23,17 @@ const TEMPLATES: &str = "\n  volumeClaimTemplates: [{metadata: {name: data}, spe
 
 /// The usual world, whose StatefulSet has a volume for each pod; what its NodePool says beside that.
 fn world(template: &str) -> Sim {
+    let text = with_volumes(MANIFESTS)
+        .replace("expireAfter: Never", &format!("expireAfter: Never{template}"));
+    sim_of(WorldSettings::default(), &text)
+}
+
+/// `manifests` with a volume for each pod of the StatefulSet `store`.
+pub(crate) fn with_volumes(manifests: &str) -> String {
     let text =
-        MANIFESTS.replace("  serviceName: store\n", &format!("  serviceName: store{TEMPLATES}"));
-    let text = text.replace("expireAfter: Never", &format!("expireAfter: Never{template}"));
+        manifests.replace("  serviceName: store\n", &format!("  serviceName: store{TEMPLATES}"));
     assert!(text.contains("volumeClaimTemplates"));
-    sim_of(WorldSettings::default(), &format!("{text}{STORAGE}"))
+    format!("{text}{STORAGE}")
 }
 
 /// The pods of `store` run; the claim of the node of the first of them is deleted by somebody, and why its
@@ -148,9 +154,7 @@ pub(crate) fn tolerating() -> Sim {
         format!("tolerations: [{{key: {}, operator: Exists}}]\n      ", labels::DISRUPTED_TAINT);
     let manifests = MANIFESTS.replace(text, &format!("{tolerant}{text}"));
     assert!(manifests != MANIFESTS);
-    let manifests =
-        manifests.replace("  serviceName: store\n", &format!("  serviceName: store{TEMPLATES}"));
-    sim_of(WorldSettings::default(), &format!("{manifests}{STORAGE}"))
+    sim_of(WorldSettings::default(), &with_volumes(&manifests))
 }
 
 /// The volume of a pod that tolerates the taint stays attached, and the node goes all the same.

@@ -11,7 +11,10 @@ use model::{
 };
 
 use super::{affinity, metadata::Metadata};
-use crate::document::field::{Field, Fields};
+use crate::document::{
+    field::{Field, Fields},
+    tree,
+};
 
 /// The driver that volumes of EBS have moved to.
 const EBS_DRIVER: &str = "ebs.csi.aws.com";
@@ -153,6 +156,14 @@ pub(crate) fn read_attachment(object: &Field<'_>) -> Option<VolumeAttachment> {
         .map(ToOwned::to_owned);
     source.done();
     Some(VolumeAttachment { name: metadata?.name, node: node?, volume })
+}
+
+/// A VolumeAttachment that cannot be read, on the node that it names: whatever it attaches is attached.
+pub(crate) fn read_rest(text: &str) -> Option<VolumeAttachment> {
+    let tree = tree::parse_json(text).ok()?;
+    let name = tree.get("metadata")?.get("name")?.as_text()?;
+    let node = NodeName::new(tree.get("spec")?.get("nodeName")?.as_text()?).ok()?;
+    Some(VolumeAttachment { name: name.to_owned(), node, volume: Some(name.to_owned()) })
 }
 
 /// Reads a StorageClass.

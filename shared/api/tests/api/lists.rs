@@ -212,15 +212,24 @@ fn attachments_say_where_a_volume_is() {
             "source":{"persistentVolumeName":"pv-1"}},"status":{"attached":true}},
         {"metadata":{"name":"csi-2"},"spec":{"attacher":"x","nodeName":"two",
             "source":{"inlineVolumeSpec":{}}}},
-        {"metadata":{"name":"csi-3"},"spec":{"attacher":"x","source":{}}}]}"#;
+        {"metadata":{"name":"csi-3"},"spec":{"attacher":"x","source":{}}},
+        {"metadata":{"name":"csi-4"},"spec":{"attacher":"x","nodeName":"two","source":5}}]}"#;
     let page = volume_attachment_list(body).unwrap();
     let attachment = |name: &str, node: &str, volume: Option<&str>| VolumeAttachment {
         name: name.to_owned(),
         node: node.parse().unwrap(),
         volume: volume.map(ToOwned::to_owned),
     };
-    let expected = [attachment("csi-1", "one", Some("pv-1")), attachment("csi-2", "two", None)];
+    let expected = [
+        attachment("csi-1", "one", Some("pv-1")),
+        attachment("csi-2", "two", None),
+        attachment("csi-4", "two", Some("csi-4")),
+    ];
     assert_eq!(page.items, expected);
     let bad: Vec<_> = page.malformed.iter().map(|(o, p)| format!("{o}: {p}")).collect();
-    assert_eq!(bad, ["VolumeAttachment csi-3: spec.nodeName: is required"]);
+    let why = [
+        "VolumeAttachment csi-3: spec.nodeName: is required",
+        "VolumeAttachment csi-4: spec.source: must be a map, not the number 5",
+    ];
+    assert_eq!(bad, why);
 }

@@ -89,10 +89,10 @@ async fn a_lease_that_cannot_be_read_is_not_absent() {
     let leases = list(&[&bad[..], &[spec("pod-2", time)]].concat());
     let server = Server::new([absent(), pods(&[]), leases]);
     let observed = server.cluster().leases().await.unwrap();
-    let name = "Lease karpenter/karpenter-leader-election: spec.";
-    let unreadable: Vec<_> = observed.unreadable.iter().map(|lease| &lease.why).collect();
-    let rules = ["renewTime is not a time", "leaseDurationSeconds must be positive"];
-    assert_eq!(unreadable, rules.map(|rule| format!("{name}{rule}")).each_ref());
+    let unreadable = observed.unreadable.iter().map(|lease| (lease.object(), lease.why.as_str()));
+    let expected = ["spec.renewTime is not a time", "spec.leaseDurationSeconds must be positive"]
+        .map(|rule| ("Lease karpenter/karpenter-leader-election".to_owned(), rule));
+    assert_eq!(unreadable.collect::<Vec<_>>(), expected);
     assert_eq!((observed.karpenter.len(), &*observed.unreadable[0].namespace), (1, "karpenter"));
     for (ours, problem) in [
         (ours(&spec("abc12", time), "many"), "journeyman/arrivals is not a number"),

@@ -13,7 +13,7 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use planner::{VolumeStep, await_volumes};
-use ports::{Adapters, Cluster, Fault, Invocation, Malformed, PortError};
+use ports::{Adapters, Cluster, Fault, Invocation, Listing, Malformed, PortError};
 
 use super::{AT_ONCE, DrainPorts, Ending};
 use crate::{
@@ -38,6 +38,8 @@ pub(super) struct Settled {
     pub(super) again: Option<Timestamp>,
     /// What people are told of the others.
     pub(super) events: Vec<ObjectEvent>,
+    /// Attachments that could not be read.
+    pub(super) malformed: Vec<Malformed>,
 }
 
 /// Looks at the volumes of `endings`, where they have to be looked at.
@@ -47,9 +49,13 @@ pub(super) async fn settle<A: Adapters>(
     at: &Invocation,
 ) -> Settled {
     if endings.iter().all(|ending| ending.look.is_none()) {
-        return Settled { endings, again: None, events: Vec::new() };
+        return Settled { endings, again: None, events: Vec::new(), malformed: Vec::new() };
     }
-    let attachments = attachments(ports.cluster).await;
+    // One that cannot be read waits with its own node only.
+    let (attachments, malformed) = match ports.cluster.volume_attachments().await {
+        Ok(Listing { items, malformed }) => (Ok(items), malformed),
+        Err(error) => (Err(error), Vec::new()),
+    };
     let attachments = attachments.as_deref();
     let (looked, mut again) = each(endings, AT_ONCE, ports.clock, at, async |ending| {
         look(ports, ending, attachments, at).await
@@ -65,19 +71,7 @@ pub(super) async fn settle<A: Adapters>(
             }
         }
     }
-    Settled { endings, again, events }
-}
-
-/// Every attachment; an error where one cannot be read, because nobody knows of which node it is.
-async fn attachments(cluster: &impl Cluster) -> Result<Vec<VolumeAttachment>, PortError> {
-    let listing = cluster.volume_attachments().await?;
-    match listing.malformed.first() {
-        None => Ok(listing.items),
-        Some(Malformed { object, problem }) => {
-            let why = format!("{object} cannot be read: {problem}");
-            Err(PortError::because("list VolumeAttachments", Fault::Permanent, why))
-        }
-    }
+    Settled { endings, again, events, malformed }
 }
 
 async fn look<A: Adapters>(

@@ -5,23 +5,29 @@ use model::{
     ledger::{Guard, Head, WriteOutcome},
 };
 use planner::Verdict;
-use ports::{Adapters, Fault, Invocation, Leases as _, Ledger as _, PortError};
+use ports::{Adapters, Fault, Invocation, Leases as _, Ledger as _, Malformed, PortError};
 
 use super::{SweepPorts, instances};
 use crate::Error;
 
 /// Looks who is in charge, and keeps it for all functions. A ledger that is not there, or that is an old
-/// backup, is opened under a new id, and what is there is adopted before the functions act.
+/// backup, is opened under a new id, and what is there is adopted before the functions act. Brings the leases that
+/// could not be read.
 pub(super) async fn check<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
-) -> Result<(), Error> {
+) -> Result<Vec<Malformed>, Error> {
     let head = ports.ledger.head(&at.cluster).await?;
     let leases = ports.leases.leases().await?;
     let namespaces = &ports.settings.karpenter_namespaces;
     for lease in planner::passed_over(&leases, namespaces, at.now) {
         tracing::warn!(lease, "passed over: Karpenter's lease counts in KarpenterNamespaces only");
     }
+    let malformed = leases
+        .unreadable
+        .iter()
+        .map(|lease| Malformed { object: lease.object(), problem: lease.why.clone() });
+    let malformed = malformed.collect();
     let head = match planner::verdict(&head, &leases, namespaces, at.now) {
         Verdict::Unknown(why) => {
             return Err(PortError::because("read leases", Fault::Permanent, why).into());
@@ -31,7 +37,7 @@ pub(super) async fn check<A: Adapters>(
             if head.ledger.is_some() {
                 put(ports, &head, Guard::Held { by, checked_at: at.now }, at).await?;
             }
-            return Ok(());
+            return Ok(malformed);
         }
         Verdict::Open => {
             let head = ports.ledger.open(&at.cluster, head.ledger.as_ref()).await?;
@@ -45,10 +51,11 @@ pub(super) async fn check<A: Adapters>(
         }
         Verdict::Free => head,
     };
-    let Some(ledger) = head.ledger.clone() else { return Ok(()) };
+    let Some(ledger) = head.ledger.clone() else { return Ok(malformed) };
     let arrivals = ports.ledger.head(&at.cluster).await?.counters.arrivals;
     ports.leases.hold(&LedgerLease { ledger, arrivals, renewed_at: at.now }).await?;
-    put(ports, &head, Guard::Free { checked_at: at.now }, at).await
+    put(ports, &head, Guard::Free { checked_at: at.now }, at).await?;
+    Ok(malformed)
 }
 
 async fn put<A: Adapters>(

@@ -140,7 +140,9 @@ async fn compare<A: Adapters>(
         instances: &instances,
         nodes: &nodes.items,
         node_pools: &node_pools.items,
-        is_partly_unreadable: !objects.malformed.is_empty() || !node_pools.malformed.is_empty(),
+        unreadable: (objects.malformed.iter().chain(&node_pools.malformed))
+            .map(|malformed| malformed.object.as_str())
+            .collect(),
     };
     let adoption = planner::adopt(&present, &snapshot, &catalog, at.now);
     let standalone = planner::standalone(&at.cluster, &objects.items, &snapshot, at.now);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use model::{
-    ClaimPhase, labels,
+    ClaimPhase, NodeClaim, NodeClassName, labels,
     ledger::Snapshot,
     node_class::{
         ClusterSettings, InstanceProfile, ListedNodeClass, NodeClass, NodeIdentity, TemplateSource,
@@ -34,6 +34,8 @@ const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 pub(super) struct ProfileUsers<'a> {
     pub(super) settings: &'a ClusterSettings,
     pub(super) classes: &'a [ListedNodeClass],
+    /// Classes that cannot be read.
+    pub(super) unreadable: BTreeSet<NodeClassName>,
     pub(super) snapshot: &'a Snapshot,
 }
 
@@ -73,15 +75,18 @@ impl ProfileUsers<'_> {
         }
     }
 
-    /// Whether a claim has or may get an instance with `profile`: one of its class that says so, that
-    /// is still to be launched, or that does not say with which it was.
+    /// Whether the class of `profile` cannot be read, or a claim has or may get an instance with `profile`: one of its
+    /// class that says so, that is still to be launched, or that does not say with which it was.
     fn have(&self, profile: &InstanceProfile) -> bool {
-        self.snapshot.claims.values().any(|claim| {
+        let is_of = |class: &NodeClassName| {
+            launch_template::instance_profile_path(self.settings, class) == profile.path
+        };
+        let is_of_claim = |claim: &NodeClaim| {
             let named = claim.annotations.get(labels::INSTANCE_PROFILE);
             let is_open = claim.phase == ClaimPhase::Promised || named.is_none();
-            let path = launch_template::instance_profile_path(self.settings, &claim.node_class);
-            named == Some(&profile.name) || is_open && path == profile.path
-        })
+            named == Some(&profile.name) || is_open && is_of(&claim.node_class)
+        };
+        self.unreadable.iter().any(is_of) || self.snapshot.claims.values().any(is_of_claim)
     }
 }
 

@@ -24,6 +24,12 @@ use model::{
 /// whose answer was lost is read back for longer than that here.
 const YOUNG: SignedDuration = SignedDuration::from_mins(5);
 
+/// So many characters of the name of a NodePool are in the names of all of its claims ([`NodeClaimName::derived`]).
+const NEVER_CUT: usize = 16;
+
+/// The kind of what has nodes, as objects that cannot be read are called.
+const NODE_POOL: &str = "NodePool";
+
 /// What is there.
 #[derive(Clone, Debug, Default)]
 pub struct Present<'a> {
@@ -35,8 +41,36 @@ pub struct Present<'a> {
     pub nodes: &'a [Node],
     /// NodePools.
     pub node_pools: &'a [NodePool],
-    /// Whether a NodeClaim object or a NodePool cannot be read: it may be what an instance belongs to.
-    pub is_partly_unreadable: bool,
+    /// NodeClaim objects and NodePools that cannot be read, such as `NodePool general`: one of them may be what an
+    /// instance belongs to.
+    pub unreadable: Vec<&'a str>,
+}
+
+impl Present<'_> {
+    /// Whether an object that cannot be read may be the NodeClaim or the NodePool of `instance`. One without a
+    /// name may be any. The name of the NodeClaim of an instance that is not tagged yet begins with that of its NodePool.
+    fn may_own(&self, instance: &Instance) -> bool {
+        self.unreadable.iter().any(|object| match object.split_once(' ') {
+            Some((kind, name)) if kind == NODE_POOL => match name.parse::<NodePoolName>() {
+                Ok(name) => instance.node_pool.as_ref() == Some(&name),
+                Err(_) => true,
+            },
+            Some((_, name)) => {
+                match (NodeClaimName::new(name), &instance.node_claim, &instance.node_pool) {
+                    (Ok(name), Some(of_tag), _) => name == *of_tag,
+                    (Ok(name), None, Some(pool)) => begins_with(&name, pool),
+                    (Ok(_), None, None) | (Err(_), ..) => true,
+                }
+            }
+            None => true,
+        })
+    }
+}
+
+/// Whether `name` may be one of `pool`, whose part of the name may be cut.
+fn begins_with(name: &NodeClaimName, pool: &NodePoolName) -> bool {
+    let both = name.as_str().bytes().zip(pool.as_str().bytes());
+    both.take(NEVER_CUT).all(|(of_name, of_pool)| of_name == of_pool)
 }
 
 /// What becomes of instances that no claim of the ledger has.
@@ -93,7 +127,7 @@ pub fn adopt(
         };
         match claim {
             Some(claim) if names.insert(claim.name.clone()) => adoption.claims.push(claim),
-            None if present.is_partly_unreadable => {}
+            None if present.may_own(instance) => {}
             None if instance.ledger == snapshot.head.ledger && instance.ledger.is_some() => {
                 adoption.strays.push(instance.id.clone());
             }
@@ -264,7 +298,7 @@ pub fn left_behind<'n>(
     adopted: &[NodeClaim],
     now: Timestamp,
 ) -> Vec<&'n Node> {
-    if present.is_partly_unreadable || !snapshot.unreadable.is_empty() {
+    if !snapshot.unreadable.is_empty() {
         return Vec::new();
     }
     let claims = || snapshot.claims.values().chain(adopted);

@@ -23,8 +23,8 @@ pub enum Verdict {
     Free,
 }
 
-/// Leases under the name of Karpenter's, and pods of Karpenter without one, that decide nothing, because they are outside
-/// of `namespaces`, each with why.
+/// Leases under the name of Karpenter's that are held, and pods of Karpenter without one, that decide nothing, because
+/// they are outside of `namespaces`.
 #[must_use]
 pub fn passed_over(
     leases: &ObservedLeases,
@@ -33,11 +33,9 @@ pub fn passed_over(
 ) -> Vec<String> {
     let held = leases.karpenter.iter().filter(|lease| lease.is_held(now));
     let held = held.map(|lease| (&lease.namespace, format!("{} holds it", lease.holder)));
-    let unreadable = leases.unreadable.iter().map(|lease| (&lease.namespace, lease.why.clone()));
     let runs = |pod: &'_ KarpenterPod| format!("{} runs without a lease", pod.name);
     let pods = leases.without_lease.iter().map(|pod| (&pod.namespace, runs(pod)));
-    let causes = held.chain(unreadable).chain(pods);
-    let elsewhere = causes.filter(|(name, _)| !namespaces.contains(*name));
+    let elsewhere = held.chain(pods).filter(|(name, _)| !namespaces.contains(*name));
     elsewhere.map(|(namespace, why)| format!("in the namespace {namespace}: {why}")).collect()
 }
 
@@ -67,7 +65,7 @@ pub fn verdict(
     }
     let mut unreadable = leases.unreadable.iter();
     if let Some(lease) = unreadable.find(|lease| namespaces.contains(&lease.namespace)) {
-        return Verdict::Unknown(lease.why.clone());
+        return Verdict::Unknown(format!("{}: {}", lease.object(), lease.why));
     }
     let of_ledger = leases.ledger.as_ref();
     let is_ours = of_ledger.is_none_or(|lease| head.ledger.as_ref() == Some(&lease.ledger));

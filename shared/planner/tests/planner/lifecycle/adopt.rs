@@ -46,18 +46,18 @@ fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
 }
 
 fn adopted(facts: &Facts, objects: &[NodeClaim], instances: &[Instance]) -> Adoption {
-    adopted_beside(facts, objects, instances, false)
+    adopted_beside(facts, objects, instances, Vec::new())
 }
 
 fn adopted_beside(
     facts: &Facts,
     objects: &[NodeClaim],
     instances: &[Instance],
-    is_partly_unreadable: bool,
+    unreadable: Vec<&str>,
 ) -> Adoption {
     let nodes: Vec<Node> = facts.nodes.values().cloned().collect();
     let node_pools = &facts.node_pools;
-    let present = Present { objects, instances, nodes: &nodes, node_pools, is_partly_unreadable };
+    let present = Present { objects, instances, nodes: &nodes, node_pools, unreadable };
     let catalog = RegionCatalog {
         region: "here".to_owned(),
         zones: BTreeMap::new(),
@@ -166,9 +166,29 @@ fn only_what_this_ledger_launched_ends_without_a_claim() {
         let adoption = adopted(&facts, &[], &[instance(&claim, ledger)]);
         assert_eq!((adoption.claims.len(), adoption.strays.len()), (0, strays), "{ledger:?}");
     }
-    // Its NodePool or its object may be what cannot be read.
-    let adoption = adopted_beside(&facts, &[], &[instance(&claim, Some("a"))], true);
-    assert_eq!(adoption, Adoption::default());
+    let untagged = instance(&claim, Some("a"));
+    let name = format!("{}-1", claim.node_pool);
+    let tagged = Instance { node_claim: Some(name.parse().unwrap()), ..untagged.clone() };
+    let pool = format!("NodePool {}", claim.node_pool);
+    let object = format!("NodeClaim {name}");
+    let sibling = format!("NodeClaim {}-x", claim.node_pool);
+    // Its NodePool or its object may be what cannot be read, and others' are not.
+    for (unreadable, of_untagged, of_tagged) in [
+        (pool.as_str(), 0, 0),
+        ("NodePool other", 1, 1),
+        ("NodePool number 3", 0, 0),
+        ("NodePool", 0, 0),
+        (object.as_str(), 0, 0),
+        (sibling.as_str(), 0, 1),
+        ("NodeClaim other-x", 1, 1),
+        ("NodeClaim number 3", 0, 0),
+    ] {
+        for (instance, strays) in [(&untagged, of_untagged), (&tagged, of_tagged)] {
+            let instances = std::slice::from_ref(instance);
+            let adoption = adopted_beside(&facts, &[], instances, vec![unreadable]);
+            assert_eq!((adoption.claims.len(), adoption.strays.len()), (0, strays), "{unreadable}");
+        }
+    }
 }
 
 #[test]

@@ -96,14 +96,13 @@ fn a_lease_that_anybody_may_make_stops_nothing() {
 #[test]
 fn a_lease_that_cannot_be_read_counts_where_karpenter_may_run() {
     let open = head(Some("a"), 3, free());
+    let unknown = "Lease kube-system/karpenter-leader-election: why".to_owned();
     for (namespace, expected) in
-        [("kube-system", Verdict::Unknown("why".to_owned())), ("team-x", Verdict::Free)]
+        [("kube-system", Verdict::Unknown(unknown)), ("team-x", Verdict::Free)]
     {
         let lease = UnreadableLease { namespace: namespace.to_owned(), why: "why".to_owned() };
         let leases = ObservedLeases { unreadable: vec![lease], ..ObservedLeases::default() };
         assert_eq!(verdict(&open, &leases, now()), expected);
-        let words = passed_over(&leases, &namespaces(), now());
-        assert_eq!(words.is_empty(), expected != Verdict::Free, "{words:?}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         found_in,
         tree::Tree,
     },
-    lists::Page,
+    lists::{self, Page},
     objects::{self, Object, PodManifest, node_class, node_pool},
 };
 
@@ -74,7 +74,7 @@ impl Manifest {
     /// The pods of a page that a server sent.
     pub fn of_pods(page: Page<PodManifest>, file: &str) -> Self {
         let place = Place { file: file.to_owned(), is_stored: true, ..Place::default() };
-        let problem = |(object, rule): (ObjectReference, String)| Diagnostic {
+        let problem = |lists::MalformedObject { object, problem: rule, .. }| Diagnostic {
             file: file.to_owned(),
             line: None,
             object: Some(object),

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    Namespace, NodeClaim, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
+    Namespace, NodeClaim, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem, ProviderId,
     claim::SyncedNodeClaim,
     condition::NotReady,
     eviction::PodDisruptionBudget,
@@ -51,9 +51,9 @@ const VOLUME_ATTACHMENT: &str = "VolumeAttachment";
 pub struct Page<T> {
     /// What could be read, in the server's order.
     pub items: Vec<T>,
-    /// The rest, and what is wrong with each. The name has its namespace before it (`default/web-0`);
+    /// The rest. The name has its namespace before it (`default/web-0`);
     /// without a name it is `number 3`, counted from 0.
-    pub malformed: Vec<(ObjectReference, String)>,
+    pub malformed: Vec<MalformedObject>,
     /// Where the next page starts; `None` after the last.
     pub continue_token: Option<String>,
     /// The state that the list is of.
@@ -67,6 +67,17 @@ impl<T> Page<T> {
         let items = items.into_iter().map(f).collect();
         Page { items, malformed, continue_token, resource_version }
     }
+}
+
+/// An object of a list that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MalformedObject {
+    /// Which.
+    pub object: ObjectReference,
+    /// What is wrong with it.
+    pub problem: String,
+    /// Of a Node, `spec.providerID`; `None` where it has none or that cannot be read, either.
+    pub provider_id: Option<ProviderId>,
 }
 
 /// A namespace and its labels.
@@ -103,7 +114,12 @@ pub fn pod(body: &[u8]) -> Result<Pod, Error> {
 
 /// Reads a NodeList.
 pub fn node_list(body: &[u8]) -> Result<Page<Node>, Error> {
-    list(body, "Node", |root, _| node::read(root))
+    items(body, "Node", |item| {
+        read_item(item, "Node", |root, _| node::read(root)).map_err(|unreadable| {
+            let provider_id = node::read_provider_id(item);
+            Unreadable { provider_id, ..unreadable }
+        })
+    })
 }
 
 /// Reads one Node.
@@ -328,6 +344,8 @@ struct Unreadable<T> {
     problem: String,
     /// What could be read of it, where that is enough to stand for it in its list.
     rest: Option<Box<T>>,
+    /// See [`MalformedObject`].
+    provider_id: Option<ProviderId>,
 }
 
 /// A list whose items `read` reads from their texts.
@@ -343,10 +361,11 @@ fn items<T>(
     for (index, item) in raw.items.into_iter().enumerate() {
         match read(item.get()) {
             Ok(item) => items.push(item),
-            Err(Unreadable { name, problem, rest }) => {
+            Err(Unreadable { name, problem, rest, provider_id }) => {
                 items.extend(rest.map(|rest| *rest));
                 let name = name.unwrap_or_else(|| format!("number {index}"));
-                malformed.push((ObjectReference { kind: kind.to_owned(), name }, problem));
+                let object = ObjectReference { kind: kind.to_owned(), name };
+                malformed.push(MalformedObject { object, problem, provider_id });
             }
         }
     }
@@ -368,7 +387,7 @@ fn object<T>(body: &[u8], kind: &str, read: Reader<T>) -> Result<T, Error> {
 
 /// The object, or its name (where it has one) and what is wrong.
 fn read_item<T>(text: &str, kind: &str, read: Reader<T>) -> Result<T, Unreadable<T>> {
-    let unreadable = |name, problem| Unreadable { name, problem, rest: None };
+    let unreadable = |name, problem| Unreadable { name, problem, rest: None, provider_id: None };
     let tree = tree::parse_json(text).map_err(|error| unreadable(None, error))?;
     let complaints = Complaints::new(Unknown::Ignored);
     let item = read(&Field::root(&tree, &complaints), &complaints);

@@ -164,7 +164,7 @@ pub(crate) fn or_not_installed<T>(
         Err(error) if error.fault == Fault::NotFound => {
             let problem =
                 format!("the cluster does not know {api_version} {kind}: install the CRDs");
-            let malformed = vec![Malformed { object: kind.to_owned(), problem }];
+            let malformed = vec![Malformed::new(kind, problem)];
             Ok(Listing { items: Vec::new(), malformed })
         }
         other => other,
@@ -280,15 +280,17 @@ impl KubeCluster {
     }
 }
 
+/// As ports tell of it.
+pub(crate) fn told(unread: lists::MalformedObject) -> Malformed {
+    let lists::MalformedObject { object, problem, provider_id } = unread;
+    Malformed { object: object.to_string(), problem, provider_id }
+}
+
 /// Adds a page. Whether the list is full and the rest has to wait.
 fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Result<bool, PortError> {
     let has_more = page.continue_token.is_some();
     listing.items.extend(page.items);
-    let malformed = page.malformed.into_iter();
-    listing.malformed.extend(malformed.map(|(object, problem)| {
-        let object = object.to_string();
-        Malformed { object, problem }
-    }));
+    listing.malformed.extend(page.malformed.into_iter().map(told));
     match kind.at_most {
         AtMost::Fail(max) if listing.items.len() > max => {
             let max = many(max);
@@ -302,7 +304,7 @@ fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Resul
         {
             listing.items.truncate(max);
             let problem = format!("there are more than {max}: the rest waits");
-            listing.malformed.push(Malformed { object: kind.operation.to_owned(), problem });
+            listing.malformed.push(Malformed::new(kind.operation, problem));
             Ok(true)
         }
         AtMost::Fail(_) | AtMost::Stop(_) | AtMost::Unlimited => Ok(false),

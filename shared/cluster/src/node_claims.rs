@@ -15,14 +15,14 @@ use model::{
     labels::{MANAGED_BY, MANAGER},
     limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
-use ports::{Fault, Listing, Malformed, NodeClaims, PortError};
+use ports::{Fault, Listing, NodeClaims, PortError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
-    list::{AtMost, Kind, NODE_POOLS_PATH},
+    list::{AtMost, Kind, NODE_POOLS_PATH, told},
 };
 
 const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -70,11 +70,7 @@ impl NodeClaims for KubeCluster {
             let page = lists::synced_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);
-            let malformed = page.malformed.into_iter();
-            listing.malformed.extend(malformed.map(|(object, problem)| {
-                let object = object.to_string();
-                Malformed { object, problem }
-            }));
+            listing.malformed.extend(page.malformed.into_iter().map(told));
             next = page.continue_token;
             if next.is_none() {
                 return Ok(listing);

@@ -144,7 +144,7 @@ impl Seen {
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();
         self.facts.unlocated_pod =
-            unlocated.map(|Malformed { object, problem }| format!("{object}: {problem}"));
+            unlocated.map(|Malformed { object, problem, .. }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
         Ok((self.facts, self.malformed))
     }
@@ -210,9 +210,11 @@ fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
 /// That nobody keeps the nodes of a static pool, where that is so.
 fn left_alone(pool: &NodePool, policies: Policies) -> Option<Malformed> {
     let is_left_alone = pool.replicas.is_some() && !policies.static_capacity;
-    is_left_alone.then(|| Malformed {
-        object: format!("NodePool {}", pool.name),
-        problem: "spec.replicas: the feature gate StaticCapacity is closed".to_owned(),
+    is_left_alone.then(|| {
+        Malformed::new(
+            format!("NodePool {}", pool.name),
+            "spec.replicas: the feature gate StaticCapacity is closed",
+        )
     })
 }
 

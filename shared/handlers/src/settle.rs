@@ -348,7 +348,9 @@ async fn step<A: Adapters>(
         .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
     let mut next = settlement.claim;
     if next.as_ref().is_some_and(NodeClaim::is_deleting) {
-        if let (None, false, Some(unreadable)) = (&node, is_gone, observed.malformed.first()) {
+        let mut unreadable = observed.malformed.iter();
+        let unreadable = unreadable.find(|unreadable| unreadable.may_be_node_of(&instance.id));
+        if let (None, false, Some(unreadable)) = (&node, is_gone, unreadable) {
             // It may be the node that is missed.
             let why = format!("{} cannot be read: {}", unreadable.object, unreadable.problem);
             return Err(PortError::because("read nodes", Fault::Permanent, why));

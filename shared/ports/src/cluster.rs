@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod,
+    InstanceId, NodeClaim, NodeClaimName, NodeName, Pod, ProviderId,
     claim::SyncedNodeClaim,
     event::ObjectEvent,
     facts::{DaemonSet, Surroundings},
@@ -25,6 +25,21 @@ pub struct Malformed {
     pub object: String,
     /// The field and the rule that it breaks.
     pub problem: String,
+    /// Of a Node, `spec.providerID`; `None` where it has none or that cannot be read, either.
+    pub provider_id: Option<ProviderId>,
+}
+
+impl Malformed {
+    /// One that is no Node, or of which nothing more is to be said.
+    pub fn new(object: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { object: object.into(), problem: problem.into(), provider_id: None }
+    }
+
+    /// Whether it may be the Node of `instance`.
+    pub fn may_be_node_of(&self, instance: &InstanceId) -> bool {
+        let reports = |id: &ProviderId| id.instance().as_ref() == Some(instance);
+        self.object.starts_with("Node ") && self.provider_id.as_ref().is_none_or(reports)
+    }
 }
 
 /// A list, and what could not be read of it.

@@ -204,7 +204,7 @@ impl ListedWorld for Others {
         let problem = "spec: must be a map, not the number 5".to_owned();
         self.0.add(vec![
             ClusterObject::NodeOverlay(overlay),
-            ClusterObject::Unreadable(Malformed { object, problem }),
+            ClusterObject::Unreadable(Malformed::new(object, problem)),
         ]);
     }
 }

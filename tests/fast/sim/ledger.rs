@@ -308,7 +308,7 @@ fn m2_an_instance_whose_node_pool_cannot_be_read_is_not_ended() {
     let before = instances(&sim);
     let claim = sim.claims().into_iter().find(|claim| claim.instance.is_some()).expect("a claim");
     let (object, problem) = ("NodePool general".to_owned(), "spec: must be a map".to_owned());
-    sim.add(vec![ClusterObject::Unreadable(Malformed { object: object.clone(), problem })]);
+    sim.add(vec![ClusterObject::Unreadable(Malformed::new(object.clone(), problem))]);
     sim.act(Action::ForgetClaim(claim.name.clone()));
     runner.run_until(minute(13)).expect("nothing unsafe happens");
     check_runs(&sim, claim.instance.expect("an instance").id);

@@ -19,6 +19,7 @@ use crate::{
         medium::given_up_beside_a_pod,
     },
     storm::{outcome, settings},
+    unreadable,
 };
 
 /// Seeds that are tried until one notices.
@@ -93,6 +94,9 @@ fn visits_without_back_off_are_noticed() {
 fn that_what_cannot_be_read_counts_as_absent_is_noticed() {
     let sabotage = Sabotage { hide_unreadable: true, ..Sabotage::default() };
     assert_ne!(given_up_beside_a_pod(broken(sabotage)), []);
+    let noticed = unreadable::outcome("nodeclaims", broken(sabotage));
+    println!("noticed: {noticed:?}");
+    assert!(noticed.is_err());
 }
 
 #[test]

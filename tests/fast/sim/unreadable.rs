@@ -109,7 +109,7 @@ fn resources() -> BTreeSet<&'static str> {
 
 /// The object of `resource` that cannot be read, of those in `sim` that are called [`ODD`], or of one that is not
 /// simulated.
-fn object_of(sim: &Sim, resource: &str) -> String {
+fn object_of(sim: &Sim, resource: &str, is_unlucky: bool) -> String {
     let claim = sim.claims().into_iter().find(|claim| claim.node_pool.as_str() == ODD);
     let node = claim.as_ref().map_or(ODD, |claim| claim.node.as_ref().expect("it joined").as_str());
     let claim = claim.as_ref().map_or(ODD, |claim| claim.name.as_str());
@@ -124,6 +124,8 @@ fn object_of(sim: &Sim, resource: &str) -> String {
         "nodeclaims" => format!("NodeClaim {claim}"),
         "nodeoverlays" => format!("NodeOverlay {ODD}"),
         "nodepools" => format!("NodePool {ODD}"),
+        // In a world with nodes that never join, one of somebody else's that no label marks as initialized.
+        "nodes" if is_unlucky => format!("Node {ODD}"),
         "nodes" => format!("Node {node}"),
         "persistentvolumeclaims" => format!("PersistentVolumeClaim default/data-{ODD}-0"),
         "persistentvolumes" => format!("PersistentVolume pvc-default-data-{ODD}-0"),
@@ -219,12 +221,15 @@ fn late(sim: &Sim, named: &BTreeSet<String>) -> Vec<String> {
 }
 
 fn unreadable(object: &str) -> ClusterObject {
-    let problem = "spec: must be a map".to_owned();
-    ClusterObject::Unreadable(Malformed { object: object.to_owned(), problem })
+    let provider_id = Some(testkit::build::id("aws:///us-west-2a/i-0dd"));
+    ClusterObject::Unreadable(Malformed {
+        provider_id,
+        ..Malformed::new(object, "status.capacity: must be a map")
+    })
 }
 
 /// What is wrong in a world in which an object of `resource` cannot be read.
-fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(), String> {
+pub(crate) fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(), String> {
     let is_hard = world_settings.never_joins_per_mille > 0;
     let sim = world(world_settings);
     begin(&sim);
@@ -232,7 +237,7 @@ fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(), String> 
     let (mut runner, reports) = runner_with(&sim, settings(&gates));
     let failed = |why: String| format!("{resource}: {why}");
     runner.run_until(minute(SINCE)).map_err(|why| failed(why.to_string()))?;
-    let object = object_of(&sim, resource);
+    let object = object_of(&sim, resource, is_hard);
     sim.add(vec![unreadable(&object)]);
     stray(&sim);
     let mut named = BTreeSet::new();
@@ -290,7 +295,7 @@ fn an_unreadable_object_of_any_kind_stops_nothing_but_itself_and_is_reported() {
 fn no_job_of_sweep_waits_for_an_unreadable_object() {
     for resource in resources() {
         let sim = neglected();
-        sim.add(vec![unreadable(&object_of(&sim, resource))]);
+        sim.add(vec![unreadable(&object_of(&sim, resource, false))]);
         assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()), "{resource}");
     }
 }

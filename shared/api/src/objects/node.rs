@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::{ConditionKind, NodeName, ProviderId, Resources, node::Node};
 
 use super::{conditions::Conditions, container, metadata::Metadata, requirement};
-use crate::document::field::Field;
+use crate::document::{field::Field, tree};
 
 /// Reads a Node. Without a creation time it is as old as can be.
 pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
@@ -38,6 +38,12 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         boot_id: status.boot_id,
         ill_conditions: conditions.of_ill_node(),
     })
+}
+
+/// `spec.providerID` of a Node that cannot be read.
+pub(crate) fn read_provider_id(text: &str) -> Option<ProviderId> {
+    let tree = tree::parse_json(text).ok()?;
+    ProviderId::new(tree.get("spec")?.get("providerID")?.as_text()?).ok()
 }
 
 #[derive(Default)]

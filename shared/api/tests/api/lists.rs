@@ -14,7 +14,8 @@ mod pods;
 fn check(body: &str, expected: &Expect) {
     let page = pod_list(body.as_bytes()).unwrap();
     let names: Vec<_> = page.items.iter().map(|pod| pod.key.to_string()).collect();
-    let bad: Vec<_> = page.malformed.iter().map(|(o, p)| format!("{o}: {p}")).collect();
+    let bad: Vec<_> =
+        page.malformed.iter().map(|m| format!("{}: {}", m.object, m.problem)).collect();
     expected.assert_eq(&format!("read {}\n{}\n", names.join(" "), bad.join("\n")));
 }
 
@@ -206,6 +207,19 @@ fn a_list_of_metadata_may_have_null_for_no_item() {
 }
 
 #[test]
+fn a_node_that_cannot_be_read_still_says_which_instance_it_is() {
+    let body = br#"{"metadata":{},"items":[
+        {"metadata":{"name":"one"},"spec":{"providerID":"aws:///us-west-2a/i-1"},"status":5},
+        {"metadata":{"name":"two"},"spec":{"providerID":7}},
+        {"metadata":{"name":"three"},"spec":{"providerID":"kind://three"},"status":5}]}"#;
+    let page = node_list(body).unwrap();
+    assert_eq!(page.items, []);
+    let ids = page.malformed.iter().map(|malformed| malformed.provider_id.as_ref());
+    let ids: Vec<_> = ids.map(|id| id.map(model::ProviderId::as_str)).collect();
+    assert_eq!(ids, [Some("aws:///us-west-2a/i-1"), None, Some("kind://three")]);
+}
+
+#[test]
 fn attachments_say_where_a_volume_is() {
     let body = br#"{"metadata":{},"items":[
         {"metadata":{"name":"csi-1"},"spec":{"attacher":"ebs.csi.aws.com","nodeName":"one",
@@ -226,7 +240,8 @@ fn attachments_say_where_a_volume_is() {
         attachment("csi-4", "two", Some("csi-4")),
     ];
     assert_eq!(page.items, expected);
-    let bad: Vec<_> = page.malformed.iter().map(|(o, p)| format!("{o}: {p}")).collect();
+    let bad: Vec<_> =
+        page.malformed.iter().map(|m| format!("{}: {}", m.object, m.problem)).collect();
     let why = [
         "VolumeAttachment csi-3: spec.nodeName: is required",
         "VolumeAttachment csi-4: spec.source: must be a map, not the number 5",

@@ -93,7 +93,7 @@ async fn an_object_that_cannot_be_read_does_not_poison_its_list() {
     let listing = server.cluster().nodes().await.unwrap();
     let names: Vec<_> = listing.items.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["good"]);
-    let [Malformed { object, problem }] = &listing.malformed[..] else {
+    let [Malformed { object, problem, .. }] = &listing.malformed[..] else {
         panic!("{:?}", listing.malformed)
     };
     assert_eq!(object, "Node bad");
@@ -163,10 +163,7 @@ async fn a_cluster_without_the_crds_has_no_pools_and_says_so() {
     let classes = cluster.node_classes().await.unwrap();
     assert_eq!((pools.items.len(), classes.items.len()), (0, 0));
     let problems: Vec<_> = pools.malformed.into_iter().chain(classes.malformed).collect();
-    let malformed = |object: &str, problem: &str| Malformed {
-        object: object.to_owned(),
-        problem: problem.to_owned(),
-    };
+    let malformed = |object: &str, problem: &str| Malformed::new(object, problem);
     assert_eq!(
         problems,
         [

@@ -28,7 +28,7 @@ pub(super) fn deleted(
         }
         Err(error) => {
             let (object, problem) = ("NodeClaims".to_owned(), story(&error));
-            malformed.push(Malformed { object, problem });
+            malformed.push(Malformed::new(object, problem));
         }
     }
 }
@@ -60,7 +60,7 @@ pub(super) async fn ending(
         }
         Err(error) => {
             let (object, problem) = ("capacity reservations".to_owned(), story(&error));
-            malformed.push(Malformed { object, problem });
+            malformed.push(Malformed::new(object, problem));
         }
     }
 }

@@ -195,7 +195,7 @@ impl Observed {
         let listing = nodes.pods_on(node).await?;
         match listing.malformed.first() {
             None => Ok(listing.items),
-            Some(Malformed { object, problem }) => {
+            Some(Malformed { object, problem, .. }) => {
                 let why = format!("{object} on node {node} cannot be read: {problem}");
                 Err(PortError::because("list pods", Fault::Permanent, why))
             }
@@ -210,13 +210,14 @@ impl Observed {
             return Err(PortError::because("read a node", Fault::Permanent, why));
         }
         let node = claim.instance.as_ref().and_then(|instance| self.nodes.get(&instance.id));
-        match self.unreadable.first_key_value() {
-            // One of those may be its own.
-            Some((name, problem)) if node.is_none() && claim.node.is_none() => {
-                let why = format!("node {name} may be its own, and cannot be read: {problem}");
+        let instance = claim.instance.as_ref().filter(|_| node.is_none() && claim.node.is_none());
+        let mut malformed = self.malformed.iter();
+        match instance.and_then(|instance| malformed.find(|m| m.may_be_node_of(&instance.id))) {
+            Some(Malformed { object, problem, .. }) => {
+                let why = format!("{object} may be its own, and cannot be read: {problem}");
                 Err(PortError::because("read a node", Fault::Permanent, why))
             }
-            _ => Ok(node),
+            None => Ok(node),
         }
     }
 

@@ -23,10 +23,8 @@ pub(super) async fn check<A: Adapters>(
     for lease in planner::passed_over(&leases, namespaces, at.now) {
         tracing::warn!(lease, "passed over: Karpenter's lease counts in KarpenterNamespaces only");
     }
-    let malformed = leases
-        .unreadable
-        .iter()
-        .map(|lease| Malformed { object: lease.object(), problem: lease.why.clone() });
+    let malformed =
+        leases.unreadable.iter().map(|lease| Malformed::new(lease.object(), lease.why.clone()));
     let malformed = malformed.collect();
     let head = match planner::verdict(&head, &leases, namespaces, at.now) {
         Verdict::Unknown(why) => {

@@ -126,8 +126,8 @@ impl InstallationClients {
         let body = json!({"metadata": {}, "items": classes.as_ref().map_err(Clone::clone)?});
         let page =
             node_class_list(body.to_string().as_bytes()).map_err(|error| error.to_string())?;
-        if let Some((object, rule)) = page.malformed.first() {
-            return Err(format!("{object}: {rule}"));
+        if let Some(malformed) = page.malformed.first() {
+            return Err(format!("{}: {}", malformed.object, malformed.problem));
         }
         let account = self.account()?;
         let selection = |ListedNodeClass { class, .. }: ListedNodeClass| {

@@ -99,7 +99,15 @@ impl World {
     /// All nodes that can be read.
     pub(crate) fn listed_nodes(&self) -> Listing<Node> {
         let nodes = self.cluster.nodes.iter();
-        self.list_of("Node", nodes.map(|(name, entry)| (name, entry.node.clone())))
+        let mut listing =
+            self.list_of("Node", nodes.map(|(name, entry)| (name, entry.node.clone())));
+        for malformed in &mut listing.malformed {
+            let mut nodes = self.cluster.nodes.values().map(|entry| &entry.node);
+            let node = nodes.find(|node| malformed.object == format!("Node {}", node.name));
+            malformed.provider_id =
+                node.map_or_else(|| malformed.provider_id.take(), |node| node.provider_id.clone());
+        }
+        listing
     }
 
     /// Nodes without the label that says that they are initialized, whether or not they can be read. One that is not in the cluster has

@@ -142,7 +142,7 @@ impl World {
 
     fn unknown(&self, (kind, api_version): (&str, &str)) -> Option<Malformed> {
         let problem = format!("the cluster does not know {api_version} {kind}: install the CRDs");
-        let unknown = Malformed { object: kind.to_owned(), problem };
+        let unknown = Malformed::new(kind, problem);
         (!self.settings.has_definitions).then_some(unknown)
     }
 }

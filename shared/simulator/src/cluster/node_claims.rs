@@ -92,7 +92,7 @@ impl World {
             .unreadable_object("list leases", "Lease", &ours)
             .unwrap_or_else(|| Ok(self.cluster.ledger_lease.clone()))?;
         let others = self.reported("Lease").into_iter();
-        let others = others.filter_map(|Malformed { object, problem }| {
+        let others = others.filter_map(|Malformed { object, problem, .. }| {
             let (namespace, _) = object.strip_prefix("Lease ")?.split_once('/')?;
             Some(UnreadableLease { namespace: namespace.to_owned(), why: problem })
         });

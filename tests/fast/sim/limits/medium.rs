@@ -38,7 +38,7 @@ fn m2_a_node_that_cannot_be_read_is_not_ended_under_its_pods() {
     let node = claim.node.clone().expect("a node");
     let problem = "spec.taints: not a list".to_owned();
     let object = format!("Node {node}");
-    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed { object, problem })]);
+    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed::new(object, problem))]);
     fleet.sim.act(Action::DeleteNodeClaim(claim.name));
     fleet.pass(600);
     assert_eq!(fleet.sim.summary().pods_lost, 0, "the pod went down with its node");
@@ -53,7 +53,7 @@ fn given_up_beside(
     fleet.grow(2, 2);
     let object = unreadable(&fleet.sim);
     let problem = "spec.priority: not a number".to_owned();
-    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed { object, problem })]);
+    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed::new(object, problem))]);
     let from = fleet.sim.timeline(0).len();
     fleet.pass(1_800);
     let happenings = fleet.sim.timeline(from).into_iter().map(|event| event.happening);

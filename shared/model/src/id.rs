@@ -169,6 +169,9 @@ impl LaunchTemplateName {
     }
 }
 
+/// Characters of the name of a NodePool that are in the names of all of its claims, whatever the numbers behind them.
+const POOL_NEVER_CUT: usize = 16;
+
 impl NodeClaimName {
     /// Name of the `index`th claim that the next commit on `head` promises to `pool`: the same on
     /// every retry, another for every other claim. The pool's part is cut so that the whole fits
@@ -180,6 +183,12 @@ impl NodeClaimName {
         let cut = pool.char_indices().nth(room).and_then(|(end, _)| pool.get(..end));
         let stem = cut.unwrap_or(pool).trim_end_matches(['-', '.']);
         Self(Arc::from([stem, &suffix].concat()))
+    }
+
+    /// Whether a claim of `pool` may have it: the name of a claim begins with so much of its pool's as is never cut.
+    pub fn may_be_of(&self, pool: &NodePoolName) -> bool {
+        let start = pool.as_str().get(..POOL_NEVER_CUT).unwrap_or(pool.as_str());
+        self.as_str().starts_with(start.trim_end_matches(['-', '.']))
     }
 }
 

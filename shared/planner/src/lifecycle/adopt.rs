@@ -24,9 +24,6 @@ use model::{
 /// whose answer was lost is read back for longer than that here.
 const YOUNG: SignedDuration = SignedDuration::from_mins(5);
 
-/// So many characters of the name of a NodePool are in the names of all of its claims ([`NodeClaimName::derived`]).
-const NEVER_CUT: usize = 16;
-
 /// The kind of what has nodes, as objects that cannot be read are called.
 const NODE_POOL: &str = "NodePool";
 
@@ -58,19 +55,13 @@ impl Present<'_> {
             Some((_, name)) => {
                 match (NodeClaimName::new(name), &instance.node_claim, &instance.node_pool) {
                     (Ok(name), Some(of_tag), _) => name == *of_tag,
-                    (Ok(name), None, Some(pool)) => begins_with(&name, pool),
+                    (Ok(name), None, Some(pool)) => name.may_be_of(pool),
                     (Ok(_), None, None) | (Err(_), ..) => true,
                 }
             }
             None => true,
         })
     }
-}
-
-/// Whether `name` may be one of `pool`, whose part of the name may be cut.
-fn begins_with(name: &NodeClaimName, pool: &NodePoolName) -> bool {
-    let both = name.as_str().bytes().zip(pool.as_str().bytes());
-    both.take(NEVER_CUT).all(|(of_name, of_pool)| of_name == of_pool)
 }
 
 /// What becomes of instances that no claim of the ledger has.

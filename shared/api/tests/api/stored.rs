@@ -88,7 +88,7 @@ impl Read {
         Self {
             is_item: !page.items.is_empty(),
             problems: page.items.iter().flat_map(problems).cloned().collect(),
-            unreadable: page.malformed.into_iter().map(|(_, why)| why).collect(),
+            unreadable: page.malformed.into_iter().map(|malformed| malformed.problem).collect(),
         }
     }
 }

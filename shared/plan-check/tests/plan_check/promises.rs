@@ -455,7 +455,7 @@ fn a_batch_and_a_cluster_have_an_end() {
             facts.pods.extend((0..1_001).map(|index| pod(&format!("many-{index}"))));
             plan.promises = (0..1_001).map(promise_of).collect();
         },
-        &["batch general-7: it has 1001 claims, at most 1000 fit"],
+        &["batch general-7: it has 1001 claims, at most 100 fit"],
     );
     check(
         |facts, plan| {

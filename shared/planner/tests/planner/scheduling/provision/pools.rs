@@ -228,14 +228,14 @@ fn a_claim_carries_what_its_pool_says() {
 }
 
 #[test]
-fn claims_that_are_alike_share_batches_of_a_thousand() {
-    let plan = provision(&facts(pods("a x1010 cpu=15 select:arch=amd64")));
+fn claims_that_are_alike_share_batches_of_a_hundred() {
+    let plan = provision(&facts(pods("a x110 cpu=15 select:arch=amd64")));
     let batch = |index: usize| {
         let claim = &plan.promises[index].claim;
         (claim.batch.as_str(), claim.batch_index, claim.batch_size)
     };
-    assert_eq!((batch(0), batch(999)), (("test-8-0", 0, 1_000), ("test-8-0", 999, 1_000)));
-    assert_eq!((batch(1_000), batch(1_009)), (("test-8-1", 0, 10), ("test-8-1", 9, 10)));
+    assert_eq!((batch(0), batch(99)), (("test-8-0", 0, 100), ("test-8-0", 99, 100)));
+    assert_eq!((batch(100), batch(109)), (("test-8-1", 0, 10), ("test-8-1", 9, 10)));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
 
 pub mod args;
+mod drains;
 pub(crate) mod dumps;
 mod html;
 mod progress;

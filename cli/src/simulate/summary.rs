@@ -19,7 +19,7 @@ use report::{
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, Summary};
 
-use super::timeline;
+use super::{drains::LongDrain, timeline};
 
 /// How a simulation ended.
 pub(crate) struct Outcome {
@@ -29,6 +29,7 @@ pub(crate) struct Outcome {
     malformed: Vec<String>,
     ignored: Vec<String>,
     dead_letters: Vec<String>,
+    drains: Vec<LongDrain>,
     /// Claims that were given up, by why.
     given_up: BTreeMap<&'static str, u64>,
     /// Spot instances that EC2 took back.
@@ -63,6 +64,7 @@ impl Outcome {
         Self {
             given_up,
             interruptions,
+            drains: LongDrain::of(sim),
             summary: sim.summary(),
             unplaced: unplaced.collect(),
             malformed: malformed.to_vec(),
@@ -84,7 +86,8 @@ pub(crate) fn print(
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Outcome { summary, unplaced, malformed, ignored, dead_letters, .. } = outcome;
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters, drains, .. } = outcome;
+    let drains: Vec<_> = drains.iter().flat_map(LongDrain::lines).collect();
     writeln!(out)?;
     let title = format!("Summary after {}", elapsed(start, end).trim_start_matches('+'));
     screen.title(&title, out)?;
@@ -114,6 +117,7 @@ pub(crate) fn print(
     }
     let sections = [
         ("No place for", &unplaced_lines(unplaced)),
+        ("Drains that do not end", &drains),
         ("Objects that could not be read", malformed),
         ("Messages that were given up", dead_letters),
         ("Assumed of the account", &summary.assumptions),
@@ -179,7 +183,9 @@ impl Outcome {
 
     /// What else a page says.
     pub(super) fn notes(&self) -> Vec<Notes> {
+        let drains: Vec<_> = self.drains.iter().flat_map(LongDrain::lines).collect();
         let notes = [
+            Notes::some("Drains that do not end", &drains),
             Notes::some("Objects that could not be read", &self.malformed),
             Notes::some("Messages that were given up", &self.dead_letters),
             Notes::some("Assumed of the account", &self.summary.assumptions),
@@ -252,7 +258,7 @@ fn grouped(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<(String, String, u64
 
 /// The same for machines. Prices are exact decimal dollars as text, times milliseconds.
 pub(crate) fn json(outcome: &Outcome) -> Value {
-    let Outcome { summary, unplaced, malformed, ignored, dead_letters, .. } = outcome;
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters, drains, .. } = outcome;
     let millis =
         |percent| summary.pending_percentile(percent).map(|time| time.as_millis().to_string());
     let nodes: BTreeMap<String, u32> =
@@ -276,6 +282,7 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         "spentNanoDollars": summary.spent_nanos.to_string(),
         "evictions": summary.evictions,
         "podsLost": summary.pods_lost,
+        "drains": drains.iter().map(LongDrain::json).collect::<Vec<_>>(),
         "malformed": malformed,
         "deadLetters": dead_letters,
         "assumptions": summary.assumptions,

@@ -378,6 +378,27 @@ const LAUNCHES: &[Row] = &[
         &["launch template"],
     ),
     (
+        "do-not-disrupt-forever",
+        "simulate --duration 4h --output json",
+        &[
+            "\"cure\": \"terminationGracePeriod\"",
+            "\"nodePool\": \"default\"",
+            "its annotation karpenter.sh/do-not-disrupt keeps it from eviction",
+            "\"since\": \"2026-01-05T09:00:",
+        ],
+        &[],
+    ),
+    (
+        "do-not-disrupt-forever",
+        "simulate --duration 4h",
+        &[
+            "Drains that do not end",
+            ": drained for 02:59:",
+            "with terminationGracePeriod in NodePool default",
+        ],
+        &[],
+    ),
+    (
         "preferred-old-label",
         "simulate --duration 15m --output json",
         &["\"podsPlaced\": 1", "\"unplaced\": []", "\"deadLetters\": []", "\"malformed\": []"],

@@ -1,0 +1,89 @@
+//! Drains that do not end: the nodes, the pods that stay on them, and what would end it.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{NodeClaim, NodeName, NodePoolName, Pod, PodKey, labels};
+use planner::lifecycle::drain;
+use report::output::elapsed;
+use serde_json::{Value, json};
+use simulator::Sim;
+
+/// How long a drain may take before it is named: longer than the grace period of most pods.
+const USUAL: SignedDuration = SignedDuration::from_mins(10);
+
+/// A node that is drained for long, and that has no time at which it ends with its pods.
+pub(super) struct LongDrain {
+    node: NodeName,
+    node_pool: NodePoolName,
+    /// Since when it is drained.
+    since: Timestamp,
+    now: Timestamp,
+    /// Pods that stay although it is their turn, and whether their annotation is why.
+    pods: Vec<(PodKey, bool)>,
+}
+
+impl LongDrain {
+    /// Those of `sim` now, in the order of their NodeClaims.
+    pub(super) fn of(sim: &Sim) -> Vec<Self> {
+        let (now, pods) = (sim.now(), sim.pods());
+        let drained = |claim: &NodeClaim| {
+            let deletion =
+                claim.deletion.as_ref().filter(|deletion| deletion.deadline.is_none())?;
+            let node = claim.node.clone()?;
+            let waited_for: Vec<&Pod> = pods
+                .iter()
+                .filter(|pod| pod.node.as_ref() == Some(&node) && drain::is_waited_for(pod, now))
+                .collect();
+            // Others are asked to leave when these are gone.
+            let protected = waited_for.iter().filter(|pod| pod.is_protected(now));
+            let asked = drain::evictions(&waited_for, None, now).into_iter();
+            let pods: Vec<_> = protected
+                .map(|pod| (pod.key.clone(), true))
+                .chain(asked.map(|request| (request.pod, false)))
+                .collect();
+            let is_long = USUAL <= now.duration_since(deletion.at) && !pods.is_empty();
+            let node_pool = claim.node_pool.clone();
+            is_long.then_some(Self { node, node_pool, since: deletion.at, now, pods })
+        };
+        sim.claims().iter().filter_map(drained).collect()
+    }
+
+    /// For people: the node, its pods, and what would end the drain.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Self { node, node_pool, since, now, pods } = self;
+        let taken = elapsed(*since, *now);
+        let mut lines = vec![format!("node {node}: drained for {}", taken.trim_start_matches('+'))];
+        lines.extend(
+            pods.iter().map(|(pod, is_protected)| format!("pod {pod}: {}", why(*is_protected))),
+        );
+        let object = if node_pool.is_none() {
+            "its NodeClaim".to_owned()
+        } else {
+            format!("NodePool {node_pool}")
+        };
+        lines.push(format!("with terminationGracePeriod in {object} it would end all the same"));
+        lines
+    }
+
+    /// For machines.
+    pub(super) fn json(&self) -> Value {
+        let Self { node, node_pool, since, now: _, pods } = self;
+        let pods = pods
+            .iter()
+            .map(|(pod, is_protected)| json!({"pod": pod.to_string(), "why": why(*is_protected)}));
+        json!({
+            "node": node.to_string(),
+            "nodePool": node_pool.to_string(),
+            "since": since.to_string(),
+            "pods": pods.collect::<Vec<_>>(),
+            "cure": "terminationGracePeriod",
+        })
+    }
+}
+
+fn why(is_protected: bool) -> String {
+    if is_protected {
+        format!("its annotation {} keeps it from eviction", labels::DO_NOT_DISRUPT)
+    } else {
+        "its eviction is refused: a PodDisruptionBudget allows none".to_owned()
+    }
+}

@@ -33,7 +33,7 @@ fn claim_names_fit_a_label_and_differ_by_index() {
 #[test]
 fn a_claim_may_be_of_the_pool_that_its_name_begins_with() {
     let dashes = format!("aa{}b", "-".repeat(40));
-    for pool in ["a", "general", &"long-name-".repeat(6).trim_end_matches('-'), &dashes] {
+    for pool in ["a", "general", "long-name-".repeat(6).trim_end_matches('-'), &dashes] {
         let pool = NodePoolName::new(pool).unwrap();
         let name = NodeClaimName::derived(&pool, &late(), u32::MAX);
         assert!(name.may_be_of(&pool), "{name} of {pool}");

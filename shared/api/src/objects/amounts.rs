@@ -11,8 +11,13 @@ use crate::document::field::Field;
 /// resource has is left out, as nothing has such a resource; an amount below zero is zero; and what is no
 /// quantity is left out and makes the object unusable.
 pub(crate) fn read(field: &Field<'_>) -> BTreeMap<ResourceName, u64> {
+    read_whole(&field.beyond_definition())
+}
+
+/// The same where nothing may be left out: the object of what is no quantity is not read.
+pub(crate) fn read_whole(field: &Field<'_>) -> BTreeMap<ResourceName, u64> {
     let mut amounts = BTreeMap::new();
-    for (key, value) in field.beyond_definition().entries().unwrap_or_default() {
+    for (key, value) in field.entries().unwrap_or_default() {
         let name = match ResourceName::new(key) {
             Ok(name) => name,
             Err(error) => {

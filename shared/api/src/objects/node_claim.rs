@@ -175,7 +175,8 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
 fn requests(fields: &mut Fields<'_>) -> Resources {
     let resources = fields.get("resources").and_then(|field| field.fields());
     let requests = resources.and_then(|mut resources| resources.get("requests"));
-    let amounts = requests.map(|field| amounts::read(&field));
+    // Its instance is chosen by them.
+    let amounts = requests.map(|field| amounts::read_whole(&field));
     container::resources_of(&amounts.unwrap_or_default())
 }
 

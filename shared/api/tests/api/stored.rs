@@ -69,6 +69,7 @@ const PROBLEMS: &[Difference] = &[
 
 /// Fields for which an object is not read.
 const UNREADABLE: &[Difference] = &[
+    ("NodeClaim", "spec.resources.requests", NUMBERS),
     ("NodeClaim", "metadata.labels[karpenter.sh/nodepool]", Row("a NodeClaim whose label")),
     ("EC2NodeClass", "spec", Row("an EC2NodeClass without `spec`")),
 ];

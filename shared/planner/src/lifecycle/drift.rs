@@ -71,13 +71,16 @@ fn next_of(claim: &NodeClaim, reason: Option<&str>, now: Timestamp) -> Option<No
 /// That it cannot be told whether an instance has drifted.
 struct Untold;
 
-/// How `instance` differs from what a launch for `claim` would ask for now, if it does. The first difference hides those that come after it, and so does what cannot be told.
+/// How `instance` differs from what a launch for `claim` would ask for now, if it does. The first difference hides those
+/// that come after it, and so does what cannot be told.
 fn drift(
     claim: &NodeClaim,
     instance: &Instance,
     listed: &ListedNodeClass,
 ) -> Result<Option<&'static str>, Untold> {
-    let class = listed.status.as_ref().ok_or(Untold)?;
+    // What a class with a wrong term selects is not what it asks for.
+    let class =
+        listed.status.as_ref().filter(|_| listed.class.problems.is_empty()).ok_or(Untold)?;
     let subnet = instance.subnet.as_ref().ok_or(Untold)?;
     if !matches!(instance.state, InstanceState::Pending | InstanceState::Running) {
         return Err(Untold);

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CapacityType, ClaimPhase, NodeClaim, SecurityGroupId, labels,
+    CapacityType, ClaimPhase, NodeClaim, Problem, SecurityGroupId, labels,
     launch::{Instance, InstanceState},
     node_class::{
         ClassStatus, ListedNodeClass, PlacementGroup, PlacementStrategy, Subnet, TemplateSource,
     },
+    problem::{Rule, Weight},
 };
 use planner::lifecycle::drift::*;
 
@@ -128,6 +129,20 @@ fn of_several_differences_the_first_is_told() {
         },
         &[Some(SECURITY_GROUPS)],
     );
+}
+
+#[test]
+fn by_a_class_with_a_wrong_term_no_instance_has_drifted() {
+    let wrong = |_: &mut NodeClaim, instance: &mut Instance, class: &mut ListedNodeClass| {
+        instance.security_groups = groups(&["sg-1"]).collect();
+        class.class.problems.push(Problem {
+            field: "spec.securityGroupSelectorTerms[1].id".to_owned(),
+            rule: Rule::Words("must be a security group".to_owned()),
+            weight: Weight::Unusable,
+        });
+    };
+    check(None, wrong, &[]);
+    check(Some(SECURITY_GROUPS), wrong, &[]);
 }
 
 #[test]

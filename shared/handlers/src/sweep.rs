@@ -20,6 +20,7 @@ mod zonal_shift;
 
 use model::{
     claim::SyncedNodeClaim,
+    id::is_object_name,
     launch::Instance,
     ledger::Snapshot,
     node_class::{ClusterSettings, InstanceProfile, ListedNodeClass},
@@ -243,7 +244,10 @@ impl Seen {
         let (settings, profiles) = (known(&self.settings)?, known(&self.profiles)?);
         let (classes, snapshot) = (known(&self.node_classes)?, known(&self.snapshot)?);
         let unreadable = classes.malformed.iter();
-        let unreadable = unreadable.map(|class| class.object.split_once(' ')?.1.parse().ok());
+        let unreadable = unreadable.map(|class| {
+            let (_, name) = class.object.split_once(' ')?;
+            name.parse().ok().filter(|_| is_object_name(name))
+        });
         let unreadable = unreadable.collect::<Option<_>>();
         // A claim that could not be read may be one that has a profile, and so may a class without a name.
         let Some(unreadable) = unreadable.filter(|_| snapshot.unreadable.is_empty()) else {

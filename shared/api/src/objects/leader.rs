@@ -22,31 +22,31 @@ pub fn without_lease(pod: &Value) -> Option<KarpenterPod> {
 
 fn takes_no_lease(container: &Value) -> bool {
     let disabled = setting(container, "disable-leader-election", "DISABLE_LEADER_ELECTION");
-    let is_disabled = disabled.is_some_and(|value| value.is_empty() || is_true(value));
+    let is_disabled = disabled.is_some_and(|value| !is_false(value));
     let name = setting(container, "leader-election-name", "LEADER_ELECTION_NAME");
     is_disabled || name.is_some_and(|name| !name.is_empty() && name != KARPENTER_LEASE)
 }
 
-/// The value of the flag, or else of the environment variable; empty for a flag without one.
+/// The value of the flag, or else of the environment variable. Of a flag without `=` it is the next argument, which Go
+/// takes for a text and not for a yes or no; of a flag that is given twice, the last.
 fn setting<'c>(container: &'c Value, flag: &str, variable: &str) -> Option<&'c str> {
     let arguments = ["/command", "/args"].into_iter().flat_map(|list| items(container, list));
-    let mut arguments = arguments.filter_map(Value::as_str);
-    let flagged = arguments.find_map(|argument| {
+    let arguments: Vec<&str> = arguments.filter_map(Value::as_str).collect();
+    let following = arguments.iter().skip(1).copied().chain([""]);
+    let values = arguments.iter().zip(following).filter_map(|(argument, next)| {
         let rest = argument.trim_start_matches('-').strip_prefix(flag)?;
-        match rest.strip_prefix('=') {
-            Some(value) => Some(value),
-            None if argument.starts_with('-') && rest.is_empty() => Some(""),
-            None => None,
-        }
+        let is_flag = argument.starts_with('-') && rest.is_empty();
+        rest.strip_prefix('=').or(is_flag.then_some(next))
     });
+    let flagged = values.last();
     let named = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some(variable);
     let in_environment = || items(container, "/env").iter().find(named)?.get("value")?.as_str();
     flagged.or_else(in_environment)
 }
 
-/// As Go's `strconv.ParseBool` takes it.
-fn is_true(value: &str) -> bool {
-    matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True")
+/// As Go's `strconv.ParseBool` takes it. What is neither yes nor no is taken for yes: then Karpenter may act.
+fn is_false(value: &str) -> bool {
+    matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
 }
 
 fn items<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {

@@ -28,6 +28,9 @@ fn a_karpenter_says_by_flag_or_variable_that_it_takes_no_lease() {
         (variable("LEADER_ELECTION_NAME", "karpenter-leader-election"), false),
         (variable("LEADER_ELECTION_NAME", ""), false),
         (json!({"args": ["--leader-election-name=another"]}), true),
+        (json!({"args": ["--leader-election-name", "another"]}), true),
+        (json!({"args": ["--leader-election-name", "karpenter-leader-election"]}), false),
+        (json!({"args": ["--disable-leader-election", "--disable-leader-election=false"]}), false),
     ] {
         let alone = without_lease(&pod(&container)).map(|pod| (pod.namespace, pod.name));
         let expected = is_alone.then(|| ("kube-system".to_owned(), "karpenter-6d9".to_owned()));

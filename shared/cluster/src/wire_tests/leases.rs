@@ -71,15 +71,17 @@ async fn leases_of_karpenter_and_ours_are_read() {
     assert_eq!(observed, expected);
     server.check_sent(&[&format!("GET {OURS}"), PODS, ALL]);
     for (at, parameter, value) in [
-        (1, "labelSelector", "app.kubernetes.io/name=karpenter"),
+        (1, "labelSelector", "app.kubernetes.io%2Fname=karpenter"),
         (2, "fieldSelector", "metadata.name=karpenter-leader-election"),
     ] {
         let selector = (parameter.to_owned(), value.to_owned());
         assert!(server.sent()[at].query.contains(&selector), "{:?}", server.sent()[at].query);
     }
 
-    let server = Server::new([absent(), pods(&[]), list(&[])]);
-    assert_eq!(server.cluster().leases().await.unwrap(), ObservedLeases::default());
+    for answer in [pods(&[]), refused(403, "Forbidden", "pods is forbidden")] {
+        let server = Server::new([absent(), answer, list(&[])]);
+        assert_eq!(server.cluster().leases().await.unwrap(), ObservedLeases::default());
+    }
 }
 
 #[tokio::test]

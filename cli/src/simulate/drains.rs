@@ -1,4 +1,4 @@
-//! Drains that do not end: the nodes, the pods that stay on them, and what would end it.
+//! Drains that go on for long: the nodes, the pods that they wait for, and what would end them.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{NodeClaim, NodeName, NodePoolName, Pod, PodKey, labels};
@@ -60,7 +60,7 @@ impl LongDrain {
         } else {
             format!("NodePool {node_pool}")
         };
-        lines.push(format!("with terminationGracePeriod in {object} it would end all the same"));
+        lines.push(format!("terminationGracePeriod in {object} would set the drain an end"));
         lines
     }
 
@@ -84,6 +84,7 @@ fn why(is_protected: bool) -> String {
     if is_protected {
         format!("its annotation {} keeps it from eviction", labels::DO_NOT_DISRUPT)
     } else {
-        "its eviction is refused: a PodDisruptionBudget allows none".to_owned()
+        "it was asked to leave and is still there; a PodDisruptionBudget may allow no eviction"
+            .to_owned()
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn print(
     }
     let sections = [
         ("No place for", &unplaced_lines(unplaced)),
-        ("Drains that do not end", &drains),
+        ("Drains that wait for pods", &drains),
         ("Objects that could not be read", malformed),
         ("Messages that were given up", dead_letters),
         ("Assumed of the account", &summary.assumptions),
@@ -185,7 +185,7 @@ impl Outcome {
     pub(super) fn notes(&self) -> Vec<Notes> {
         let drains: Vec<_> = self.drains.iter().flat_map(LongDrain::lines).collect();
         let notes = [
-            Notes::some("Drains that do not end", &drains),
+            Notes::some("Drains that wait for pods", &drains),
             Notes::some("Objects that could not be read", &self.malformed),
             Notes::some("Messages that were given up", &self.dead_letters),
             Notes::some("Assumed of the account", &self.summary.assumptions),

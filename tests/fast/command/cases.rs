@@ -392,9 +392,9 @@ const LAUNCHES: &[Row] = &[
         "do-not-disrupt-forever",
         "simulate --duration 4h",
         &[
-            "Drains that do not end",
+            "Drains that wait for pods",
             ": drained for 02:59:",
-            "with terminationGracePeriod in NodePool default",
+            "terminationGracePeriod in NodePool default would set the drain an end",
         ],
         &[],
     ),

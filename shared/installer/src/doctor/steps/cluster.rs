@@ -156,7 +156,9 @@ pub(super) fn karpenter(seen: &Observed) -> Judged {
     let mut namespaces = karpenters(leases, seen.now);
     namespaces.extend(pods.iter().map(|pod| pod.namespace.as_str()));
     Ok(match namespaces.as_slice() {
-        [] => StepVerdict::Done("nobody holds its lease, and no pod of it runs without".to_owned()),
+        [] => StepVerdict::Done(
+            "no Karpenter runs: its lease is free, and none of its pods runs without it".to_owned(),
+        ),
         [namespace, ..] if !counts(seen, namespace) => StepVerdict::wrong(
             format!(
                 "A Karpenter runs in the namespace {namespace}, which the stack's KarpenterNamespaces does not name: \

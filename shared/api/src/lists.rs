@@ -72,7 +72,7 @@ impl<T> Page<T> {
 /// An object of a list that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MalformedObject {
-    /// Which.
+    /// Its kind and name.
     pub object: ObjectReference,
     /// What is wrong with it.
     pub problem: String,

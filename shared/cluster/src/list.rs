@@ -280,8 +280,8 @@ impl KubeCluster {
     }
 }
 
-/// As ports tell of it.
-pub(crate) fn told(unread: lists::MalformedObject) -> Malformed {
+/// An object that the reader refused, as a port hands it on.
+pub(crate) fn malformed(unread: lists::MalformedObject) -> Malformed {
     let lists::MalformedObject { object, problem, provider_id } = unread;
     Malformed { object: object.to_string(), problem, provider_id }
 }
@@ -290,7 +290,7 @@ pub(crate) fn told(unread: lists::MalformedObject) -> Malformed {
 fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Result<bool, PortError> {
     let has_more = page.continue_token.is_some();
     listing.items.extend(page.items);
-    listing.malformed.extend(page.malformed.into_iter().map(told));
+    listing.malformed.extend(page.malformed.into_iter().map(malformed));
     match kind.at_most {
         AtMost::Fail(max) if listing.items.len() > max => {
             let max = many(max);

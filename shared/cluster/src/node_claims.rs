@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
-    list::{AtMost, Kind, NODE_POOLS_PATH, told},
+    list::{AtMost, Kind, NODE_POOLS_PATH, malformed},
 };
 
 const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -70,7 +70,7 @@ impl NodeClaims for KubeCluster {
             let page = lists::synced_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);
-            listing.malformed.extend(page.malformed.into_iter().map(told));
+            listing.malformed.extend(page.malformed.into_iter().map(malformed));
             next = page.continue_token;
             if next.is_none() {
                 return Ok(listing);

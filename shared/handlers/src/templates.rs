@@ -9,7 +9,7 @@ use ports::{PortError, Templates};
 /// Names that are remembered at most: more than the clusters of a region have at a time.
 const COUNT_MAX: usize = 1_000;
 
-/// What became of one that was asked for; `None` while nobody has asked.
+/// The answer to the request for one template; `None` until it has come.
 type Asked = Rc<Mutex<Option<Result<(), PortError>>>>;
 
 /// Launch templates that this process found or created. They are not ensured again until EC2 misses one of them.

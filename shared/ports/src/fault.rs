@@ -42,7 +42,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A failure of a port. Those who wait for one request get one copy each.
+/// A failure of a port. Several callers may wait for one request: each gets a clone.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed: {fault}")]
 pub struct PortError {

@@ -160,8 +160,8 @@ impl<'a> Field<'a> {
         Self { is_checked_later: true, ..self.clone() }
     }
 
-    /// The same for rules that are stricter than the definition of the object's kind: an object that a server
-    /// stored is unusable by them, and is read.
+    /// The same field, for rules that are stricter than the definition of the object's kind: a stored object that breaks
+    /// one is read, and is unusable.
     pub(crate) fn beyond_definition(&self) -> Self {
         if self.ignores_unknown() { self.checked_later() } else { self.clone() }
     }

@@ -97,7 +97,10 @@ fn story_of(operation: &str) -> Story {
         "Ledger.open" | "NodeClaims.take_over" => {
             Story { joined: lose_ledger, is_hard: true, ..Story::of(sim(WorldSettings::default())) }
         }
-        "Profiles.remove" | "Templates.remove" => Story::of(sweep_jobs::with_leftovers()),
+        // A day of sweeps is queued when it begins: the first pods wait for three minutes.
+        "Profiles.remove" | "Templates.remove" => {
+            Story { is_hard: true, ..Story::of(sweep_jobs::with_leftovers()) }
+        }
         "Ledger.put_facts" | "Ledger.put_shifted_zones" => classes(),
         "Fleet.of_batch" | "Ledger.mark_unavailable" | "Ledger.put_refusals" => failures(),
         // What is refused is a whole plan.

@@ -36,7 +36,7 @@ fn setting<'c>(container: &'c Value, flag: &str, variable: &str) -> Option<&'c s
     let values = arguments.iter().zip(following).filter_map(|(argument, next)| {
         let rest = argument.trim_start_matches('-').strip_prefix(flag)?;
         let is_flag = argument.starts_with('-') && rest.is_empty();
-        rest.strip_prefix('=').or(is_flag.then_some(next))
+        if is_flag { Some(next) } else { rest.strip_prefix('=') }
     });
     let flagged = values.last();
     let named = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some(variable);

@@ -16,8 +16,8 @@ use model::{
     },
     limits::{PAGES_PER_LISTING_MAX, requests::OBJECTS_PER_PAGE},
 };
-use ports::{Fault, Leases, PortError};
-use serde::Deserialize;
+use ports::{Leases, PortError};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -39,15 +39,9 @@ const LIST_PODS: &str = "list pods of Karpenter";
 const HOLD: &str = "hold the lease";
 
 #[derive(Deserialize)]
-struct LeaseList {
+struct Page<T> {
     metadata: ListMetadata,
-    items: Vec<Lease>,
-}
-
-#[derive(Deserialize)]
-struct PodList {
-    metadata: ListMetadata,
-    items: Vec<Value>,
+    items: Vec<T>,
 }
 
 #[derive(Default, Deserialize)]
@@ -137,25 +131,16 @@ impl Leases for KubeCluster {
         let selector = format!("metadata.name={KARPENTER_LEASE}");
         let without_lease = self.without_lease().await?;
         let mut observed = ObservedLeases { ledger, without_lease, ..ObservedLeases::default() };
-        let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).fields(&selector);
-        for _ in 0..PAGES_PER_LISTING_MAX {
-            let body = self.call(Request::new(LEASES_PATH).list(&params)).await.map_err(failed)?;
-            let page: LeaseList = read(&body).map_err(failed)?;
-            for lease in &page.items {
-                match lease.of_karpenter() {
-                    Ok(lease) => observed.karpenter.extend(lease),
-                    Err(why) => observed
-                        .unreadable
-                        .push(UnreadableLease { namespace: lease.metadata.namespace.clone(), why }),
-                }
-            }
-            params.continue_token = page.metadata.continue_token.filter(|token| !token.is_empty());
-            if params.continue_token.is_none() {
-                return Ok(observed);
+        let params = ListParams::default().fields(&selector);
+        for lease in self.listed::<Lease>(LEASES_PATH, params).await.map_err(failed)? {
+            match lease.of_karpenter() {
+                Ok(lease) => observed.karpenter.extend(lease),
+                Err(why) => observed
+                    .unreadable
+                    .push(UnreadableLease { namespace: lease.metadata.namespace.clone(), why }),
             }
         }
-        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of leases");
-        Err(PortError::because(LIST, Fault::Permanent, why))
+        Ok(observed)
     }
 
     /// Under the version that was read, so that of two ledgers only one takes it.
@@ -179,30 +164,39 @@ impl Leases for KubeCluster {
 
 impl KubeCluster {
     async fn without_lease(&self) -> Result<Vec<KarpenterPod>, PortError> {
-        let failed = |error: CallError| error.into_port_error(LIST_PODS, Effect::Reads);
         let (label, value) = KARPENTER_LABEL;
-        let selector = format!("{label}={value}");
-        let mut params = ListParams::default().limit(OBJECTS_PER_PAGE.into()).labels(&selector);
-        let mut pods = Vec::new();
+        let params = ListParams::default().labels(&format!("{label}={value}"));
+        match self.listed::<Value>(PODS_PATH, params).await {
+            Ok(pods) => Ok(pods.iter().filter_map(without_lease).collect()),
+            // The rights in the cluster may be older than the stack.
+            Err(error) if error.code() == Some(403) => {
+                let why = error.to_string();
+                tracing::warn!(why, "a Karpenter without a lease is not noticed");
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error.into_port_error(LIST_PODS, Effect::Reads)),
+        }
+    }
+
+    /// All pages of a list.
+    async fn listed<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        params: ListParams,
+    ) -> Result<Vec<T>, CallError> {
+        let mut params = params.limit(OBJECTS_PER_PAGE.into());
+        let mut items = Vec::new();
         for _ in 0..PAGES_PER_LISTING_MAX {
-            let body = match self.call(Request::new(PODS_PATH).list(&params)).await {
-                // The rights in the cluster may be older than the stack.
-                Err(error) if error.code() == Some(403) => {
-                    let why = error.to_string();
-                    tracing::warn!(why, "a Karpenter without a lease is not noticed");
-                    return Ok(Vec::new());
-                }
-                answer => answer.map_err(failed)?,
-            };
-            let page: PodList = read(&body).map_err(failed)?;
-            pods.extend(page.items.iter().filter_map(without_lease));
+            let body = self.call(Request::new(path).list(&params)).await?;
+            let page: Page<T> = read(&body)?;
+            items.extend(page.items);
             params.continue_token = page.metadata.continue_token.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
-                return Ok(pods);
+                return Ok(items);
             }
         }
-        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of pods");
-        Err(PortError::because(LIST_PODS, Fault::Permanent, why))
+        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages");
+        Err(CallError::Unreadable(why.into()))
     }
 
     async fn our_lease(&self) -> Result<Option<Lease>, CallError> {

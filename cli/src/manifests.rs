@@ -301,14 +301,15 @@ fn unlaunchable(class: &NodeClass) -> Option<String> {
 
 /// What is wrong with the user data of the EC2NodeClasses in `manifests`, each with its place.
 pub(crate) fn user_data_warnings(manifests: &[Manifest]) -> Vec<String> {
-    let places = manifests.iter().flat_map(|it| it.objects.iter().zip(&it.places));
+    let places =
+        manifests.iter().flat_map(|manifest| manifest.objects.iter().zip(&manifest.places));
     let of_class = |(object, place): (&objects::Object, &Place)| {
         let objects::Object::NodeClass(read) = object else { return Vec::new() };
         let name = &read.class.name;
         let warnings = launch_template::user_data_warnings(&read.class).into_iter();
         let warnings = warnings.map(|text| format!("EC2NodeClass `{name}`: spec.userData: {text}"));
-        let said = unlaunchable(&read.class).into_iter().chain(warnings);
-        said.map(|text| format!("{}: {text}", in_words(place))).collect()
+        let texts = unlaunchable(&read.class).into_iter().chain(warnings);
+        texts.map(|text| format!("{}: {text}", in_words(place))).collect()
     };
     places.flat_map(of_class).collect()
 }

@@ -43,8 +43,8 @@ pub(super) fn document(rendered: &Rendered) -> Value {
     let warnings = rendered.warnings.iter().map(|text| format!("spec.userData: {text}")).collect();
     let texts = [("assumed", rendered.assumptions.clone()), ("warnings", warnings)];
     if let Value::Object(fields) = &mut document {
-        let said = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
-        fields.extend(said.map(|(key, texts)| (key.to_owned(), json!(texts))));
+        let present = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+        fields.extend(present.map(|(key, texts)| (key.to_owned(), json!(texts))));
     }
     document
 }

@@ -122,7 +122,7 @@ impl Leases for KubeCluster {
         let failed = |error: CallError| error.into_port_error(LIST, Effect::Reads);
         let ours = self.our_lease().await.map_err(failed)?;
         let ledger = ours.map(|lease| lease.of_ledger()).transpose();
-        // One that cannot be read is not absent: whoever holds it counts.
+        // A lease that cannot be read is not absent: its holder counts.
         let unreadable = |why| {
             let why = format!("Lease kube-system/{LEDGER_LEASE}: {why}");
             failed(CallError::Unreadable(why.into()))

@@ -30,7 +30,7 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// One that is no Node, or of which nothing more is to be said.
+    /// An object that is no Node, or a Node whose provider id is not known.
     pub fn new(object: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { object: object.into(), problem: problem.into(), provider_id: None }
     }

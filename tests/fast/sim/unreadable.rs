@@ -1,5 +1,5 @@
-//! An object of each kind that the functions read cannot be read, for ever: it stops nothing but itself, and people
-//! are told of it.
+//! An object of each kind that the functions read cannot be read, for ever: it stops nothing but itself, and a
+//! report names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +124,7 @@ fn object_of(sim: &Sim, resource: &str, is_unlucky: bool) -> String {
         "nodeclaims" => format!("NodeClaim {claim}"),
         "nodeoverlays" => format!("NodeOverlay {ODD}"),
         "nodepools" => format!("NodePool {ODD}"),
-        // In a world with nodes that never join, one of somebody else's that no label marks as initialized.
+        // In a world with nodes that never join, a Node that is not ours and that no label marks as initialized.
         "nodes" if is_unlucky => format!("Node {ODD}"),
         "nodes" => format!("Node {node}"),
         "persistentvolumeclaims" => format!("PersistentVolumeClaim default/data-{ODD}-0"),

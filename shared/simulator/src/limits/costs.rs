@@ -74,7 +74,7 @@ pub struct Cost {
     /// Port and method, such as `Ledger.commit`.
     pub operation: &'static str,
     rows: &'static [Row],
-    /// Actions of which a process keeps the answers, and for how long it does not ask again.
+    /// Actions whose answers a process keeps, and for how long it does not ask again.
     kept: &'static [(&'static str, SignedDuration)],
     /// Whether the adapter sends it once, whatever is answered.
     is_sent_once: bool,

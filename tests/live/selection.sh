@@ -10,3 +10,15 @@ WITH_SDKS=("${WORKSPACE[@]}")
 for package in "${PLAYED_ALONE[@]}"; do
   WITH_SDKS+=(--exclude "$package")
 done
+
+# copy_command FILE WORDS…: builds the command as WORDS say, and copies it to FILE. What is built beside this with other
+# features takes the place of the one in the target directory, at any time.
+copy_command() {
+  local file=$1 built messages
+  shift
+  messages="$(mktemp)" || return
+  cargo build "$@" --bin journeyman --message-format=json-render-diagnostics >"$messages" || return
+  built="$(sed -n 's/.*"executable":"\([^"]*\/journeyman\)".*/\1/p' "$messages")"
+  rm "$messages"
+  cp "$built" "$file"
+}

@@ -4,7 +4,10 @@ use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
+use api::{
+    files::stored::{self, HashError, HashedNodeClaim, Stored},
+    objects::StoredHash,
+};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash};
 use report::{
     error::{BadInput, CommandError},
@@ -14,7 +17,10 @@ use report::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::manifests::{self, Depth};
+use crate::{
+    authority::{self, AuthorityArgs, OfContext, of_kubeconfig},
+    manifests::{self, Depth},
+};
 
 /// Options of `hash`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,9 +31,9 @@ pub struct HashArgs {
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// The cluster's certificate authority as nodes are given it, in base64.
-    #[arg(long, value_name = "BASE64")]
-    pub ca_bundle: Option<String>,
+    /// The cluster's certificate authority; otherwise that of the kubeconfig's current context.
+    #[command(flatten)]
+    pub authority: AuthorityArgs,
     /// NodeClaims (`kubectl get nodeclaims -o yaml`): say which of their nodes would drift.
     #[arg(long, value_name = "DIR|FILE")]
     pub against: Vec<PathBuf>,
@@ -59,17 +65,32 @@ enum Compared {
     Cannot(String),
 }
 
+/// What objects are compared by.
+struct Hashes {
+    /// `NodePool/name` and `EC2NodeClass/name` with their hashes; `None` is unknown.
+    hashes: BTreeMap<String, Option<String>>,
+    /// The hashes that are stored with EC2NodeClasses whose own are unknown, by `EC2NodeClass/name`.
+    stored: BTreeMap<String, StoredHash>,
+}
+
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
 pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
-    if let Some(bundle) = &args.ca_bundle {
-        check_base64(bundle)?;
-    }
     let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
-    let hashes = hashes(&stored, args.ca_bundle.as_deref().unwrap_or_default())?;
+    let given = args.authority.given()?;
+    let of_context = || of_kubeconfig(None, None);
+    let of_context =
+        if given.is_none() && !stored.node_classes.is_empty() { of_context() } else { None };
+    let of_context_bundle = of_context.as_ref().map(|read| &read.bundle);
+    let bundle = given.as_ref().or(of_context_bundle).map(String::as_str);
+    let hashes = hashes(&stored, bundle)?;
+    let note = note(&hashes, of_context.as_ref());
     if args.against.is_empty() {
         match args.output {
-            Format::Json => print_json(out, &json!(hashes))?,
-            Format::Text => screen.lines(&table(&hashes), out)?,
+            Format::Json => print_json(out, &json!(hashes.hashes))?,
+            Format::Text => {
+                screen.lines(&table(&hashes), out)?;
+                screen.lines(&note, out)?;
+            }
         }
         return Ok(false);
     }
@@ -82,13 +103,31 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
         against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
     let drifts = validations.iter().any(|validation| validation.drifts);
     match args.output {
-        Format::Json => print_json(out, &json!({"hashes": hashes, "nodes": validations}))?,
+        Format::Json => {
+            let note = note.trim();
+            let document = json!({"hashes": hashes.hashes, "nodes": validations, "note": note});
+            print_json(out, &document)?;
+        }
         Format::Text => {
             screen.lines(&table(&hashes), out)?;
             screen.lines(&described(&validations), out)?;
+            screen.lines(&note, out)?;
         }
     }
     Ok(drifts)
+}
+
+/// Where the certificate authority came from that nobody gave; or what is unknown without one.
+fn note(hashes: &Hashes, of_context: Option<&OfContext>) -> String {
+    if let Some(OfContext { context, .. }) = of_context {
+        return format!(
+            "\nHashes of EC2NodeClasses are those of the cluster of the kubeconfig's context {context}.\n"
+        );
+    }
+    if hashes.hashes.values().all(Option::is_some) {
+        return String::new();
+    }
+    format!("\nHashes of EC2NodeClasses cannot be worked out: {}.\n", authority::CURE)
 }
 
 impl RunCommand for HashArgs {
@@ -96,19 +135,6 @@ impl RunCommand for HashArgs {
         let some_drift = run(self, screen, &mut { out })?;
         Ok(!(self.strict && some_drift))
     }
-}
-
-/// Refuses what nodes could not be given: a hash of it would be one that no cluster has.
-fn check_base64(bundle: &str) -> Result<(), BadInput> {
-    let digits = bundle.trim_end_matches('=');
-    let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
-    let is_whole = bundle.len().is_multiple_of(4) && bundle.len() - digits.len() <= 2;
-    if is_whole && !digits.is_empty() && digits.chars().all(is_digit) {
-        return Ok(());
-    }
-    Err(BadInput::one(
-        "--ca-bundle: it is not base64, as certificate-authority-data of a kubeconfig is",
-    ))
 }
 
 fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
@@ -130,23 +156,26 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
     Err(CommandError::Input(BadInput(merged.problems.iter().map(ToString::to_string).collect())))
 }
 
-/// `NodePool/name` and `EC2NodeClass/name` with their hashes.
-fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, CommandError> {
-    let mut texts = BTreeMap::new();
+/// The hashes of all objects, those of EC2NodeClasses in a cluster with the certificate authority `bundle`.
+fn hashes(stored: &Stored, bundle: Option<&str>) -> Result<Hashes, CommandError> {
+    let mut hashes = BTreeMap::new();
     for pool in &stored.node_pools {
         let name = format!("NodePool/{}", pool.name);
-        texts.insert(name.clone(), shown(&name, pool.hash.clone())?);
+        hashes.insert(name.clone(), Some(shown(&name, pool.hash.clone())?));
     }
     for class in &stored.node_classes {
         let name = format!("EC2NodeClass/{}", class.name);
-        let hash = class.hash.clone().map(|hash| hash.with_ca_bundle(ca_bundle));
-        texts.insert(name.clone(), shown(&name, hash)?);
+        let hash = bundle.map(|bundle| class.hash.clone().map(|hash| hash.with_ca_bundle(bundle)));
+        hashes.insert(name.clone(), hash.map(|hash| shown(&name, hash)).transpose()?);
     }
-    if texts.is_empty() {
+    if hashes.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
         return Err(CommandError::Input(BadInput::one(text)));
     }
-    Ok(texts)
+    let by_key =
+        |(name, hash): (&String, &StoredHash)| (format!("EC2NodeClass/{name}"), hash.clone());
+    let stored_hashes = stored.stored_hashes.iter().filter(|_| bundle.is_none()).map(by_key);
+    Ok(Hashes { hashes, stored: stored_hashes.collect() })
 }
 
 fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, CommandError> {
@@ -154,7 +183,7 @@ fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, CommandE
     outcome.map(|hash| hash.to_string()).map_err(refused)
 }
 
-fn comparison(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Comparison {
+fn comparison(claim: &HashedNodeClaim, hashes: &Hashes) -> Comparison {
     let pool_key = claim.node_pool.as_ref().map(|pool| format!("NodePool/{pool}"));
     let class_key = format!("EC2NodeClass/{}", claim.node_class);
     let compared = [
@@ -182,11 +211,17 @@ fn comparison(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Com
 fn compare(
     claim: &HashedNodeClaim,
     key: &str,
-    hashes: &BTreeMap<String, String>,
+    hashes: &Hashes,
     StaticHash { key: name, version_key, version }: StaticHash,
 ) -> Compared {
-    let Some(wanted) = hashes.get(key) else {
+    let Some(worked_out) = hashes.hashes.get(key) else {
         return Compared::Cannot(format!("{key} is not among the manifests"));
+    };
+    let stored = hashes.stored.get(key);
+    let worked_out = worked_out.as_deref().map(|hash| (hash, version));
+    let stored = stored.map(|stored| (stored.hash.as_str(), stored.version.as_str()));
+    let Some((wanted, version)) = worked_out.or(stored) else {
+        return Compared::Cannot(format!("{key} cannot be compared: its hash is unknown"));
     };
     let annotations = &claim.annotations;
     let (Some(text), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
@@ -205,12 +240,13 @@ fn compare(
     Compared::Drifts(format!("{key} has changed: {text} on the claim, {wanted} now"))
 }
 
-fn table(hashes: &BTreeMap<String, String>) -> String {
+fn table(Hashes { hashes, .. }: &Hashes) -> String {
     let width = hashes.keys().map(String::len).max().unwrap_or_default();
     let mut text = String::new();
     for (name, hash) in hashes {
         let version =
             if name.starts_with("NodePool/") { NODE_POOL.version } else { NODE_CLASS.version };
+        let hash = hash.as_deref().unwrap_or("unknown");
         // Writing to a String cannot fail.
         let _written = writeln!(text, "{name:width$}  {version}  {hash}");
     }
@@ -288,7 +324,7 @@ spec:
         let args = HashArgs {
             more: MoreManifests::default(),
             manifests: vec![file("objects.yaml", MANIFESTS)],
-            ca_bundle: None,
+            authority: AuthorityArgs { ca_bundle: Some("Q0E=".to_owned()), cluster_facts: None },
             against: claims.map(|text| file("claims.yaml", text)).into_iter().collect(),
             strict: false,
             output: Format::Text,

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod assumed;
+pub mod authority;
 pub mod catalog;
 mod cluster_facts;
 pub mod convert;

@@ -105,6 +105,8 @@ struct Remarks {
     assumptions: Vec<String>,
     /// What is left out, and why.
     left_out: Vec<String>,
+    /// Whether AWS said what it offers: what is missing is then offered no more.
+    is_catalog_whole: bool,
 }
 
 /// Plans and prints: the plan to `out`, what is wrong with the input to `complaints`.
@@ -186,12 +188,14 @@ fn looked_at(
 ) -> Result<(Facts, Remarks), CommandError> {
     let offers = offers::load(args, &loaded, &policies, now)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
-    let (mut facts, notes) = facts::of(loaded, offers, policies, now)?;
+    let is_catalog_whole = offers.is_whole;
+    let authority = args.certificate_authority()?;
+    let (mut facts, notes) = facts::of(loaded, offers, policies, (authority.as_deref(), now))?;
     if let Some(text) = &args.max_node_share {
         share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
-    Ok((facts, Remarks { assumptions, left_out }))
+    Ok((facts, Remarks { assumptions, left_out, is_catalog_whole }))
 }
 
 /// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.
@@ -261,6 +265,8 @@ fn share_nodes(pools: &mut [NodePool], text: &str) -> Result<(), BadInput> {
 fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
+    let (plan, refused) = judged(facts, plan);
+    remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
@@ -273,6 +279,13 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
         later,
         remarks,
     }
+}
+
+/// What of `plan` the check before a commit lets through, as for a function, and what it refuses.
+fn judged(facts: &Facts, plan: Plan) -> (Plan, Option<String>) {
+    let Err(invalid) = plan_check::ensure_valid(facts, &plan) else { return (plan, None) };
+    let refused = format!("what the check before a commit refuses, which is a bug: {invalid}");
+    (plan_check::sound(facts, plan, invalid).unwrap_or_default(), Some(refused))
 }
 
 /// Pods that kube-scheduler may still find a place for.

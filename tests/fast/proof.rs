@@ -15,6 +15,7 @@ use std::{
 };
 
 use journeyman::{
+    authority::AuthorityArgs,
     hash::{self, HashArgs},
     options::{MoreManifests, NodeSettingsArgs},
     plan::{self, PlanArgs, PlanFormat},
@@ -143,7 +144,10 @@ fn faults(
         "hashes" => {
             let args = HashArgs {
                 manifests: vec![manifests],
-                ca_bundle: entry.scenario.flags.get("ca-bundle").cloned(),
+                authority: AuthorityArgs {
+                    ca_bundle: entry.scenario.flags.get("ca-bundle").cloned(),
+                    cluster_facts: None,
+                },
                 against: Vec::new(),
                 more: MoreManifests::default(),
                 strict: false,

@@ -81,7 +81,7 @@ fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInp
     });
     let mut classes: Vec<NodeClassManifest> = classes.collect();
     match (classes.pop(), classes.is_empty()) {
-        (Some(NodeClassManifest { class, status }), true) => {
+        (Some(NodeClassManifest { class, status, .. }), true) => {
             check(&class, file)?;
             let name = &class.name;
             let wrong = |problem: Problem| format!("{file}: EC2NodeClass {name}: {problem}");

@@ -7,7 +7,10 @@ use dispatch::Settings;
 use installer::installation::ClusterArgs;
 use report::{error::BadInput, screen::Color};
 
-use crate::options::{MoreManifests, SetArgs, word_of};
+use crate::{
+    authority::{AuthorityArgs, of_kubeconfig},
+    options::{MoreManifests, SetArgs, word_of},
+};
 
 /// Options of `plan`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -76,6 +79,13 @@ pub struct PlanArgs {
     /// Say which nodes would be given up, what would come in their place, and why the others stay.
     #[arg(long)]
     pub disruption: bool,
+    /// With --disruption: whose decisions to show. Otherwise Journeyman's where it manages NodeClaims, or where there are
+    /// none, and else Karpenter's.
+    #[arg(long, value_name = "WHOSE", value_enum, requires = "disruption")]
+    pub view: Option<View>,
+    /// The cluster's certificate authority.
+    #[command(flatten)]
+    pub authority: AuthorityArgs,
     /// With --disruption: everything about one node.
     #[arg(long, value_name = "NODE", requires = "disruption")]
     pub explain: Option<String>,
@@ -134,6 +144,15 @@ impl PlanArgs {
         Ok(settings)
     }
 
+    /// The certificate authority of the cluster, in base64, where it can be known: as it is given, or of a live cluster
+    /// as its kubeconfig has it.
+    pub(crate) fn certificate_authority(&self) -> Result<Option<String>, BadInput> {
+        let given = self.authority.given()?;
+        let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
+        let of_live = || self.live.then(|| of_kubeconfig(file, context)).flatten();
+        Ok(given.or_else(|| Some(of_live()?.bundle)))
+    }
+
     /// The cluster that --live reads.
     pub(crate) fn place(&self) -> ClusterArgs {
         ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
@@ -147,4 +166,13 @@ pub enum PlanFormat {
     Json,
     /// The same as YAML.
     Yaml,
+}
+
+/// Whose decisions about disruption to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// Karpenter's, which watches the cluster: by the conditions that it stored.
+    Karpenter,
+    /// Those of the function `disrupt`.
+    Journeyman,
 }

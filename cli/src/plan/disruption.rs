@@ -5,15 +5,16 @@
 
 mod json;
 mod table;
+mod unknown;
 
 use std::io::Write;
 
-use model::{facts::Facts, policies::ConsolidationSearch};
+use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
 use planner::disruption::{self, Finding, Options, Outlook};
 use report::{error::BadInput, output::count, screen::Screen};
 
 use super::{CommandError, Remarks, print_document};
-use crate::plan::args::PlanArgs;
+use crate::plan::args::{PlanArgs, View};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
@@ -21,7 +22,12 @@ const WORK: u64 = 20_000_000;
 /// What was found.
 struct Found<'a> {
     facts: &'a Facts,
+    view: View,
+    /// What goes before a method is asked, whatever runs on it: expired nodes, deleted ones, surplus replicas.
+    ahead: Vec<Decision>,
     outlook: Outlook,
+    /// What the facts do not say, and what would.
+    unknown: Vec<String>,
     /// What the wider search found, if it was asked for.
     thorough: Option<Finding>,
 }
@@ -39,12 +45,19 @@ pub(super) fn run(
         let rule = format!("--explain: there is no node `{node}` among {}", nodes(facts));
         return Err(BadInput::one(rule).into());
     }
-    let options = Options::default();
+    let view = args.view.unwrap_or_else(|| view_of(facts));
+    let options = options(view, remarks);
     let is_thorough = args.settings()?.policies.consolidation == ConsolidationSearch::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
     let outlook = Found {
         facts,
+        view,
+        ahead: [planner::forced(facts), planner::scaled_down(facts)]
+            .into_iter()
+            .flat_map(|plan| plan.decisions)
+            .collect(),
         outlook: disruption::outlook(facts, &options),
+        unknown: unknown::of(facts, &options),
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
@@ -57,6 +70,21 @@ pub(super) fn run(
         super::table::remarks(remarks, screen, out)?;
     }
     Ok(())
+}
+
+/// Whose decisions are shown of a cluster with these claims: Karpenter's where it manages all of them.
+fn view_of(facts: &Facts) -> View {
+    let mut claims = facts.ledger.claims.values();
+    let is_karpenters = !facts.ledger.claims.is_empty() && !claims.any(NodeClaim::is_managed_here);
+    if is_karpenters { View::Karpenter } else { View::Journeyman }
+}
+
+fn options(view: View, remarks: &Remarks) -> Options {
+    let options = match view {
+        View::Karpenter => Options::default(),
+        View::Journeyman => Options::deployed(),
+    };
+    Options { is_catalog_whole: remarks.is_catalog_whole, ..options }
 }
 
 /// `12 nodes`

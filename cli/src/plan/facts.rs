@@ -1,12 +1,19 @@
 //! Objects and offers → facts.
 
+use std::collections::BTreeMap;
+
+use api::objects::{NodeClassManifest, StoredHash};
 use jiff::Timestamp;
 use model::{
-    ClusterName, NodeClaim,
+    ClusterName, NodeClaim, NodeClassName,
+    condition::NotReady,
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
+    node_class::NodeClass,
     policies::Policies,
+    static_hash::NODE_CLASS,
 };
+use planner::disruption::CLASS_DRIFT;
 use report::error::BadInput;
 
 use super::{expand, input::Loaded, offers::Offers};
@@ -16,14 +23,25 @@ pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
     policies: Policies,
-    now: Timestamp,
+    (authority, now): (Option<&str>, Timestamp),
 ) -> Result<(Facts, Vec<String>), BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
     let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
+    let class_hashes = class_hashes(&loaded.node_classes, authority);
+    let stored_hashes = loaded
+        .node_classes
+        .iter()
+        .filter_map(|(read, _)| Some((read.class.name.clone(), read.stored_hash.clone()?)));
+    let stored_hashes = stored_hashes.collect();
     for claim in &mut claims {
         know_price(claim, &offers);
+        note_drift(claim, &stored_hashes, &class_hashes);
+        // What the functions noted of their own claims; since when a node is empty stands in the ledger alone.
+        if claim.is_managed_here() && claim.conditions.consolidatable_since.is_some() {
+            claim.conditions.is_consolidatable = Some(true);
+        }
     }
     let mut node_pools = loaded.node_pools;
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -36,12 +54,12 @@ pub(super) fn of(
     sort(&mut surroundings);
     let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim));
     let ledger = Snapshot { claims: claims.collect(), ..Snapshot::default() };
-    // Of a class's hash nothing can be said: what the cluster's nodes trust it by is not among the
-    // manifests.
     let facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
+        class_hashes: Some(class_hashes),
+        class_images: offers.images,
         node_charges: offers.charges,
         daemon_sets,
         pods,
@@ -50,6 +68,39 @@ pub(super) fn of(
         ..Facts::of(cluster, now, ledger)
     };
     Ok((facts, loaded.notes))
+}
+
+/// The drift hashes of the specs of classes, in a cluster with the certificate authority `authority`; without it they are
+/// unknown.
+fn class_hashes(
+    classes: &[(NodeClassManifest, Option<NotReady>)],
+    authority: Option<&str>,
+) -> BTreeMap<NodeClassName, String> {
+    let hash = |class: &NodeClass| {
+        let hash = class.hash?.with_ca_bundle(authority?).to_string();
+        Some((class.name.clone(), hash))
+    };
+    classes.iter().filter_map(|(read, _)| hash(&read.class)).collect()
+}
+
+/// Notes that `claim` has drifted where the hash that is stored with its class says so and that of the class's spec is
+/// unknown, as Karpenter would.
+///
+/// Karpenter: the AWS provider's `pkg/cloudprovider/drift.go`, `areStaticFieldsDrifted`.
+fn note_drift(
+    claim: &mut NodeClaim,
+    stored: &BTreeMap<NodeClassName, StoredHash>,
+    worked_out: &BTreeMap<NodeClassName, String>,
+) {
+    if claim.conditions.drifted.is_some() || worked_out.contains_key(&claim.node_class) {
+        return;
+    }
+    let Some(StoredHash { version, hash }) = stored.get(&claim.node_class) else { return };
+    let annotation = |key: &str| claim.annotations.get(key);
+    let is_comparable = annotation(NODE_CLASS.version_key) == Some(version);
+    if is_comparable && annotation(NODE_CLASS.key).is_some_and(|launched| launched != hash) {
+        claim.conditions.drifted = Some(CLASS_DRIFT.to_owned());
+    }
 }
 
 /// By name: the order of the input says nothing.

@@ -7,9 +7,10 @@ use std::{
 
 use api::objects::NodeClassManifest;
 use jiff::Timestamp;
-use launch_template::{NodeSettings, VolumePrice, volume_price};
+use launch_template::{NodeSettings, VolumePrice, images_of_types, volume_price};
 use model::{
-    HourlyPrice, InstanceType, NodeClassName, Problem, RegionCatalog, Zone,
+    HourlyPrice, ImageId, InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
+    Zone,
     condition::NotReady,
     facts::ClassOffer,
     labels,
@@ -23,8 +24,13 @@ use super::input::Loaded;
 use crate::{assumed, catalog::source, cluster_facts, manifests};
 
 /// What can be bought.
+#[derive(Default)]
 pub(super) struct Offers {
     pub(super) classes: BTreeMap<NodeClassName, ClassOffer>,
+    /// The image that each type starts from, by class, of classes whose status selects images.
+    pub(super) images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
+    /// Whether AWS said what it offers, so that what is missing is not offered.
+    pub(super) is_whole: bool,
     /// What a node of each class costs beside its instance, where that is known.
     pub(super) charges: BTreeMap<NodeClassName, HourlyPrice>,
     /// What was taken for granted, because no object says it.
@@ -46,11 +52,27 @@ pub(super) fn load(
             .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
         (of_file(&catalog, loaded, policies), catalog.region)
     } else {
-        let catalog = catalog(args)?;
-        (of_region(args, loaded, &catalog, now)?, catalog.region)
+        let (catalog, is_whole) = catalog(args)?;
+        let offers = of_region(args, loaded, &catalog, now)?;
+        (Offers { is_whole, ..offers }, catalog.region)
     };
     offers.charge(loaded, &region);
+    offers.images = images(&offers.classes, loaded);
     Ok(offers)
+}
+
+/// The images that the statuses of classes select, by the types that start from them.
+fn images(
+    classes: &BTreeMap<NodeClassName, ClassOffer>,
+    loaded: &Loaded,
+) -> BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>> {
+    let of_class = |read: &NodeClassManifest| {
+        let images = &read.status.as_ref().ok()?.images;
+        let ClassOffer::Ready(types) = classes.get(&read.class.name)? else { return None };
+        let types = types.iter().map(AsRef::as_ref);
+        (!images.is_empty()).then(|| (read.class.name.clone(), images_of_types(images, types)))
+    };
+    loaded.node_classes.iter().filter_map(|(read, _)| of_class(read)).collect()
 }
 
 impl Offers {
@@ -99,7 +121,7 @@ fn of_file(catalog: &RegionCatalog, loaded: &Loaded, policies: &Policies) -> Off
     for name in refused(loaded) {
         classes.entry(name).or_insert_with(types);
     }
-    Offers { classes, charges: BTreeMap::new(), assumptions: Vec::new(), notes: Vec::new() }
+    Offers { classes, ..Offers::default() }
 }
 
 fn of_region(
@@ -126,18 +148,18 @@ fn of_region(
     }
     region.note_nodes(loaded);
     let (assumptions, notes) = (region.assumptions.into_iter().collect(), region.notes);
-    Ok(Offers { classes, charges: BTreeMap::new(), assumptions, notes })
+    Ok(Offers { classes, assumptions, notes, ..Offers::default() })
 }
 
-/// The built-in types and prices, or those that AWS says of another region.
-fn catalog(args: &PlanArgs) -> Result<RegionCatalog, BadInput> {
+/// The built-in types and prices, or those that AWS says of another region; and whether AWS said them.
+fn catalog(args: &PlanArgs) -> Result<(RegionCatalog, bool), BadInput> {
     let builtin = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
     match args.region.as_deref().filter(|region| *region != builtin.region) {
         Some(region) => {
             let source = source::live("plan --region", Some(region))?;
-            Ok(source.catalog(&[], &NodeSettings::default()))
+            Ok((source.catalog(&[], &NodeSettings::default()), true))
         }
-        None => Ok(builtin),
+        None => Ok((builtin, false)),
     }
 }
 

@@ -132,7 +132,7 @@ impl Objects {
             let name = wanted.map(|name| format!(" `{name}`")).unwrap_or_default();
             BadInput::one(format!("there is no EC2NodeClass{name}"))
         })?;
-        let NodeClassManifest { class, status } = read;
+        let NodeClassManifest { class, status, .. } = read;
         let wrong = |problem: Problem| {
             BadInput::one(format!("{}: EC2NodeClass {}: {problem}", place.file, class.name))
         };

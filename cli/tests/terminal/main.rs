@@ -231,6 +231,8 @@ fn folder(name: &str) -> PathBuf {
 fn journeyman(call: &Call, folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_journeyman"));
     command.args(call.arguments.split(' ')).current_dir(folder);
+    // Whatever cluster is current here, no test is about it.
+    command.env("KUBECONFIG", "none");
     command
 }
 

@@ -158,6 +158,12 @@ const CALLS: &[Call] = &[
         "ip-1",
     ),
     answers(
+        "plan cluster.yaml node.yaml --disruption --view journeyman --ca-bundle Z29sZGVu",
+        "As the function `disrupt` decides",
+    ),
+    answers("plan cluster.yaml node.yaml --disruption --cluster-facts facts.json", "ip-1"),
+    answers("hash cluster.yaml --cluster-facts facts.json", "EC2NodeClass/default"),
+    answers(
         "hash cluster.yaml -f older.yaml -R --ca-bundle Z29sZGVu --against node.yaml",
         "0 of 1 node would drift",
     ),

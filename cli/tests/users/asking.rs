@@ -2,13 +2,27 @@
 
 use std::fs;
 
-use crate::{CLASS, POOL, deployment, folder, run, run_with};
+use crate::{CLASS, POOL, answer, command, deployment, folder, run, run_with};
 
 #[test]
 fn d16_hashes_say_whose_they_are() {
     let folder = folder("d16", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
     let hashed = run(&folder, "hash .");
-    hashed.says(&["NodePool/general      v3  ", "EC2NodeClass/default  v6  "]);
+    hashed.says(&[
+        "NodePool/general      v3  ",
+        "EC2NodeClass/default  v6  unknown\n",
+        "--ca-bundle",
+    ]);
+    let kubeconfig = "current-context: mine\ncontexts:\n- {name: mine, context: {cluster: one, user: me}}\n\
+                      clusters:\n- {name: one, cluster: {server: 'https://1', certificate-authority-data: Z29sZGVu}}\n";
+    fs::write(folder.join("config"), kubeconfig).unwrap();
+    let mut command = command(&folder, "hash class.yaml");
+    command.env("KUBECONFIG", "config");
+    let of_context = answer(command);
+    of_context.says(&["context mine"]);
+    let given = run(&folder, "hash class.yaml --ca-bundle Z29sZGVu -o json").json();
+    let class = given["EC2NodeClass/default"].as_str().expect("a hash").to_owned();
+    of_context.says(&[&*class]);
     run(&folder, "hash --help").says(&["Karpenter 1.15", "v6"]);
 }
 

@@ -160,6 +160,63 @@ fn d24_a_node_that_goes_is_not_said_to_stay() {
 }
 
 #[test]
+fn disruption_is_that_of_whoever_manages_the_nodes() {
+    let ours = NODE.replace(
+        "  labels: {karpenter.sh/nodepool: general, node.kubernetes.io",
+        "  labels: {app.kubernetes.io/managed-by: journeyman, karpenter.sh/nodepool: general, node.kubernetes.io",
+    );
+    let unnoted =
+        ours.replace("Consolidatable, status: \"True\"", "Consolidatable, status: \"False\"");
+    let pool = format!("{POOL}  disruption: {{consolidateAfter: 30s}}\n");
+    let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
+    for (node, options, view, verdict) in [
+        (NODE, "", "As Karpenter decides", "1 node would go, by emptiness"),
+        (NODE, " --view journeyman", "As the function `disrupt` decides", "1 node would go"),
+        (&*ours, "", "As the function `disrupt` decides", "1 node would go, by emptiness"),
+        // Since when it is empty stands in the ledger alone: it is noted first.
+        (&*unnoted, "", "As the function `disrupt` decides", "Nothing would be given up"),
+        (&*unnoted, " --view karpenter", "As Karpenter decides", "1 node would go"),
+    ] {
+        let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", node)];
+        run(&folder("view", &files), &format!("{words}{options}")).says(&[view, verdict]);
+    }
+}
+
+#[test]
+fn drift_by_a_class_is_told_by_its_hash_or_said_to_be_unknown() {
+    let stamped = |hash: &str, version: &str| {
+        format!(
+            "  annotations: {{karpenter.k8s.aws/ec2nodeclass-hash: '{hash}', \
+             karpenter.k8s.aws/ec2nodeclass-hash-version: {version}}}\n"
+        )
+    };
+    let node = NODE.replace("  name: general-1\n", "").replace(
+        "metadata: {name: general-1, uid: c1, creationTimestamp: 2026-08-01T08:00:00Z,\n",
+        "metadata: {name: general-1, uid: c1, creationTimestamp: 2026-08-01T08:00:00Z,\n  annotations: \
+         {karpenter.k8s.aws/ec2nodeclass-hash: '1', karpenter.k8s.aws/ec2nodeclass-hash-version: v6},\n",
+    );
+    let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
+    let class = |annotations: &str| {
+        CLASS.replacen(
+            "metadata: {name: default}\n",
+            &format!("metadata:\n  name: default\n{annotations}"),
+            1,
+        )
+    };
+    let planned = |class: &str, options: &str| {
+        let files = [("class.yaml", class), ("pool.yaml", POOL), ("node.yaml", &*node)];
+        run(&folder("class-hash", &files), &format!("{words}{options}"))
+    };
+    let unknown = "have drifted from the spec of EC2NodeClass default";
+    planned(&class(""), "").says(&[unknown, "--ca-bundle"]);
+    planned(&class(""), " --ca-bundle Z29sZGVu").says(&["NodeClassDrift: ip-1"]);
+    planned(&class(&stamped("2", "v6")), "").says(&["NodeClassDrift: ip-1", unknown]);
+    planned(&class(&stamped("1", "v6")), "").is_silent_about(&["NodeClassDrift"]);
+    // Hashes of two versions say nothing about each other.
+    planned(&class(&stamped("2", "v5")), "").is_silent_about(&["NodeClassDrift"]);
+}
+
+#[test]
 fn w5_disruption_says_first_what_goes_and_then_why_the_rest_stays_and_until_when() {
     let budget = "  disruption:\n    budgets:\n    - {nodes: \"2\"}\n    - {nodes: \"0\", reasons: \
                   [Underutilized], schedule: \"0 11 * * *\", duration: 3h}\n";
@@ -182,7 +239,7 @@ fn w5_disruption_says_first_what_goes_and_then_why_the_rest_stays_and_until_when
     planned.says(&[
         "3 nodes stay (--explain NODE says more)",
         "  ip-3, ip-4, ip-5\n",
-        "general: the budget leaves no node for Underutilized, until 2026-08-01T14:00:00Z",
+        "  general: no node for Underutilized, until 2026-08-01T14:00:00Z; 2 nodes for ",
     ]);
     let json = run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z -o json").json();
     assert_eq!(json["stays"].as_array().map(Vec::len), Some(3));

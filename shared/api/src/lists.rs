@@ -18,7 +18,6 @@ use model::{
     node_pool::{NodePool, ObservedNodePool},
     overlay::NodeOverlay,
     problem::Weight,
-    static_hash::NODE_POOL,
     storage::{Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use serde::{Deserialize, Deserializer};
@@ -32,10 +31,8 @@ use crate::{
     },
     objects::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
-        metadata::Metadata,
-        node, node_claim, node_class,
-        node_pool::{self, ReadNodePool},
-        overlay, pod, volume, workload,
+        metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod, volume,
+        workload,
     },
 };
 
@@ -134,16 +131,7 @@ pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
 
 /// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`.
 pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
-    list(body, "NodePool", stored_node_pool)
-}
-
-/// A NodePool with its hash: no Karpenter may run that keeps the annotation up to date.
-fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePool> {
-    let ReadNodePool { mut pool, hash, .. } = node_pool::read(root, complaints)?;
-    if let Some(hash) = hash {
-        pool.annotations.extend(NODE_POOL.annotations(&hash.to_string()));
-    }
-    Some(pool)
+    list(body, "NodePool", |root, complaints| Some(node_pool::read(root, complaints)?.pool))
 }
 
 /// Reads an EC2NodeClassList, each class with what its status says: what it selects, and what stands
@@ -189,7 +177,7 @@ pub fn observed_node_pool_list(body: &[u8]) -> Result<Page<ObservedNodePool>, Er
             if node_pool::is_of_another_provider(root.tree()) {
                 return Some(None);
             }
-            let pool = stored_node_pool(root, complaints)?;
+            let pool = node_pool::read(root, complaints)?.pool;
             let (uid, generation) = seen(root)?;
             Some(Some(ObservedNodePool { pool, uid, generation }))
         })?;

@@ -45,7 +45,7 @@ pub(crate) mod workload;
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
 pub use leader::without_lease;
-pub use node_class::NodeClassManifest;
+pub use node_class::{NodeClassManifest, StoredHash};
 pub use pod::PodManifest;
 pub use volume::StorageClassManifest;
 pub use workload::{Workload, WorkloadKind};
@@ -125,7 +125,8 @@ pub(crate) fn read(
         (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;
             let status = class_status::read(root);
-            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status })))
+            let stored_hash = node_class::stored_hash(root.tree());
+            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status, stored_hash })))
         }
         (KARPENTER_V1ALPHA1, "NodeOverlay") => {
             Some(Object::NodeOverlay(overlay::read(root, complaints)?))

@@ -56,6 +56,7 @@ use crate::KnownTypes;
 pub use crate::eviction::Immovable;
 pub use carry_out::{look, observed, validated};
 pub use command::{Marked, begun, carried_on, freed, marked};
+pub use conditions::{CLASS_DRIFT, not_listed};
 pub use decide::PreparedCluster;
 pub use finding::Finding;
 pub use model::disruption::Cursor;
@@ -76,11 +77,14 @@ pub struct Options {
     /// Pools that it did not reach last time: they come first.
     pub unseen: BTreeSet<NodePoolName>,
     /// Whether something watches the cluster and writes down what it sees, as Karpenter's controllers
-    /// do: the condition `Drifted`, when pods came and went, which nodes pending pods were promised
-    /// to. Without it drift is worked out on every look, since when nodes are empty is noted on their
-    /// claims, and nodes that pending pods fit onto are spared. What is launched in place of a node is
-    /// launched while it is still there, so that both together are held to the limits of their pool.
+    /// do: when pods came and went, and which nodes are nominated for pending pods. Without it, since when
+    /// nodes are empty is noted on their claims, and nodes that pending pods fit onto are spared. What is
+    /// launched in place of a node is launched while it is still there, so that both together are held to
+    /// the limits of their pool.
     pub is_watched: bool,
+    /// Whether the catalog has all that EC2 offers: what it lacks is offered no more, and a node of it has drifted.
+    /// A list from a file says nothing about what is not in it.
+    pub is_catalog_whole: bool,
     /// What was worked out about instance types before. Nothing that is decided depends on it.
     pub types: KnownTypes,
     /// Where the last thorough search stopped, where consolidation is thorough: it goes on there.
@@ -94,6 +98,7 @@ impl Default for Options {
             work: 100_000_000,
             unseen: BTreeSet::new(),
             is_watched: true,
+            is_catalog_whole: false,
             types: KnownTypes::default(),
             from: None,
         }
@@ -108,6 +113,6 @@ impl Options {
     /// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>.
     #[must_use]
     pub fn deployed() -> Self {
-        Self { is_watched: false, work: 10_000_000, ..Self::default() }
+        Self { is_watched: false, is_catalog_whole: true, work: 10_000_000, ..Self::default() }
     }
 }

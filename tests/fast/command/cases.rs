@@ -229,6 +229,24 @@ const PLANS: &[Row] = &[
 
 const DISRUPTIONS: &[Row] = &[
     (
+        "budget-window-misread",
+        "plan --disruption",
+        &["disrupts: drift n0.", "\"n3\": \"RequirementsDrifted\"", "\"Drifted\": null"],
+        &["it has not drifted"],
+    ),
+    (
+        "hash-drift-volumes",
+        "plan --disruption",
+        &["disrupts: drift n1.", "\"n1\": \"NodeClassDrift\""],
+        &["it has not drifted"],
+    ),
+    (
+        "what-if-requirements",
+        "plan --disruption",
+        &["disrupts: drift n1.", "\"n1\": \"RequirementsDrifted\""],
+        &["it has not drifted"],
+    ),
+    (
         "budget-reasons-weekday",
         "plan --disruption --now 2026-11-26T11:00:00Z",
         &["disrupts: none ."],
@@ -262,7 +280,7 @@ const DISRUPTIONS: &[Row] = &[
     (
         "do-not-disrupt-values",
         "plan --disruption",
-        &["disrupts: multi-node-consolidation n1 n2 n3."],
+        &["disrupts: drift n1.", "\"eligible\"", "default/w-1", "default/w-2", "default/w-3"],
         &[],
     ),
     (
@@ -283,12 +301,7 @@ const DISRUPTIONS: &[Row] = &[
         &["disrupts: none .", "PodDisruptionBudgets, default/one and default/two"],
         &[],
     ),
-    (
-        "unhealthy-pod-budget",
-        "plan --disruption",
-        &["disrupts: single-node-consolidation n1."],
-        &[],
-    ),
+    ("unhealthy-pod-budget", "plan --disruption", &["disrupts: drift n1."], &[]),
 ];
 
 const LAUNCHES: &[Row] = &[

@@ -50,6 +50,7 @@ const CLI: &[&str] = &[
     "launch-template",
     "local",
     "model",
+    "plan-check",
     "planner",
     "ports",
     "report",

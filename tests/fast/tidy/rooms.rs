@@ -41,11 +41,15 @@ const CLI: &[Room] = &[
     ("replay", &["get", "manifests", "records"]),
     ("catalog", &["cluster_facts", "manifests", "options"]),
     ("convert", &["manifests", "options"]),
-    ("hash", &["manifests", "options"]),
+    ("authority", &["cluster_facts", "manifests"]),
+    ("hash", &["authority", "manifests", "options"]),
     ("local", &["options"]),
     ("simulate", &["least", "manifests", "options", "records", "workloads"]),
     ("validate", &["manifests", "options"]),
-    ("plan", &["assumed", "catalog", "cluster_facts", "manifests", "options", "workloads"]),
+    (
+        "plan",
+        &["assumed", "authority", "catalog", "cluster_facts", "manifests", "options", "workloads"],
+    ),
     ("render", &["assumed", "catalog", "cluster_facts", "manifests", "options"]),
     ("shadow", &["catalog", "least", "manifests", "options", "simulate", "workloads"]),
     (

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::{Found, table::remarks};
 use crate::plan::{
     Remarks,
+    args::View,
     json::{Entry, entries},
 };
 
@@ -20,11 +21,18 @@ use crate::plan::{
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
+    /// Whose decisions these are.
+    view: &'static str,
+    /// What goes before a method is asked, whatever runs on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ahead: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<String>,
     methods: BTreeMap<&'static str, Option<Action<'a>>>,
     first: Option<&'static str>,
     ineligible: Vec<Stays<'a>>,
+    /// The nodes that have drifted, and why.
+    drifted: BTreeMap<&'a str, &'a str>,
     eligible: BTreeMap<&'static str, Vec<&'a str>>,
     budgets: BTreeMap<&'a str, BTreeMap<&'static str, Option<u64>>>,
     /// Every node that no command names, and why.
@@ -35,6 +43,8 @@ pub(super) struct Document<'a> {
     errors: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thorough: Option<Wider<'a>>,
+    /// What the input does not say, and what would.
+    unknown: &'a [String],
     /// What is left out, and why.
     left_out: &'a [String],
     /// What was taken for granted, because no object says it.
@@ -125,11 +135,22 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
         (pool.as_str(), map.collect())
     });
     Document {
+        view: match found.view {
+            View::Karpenter => "karpenter",
+            View::Journeyman => "journeyman",
+        },
+        ahead: found.ahead.iter().map(|decision| decision.summary.as_str()).collect(),
+        unknown: &found.unknown,
         waiting: outlook.waiting.as_ref().map(ToString::to_string),
         methods: asked.clone().map(method).collect(),
         first: outlook.first().map(Method::as_str),
         ineligible: ineligible
             .map(|(node, reason)| Stays { node, reason: reason.to_string() })
+            .collect(),
+        drifted: outlook
+            .drifted
+            .iter()
+            .map(|(node, reason)| (node.as_str(), reason.as_str()))
             .collect(),
         eligible: asked.map(eligible).collect(),
         budgets: budgets.collect(),

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    NodeName,
+    NodeName, NodePoolName,
     disruption::{DisruptionReason, Method, Replacement},
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
@@ -20,11 +20,12 @@ use report::{
 };
 
 use super::Found;
+use crate::plan::args::View;
 
 /// Instance types that a line names.
 const TYPES_SHOWN: usize = 4;
 /// Nodes that a line names.
-const NODES_SHOWN: usize = 3;
+const NODES_SHOWN: usize = 10;
 
 /// What would go, what would come, what that saves, and why every other node stays.
 pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
@@ -32,7 +33,9 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     if let Some(waiting) = &outlook.waiting {
         screen.text(0, &format!("Nothing is given up: {waiting}."), out)?;
     }
+    show_ahead(found, screen, out)?;
     screen.title(&headline(outlook), out)?;
+    screen.text(0, whose(found.view), out)?;
     for (method, answer) in &outlook.answers {
         if let Some(proposal) = &answer.proposal {
             let is_first = outlook.first() == Some(*method);
@@ -53,8 +56,35 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     if let Some(thorough) = &found.thorough {
         show_thorough(thorough, screen, out)?;
     }
+    show_drifted(outlook, screen, out)?;
     show_staying(found, screen, out)?;
-    show_budgets(found, screen, out)
+    show_budgets(found, screen, out)?;
+    if found.unknown.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    screen.title("Unknown", out)?;
+    found.unknown.iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+/// Whose decisions these are.
+const fn whose(view: View) -> &'static str {
+    match view {
+        View::Karpenter => {
+            "As Karpenter decides, which manages these nodes (--view journeyman: as Journeyman would)."
+        }
+        View::Journeyman => "As the function `disrupt` decides.",
+    }
+}
+
+/// What goes before a method is asked.
+fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    if found.ahead.is_empty() {
+        return Ok(());
+    }
+    screen.title("First, whatever runs there", out)?;
+    found.ahead.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
+    writeln!(out)
 }
 
 /// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
@@ -112,6 +142,25 @@ fn show_proposal(
     Ok(())
 }
 
+/// Nodes that have drifted, those with the same reason together, whether they may go now or not.
+fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (node, reason) in &outlook.drifted {
+        by_reason.entry(reason).or_default().push(node.as_str());
+    }
+    if by_reason.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let number = outlook.drifted.len();
+    let verb = if number == 1 { "has" } else { "have" };
+    screen.title(&format!("{} {verb} drifted", counted(number, "node")), out)?;
+    for (reason, nodes) in by_reason {
+        screen.text(2, &format!("{reason}: {}", named(&nodes)), out)?;
+    }
+    Ok(())
+}
+
 /// Nodes that stay, those with the same reasons together.
 fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let mut by_reasons: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
@@ -129,12 +178,7 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
     screen
         .title(&format!("{} {verb} (--explain NODE says more)", counted(staying, "node")), out)?;
     for (reasons, nodes) in groups {
-        let named: Vec<&str> = nodes.iter().take(NODES_SHOWN).copied().collect();
-        let more = match nodes.len().saturating_sub(NODES_SHOWN) {
-            0 => String::new(),
-            more => format!(" and {} more", many(more)),
-        };
-        screen.text(2, &format!("{}{more}", named.join(", ")), out)?;
+        screen.text(2, &named(&nodes), out)?;
         for reason in
             if reasons.is_empty() { vec!["no method looks at it".to_owned()] } else { reasons }
         {
@@ -144,32 +188,61 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
     Ok(())
 }
 
-/// NodePools whose budgets leave nothing now, and until when.
+/// `a, b, c and 12 more`
+fn named(nodes: &[&str]) -> String {
+    let first: Vec<&str> = nodes.iter().take(NODES_SHOWN).copied().collect();
+    let more = match nodes.len().saturating_sub(NODES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {} more", many(more)),
+    };
+    format!("{}{more}", first.join(", "))
+}
+
+/// How many nodes of each NodePool with nodes may go now, and until when where none may.
 fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let mut lines = Vec::new();
-    for (pool, left) in &found.outlook.budgets {
-        let spent: Vec<DisruptionReason> =
-            left.iter().filter(|(_, left)| **left == Some(0)).map(|(reason, _)| *reason).collect();
-        let pool = found.facts.node_pools.iter().find(|known| known.name == *pool);
-        let Some((pool, first)) = pool.zip(spent.first()) else { continue };
-        if let Some(why) = pool.unreadable_budgets().next() {
-            lines.push(format!("{}: no node is disrupted: {why}", pool.name));
-            continue;
-        }
-        let names: Vec<&str> = spent.iter().map(|reason| reason.as_str()).collect();
-        let until = match closed_until(pool, *first, found.facts.now) {
-            Some(until) => format!(", until {until}"),
-            None => String::new(),
-        };
-        let name = &pool.name;
-        lines.push(format!("{name}: the budget leaves no node for {}{until}", names.join(", ")));
-    }
+    let claims = found.facts.ledger.claims.values();
+    let in_use: BTreeSet<&NodePoolName> = claims.map(|claim| &claim.node_pool).collect();
+    let pools = found.facts.node_pools.iter().filter(|pool| in_use.contains(&pool.name));
+    let line = |pool: &NodePool| {
+        let left = found.outlook.budgets.get(&pool.name)?;
+        Some(format!("{}: {}", pool.name, budgets_in_words(pool, left, found.facts.now)))
+    };
+    let lines: Vec<String> = pools.filter_map(line).collect();
     if lines.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
-    screen.title("Budgets that leave nothing", out)?;
+    screen.title("What the budgets allow now", out)?;
     lines.iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+/// `no node for Drifted, until 2026-11-26T17:00:00Z; any number for Empty and Underutilized`
+fn budgets_in_words(
+    pool: &NodePool,
+    left: &BTreeMap<DisruptionReason, Option<u64>>,
+    now: Timestamp,
+) -> String {
+    if let Some(why) = pool.unreadable_budgets().next() {
+        return format!("no node is disrupted: {why}");
+    }
+    let mut by_number: BTreeMap<u64, Vec<DisruptionReason>> = BTreeMap::new();
+    for (reason, number) in left {
+        by_number.entry(number.unwrap_or(u64::MAX)).or_default().push(*reason);
+    }
+    let words = |(number, reasons): (u64, Vec<DisruptionReason>)| {
+        let names: Vec<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
+        let names = names.join(", ");
+        match number {
+            0 => {
+                let until = reasons.first().and_then(|reason| closed_until(pool, *reason, now));
+                let until = until.map(|until| format!(", until {until}")).unwrap_or_default();
+                format!("no node for {names}{until}")
+            }
+            u64::MAX => format!("any number for {names}"),
+            number => format!("{} for {names}", count(number, "node")),
+        }
+    };
+    by_number.into_iter().map(words).collect::<Vec<_>>().join("; ")
 }
 
 /// When the window ends of the budget of `pool` that allows no node for `reason`, if it has one.

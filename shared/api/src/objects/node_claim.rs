@@ -102,7 +102,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
             drained_since: status.conditions.since(ConditionKind::Drained),
             // Whoever gives it up looks.
             volumes: None,
-            consolidatable_since: None,
+            consolidatable_since: status.conditions.since(ConditionKind::Consolidatable),
             inconsistent: None,
             disruption: None,
             reboots: Vec::new(),

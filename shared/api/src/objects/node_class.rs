@@ -12,6 +12,7 @@ use model::{
         NetworkInterface, NodeClass, NodeIdentity, TemplateSource,
     },
     quantity::Quantity,
+    static_hash::NODE_CLASS,
 };
 
 use super::{
@@ -46,6 +47,17 @@ pub struct NodeClassManifest {
     pub class: NodeClass,
     /// Its status; empty if it has none. What is wrong with it stands against those only who need it.
     pub status: Result<ClassStatus, Box<Problem>>,
+    /// The drift hash among its annotations, as Karpenter wrote it for the cluster; `None` without one.
+    pub stored_hash: Option<StoredHash>,
+}
+
+/// A drift hash as it is stored with an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredHash {
+    /// The version of the rules that it was worked out by, such as `v6`. Only hashes of one version can be compared.
+    pub version: String,
+    /// The hash, in decimal.
+    pub hash: String,
 }
 
 /// Why no EC2NodeClass can have this name, if none can.
@@ -82,6 +94,13 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     class.hash = hash;
     class.problems = complaints.own_problems();
     Some(class)
+}
+
+/// The drift hash among the annotations of `object`.
+pub(crate) fn stored_hash(object: &Tree) -> Option<StoredHash> {
+    let annotations = object.get("metadata")?.get("annotations")?;
+    let text = |key: &str| annotations.get(key)?.as_text().map(str::to_owned);
+    Some(StoredHash { version: text(NODE_CLASS.version_key)?, hash: text(NODE_CLASS.key)? })
 }
 
 /// Why nothing may be launched from the class `object`, by its status: a class without conditions is

@@ -10,6 +10,7 @@ use model::{
     duration, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool, parse_share},
     policies::Packing,
+    static_hash::NODE_POOL,
 };
 
 use super::{
@@ -33,12 +34,10 @@ use crate::{
 /// 720 hours.
 const EXPIRE_AFTER: SignedDuration = SignedDuration::from_hours(720);
 
-/// A pool, the line of its `nodeClassRef`, and its drift hash: all of one typed spec.
+/// A pool with its drift hash among its annotations, and the line of its `nodeClassRef`: all of one typed spec.
 pub(crate) struct ReadNodePool {
     pub(crate) pool: NodePool,
     pub(crate) node_class_line: u32,
-    /// Its drift hash; `None` where a duration is longer than the hash can hold.
-    pub(crate) hash: Option<u64>,
 }
 
 /// Reads a NodePool; what is wrong goes to the complaints behind `object`.
@@ -72,9 +71,14 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNo
         ));
     }
     let name = object.name().accept(NodePoolName::new(&metadata.name))?;
+    let mut annotations = metadata.own_annotations();
+    // The hash of the spec as it is: no Karpenter may run that keeps the annotation up to date.
+    if let Some(hash) = spec.hash {
+        annotations.extend(NODE_POOL.annotations(&hash.to_string()));
+    }
     let pool = NodePool {
         name,
-        annotations: metadata.own_annotations(),
+        annotations,
         weight: spec.weight,
         replicas: spec.replicas,
         limits: spec.limits,
@@ -83,7 +87,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNo
         is_deleting: metadata.deleted_at.is_some(),
         problems: complaints.own_problems(),
     };
-    Some(ReadNodePool { pool, node_class_line: spec.node_class_line, hash: spec.hash })
+    Some(ReadNodePool { pool, node_class_line: spec.node_class_line })
 }
 
 /// Why the pool `object` may launch nothing, by its status: a pool without conditions is ready.
@@ -107,6 +111,7 @@ struct Spec {
     template: NodeClaimTemplate,
     disruption: model::node_pool::Disruption,
     node_class_line: u32,
+    /// `None` where a duration is longer than the hash can hold.
     hash: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The conditions `Consolidatable` and `Drifted`: read where the cluster has them, else worked out.
+//! The conditions `Consolidatable` and `Drifted`: as they are stored, else worked out.
 //!
 //! What only EC2 knows (subnet, security groups, placement group of an instance) is not worked out here: facts
 //! do not have it.
@@ -6,15 +6,20 @@
 //! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`; for the hash of a class and
 //! its images the AWS provider's `pkg/cloudprovider/drift.go`.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements, labels,
+    CapacityType, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements,
+    facts::Facts,
+    labels,
     node_pool::NodePool,
     requirements::Undefined,
     static_hash::{NODE_CLASS, NODE_POOL},
 };
 
 use super::{
+    Options,
     candidate::Candidate,
     nodes::{State, StateNode},
     objection::Objection,
@@ -24,6 +29,9 @@ use super::{
 ///
 /// Karpenter: `drift.go`, `InstanceTypeNotFoundCheckRequeueInterval` and its first use.
 const INSTANCE_TYPE_GRACE: SignedDuration = SignedDuration::from_hours(1);
+
+/// Karpenter's reason: the class has another hash than the claim was launched with.
+pub const CLASS_DRIFT: &str = "NodeClassDrift";
 
 /// Why `candidate` may not be consolidated yet, if so.
 pub(crate) fn not_consolidatable(
@@ -81,7 +89,7 @@ pub fn drift(
     if let Some(reason) = &claim.conditions.drifted {
         return Some((since, reason.clone()));
     }
-    let reason = (!state.is_watched).then(|| found_drift(state, entry, claim, pool)).flatten()?;
+    let reason = found_drift(state, entry, claim, pool)?;
     Some((since, reason.to_owned()))
 }
 
@@ -99,19 +107,42 @@ fn found_drift(
     if labels_of_node.compatible(&pool.template.requirements, Undefined::Refused).is_err() {
         return Some("RequirementsDrifted");
     }
-    let is_old = state.now.duration_since(claim.created_at) > INSTANCE_TYPE_GRACE;
-    let types = state.types(pool);
-    let is_missing =
-        is_old && !types.is_empty() && !is_offered(state, claim, pool, &labels_of_node);
-    if is_missing {
+    if state.is_catalog_whole && is_missing(state, (claim, pool), &labels_of_node) {
         return Some("InstanceTypeNotFound");
     }
     let hashes = state.facts.class_hashes.as_ref();
     let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
     if hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash)) {
-        return Some("NodeClassDrift");
+        return Some(CLASS_DRIFT);
     }
     has_other_image(state, claim, pool).then_some("AMIDrift")
+}
+
+/// What claims were launched as and the lists of instance types lack, where a list need not be whole: whether EC2 still
+/// offers it cannot be known. Sorted, each once.
+pub fn not_listed(facts: &Facts, options: &Options) -> BTreeSet<String> {
+    let state = State::of(facts, facts.now, options);
+    if state.is_catalog_whole {
+        return BTreeSet::new();
+    }
+    let offering = |(_, entry): (_, &StateNode<'_>)| {
+        let claim = entry.claim?;
+        let pool = state.pool(claim.node_pool.as_str())?;
+        let labels = known_labels(&state, entry, claim, pool);
+        let instance = claim.instance.as_ref()?;
+        is_missing(&state, (claim, pool), &labels).then(|| instance.offering().to_string())
+    };
+    state.nodes.entries().filter_map(offering).collect()
+}
+
+/// Whether the list of instance types of `pool` lacks what `claim` was launched as, which is no longer young.
+fn is_missing(
+    state: &State<'_>,
+    (claim, pool): (&NodeClaim, &NodePool),
+    known: &Requirements,
+) -> bool {
+    let is_old = state.now.duration_since(claim.created_at) > INSTANCE_TYPE_GRACE;
+    is_old && !state.types(pool).is_empty() && !is_offered(state, claim, pool, known)
 }
 
 /// Whether a node of the same instance type would start from another image now. What is not known is no drift.

@@ -113,6 +113,8 @@ pub struct State<'a> {
     pub(crate) hosts_buffers: BTreeSet<NodeName>,
     /// See [`Options`].
     pub(crate) is_watched: bool,
+    /// See [`Options`].
+    pub(crate) is_catalog_whole: bool,
     pools: BTreeMap<&'a str, &'a NodePool>,
 }
 
@@ -160,6 +162,7 @@ impl<'a> State<'a> {
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),
             is_watched: options.is_watched,
+            is_catalog_whole: options.is_catalog_whole,
             pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
         }
     }

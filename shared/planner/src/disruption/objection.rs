@@ -131,7 +131,7 @@ pub enum Objection {
     #[error("it cannot go together with those that are better to give up")]
     NotTogether,
     /// It cannot go with so many better nodes before it.
-    #[error("together with the {} nodes before it: {objection}", model::words::many(*.before))]
+    #[error("together with the {} before it: {objection}", model::words::counted(*.before, "node"))]
     Together {
         /// How many nodes there are before it.
         before: usize,

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodePoolName,
+    NodeName, NodePoolName,
     disruption::{DisruptionReason, Method},
     facts::Facts,
 };
 
 use super::{
-    Objection, Options, Proposal, budgets::Remaining, decide::PreparedCluster, finding::Finding,
+    Objection, Options, Proposal, budgets::Remaining, conditions, decide::PreparedCluster,
+    finding::Finding, nodes::StateNode,
 };
 
 /// What would be given up, and why everything else stays.
@@ -20,6 +21,8 @@ pub struct Outlook {
     pub answers: BTreeMap<Method, Finding>,
     /// Nodes, or claims without a node, that no method can look at, and why.
     pub ineligible: BTreeMap<String, Objection>,
+    /// The nodes that have drifted, and why, whether a method may give them up now or not.
+    pub drifted: BTreeMap<NodeName, String>,
     /// What the budgets leave; `None` is unlimited.
     pub budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>>,
     /// Why nothing is decided at all, if so.
@@ -43,6 +46,9 @@ impl Outlook {
 #[must_use]
 pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
     let mut prepared_cluster = PreparedCluster::of(facts, options);
+    if !options.is_watched {
+        prepared_cluster.spare_for_pending();
+    }
     let repairs = facts.policies.repairs_nodes();
     let methods = Method::ALL.into_iter().filter(|method| *method != Method::Repair || repairs);
     let answers = methods.map(|method| (method, prepared_cluster.decide(method))).collect();
@@ -66,6 +72,16 @@ impl PreparedCluster<'_> {
         ineligible
     }
 
+    fn drifted(&self) -> BTreeMap<NodeName, String> {
+        let reason = |(_, entry): (_, &StateNode<'_>)| {
+            let claim = entry.claim.filter(|claim| !claim.is_deleting())?;
+            let pool = self.state.pool(claim.node_pool.as_str())?;
+            let (_, reason) = conditions::drift(&self.state, entry, pool)?;
+            Some((entry.node?.name.clone(), reason))
+        };
+        self.state.nodes.entries().filter_map(reason).collect()
+    }
+
     fn about_nodes(&self) -> Outlook {
         if !self.state.is_complete() {
             return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
@@ -83,6 +99,6 @@ impl PreparedCluster<'_> {
                 disruption_reasons.insert(reason, remaining.left(&pool.name));
             }
         }
-        Outlook { ineligible, budgets, ..Outlook::default() }
+        Outlook { ineligible, drifted: self.drifted(), budgets, ..Outlook::default() }
     }
 }

@@ -88,7 +88,7 @@ fn drifts(change: impl Fn(&mut Facts), expected: Option<&str>) {
     changed.created_at = ago(7_200);
     changed.conditions.drifted = None;
     change(&mut facts);
-    let options = Options { is_watched: false, ..Options::default() };
+    let options = Options::deployed();
     let state = State::of(&facts, facts.now, &options);
     let entry = &state.nodes[Id::nth(0)];
     let drifted = state.pool("general").and_then(|pool| drift(&state, entry, pool));

@@ -1,0 +1,160 @@
+//! The certificate authority by which nodes trust the cluster: a part of each EC2NodeClass's drift hash that no manifest
+//! has.
+
+use std::path::{Path, PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use report::error::BadInput;
+use serde::Deserialize;
+
+use crate::{cluster_facts, manifests};
+
+/// Options that give it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct AuthorityArgs {
+    /// The cluster's certificate authority as nodes are given it, in base64: a part of EC2NodeClass hashes.
+    #[arg(long, value_name = "BASE64", conflicts_with = "cluster_facts")]
+    pub ca_bundle: Option<String>,
+    /// Cluster facts as `render` takes them, with the certificate authority as `caBundle`.
+    #[arg(long, value_name = "FILE")]
+    pub cluster_facts: Option<PathBuf>,
+}
+
+/// How to get it, for texts that say that it is missing.
+pub(crate) const CURE: &str = "--ca-bundle gives the cluster's certificate authority \
+    (aws eks describe-cluster --name CLUSTER --query cluster.certificateAuthority.data --output text)";
+
+impl AuthorityArgs {
+    /// The certificate authority that the options give, in base64; `None` without an option.
+    pub(crate) fn given(&self) -> Result<Option<String>, BadInput> {
+        if let Some(bundle) = &self.ca_bundle {
+            check_base64(bundle)?;
+            return Ok(Some(bundle.clone()));
+        }
+        let Some(path) = &self.cluster_facts else { return Ok(None) };
+        let facts = cluster_facts::cluster_facts(&manifests::text(path)?)
+            .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
+        Ok(Some(facts.settings.ca_bundle).filter(|bundle| !bundle.is_empty()))
+    }
+}
+
+/// Refuses what nodes could not be given: a hash of it would be one that no cluster has.
+fn check_base64(bundle: &str) -> Result<(), BadInput> {
+    let rule = "--ca-bundle: it is not base64, as certificate-authority-data of a kubeconfig is";
+    match STANDARD.decode(bundle) {
+        Ok(bytes) if !bytes.is_empty() => Ok(()),
+        _ => Err(BadInput::one(rule)),
+    }
+}
+
+/// What a kubeconfig says of the cluster of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OfContext {
+    /// The context.
+    pub(crate) context: String,
+    /// The certificate authority in base64.
+    pub(crate) bundle: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kubeconfig {
+    current_context: Option<String>,
+    #[serde(default)]
+    contexts: Vec<NamedContext>,
+    #[serde(default)]
+    clusters: Vec<NamedCluster>,
+}
+
+#[derive(Deserialize)]
+struct NamedContext {
+    name: String,
+    context: Context,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    cluster: String,
+}
+
+#[derive(Deserialize)]
+struct NamedCluster {
+    name: String,
+    cluster: Cluster,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Cluster {
+    certificate_authority_data: Option<String>,
+    certificate_authority: Option<PathBuf>,
+}
+
+/// The certificate authority of `context`, or of the current one, in the kubeconfig `file`, or in kubectl's own
+/// (`KUBECONFIG`, `~/.kube/config`). `None` where there is no kubeconfig, or where it has none.
+pub(crate) fn of_kubeconfig(file: Option<&Path>, context: Option<&str>) -> Option<OfContext> {
+    let path = match file {
+        Some(file) => file.to_owned(),
+        None => kubeconfig()?,
+    };
+    let text = std::fs::read_to_string(&path).ok()?;
+    let kubeconfig: Kubeconfig = serde_saphyr::from_str(&text).ok()?;
+    let context = context.map(str::to_owned).or(kubeconfig.current_context)?;
+    let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
+    let cluster = kubeconfig.clusters.into_iter().find(|it| it.name == named.context.cluster)?;
+    let Cluster { certificate_authority_data: data, certificate_authority: file } = cluster.cluster;
+    let of_file = || {
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
+        std::fs::read(folder.join(file?)).ok().map(|bytes| STANDARD.encode(bytes))
+    };
+    Some(OfContext { context, bundle: data.or_else(of_file)? })
+}
+
+/// kubectl's own kubeconfig: the first file of `KUBECONFIG` that is there, or `~/.kube/config`.
+#[expect(clippy::disallowed_methods, reason = "kubectl and its users name their cluster so")]
+fn kubeconfig() -> Option<PathBuf> {
+    if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        return std::env::split_paths(&paths).find(|path| path.exists());
+    }
+    Some(PathBuf::from(std::env::var_os("HOME")?).join(".kube/config"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECONFIG: &str = "
+current-context: a
+contexts:
+- {name: a, context: {cluster: one, user: me}}
+- {name: b, context: {cluster: two, user: me, namespace: team}}
+- {name: c, context: {cluster: three, user: me}}
+clusters:
+- {name: one, cluster: {server: 'https://1', certificate-authority-data: Z29sZGVu}}
+- {name: two, cluster: {server: 'https://2', certificate-authority: two.crt}}
+- {name: three, cluster: {server: 'https://3', insecure-skip-tls-verify: true}}
+";
+
+    #[test]
+    fn a_kubeconfig_has_the_certificate_authority_of_each_context() {
+        let folder = std::env::temp_dir().join("journeyman-authority");
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("config");
+        std::fs::write(&file, KUBECONFIG).unwrap();
+        std::fs::write(folder.join("two.crt"), "golden").unwrap();
+        let bundle = |context| of_kubeconfig(Some(&file), context).map(|read| read.bundle);
+        assert_eq!(bundle(None).as_deref(), Some("Z29sZGVu"));
+        assert_eq!(bundle(Some("b")).as_deref(), Some("Z29sZGVu"));
+        assert_eq!(bundle(Some("c")), None);
+        assert_eq!(bundle(Some("d")), None);
+        assert_eq!(of_kubeconfig(Some(&folder.join("none")), None), None);
+    }
+
+    #[test]
+    fn what_is_no_base64_is_refused() {
+        for (text, is_taken) in [("Z29sZGVu", true), ("Z29sZGV", false), ("", false), ("*", false)]
+        {
+            assert_eq!(check_base64(text).is_ok(), is_taken, "{text}");
+        }
+    }
+}

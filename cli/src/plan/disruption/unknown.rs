@@ -1,0 +1,60 @@
+//! What decides about nodes and is not among the facts, with the input that would say it.
+
+use std::collections::BTreeSet;
+
+use model::{NodeClaim, NodeClassName, facts::Facts, static_hash::NODE_CLASS};
+use planner::disruption::{Options, not_listed};
+use report::output::many;
+
+use crate::authority;
+
+/// A line for each thing that is unknown, by class.
+pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
+    let claims = || facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
+    let mut lines = Vec::new();
+    for name in classes(claims().filter(|claim| claim.annotations.contains_key(NODE_CLASS.key))) {
+        let hashes = facts.class_hashes.as_ref();
+        if !hashes.is_some_and(|hashes| hashes.contains_key(name)) {
+            lines.push(format!(
+                "whether nodes have drifted from the spec of EC2NodeClass {name} as it is here: its hash cannot be worked \
+                 out; {}",
+                authority::CURE
+            ));
+        }
+    }
+    for name in classes(claims().filter(|claim| has_image(claim))) {
+        if !facts.class_images.contains_key(name) {
+            lines.push(format!(
+                "whether nodes of EC2NodeClass {name} have another image than it selects: its status does not say \
+                 which; --live reads it"
+            ));
+        }
+    }
+    let missing = not_listed(facts, options);
+    if let Some(first) = missing.iter().next() {
+        lines.push(format!(
+            "whether EC2 still offers what these nodes are: the list of instance types lacks {}; --region REGION asks \
+             AWS",
+            match missing.len() {
+                1 => first.clone(),
+                number => format!("{first} and {} more", many(number - 1)),
+            }
+        ));
+    }
+    if claims().any(|claim| claim.instance.is_some()) {
+        lines.push(
+            "whether instances have other subnets or security groups than their EC2NodeClass selects, unless a \
+             condition Drifted says so: only EC2 knows them, and the function `sweep` asks"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+fn classes<'a>(claims: impl Iterator<Item = &'a NodeClaim>) -> BTreeSet<&'a NodeClassName> {
+    claims.map(|claim| &claim.node_class).collect()
+}
+
+fn has_image(claim: &NodeClaim) -> bool {
+    claim.instance.as_ref().is_some_and(|instance| instance.image.is_some())
+}

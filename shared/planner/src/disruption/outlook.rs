@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeName, NodePoolName,
+    CommandId, NodeName, NodePoolName,
     disruption::{DisruptionReason, Method},
     facts::Facts,
 };
 
 use super::{
     Objection, Options, Proposal, budgets::Remaining, conditions, decide::PreparedCluster,
-    finding::Finding, nodes::StateNode,
+    finding::Finding, nodes::StateNode, validation::Voided,
 };
 
 /// What would be given up, and why everything else stays.
@@ -51,7 +51,13 @@ pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
     }
     let repairs = facts.policies.repairs_nodes();
     let methods = Method::ALL.into_iter().filter(|method| *method != Method::Repair || repairs);
-    let answers = methods.map(|method| (method, prepared_cluster.decide(method))).collect();
+    let mut answers: BTreeMap<Method, Finding> =
+        methods.map(|method| (method, prepared_cluster.decide(method))).collect();
+    if !options.is_watched {
+        for finding in answers.values_mut() {
+            prepared_cluster.drop_what_cannot_begin(finding);
+        }
+    }
     Outlook { answers, ..prepared_cluster.about_nodes() }
 }
 
@@ -70,6 +76,18 @@ impl PreparedCluster<'_> {
             }
         }
         ineligible
+    }
+
+    /// Takes a command out of `finding` that the function would begin at once, and could not.
+    fn drop_what_cannot_begin(&mut self, finding: &mut Finding) {
+        let Some(command) = finding.command().filter(|command| command.method.is_eventual()) else {
+            return;
+        };
+        let command = command.clone();
+        if let Err(objection) = self.begun((&CommandId::derived(&command), &command)) {
+            let proposal = finding.proposal.take();
+            finding.voided = proposal.map(|proposal| (proposal, Voided::Scheduling(objection)));
+        }
     }
 
     fn drifted(&self) -> BTreeMap<NodeName, String> {

@@ -10,9 +10,8 @@ use model::{
     CapacityType, ClusterName, HourlyPrice, NodeClassName, NodeName, Pod, PodSpec,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
-    node_pool::{Limits, NodePool},
-    pod::PodPhase,
 };
+use planner::LowerBound;
 use simulator::{RunningInstance, Sim, Supply};
 
 /// What pages say about the line.
@@ -44,21 +43,13 @@ impl Least {
     /// The price of an hour below which `sim` could not have `pods` on nodes, where the market is known; pods
     /// of DaemonSets come with the nodes and are not asked for.
     ///
-    /// It is a bound for any of `pods` in any case, and as near as a tenth of the work of `plan --compare`
-    /// brings it. What relaxes the question is left away because the answer stays true: limits, volumes, and
-    /// rules about other pods.
+    /// It is as near as a tenth of the work of `plan --compare` brings it.
     pub(crate) fn price<'p>(
         &mut self,
         sim: &Sim,
         pods: impl IntoIterator<Item = &'p Pod>,
     ) -> Option<HourlyPrice> {
-        let mut counts: BTreeMap<Arc<PodSpec>, u32> = BTreeMap::new();
-        let mut waiting = Vec::new();
-        for pod in pods.into_iter().filter(|pod| !pod.is_owned_by_daemon_set() && !pod.is_mirror())
-        {
-            *counts.entry(Arc::clone(&pod.spec)).or_default() += 1;
-            waiting.push(without_node(pod));
-        }
+        let counts = counted(pods);
         let market = self.market(sim)?;
         if let Some((known, price)) = &mut self.latest {
             known.market.now = market.now;
@@ -66,7 +57,7 @@ impl Least {
                 return Some(*price);
             }
         }
-        let price = planner::lower_bound(&Facts { pods: waiting, ..market.clone() }, true);
+        let LowerBound { price, .. } = planner::lower_bound(&market, &counts, true);
         self.latest = Some((Asked { pods: counts, market }, price));
         Some(price)
     }
@@ -86,7 +77,7 @@ impl Least {
         }
         let cluster = ClusterName::new("least").ok()?;
         Some(Facts {
-            node_pools: node_pools.into_iter().map(unlimited).collect(),
+            node_pools,
             classes: Some(classes),
             daemon_sets,
             ..Facts::of(cluster, now, ledger)
@@ -94,23 +85,18 @@ impl Least {
     }
 }
 
-/// As if nothing had been bought from it yet, and there were no end of it.
-fn unlimited(pool: NodePool) -> NodePool {
-    NodePool { limits: Limits::default(), replicas: None, is_deleting: false, ..pool }
-}
-
-/// As if kube-scheduler had just found no room for it, wherever its volumes are.
-fn without_node(pod: &Pod) -> Pod {
-    Pod {
-        node: None,
-        nominated_node: None,
-        unschedulable_at: Some(pod.created_at),
-        started_at: None,
-        deleted_at: None,
-        phase: PodPhase::Pending,
-        volumes: Vec::new(),
-        ..pod.clone()
+/// How many there are of each kind of `pods` that nodes are bought for: those of DaemonSets come with the nodes.
+pub(crate) fn counted<'p>(pods: impl IntoIterator<Item = &'p Pod>) -> BTreeMap<Arc<PodSpec>, u32> {
+    let mut counts: BTreeMap<Arc<PodSpec>, u32> = BTreeMap::new();
+    for pod in pods.into_iter().filter(|pod| !pod.is_owned_by_daemon_set() && !pod.is_mirror()) {
+        match counts.get_mut(&pod.spec) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(Arc::clone(&pod.spec), 1);
+            }
+        }
     }
+    counts
 }
 
 /// The pods that have a node among the instances that `running` lists and that are paid for by the hour.

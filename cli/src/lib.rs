@@ -14,6 +14,7 @@ pub mod explain;
 pub mod get;
 pub mod hash;
 mod least;
+mod list_price;
 pub mod local;
 pub mod manifests;
 pub mod options;

@@ -1,6 +1,7 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
 pub mod args;
+mod cluster;
 mod compare;
 mod disruption;
 mod expand;
@@ -14,13 +15,14 @@ mod offers;
 mod owners;
 mod progress;
 mod rounds;
+mod scratch;
 mod table;
 
 use std::io::{self, Write};
 
 use jiff::Timestamp;
 use model::{
-    HourlyPrice, Plan,
+    HourlyPrice, Plan, RegionCatalog,
     facts::Facts,
     labels,
     node_pool::{self, NodePool},
@@ -36,7 +38,7 @@ use report::{
 use serde::Serialize;
 
 pub use self::args::{PlanArgs, PlanFormat};
-use self::{progress::Progress, rounds::Round};
+use self::{cluster::Cluster, progress::Progress, rounds::Round};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,8 @@ struct Planned {
     included: String,
     /// What people should know about the answer.
     remarks: Remarks,
+    /// The cluster as it is; `None` where it has no nodes.
+    cluster: Option<Cluster>,
 }
 
 /// What the plan costs for one hour beside others for the same pods.
@@ -109,6 +113,15 @@ struct Remarks {
     is_catalog_whole: bool,
 }
 
+impl Remarks {
+    /// With more that is left out.
+    fn with(&self, left_out: Option<String>) -> Self {
+        let mut remarks = self.clone();
+        remarks.left_out.extend(left_out);
+        remarks
+    }
+}
+
 /// Plans and prints: the plan to `out`, what is wrong with the input to `complaints`.
 pub fn run(
     args: &PlanArgs,
@@ -137,7 +150,15 @@ pub fn run(
     let refused = loaded.refused();
     let exit =
         PlanExit { unplaced: 0, problems: loaded.problems.len(), mistakes: loaded.mistakes() };
-    let (facts, remarks) = looked_at(args, loaded, policies, now)?;
+    let Looked { facts, remarks, catalog } = looked_at(args, loaded, policies, now)?;
+    let machines = cluster::machines(&facts, &catalog);
+    drop(catalog);
+    let cluster = Cluster::of(&facts, &machines);
+    if let Some(cluster) =
+        cluster.as_ref().filter(|_| args.output.is_none() && args.explain.is_none())
+    {
+        progress.hidden(|| cluster.show(screen, out))?;
+    }
     if args.disruption {
         drop(progress);
         disruption::run(args, screen, (&facts, &remarks), out)?;
@@ -145,20 +166,24 @@ pub fn run(
     }
     if args.compare {
         drop(progress);
-        compare::run(args, screen, (&facts, &remarks), out)?;
+        compare::run(args, screen, (&facts, &remarks), (cluster.as_ref(), &machines), out)?;
         return Ok(exit);
     }
-    let mut planned = plan(args, &facts, remarks);
+    let emptied = args.from_scratch.then(|| scratch::emptied(&facts, &machines));
+    let remarks = if args.from_scratch { remarks.with(scratch::notes(&machines)) } else { remarks };
+    let facts = emptied.as_ref().unwrap_or(&facts);
+    let mut planned = plan(args, facts, remarks);
+    planned.cluster = cluster;
     for plan in planned.plans() {
         plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
     }
     drop(progress);
     if let Some(path) = &args.html {
-        page::write(&html::report(&planned, &facts), path)?;
+        page::write(&html::report(&planned, facts), path)?;
     }
     match args.output {
         Some(format) => print_document(format, &json::document(&planned), out)?,
-        None => table::show(&planned, &facts, screen, out)?,
+        None => table::show(&planned, facts, screen, out)?,
     }
     Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
 }
@@ -176,7 +201,14 @@ pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
     let policies = policies(args)?;
     let loaded = input::load(args, &Progress::new())?;
-    Ok(looked_at(args, loaded, policies, now)?.0)
+    Ok(looked_at(args, loaded, policies, now)?.facts)
+}
+
+/// What a plan is made of.
+struct Looked {
+    facts: Facts,
+    remarks: Remarks,
+    catalog: RegionCatalog,
 }
 
 /// What is planned on, and what people should know about that.
@@ -185,8 +217,8 @@ fn looked_at(
     loaded: input::Loaded,
     policies: Policies,
     now: Timestamp,
-) -> Result<(Facts, Remarks), CommandError> {
-    let offers = offers::load(args, &loaded, &policies, now)?;
+) -> Result<Looked, CommandError> {
+    let (offers, catalog) = offers::load(args, &loaded, &policies, now)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
     let authority = args.certificate_authority()?;
@@ -195,7 +227,8 @@ fn looked_at(
         share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
-    Ok((facts, Remarks { assumptions, left_out, is_catalog_whole }))
+    let remarks = Remarks { assumptions, left_out, is_catalog_whole };
+    Ok(Looked { facts, remarks, catalog })
 }
 
 /// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.
@@ -272,12 +305,13 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
         prices: Prices::of(facts, &plan),
-        included: included::in_words(facts, &plan),
+        included: included::of_plan(facts, &plan),
         plan,
         is_waiting,
         fixed: planner::launches(facts, &KnownTypes::default()),
         later,
         remarks,
+        cluster: None,
     }
 }
 
@@ -300,7 +334,12 @@ fn unseen(facts: &Facts) -> Option<String> {
 
 /// `1 pod`, `2 pods`.
 fn pods(number: usize) -> String {
-    report::output::count(u64::try_from(number).unwrap_or(u64::MAX), "pod")
+    counted(number, "pod")
+}
+
+/// `1 node`, `2 nodes`.
+fn counted(number: usize, noun: &str) -> String {
+    report::output::count(u64::try_from(number).unwrap_or(u64::MAX), noun)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]

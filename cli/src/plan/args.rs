@@ -113,7 +113,12 @@ pub struct PlanArgs {
     /// NodePools that do not say it themselves. Anything otherwise.
     #[arg(long, value_name = "PERCENT")]
     pub max_node_share: Option<String>,
-    /// Compare what Karpenter would buy with the cheapest that is found and with the least that there can be.
+    /// Plan as if no node were there: all pods, those that run and those that wait, get new nodes. Nodes of static
+    /// NodePools, on capacity reservations, and without a known price stay.
+    #[arg(long, conflicts_with = "disruption")]
+    pub from_scratch: bool,
+    /// Compare, for all pods as --from-scratch has them: the nodes that are there, what Karpenter would buy, the
+    /// cheapest that is found, and the least that there can be.
     #[arg(long, conflicts_with_all = ["disruption", "rounds", "html"])]
     pub compare: bool,
     /// Any setting.

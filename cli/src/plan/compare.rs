@@ -1,10 +1,10 @@
-//! `plan --compare`: what Karpenter would buy beside the cheapest that is found and the least that there can
-//! be.
+//! `plan --compare`: what running and pending pods cost on the nodes that are there, beside what Karpenter would buy
+//! for them, the cheapest that is found, and the least that there can be.
 
-use std::io::Write;
+use std::{collections::BTreeSet, io::Write};
 
 use model::{
-    HourlyPrice, InstanceType, Plan, Resources,
+    HourlyPrice, InstanceType, NodeName, Plan, Pod, Resources,
     facts::Facts,
     plan::Promise,
     words::{many, thousands},
@@ -16,13 +16,22 @@ use report::{
 };
 use serde::Serialize;
 
-use super::{CommandError, Remarks, included, print_document, table};
+use super::{
+    CommandError, Remarks,
+    cluster::{Cluster, Machine},
+    included, print_document, scratch, table,
+};
 use crate::plan::args::PlanArgs;
 
 /// All of it, for machines. Prices are exact dollars.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Comparison<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a Cluster>,
+    /// The nodes that are there; missing where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    today: Option<Fleet>,
     karpenter: Fleet,
     cheapest: Fleet,
     /// No plan can cost less.
@@ -33,7 +42,7 @@ struct Comparison<'a> {
     assumptions: &'a [String],
 }
 
-/// What one plan buys.
+/// Nodes that are there, or that a plan buys.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fleet {
@@ -57,13 +66,19 @@ pub(super) fn run(
     args: &PlanArgs,
     screen: Screen,
     (facts, remarks): (&Facts, &Remarks),
+    (cluster, machines): (Option<&Cluster>, &[Machine<'_>]),
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
+    let today = today(facts, machines);
+    let (facts, remarks) =
+        (&scratch::emptied(facts, machines), &remarks.with(scratch::notes(machines)));
     let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, false);
-    let included = included::in_words(facts, &cheapest);
+    let included = included::of_plan(facts, &cheapest);
     let (karpenter, cheapest) = (fleet(facts, &karpenter), fleet(facts, &cheapest));
     if let Some(format) = args.output {
         let document = Comparison {
+            cluster,
+            today,
             karpenter,
             cheapest,
             lower_bound_per_hour: bound.to_string(),
@@ -73,16 +88,27 @@ pub(super) fn run(
         };
         return Ok(print_document(format, &document, out)?);
     }
-    let heads = ["PLAN", "MONTHLY", "NODES", "VCPUS", "LARGEST", "PODS/NODE", "WASTED CPU, MEMORY"];
+    let heads = [
+        "PLAN",
+        "MONTHLY",
+        "NODES",
+        "VCPUS",
+        "LARGEST",
+        "PODS/NODE",
+        "WASTED CPU, MEMORY",
+        "PODS WITHOUT A NODE",
+    ];
     let least = u128::from(bound.nanos()) * HOURS_PER_MONTH;
-    let mut rows = vec![row("karpenter", &karpenter), row("cheapest", &cheapest)];
+    let mut rows: Vec<Vec<String>> = today.iter().map(|fleet| row("today", fleet)).collect();
+    rows.extend([row("karpenter", &karpenter), row("cheapest", &cheapest)]);
     let nothing = || "-".to_owned();
     rows.push(vec!["no plan below".to_owned(), dollars_down(least)]);
     for row in &mut rows {
         row.resize_with(heads.len(), nothing);
     }
     screen.table(&heads, &rows, out)?;
-    screen.text(2, &format!("Prices are for {included}."), out)?;
+    let about = "All pods, those that run and those that wait, on nodes bought anew.";
+    screen.text(2, &format!("{about} Prices are for {included}."), out)?;
     table::remarks(remarks, screen, out)?;
     Ok(())
 }
@@ -97,6 +123,7 @@ fn row(name: &str, fleet: &Fleet) -> Vec<String> {
         fleet.largest_node.clone().unwrap_or_else(|| "-".to_owned()),
         format!("{}.{}", tenths / 10, tenths % 10),
         format!("{}%, {}%", fleet.wasted_cpu_percent, fleet.wasted_memory_percent),
+        many(fleet.pods_unschedulable),
     ]
 }
 
@@ -126,6 +153,34 @@ fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
         wasted_cpu_percent: wasted(has.cpu.0, asked.cpu.0),
         wasted_memory_percent: wasted(has.memory.0, asked.memory.0),
     }
+}
+
+/// The machines for whose pods others could be bought; `None` where there are none.
+fn today(facts: &Facts, machines: &[Machine<'_>]) -> Option<Fleet> {
+    let machines: Vec<&Machine<'_>> =
+        machines.iter().filter(|machine| machine.is_replaceable()).collect();
+    let nodes: BTreeSet<&NodeName> =
+        machines.iter().filter_map(|machine| Some(&machine.node?.name)).collect();
+    let here = |pod: &&Pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node));
+    let pods = || facts.pods.iter().filter(|pod| !pod.is_terminal());
+    let has = machines.iter().filter_map(|machine| machine.allocatable());
+    let has = has.fold(Resources::default(), |sum, more| sum.saturating_add(more));
+    let asked = pods().filter(here).map(|pod| &pod.spec.requests);
+    let asked = asked.fold(Resources::default(), |sum, more| sum.saturating_add(more));
+    let prices = machines.iter().filter_map(|machine| machine.price(facts));
+    let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+    let largest = machines.iter().max_by_key(|machine| (machine.cpu(), machine.instance_type()))?;
+    Some(Fleet {
+        price_per_hour: price.to_string(),
+        price,
+        nodes: machines.len(),
+        vcpus: machines.iter().map(|machine| machine.cpu() / 1_000).sum(),
+        largest_node: largest.instance_type().map(ToOwned::to_owned),
+        pods: pods().filter(here).filter(|pod| pod.is_reschedulable()).count(),
+        pods_unschedulable: pods().filter(|pod| pod.is_provisionable()).count(),
+        wasted_cpu_percent: wasted(has.cpu.0, asked.cpu.0),
+        wasted_memory_percent: wasted(has.memory.0, asked.memory.0),
+    })
 }
 
 /// What is not asked for of what is there, in per cent.

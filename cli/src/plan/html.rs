@@ -13,7 +13,7 @@ use report::{
     packing::Packer,
 };
 
-use super::{Planned, owners};
+use super::{Planned, cluster::Cluster, owners};
 
 /// The page's content.
 pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
@@ -22,7 +22,9 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
     let plan = &planned.plan;
     let onto_new: usize = promises().map(|promise| promise.claim.pods.len()).sum();
     let onto_old: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
-    let mut figures = vec![
+    let mut figures: Vec<Figure> = planned.cluster.iter().flat_map(Cluster::figures).collect();
+    let launched = figures.len();
+    figures.extend([
         Figure::new("Nodes to launch", many(promises().count()), String::new()),
         Figure::new(
             "From an hour",
@@ -38,12 +40,12 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
             format!("{} on new nodes, {} on what is there", many(onto_new), many(onto_old)),
         ),
         Figure::new("Pods without a place", many(planned.unplaced()), String::new()),
-    ];
+    ]);
     if let Some(prices) = &planned.prices {
         let karpenter = dollars(prices.karpenter.nanos().into());
         let least = dollars_down(prices.bound.nanos().into());
         let more = format!("proved for the same pods; Karpenter's plan would cost {karpenter}");
-        figures.insert(2, Figure::new("Lower bound of an hour", least, more));
+        figures.insert(launched + 2, Figure::new("Lower bound of an hour", least, more));
     }
     let waiting = "A NodeClaim has no instance yet: nothing is planned for pods until it has.";
     let waiting = planned.is_waiting.then(|| waiting.to_owned());

@@ -3,30 +3,52 @@
 use std::collections::BTreeSet;
 
 use model::{HourlyPrice, NodeClassName, Plan, facts::Facts};
-use report::output::dollars;
+use report::output::{count, dollars};
 
-/// What prices of the nodes of `plan` are of: `instances, their volumes and $0.0100 for each node`.
-pub(super) fn in_words(facts: &Facts, plan: &Plan) -> String {
-    let classes = plan.promises.iter().map(|promise| &promise.claim.node_class);
-    let bought: BTreeSet<&NodeClassName> = classes.collect();
-    let (priced, others): (Vec<&NodeClassName>, Vec<&NodeClassName>) =
-        bought.into_iter().partition(|class| facts.node_charges.contains_key(*class));
-    let mut parts = vec!["instances".to_owned()];
-    match (priced.as_slice(), others.as_slice()) {
-        ([], _) => {}
-        (_, []) => parts.push("their volumes".to_owned()),
-        _ => {
-            let names: Vec<&str> = others.iter().map(|class| class.as_str()).collect();
-            parts.push(format!("their volumes (but of EC2NodeClass {})", names.join(", ")));
+/// What prices of the nodes of `plan` are of, as [`in_words`] says it.
+pub(super) fn of_plan(facts: &Facts, plan: &Plan) -> String {
+    in_words(facts, plan.promises.iter().map(|promise| Some(&promise.claim.node_class)))
+}
+
+/// What prices of nodes are of, each of an EC2NodeClass or of none: `instances, their volumes and $0.0100 for
+/// each node, without data transfer`.
+pub(super) fn in_words<'f>(
+    facts: &Facts,
+    nodes: impl IntoIterator<Item = Option<&'f NodeClassName>>,
+) -> String {
+    let (mut priced, mut others, mut classless) = (false, BTreeSet::new(), 0);
+    for class in nodes {
+        match class {
+            Some(class) if facts.node_charges.contains_key(class) => priced = true,
+            Some(class) => {
+                others.insert(class.as_str());
+            }
+            None => classless += 1,
         }
+    }
+    let mut without = Vec::new();
+    if !others.is_empty() {
+        let names: Vec<&str> = others.into_iter().collect();
+        without.push(format!("of EC2NodeClass {}", names.join(", ")));
+    }
+    if 0 < classless {
+        without.push(format!("of {} without an EC2NodeClass", count(classless, "node")));
+    }
+    let mut parts = vec!["instances".to_owned()];
+    if priced {
+        parts.push(match without.as_slice() {
+            [] => "their volumes".to_owned(),
+            without => format!("their volumes (but {})", without.join(" and ")),
+        });
     }
     let charge = facts.policies.node_charge;
     if charge != HourlyPrice::default() {
         parts.push(format!("{} for each node", dollars(charge.nanos().into())));
     }
-    match parts.as_slice() {
-        [alone] => format!("{alone} alone"),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-        [] => String::new(),
-    }
+    let parts = match parts.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        parts => parts.concat(),
+    };
+    let missing = if priced { "data transfer" } else { "volumes and data transfer" };
+    format!("{parts}, without {missing}")
 }

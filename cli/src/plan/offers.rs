@@ -40,25 +40,25 @@ pub(super) struct Offers {
 }
 
 /// The offers of all classes: of the file's types as they are, else of those of the region as nodes of
-/// each class would have them.
+/// each class would have them; and those types.
 pub(super) fn load(
     args: &PlanArgs,
     loaded: &Loaded,
     policies: &Policies,
     now: Timestamp,
-) -> Result<Offers, BadInput> {
-    let (mut offers, region) = if let Some(path) = &args.instance_types {
+) -> Result<(Offers, RegionCatalog), BadInput> {
+    let (mut offers, catalog) = if let Some(path) = &args.instance_types {
         let catalog = instance_catalog::read(&manifests::text(path)?)
             .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
-        (of_file(&catalog, loaded, policies), catalog.region)
+        (of_file(&catalog, loaded, policies), catalog)
     } else {
         let (catalog, is_whole) = catalog(args)?;
         let offers = of_region(args, loaded, &catalog, now)?;
-        (Offers { is_whole, ..offers }, catalog.region)
+        (Offers { is_whole, ..offers }, catalog)
     };
-    offers.charge(loaded, &region);
+    offers.charge(loaded, &catalog.region);
     offers.images = images(&offers.classes, loaded);
-    Ok(offers)
+    Ok((offers, catalog))
 }
 
 /// The images that the statuses of classes select, by the types that start from them.

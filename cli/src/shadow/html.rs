@@ -13,13 +13,8 @@ use report::{
 };
 use simulator::RunningInstance;
 
-use super::{
-    Compared, Side,
-    dumps::Dump,
-    table,
-    theirs::{offering, workload},
-};
-use crate::least;
+use super::{Compared, Side, dumps::Dump, table, theirs::workload};
+use crate::{least, list_price::offering};
 
 /// What we have at the end.
 #[derive(Default)]

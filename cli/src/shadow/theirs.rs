@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeName, ObjectName, OfferingKey, Pod,
-    PodKey, PodUid, RegionCatalog, Zone, labels, node::Node,
+    CapacityType, HourlyPrice, Namespace, NodeName, ObjectName, Pod, PodKey, PodUid, RegionCatalog,
+    labels, node::Node,
 };
 use report::output::count;
 
 use super::{Side, dumps::Dump};
-use crate::workloads::deployment_of;
-
-/// How managed node groups label what a node is paid as.
-const EKS_CAPACITY_TYPE: &str = "eks.amazonaws.com/capacityType";
+use crate::{
+    list_price::{offering, sold},
+    workloads::deployment_of,
+};
 
 /// Everything that the dumps show. What cannot be priced is noted and counts nothing on either side.
 pub(super) fn side(dumps: &[Dump], catalog: &RegionCatalog, notes: &mut Vec<String>) -> Side {
@@ -142,20 +142,6 @@ pub(super) fn workload(pod: &Pod) -> PodKey {
     }
 }
 
-/// What a node is, by its labels. One that does not say how it is paid for is on-demand.
-pub(super) fn offering(labels: &BTreeMap<String, String>) -> Option<OfferingKey> {
-    let capacity_type = labels.get(labels::CAPACITY_TYPE).map(|text| CapacityType::parse(text));
-    let by_eks = || match labels.get(EKS_CAPACITY_TYPE).map(String::as_str) {
-        Some("SPOT") => CapacityType::Spot,
-        _ => CapacityType::OnDemand,
-    };
-    Some(OfferingKey {
-        capacity_type: capacity_type.unwrap_or_else(|| Some(by_eks()))?,
-        instance_type: InstanceTypeName::new(labels.get(labels::INSTANCE_TYPE)?).ok()?,
-        zone: Zone::new(labels.get(labels::ZONE)?).ok()?,
-    })
-}
-
 /// The pods of `dump` on nodes whose price is known and is for them alone: not those of a reservation.
 pub(super) fn paid_for<'d>(dump: &'d Dump, catalog: &RegionCatalog) -> Vec<&'d Pod> {
     let is_paid = |node: &&Node| {
@@ -167,12 +153,6 @@ pub(super) fn paid_for<'d>(dump: &'d Dump, catalog: &RegionCatalog) -> Vec<&'d P
         dump.nodes.iter().filter(is_paid).map(|node| &node.name).collect();
     let pods = dump.pods.iter();
     pods.filter(|pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node))).collect()
-}
-
-fn sold(catalog: &RegionCatalog, key: &OfferingKey) -> Option<HourlyPrice> {
-    let types = &catalog.instance_types;
-    let place = types.binary_search_by(|sold| sold.name.cmp(&key.instance_type)).ok()?;
-    types.get(place)?.offering(key).map(|offering| offering.price)
 }
 
 fn many(number: usize) -> u64 {

@@ -131,6 +131,7 @@ const CALLS: &[Call] = &[
     answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
     answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
     answers("plan cluster.yaml web.yaml --packing cheapest --compare", "no plan below"),
+    answers("plan cluster.yaml node.yaml --from-scratch", "1 node, "),
     answers(
         "plan cluster.yaml web.yaml --node-charge 0.01 --max-node-share 20%",
         "instances, their volumes and $0.0100 for each node",

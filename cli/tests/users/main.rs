@@ -16,6 +16,7 @@ pub(crate) use common::Answer;
 mod common;
 
 mod asking;
+mod costing;
 mod planning;
 mod playing;
 mod reading;

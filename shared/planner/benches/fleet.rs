@@ -105,13 +105,11 @@ fn cost(facts: &Facts) -> HourlyPrice {
 
 /// What no fleet for the pods of `facts` can cost less than.
 fn bound(facts: &Facts) -> HourlyPrice {
-    let mut empty = facts.clone();
-    empty.nodes.clear();
-    empty.ledger.claims.clear();
-    for pod in &mut empty.pods {
-        *pod = build::pending(pod.key.name.as_str(), Arc::clone(&pod.spec));
+    let mut pods = BTreeMap::new();
+    for pod in &facts.pods {
+        *pods.entry(Arc::clone(&pod.spec)).or_default() += 1;
     }
-    planner::lower_bound(&empty, false)
+    planner::lower_bound(facts, &pods, false).price
 }
 
 fn show(name: &str, facts: &Facts, has_yield: bool) {

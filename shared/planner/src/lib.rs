@@ -78,7 +78,7 @@ pub use scheduling::{
     launchable::known::KnownTypes,
     provision::{
         PreparedFacts, Solved,
-        fleets::{Fleets, fleet_price, fleets, lower_bound},
+        fleets::{Fleets, LowerBound, fleet_price, fleets, lower_bound},
         provision, provision_with,
     },
     share::{AboveShare, above_share},

@@ -1,8 +1,22 @@
 //! What fleets cost: as Karpenter would buy, as cheap as it is found, and at the least.
 
-use model::{HourlyPrice, Plan, facts::Facts, plan::Promise, policies::Packing};
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::PreparedFacts;
+use model::{
+    HourlyPrice, Namespace, ObjectName, Plan, Pod, PodKey, PodSpec, PodUid,
+    facts::{Facts, Surroundings},
+    ledger::Snapshot,
+    node_pool::{Limits, NodePool},
+    plan::Promise,
+    pod::PodPhase,
+    policies::Packing,
+};
+
+use super::{PreparedFacts, packed};
+use crate::{
+    index::id::ClassId,
+    scheduling::{demand::Wanted, launchable::known::KnownTypes, packing::relax, problem::Problem},
+};
 
 /// Plans for the same pods, packed in both ways, and a price below which there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,16 +42,94 @@ pub fn fleets(facts: &Facts, is_quick: bool) -> Fleets {
     Fleets { karpenter, cheapest: prepared.plan_of(&cheapest), bound }
 }
 
-/// A price for one hour below which nothing can be bought that gives the pods of `facts` a place to which
-/// Karpenter would give one. It is proved in whole numbers. Rules about other pods are left out of account, and
-/// room that is there already counts as free.
+/// What pods cost at the least, bought anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LowerBound {
+    /// For one hour: no nodes that the NodePools allow can hold the pods for less. It is proved in whole numbers.
+    pub price: HourlyPrice,
+    /// Pods that no NodePool sells a node for. The price is for the others.
+    pub unsold: u32,
+}
+
+/// The least price of so many pods of each kind on nodes that are all new, by the NodePools, classes and DaemonSets of
+/// `facts`. Their own pods and nodes, limits, volumes and rules about other pods are left out of account, which can
+/// only make it lower; reserved capacity counts as free.
 ///
-/// With `is_quick` it is found with a tenth of the work, and is rougher.
+/// With `is_quick` the bound is found with a tenth of the work, and is rougher.
 #[must_use]
-pub fn lower_bound(facts: &Facts, is_quick: bool) -> HourlyPrice {
-    let mut prepared = PreparedFacts::of(facts);
-    let usual = prepared.solve_packed(Packing::Karpenter);
-    if is_quick { prepared.quick_bound_of(&usual) } else { prepared.bound_of(&usual) }
+pub fn lower_bound(
+    facts: &Facts,
+    pods: &BTreeMap<Arc<PodSpec>, u32>,
+    is_quick: bool,
+) -> LowerBound {
+    let mut counts: BTreeMap<PodKey, u32> = BTreeMap::new();
+    let mut waiting = Vec::new();
+    for (number, (spec, count)) in pods.iter().enumerate() {
+        let pod = waits(number, spec, facts);
+        counts.extend(pod.as_ref().map(|pod| (pod.key.clone(), *count)));
+        waiting.extend(pod);
+    }
+    let market = market(facts, waiting);
+    let mut problem = Problem::of(&market, false, &KnownTypes::default());
+    let mut classes: BTreeMap<ClassId, u32> = BTreeMap::new();
+    for pod in &problem.demand.now {
+        let Wanted { key, class, .. } = &problem.demand.pods[*pod];
+        if problem.classes[*class].refused.is_none() {
+            *classes.entry(*class).or_default() += counts.get(&**key).copied().unwrap_or_default();
+        }
+    }
+    let relaxation = relax::loosest(&mut problem, &classes);
+    let sold: u32 = relaxation.market.items.iter().map(|item| item.count).sum();
+    let care = if is_quick { packed::QUICK } else { packed::FULL };
+    let price = packed::bound_of(&mut problem, (&relaxation, &classes), care);
+    LowerBound { price, unsold: pods.values().sum::<u32>().saturating_sub(sold) }
+}
+
+/// What is sold by `facts` to pods that wait, as if nothing was bought yet and there was no end of it.
+fn market(facts: &Facts, pods: Vec<Pod>) -> Facts {
+    let unlimited = |pool: &NodePool| NodePool {
+        limits: Limits::default(),
+        replicas: None,
+        is_deleting: false,
+        ..pool.clone()
+    };
+    let ledger = Snapshot::default();
+    Facts {
+        node_pools: facts.node_pools.iter().map(unlimited).collect(),
+        classes: facts.classes.clone(),
+        node_charges: facts.node_charges.clone(),
+        daemon_sets: facts.daemon_sets.clone(),
+        pods,
+        surroundings: Surroundings {
+            node_overlays: facts.surroundings.node_overlays.clone(),
+            ..Surroundings::default()
+        },
+        policies: facts.policies.clone(),
+        ..Facts::of(facts.cluster.clone(), facts.now, ledger)
+    }
+}
+
+/// A pod with `spec` for which kube-scheduler just found no room.
+fn waits(number: usize, spec: &Arc<PodSpec>, facts: &Facts) -> Option<Pod> {
+    let name = format!("pod-{number}");
+    Some(Pod {
+        key: PodKey {
+            namespace: Namespace::new("default").ok()?,
+            name: ObjectName::new(&name).ok()?,
+        },
+        uid: PodUid::new(&name).ok()?,
+        created_at: facts.now,
+        deleted_at: None,
+        phase: PodPhase::Pending,
+        started_at: None,
+        unschedulable_at: Some(facts.now),
+        node: None,
+        nominated_node: None,
+        owner: None,
+        is_ready: false,
+        volumes: Vec::new(),
+        spec: Arc::clone(spec),
+    })
 }
 
 /// What the promises of `plan` cost for one hour: each claim by its cheapest offering, with its volumes and

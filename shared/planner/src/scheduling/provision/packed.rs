@@ -216,11 +216,20 @@ pub(super) fn bound(problem: &mut Problem<'_>, solution: &Solution, care: Care) 
         *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
     }
     let relaxation = relax::loosest(problem, &classes);
+    bound_of(problem, (&relaxation, &classes), care)
+}
+
+/// The same of the pods of `classes`, of which [`relax::loosest`] made `relaxation`.
+pub(super) fn bound_of(
+    problem: &mut Problem<'_>,
+    (relaxation, classes): (&Relaxation, &BTreeMap<ClassId, u32>),
+    care: Care,
+) -> HourlyPrice {
     let market = &relaxation.market;
     if market.items.is_empty() {
         return HourlyPrice::default();
     }
-    let free = free_room(problem, &classes);
+    let free = free_room(problem, classes);
     let demand: Vec<u32> = market.items.iter().map(|item| item.count).collect();
     let mut program = Program::new(market, care.work);
     // What shares of resources prove needs no search; where many pods share a node, it is nearly as good.

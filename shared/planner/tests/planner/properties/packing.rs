@@ -2,15 +2,15 @@
 //! nothing to say, it places what Karpenter's places, for no more money and for no less than is proved to be
 //! the least, the same facts give the same plan, and planning on its result plans nothing.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     HourlyPrice, NodeClassName, Plan, facts::Facts, labels::MAX_NODE_SHARE, policies::Packing,
 };
 use plan_check::violations;
-use planner::{fleet_price, lower_bound, provision};
+use planner::{LowerBound, fleet_price, fleets, lower_bound, provision};
 use proptest::prelude::*;
-use testkit::build::{facts, instance_type, node_pool, pod};
+use testkit::build::{facts, id, instance_type, node, node_pool, pod};
 
 use super::worlds::{self, Sketch, world, worlds};
 
@@ -66,8 +66,8 @@ proptest! {
         let lost = after.iter().find(|(workload, count)| before.get(*workload) < Some(*count));
         prop_assert!(lost.is_none(), "{lost:?}");
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
-        let least = lower_bound(&facts, false);
-        let rough = lower_bound(&facts, true);
+        let least = fleets(&facts, false).bound;
+        let rough = fleets(&facts, true).bound;
         prop_assert!(price <= most || after != before, "{price} and not {most}");
         prop_assert!(rough <= price, "{price} and not {rough}");
         prop_assert!(least <= price, "{price} and not {least}\n{}", worlds::shown(&facts, &plan));
@@ -85,7 +85,7 @@ proptest! {
         let broken: Vec<String> = violations(&facts, &plan).iter().map(ToString::to_string).collect();
         prop_assert!(broken.is_empty(), "{}", broken.join("\n"));
         let (price, most) = (fleet_price(&facts, &plan), fleet_price(&facts, &other));
-        let least = lower_bound(&facts, false);
+        let least = fleets(&facts, false).bound;
         let is_same = pending(&plan) == pending(&other);
         prop_assert!(price <= most || !is_same, "{price} and not {most}");
         prop_assert!(least <= price, "{price} and not {least}");
@@ -130,10 +130,11 @@ proptest! {
         let facts = charged(small(&sizes, &prices), charge * 1_000_000, 0);
         let with_charge: Vec<u64> = prices.iter().map(|price| price + charge).collect();
         let best = best_of_all(&sizes, &with_charge);
-        let least = lower_bound(&facts, false);
+        let least = fleets(&facts, false).bound;
         prop_assert!(least <= best, "{least} and not {best}");
         // It is worth something, too.
         prop_assert!(best <= HourlyPrice::from_nanos(least.nanos() * 3 + 1), "{least} of {best}");
+        prop_assert_eq!(of_running(&facts), LowerBound { price: least, unsold: 0 });
         let mut cheapest = facts.clone();
         cheapest.policies.packing = Packing::Cheapest;
         let price = fleet_price(&facts, &provision(&cheapest));
@@ -162,6 +163,24 @@ fn small(sizes: &[(u64, u64)], cents: &[u64]) -> Facts {
         })
         .collect();
     facts
+}
+
+/// The bound of the pods of `facts` as if they ran on a node that is there, where a limit leaves nothing to be bought
+/// and another pod has no type to run on; but for that pod.
+fn of_running(facts: &Facts) -> LowerBound {
+    let mut there = facts.clone();
+    let node = node("there");
+    there.nodes.insert(node.name.clone(), node);
+    there.node_pools[0].limits.0.insert(id("cpu"), 1);
+    let mut counts = BTreeMap::new();
+    for pod in &facts.pods {
+        *counts.entry(Arc::clone(&pod.spec)).or_default() += 1;
+    }
+    let usual = lower_bound(&there, &counts, false);
+    counts.insert(Arc::clone(&pod("huge cpu=99").spec), 3);
+    let bound = lower_bound(&there, &counts, false);
+    assert_eq!(bound, LowerBound { unsold: 3, ..usual });
+    usual
 }
 
 /// The price of the cheapest fleet, by looking at all of them.

@@ -199,7 +199,7 @@ fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
     offer(&mut facts, (0..many).map(of_type).collect());
     let plan = provision(&facts);
     assert_eq!((plan.promises.len(), plan.unplaced.len()), (0, 1));
-    assert_eq!(planner::lower_bound(&facts, false), model::HourlyPrice::default());
+    assert_eq!(planner::fleets(&facts, false).bound, model::HourlyPrice::default());
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! What the cluster costs, and what its pods could cost.
+
+use std::path::PathBuf;
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+/// A node with 8 CPUs, of which `pods` take 800m each. It is of the NodePool unless it is of another `offering`.
+fn node(number: u32, offering: Option<&str>, pods: u32) -> String {
+    let pool = "karpenter.sh/nodepool: general, karpenter.k8s.aws/ec2nodeclass: default, \
+                node.kubernetes.io/instance-type: m7i.2xlarge, karpenter.sh/capacity-type: on-demand, \
+                topology.kubernetes.io/zone: us-west-2a";
+    let labels = offering.unwrap_or(pool);
+    let provider = format!("aws:///us-west-2a/i-{number:017x}");
+    let amounts = "{cpu: \"8\", memory: 32Gi, pods: \"58\"}";
+    let mut text = format!(
+        "---\napiVersion: v1\nkind: Node\nmetadata: {{name: ip-{number}, uid: n{number}, \
+         creationTimestamp: 2026-08-01T08:00:00Z, labels: {{{labels}}}}}\nspec: {{providerID: \
+         \"{provider}\"}}\nstatus: {{capacity: {amounts}, allocatable: {amounts}, conditions: [{{type: \
+         Ready, status: \"True\"}}]}}\n"
+    );
+    if offering.is_none() {
+        text.push_str(&format!(
+            "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, uid: \
+             c{number}, creationTimestamp: 2026-08-01T08:00:00Z, labels: {{{labels}}}}}\nspec: \
+             {{nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, \
+             requirements: []}}\nstatus: {{nodeName: ip-{number}, providerID: \"{provider}\", capacity: \
+             {amounts}, allocatable: {amounts}, conditions: [{{type: Launched, status: \"True\", reason: \
+             R, lastTransitionTime: 2026-08-01T08:00:00Z}}, {{type: Registered, status: \"True\", reason: \
+             R, lastTransitionTime: 2026-08-01T08:00:00Z}}, {{type: Initialized, status: \"True\", \
+             reason: R, lastTransitionTime: 2026-08-01T08:00:00Z}}]}}\n"
+        ));
+    }
+    for pod in 0..pods {
+        text.push_str(&format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web-7d9c8b6f5-{number}{pod}, labels: \
+             {{app: web}}, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: \
+             web-7d9c8b6f5, controller: true}}]}}\nspec: {{nodeName: ip-{number}, containers: [{{name: \
+             m, resources: {{requests: {{cpu: 800m, memory: 3Gi}}}}}}]}}\nstatus: {{phase: Running}}\n"
+        ));
+    }
+    text
+}
+
+/// Two nodes for $0.4032 an hour each with volumes of 20 GiB, and four pods of 800m on each.
+fn cluster(name: &str, more: &[(&str, &str)]) -> PathBuf {
+    let nodes = [node(1, None, 4), node(2, None, 4)].concat();
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("nodes.yaml", &*nodes)];
+    folder(name, &[&files, more].concat())
+}
+
+const NOW: &str = "--now 2026-08-01T12:00:00Z";
+
+/// A price such as `0.4032`, in nano-dollars.
+fn nanos(dollars: &serde_json::Value) -> u128 {
+    let text = dollars.as_str().unwrap_or_else(|| panic!("no price: {dollars}"));
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{part:0<9.9}").parse().expect("a price")
+}
+
+#[test]
+fn a_plan_begins_with_what_the_cluster_costs_and_the_least_that_its_pods_could_cost() {
+    let folder = cluster("cost-headline", &[]);
+    let planned = run(&folder, &format!("plan . {NOW}"));
+    let first = planned.out.lines().next().unwrap_or_default();
+    assert_eq!(first, "2 nodes, 8 pods: $0.8108 an hour ($592 a month)", "{}", planned.out);
+    planned.says(&[
+        "Pods request 40% of CPU and 38% of memory.",
+        "The price is for instances and their volumes, without data transfer.",
+        "Proved: on new nodes of the NodePools these pods cost at least $0.2",
+        "No pod needs a place.",
+    ]);
+    let cluster = &run(&folder, &format!("plan . -o json {NOW}")).json()["cluster"];
+    assert_eq!((&cluster["nodes"], &cluster["pods"]), (&2.into(), &8.into()));
+    assert_eq!(cluster["cpuRequestedPercent"], 40);
+    let month = nanos(&cluster["pricePerMonth"]);
+    assert_eq!(month / 730, nanos(&cluster["pricePerHour"]), "{cluster}");
+    let bound = nanos(&cluster["lowerBoundPerHour"]);
+    assert!(0 < bound && bound < nanos(&cluster["pricePerHour"]), "{cluster}");
+    assert!(cluster["notCounted"].is_null(), "{cluster}");
+    run(&folder, &format!("plan . --disruption {NOW}")).says(&["2 nodes, 8 pods: $0.8108 an hour"]);
+}
+
+/// A price that is missing is said, and is in no sum; nor are the pods that run there in the bound.
+#[test]
+fn a_node_without_a_known_price_costs_not_nothing() {
+    let zone = "topology.kubernetes.io/zone: us-west-2a";
+    let unknown = format!("node.kubernetes.io/instance-type: x99.huge, {zone}");
+    let reserved = format!(
+        "karpenter.sh/capacity-type: reserved, node.kubernetes.io/instance-type: m7i.2xlarge, {zone}"
+    );
+    let nodes = [node(3, Some(&unknown), 1), node(4, Some(&reserved), 1), node(5, Some("a: b"), 1)];
+    let folder = cluster("cost-missing", &[("more.yaml", &*nodes.concat())]);
+    let planned = run(&folder, &format!("plan . {NOW}"));
+    planned.says(&[
+        "5 nodes, 11 pods: $0.8108 an hour",
+        "1 node not counted, with its pods: no price is known of on-demand x99.huge us-west-2a (ip-3).",
+        "1 node not counted, with its pods: it runs on a capacity reservation",
+        "1 node not counted, with its pods: its labels do not say what it is (ip-5).",
+    ]);
+    let counted = cluster("cost-counted", &[]);
+    let bound = |folder| {
+        let document = run(folder, &format!("plan . -o json {NOW}")).json();
+        nanos(&document["cluster"]["lowerBoundPerHour"])
+    };
+    assert_eq!(bound(&folder), bound(&counted));
+
+    let alone = [CLASS, POOL, &node(3, Some(&unknown), 1)].join("---\n");
+    let folder = self::folder("cost-unknown", &[("all.yaml", &alone)]);
+    let planned = run(&folder, &format!("plan . {NOW}"));
+    planned.says(&["1 node, 1 pod: no price is known"]);
+    planned.is_silent_about(&["$0.0000"]);
+}
+
+#[test]
+fn volumes_of_nodes_without_a_class_are_said_to_be_missing() {
+    let managed = "eks.amazonaws.com/capacityType: ON_DEMAND, node.kubernetes.io/instance-type: \
+                   m7i.2xlarge, topology.kubernetes.io/zone: us-west-2a";
+    let node = node(3, Some(managed), 2);
+    let more = cluster("cost-managed", &[("more.yaml", &node)]);
+    run(&more, &format!("plan . {NOW}"))
+        .says(&["instances and their volumes (but of 1 node without an EC2NodeClass), without data transfer"]);
+    let folder = folder("cost-without-pools", &[("node.yaml", &node)]);
+    run(&folder, &format!("plan . {NOW}")).says(&[
+        "1 node, 2 pods: $0.4032 an hour ($294 a month)",
+        "instances, without volumes and data transfer",
+        "No lower bound: the NodePools have no node for any of these pods.",
+    ]);
+}
+
+/// Running and pending pods together, on the nodes that are there and on others.
+#[test]
+fn fleets_are_compared_for_all_pods() {
+    let huge = deployment("huge", 1).replace("800m", "'5000'");
+    let more = [deployment("new", 2), huge].join("---\n");
+    let folder = cluster("cost-compare", &[("more.yaml", &more)]);
+    let compared = run(&folder, &format!("plan . --compare -o json {NOW}")).json();
+    let price = |fleet: &str| nanos(&compared[fleet]["pricePerHour"]);
+    let count = |fleet: &str, what: &str| compared[fleet][what].as_u64().expect("a number");
+    assert_eq!(price("today"), nanos(&compared["cluster"]["pricePerHour"]));
+    assert_eq!((count("today", "nodes"), count("today", "vCPUs")), (2, 16));
+    assert_eq!((count("today", "pods"), count("today", "podsUnschedulable")), (8, 3));
+    for fleet in ["karpenter", "cheapest"] {
+        assert_eq!(
+            (count(fleet, "pods"), count(fleet, "podsUnschedulable")),
+            (10, 1),
+            "{compared}"
+        );
+    }
+    assert!(price("cheapest") <= price("karpenter") && price("karpenter") < price("today"));
+    let bound = nanos(&compared["lowerBoundPerHour"]);
+    assert!(0 < bound && bound <= price("cheapest"), "{compared}");
+    run(&folder, &format!("plan . --compare {NOW}")).says(&[
+        "2 nodes, 8 pods: $0.8108 an hour",
+        "today          $592     2      16     m7i.2xlarge  4.0        60%, 62%            3",
+        "All pods, those that run and those that wait, on nodes bought anew.",
+    ]);
+}
+
+#[test]
+fn from_scratch_all_pods_get_new_nodes_but_those_whose_nodes_stay() {
+    let reserved = "karpenter.sh/capacity-type: reserved, node.kubernetes.io/instance-type: m7i.2xlarge, \
+                    topology.kubernetes.io/zone: us-west-2a";
+    let full = node(3, Some(reserved), 10);
+    let web = deployment("new", 2);
+    let folder = cluster("cost-scratch", &[("new.yaml", &web), ("full.yaml", &full)]);
+    let document = run(&folder, &format!("plan . --from-scratch -o json {NOW}")).json();
+    let totals = &document["totals"];
+    assert_eq!(totals["podsOnNewNodes"], 10, "{document}");
+    assert_eq!(totals["podsOnExistingNodes"], 0, "{document}");
+    assert_eq!(document["cluster"]["nodes"], 3);
+    run(&folder, &format!("plan . --from-scratch {NOW}")).says(&[
+        "3 nodes, 18 pods: $0.8108 an hour",
+        "would be launched",
+        "1 node and the pods there, which stay",
+    ]);
+    let usual = run(&folder, &format!("plan . -o json {NOW}")).json();
+    assert_eq!(usual["totals"]["podsOnExistingNodes"], 2, "{usual}");
+}

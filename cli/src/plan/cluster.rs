@@ -9,7 +9,7 @@ use model::{
     CapacityType, HourlyPrice, InstanceId, InstanceType, NodeClaim, NodeClassName, NodeName, Pod,
     ProviderId, RegionCatalog, Resources, facts::Facts, labels, node::Node,
 };
-use planner::{LowerBound, scheduling::facts::overlay::overlays};
+use planner::{LowerBound, overlays};
 use report::{
     contents::Figure,
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many},
@@ -213,7 +213,10 @@ impl Cluster {
         };
         Some(Self {
             nodes: machines.len(),
-            instances_without_node: machines.iter().filter(|one| one.node.is_none()).count(),
+            instances_without_node: machines
+                .iter()
+                .filter(|machine| machine.node.is_none())
+                .count(),
             pods,
             cpu_requested_percent: cpu,
             memory_requested_percent: memory,

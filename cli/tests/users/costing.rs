@@ -12,14 +12,14 @@ fn node(number: u32, offering: Option<&str>, pods: u32) -> String {
     let labels = offering.unwrap_or(pool);
     let provider = format!("aws:///us-west-2a/i-{number:017x}");
     let amounts = "{cpu: \"8\", memory: 32Gi, pods: \"58\"}";
-    let mut text = format!(
+    let mut texts = vec![format!(
         "---\napiVersion: v1\nkind: Node\nmetadata: {{name: ip-{number}, uid: n{number}, \
          creationTimestamp: 2026-08-01T08:00:00Z, labels: {{{labels}}}}}\nspec: {{providerID: \
          \"{provider}\"}}\nstatus: {{capacity: {amounts}, allocatable: {amounts}, conditions: [{{type: \
          Ready, status: \"True\"}}]}}\n"
-    );
+    )];
     if offering.is_none() {
-        text.push_str(&format!(
+        texts.push(format!(
             "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, uid: \
              c{number}, creationTimestamp: 2026-08-01T08:00:00Z, labels: {{{labels}}}}}\nspec: \
              {{nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, \
@@ -31,14 +31,14 @@ fn node(number: u32, offering: Option<&str>, pods: u32) -> String {
         ));
     }
     for pod in 0..pods {
-        text.push_str(&format!(
+        texts.push(format!(
             "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web-7d9c8b6f5-{number}{pod}, labels: \
              {{app: web}}, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: \
              web-7d9c8b6f5, controller: true}}]}}\nspec: {{nodeName: ip-{number}, containers: [{{name: \
              m, resources: {{requests: {{cpu: 800m, memory: 3Gi}}}}}}]}}\nstatus: {{phase: Running}}\n"
         ));
     }
-    text
+    texts.concat()
 }
 
 /// Two nodes for $0.4032 an hour each with volumes of 20 GiB, and four pods of 800m on each.

@@ -74,7 +74,7 @@ pub use lifecycle::{
     status::impaired,
 };
 pub use scheduling::{
-    facts::buffer::virtual_pods,
+    facts::{buffer::virtual_pods, overlay::overlays},
     launchable::known::KnownTypes,
     provision::{
         PreparedFacts, Solved,

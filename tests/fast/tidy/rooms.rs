@@ -30,6 +30,7 @@ const CLI: &[Room] = &[
     ("cluster_facts", &[]),
     ("crds", &[]),
     ("least", &[]),
+    ("list_price", &[]),
     ("rbac", &[]),
     ("records", &[]),
     ("template", &[]),
@@ -48,10 +49,23 @@ const CLI: &[Room] = &[
     ("validate", &["manifests", "options"]),
     (
         "plan",
-        &["assumed", "authority", "catalog", "cluster_facts", "manifests", "options", "workloads"],
+        &[
+            "assumed",
+            "authority",
+            "catalog",
+            "cluster_facts",
+            "least",
+            "list_price",
+            "manifests",
+            "options",
+            "workloads",
+        ],
     ),
     ("render", &["assumed", "catalog", "cluster_facts", "manifests", "options"]),
-    ("shadow", &["catalog", "least", "manifests", "options", "simulate", "workloads"]),
+    (
+        "shadow",
+        &["catalog", "least", "list_price", "manifests", "options", "simulate", "workloads"],
+    ),
     (
         "args",
         &[

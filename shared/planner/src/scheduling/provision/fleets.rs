@@ -104,7 +104,7 @@ fn market(facts: &Facts, pods: Vec<Pod>) -> Facts {
             node_overlays: facts.surroundings.node_overlays.clone(),
             ..Surroundings::default()
         },
-        policies: facts.policies.clone(),
+        policies: facts.policies,
         ..Facts::of(facts.cluster.clone(), facts.now, ledger)
     }
 }

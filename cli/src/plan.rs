@@ -161,7 +161,7 @@ pub fn run(
     }
     if args.disruption {
         drop(progress);
-        disruption::run(args, screen, (&facts, &remarks), out)?;
+        disruption::run(args, screen, (&facts, &remarks), cluster.as_ref(), out)?;
         return Ok(exit);
     }
     if args.compare {
@@ -182,7 +182,10 @@ pub fn run(
         page::write(&html::report(&planned, facts), path)?;
     }
     match args.output {
-        Some(format) => print_document(format, &json::document(&planned), out)?,
+        Some(format) => {
+            let document = &json::document(&planned);
+            print_document(format, (planned.cluster.as_ref(), document), out)?;
+        }
         None => table::show(&planned, facts, screen, out)?,
     }
     Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
@@ -237,15 +240,26 @@ pub fn show_disruption(
     facts: &Facts,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
-    disruption::run(args, Screen::default(), (facts, &Remarks::default()), out)
+    disruption::run(args, Screen::default(), (facts, &Remarks::default()), None, out)
+}
+
+/// A document for machines, after the cluster as it is.
+#[derive(Serialize)]
+struct Framed<'a, T> {
+    /// Missing where the cluster has no nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a Cluster>,
+    #[serde(flatten)]
+    document: &'a T,
 }
 
 /// Prints `document` for machines.
 fn print_document(
     format: PlanFormat,
-    document: &impl Serialize,
+    (cluster, document): (Option<&Cluster>, &impl Serialize),
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let document = &Framed { cluster, document };
     match format {
         PlanFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, document)?;

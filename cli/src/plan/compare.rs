@@ -27,8 +27,6 @@ use crate::plan::args::PlanArgs;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Comparison<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<&'a Cluster>,
     /// The nodes that are there; missing where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     today: Option<Fleet>,
@@ -77,7 +75,6 @@ pub(super) fn run(
     let (karpenter, cheapest) = (fleet(facts, &karpenter), fleet(facts, &cheapest));
     if let Some(format) = args.output {
         let document = Comparison {
-            cluster,
             today,
             karpenter,
             cheapest,
@@ -86,7 +83,7 @@ pub(super) fn run(
             left_out: &remarks.left_out,
             assumptions: &remarks.assumptions,
         };
-        return Ok(print_document(format, &document, out)?);
+        return Ok(print_document(format, (cluster, &document), out)?);
     }
     let heads = [
         "PLAN",

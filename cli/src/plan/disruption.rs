@@ -13,7 +13,7 @@ use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSe
 use planner::disruption::{self, Finding, Options, Outlook};
 use report::{error::BadInput, output::count, screen::Screen};
 
-use super::{CommandError, Remarks, print_document};
+use super::{CommandError, Remarks, cluster::Cluster, print_document};
 use crate::plan::args::{PlanArgs, View};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
@@ -37,6 +37,7 @@ pub(super) fn run(
     args: &PlanArgs,
     screen: Screen,
     (facts, remarks): (&Facts, &Remarks),
+    cluster: Option<&Cluster>,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     if let Some(node) = &args.explain
@@ -64,7 +65,7 @@ pub(super) fn run(
         return Ok(table::explain(&outlook, node, screen, out)?);
     }
     if let Some(format) = args.output {
-        print_document(format, &json::document(&outlook, remarks), out)?;
+        print_document(format, (cluster, &json::document(&outlook, remarks)), out)?;
     } else {
         table::show(&outlook, screen, out)?;
         super::table::remarks(remarks, screen, out)?;

@@ -10,15 +10,12 @@ use model::{
 use report::output::{HOURS_PER_MONTH, exact_dollars};
 use serde::Serialize;
 
-use super::{Planned, cluster::Cluster, rounds::Round};
+use super::{Planned, rounds::Round};
 
 /// The whole answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
-    /// The cluster as it is; missing where it has no nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<&'a Cluster>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waiting: bool,
     new_node_claims: Vec<NewClaim<'a>>,
@@ -155,7 +152,6 @@ pub(super) fn document(planned: &Planned) -> Document<'_> {
         unschedulable: unschedulable(&round.plan, None),
     });
     Document {
-        cluster: planned.cluster.as_ref(),
         waiting: planned.is_waiting,
         new_node_claims: plan.promises.iter().map(new_claim).collect(),
         static_node_claims: planned.fixed.promises.iter().map(new_claim).collect(),

@@ -69,7 +69,8 @@ fn a_plan_begins_with_what_the_cluster_costs_and_the_least_that_its_pods_could_c
         "Proved: on new nodes of the NodePools these pods cost at least $0.2",
         "No pod needs a place.",
     ]);
-    let cluster = &run(&folder, &format!("plan . -o json {NOW}")).json()["cluster"];
+    let planned = run(&folder, &format!("plan . -o json {NOW}")).json();
+    let cluster = &planned["cluster"];
     assert_eq!((&cluster["nodes"], &cluster["pods"]), (&2.into(), &8.into()));
     assert_eq!(cluster["cpuRequestedPercent"], 40);
     let month = nanos(&cluster["pricePerMonth"]);
@@ -78,6 +79,8 @@ fn a_plan_begins_with_what_the_cluster_costs_and_the_least_that_its_pods_could_c
     assert!(0 < bound && bound < nanos(&cluster["pricePerHour"]), "{cluster}");
     assert!(cluster["notCounted"].is_null(), "{cluster}");
     run(&folder, &format!("plan . --disruption {NOW}")).says(&["2 nodes, 8 pods: $0.8108 an hour"]);
+    let disruption = run(&folder, &format!("plan . --disruption -o json {NOW}")).json();
+    assert_eq!(&disruption["cluster"], cluster);
 }
 
 /// A price that is missing is said, and is in no sum; nor are the pods that run there in the bound.

@@ -256,6 +256,7 @@ impl Loaded {
             objects::Object::DisruptionBudget(budget) => {
                 self.objects.push(ClusterObject::DisruptionBudget(budget));
             }
+            objects::Object::Event(_) => {}
             objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }

@@ -7,10 +7,11 @@
 mod demand;
 mod dumps;
 mod html;
+mod incidents;
 mod live;
 mod ours;
+mod side;
 mod table;
-mod theirs;
 
 use std::{
     io::{self, Write},
@@ -25,11 +26,12 @@ use model::{HourlyPrice, RegionCatalog};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    output::HOURS_PER_MONTH,
     page,
     screen::{Format, Screen},
 };
 
-use self::dumps::Dump;
+use self::{dumps::Dump, incidents::Incidents};
 use crate::{catalog::source, options};
 
 /// Options of `shadow`.
@@ -37,7 +39,7 @@ use crate::{catalog::source, options};
 pub struct ShadowArgs {
     /// Dumps in time order: each a file or a directory that is called by its time, such as
     /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get
-    /// nodepools,ec2nodeclasses,nodeclaims,nodes,pods,deployments,daemonsets -A -o json` prints.
+    /// nodepools,ec2nodeclasses,nodeclaims,nodes,pods,deployments,daemonsets,events -A -o json` prints.
     #[arg(value_name = "DIR")]
     pub dumps: PathBuf,
     /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.
@@ -96,16 +98,9 @@ struct Side {
 }
 
 impl Side {
-    /// What it cost from the first dump to the last, in nano-dollars, rounded down: each node from a dump to
-    /// the next at its price.
+    /// What it cost from the first dump to the last, in nano-dollars, rounded down.
     fn cost(&self, dumps: &[Dump]) -> u128 {
-        let intervals = dumps.windows(2).zip(&self.price);
-        let nanos = intervals.map(|(pair, price)| {
-            let [from, to] = pair else { return 0 };
-            let seconds = to.at.duration_since(from.at).as_secs();
-            u128::from(price.nanos()) * u128::try_from(seconds).unwrap_or_default()
-        });
-        nanos.sum::<u128>() / 3_600
+        cost(dumps, &self.price)
     }
 
     /// The waiting time that `percent` of a hundred pods did not exceed, by nearest rank.
@@ -127,8 +122,41 @@ struct Compared {
     ends: html::Ends,
     /// What the pods that have a node in each dump cost at the least.
     least: Vec<Option<HourlyPrice>>,
+    /// What befell their nodes.
+    incidents: Incidents,
     /// What people should know about the answer.
     notes: Vec<String>,
+}
+
+impl Compared {
+    /// What the pods of the dumps cost from the first dump to the last at the least, in nano-dollars; `None` where no
+    /// bound is known. Where it is not known of some dumps, nothing counts from there to the next.
+    fn least_cost(&self) -> Option<u128> {
+        let is_known = self.least.iter().any(Option::is_some);
+        let prices: Vec<HourlyPrice> =
+            self.least.iter().map(|price| price.unwrap_or_default()).collect();
+        is_known.then(|| cost(&self.dumps, &prices))
+    }
+
+    /// What costs so much from the first dump to the last costs in a month.
+    fn month(&self, nanos: u128) -> u128 {
+        let times = self.dumps.first().zip(self.dumps.last());
+        let seconds = times.map_or(0, |(first, last)| last.at.duration_since(first.at).as_secs());
+        let seconds = u128::try_from(seconds).unwrap_or_default().max(1);
+        nanos * HOURS_PER_MONTH * 3_600 / seconds
+    }
+}
+
+/// What `prices` come to from the first dump to the last, in nano-dollars, rounded down: each holds from a dump to the
+/// next.
+fn cost(dumps: &[Dump], prices: &[HourlyPrice]) -> u128 {
+    let intervals = dumps.windows(2).zip(prices);
+    let nanos = intervals.map(|(pair, price)| {
+        let [from, to] = pair else { return 0 };
+        let seconds = to.at.duration_since(from.at).as_secs();
+        u128::from(price.nanos()) * u128::try_from(seconds).unwrap_or_default()
+    });
+    nanos.sum::<u128>() / 3_600
 }
 
 /// Compares and prints.
@@ -164,11 +192,13 @@ fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
     let dumps = dumps::read(&args.dumps, &args.filenames)?;
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
-    let theirs = theirs::side(&dumps, &catalog, &mut notes);
-    let (ours, ends, least) = ours::play(&dumps, args.seed, &catalog, &mut notes)?;
+    let mut incidents = Incidents::of(&dumps);
+    let (ours, ends, least) =
+        ours::play(&dumps, args.seed, &catalog, (&mut incidents, &mut notes))?;
+    let theirs = side::of((&dumps, &catalog), &mut incidents, &mut notes);
     notes.sort();
     notes.dedup();
-    Ok(Compared { dumps, theirs, ours, ends, least, notes })
+    Ok(Compared { dumps, theirs, ours, ends, least, incidents, notes })
 }
 
 /// What is sold in the region of the cluster.

@@ -105,6 +105,7 @@ fn kind_of(object: &Object) -> &str {
         Object::Namespace(..) => "Namespace",
         Object::PriorityClass(_) => "PriorityClass",
         Object::DisruptionBudget(_) => "PodDisruptionBudget",
+        Object::Event(_) => "Event",
         Object::Other { kind, .. } => kind,
     }
 }

@@ -141,6 +141,7 @@ impl Loaded {
             }
             Object::PriorityClass(class) => self.priority_classes.push(class),
             Object::DisruptionBudget(budget) => around.disruption_budgets.push(budget),
+            Object::Event(_) => {}
             Object::Other { kind, name } => {
                 if let Some((_, why)) = UNREAD.iter().find(|(unread, _)| *unread == kind) {
                     self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use api::objects::EventSubject;
 use jiff::Timestamp;
 use model::PodKey;
 use simulator::{Action, ClusterObject, StoryWorkload};
 
 use super::dumps::Dump;
 
-/// What happens to the demand between two dumps, and when: as soon as a pod of it was made, else in the middle
-/// between them, which is as often too early as too late.
+/// What the deployment controller says when it makes a ReplicaSet larger or smaller.
+const SCALED: &str = "ScalingReplicaSet";
+
+/// What happens to the demand between two dumps, and when: when an event says that a Deployment was scaled, or as soon
+/// as a pod of it was made, else in the middle between them, which is as often too early as too late.
 pub(super) fn between(from: &Dump, to: &Dump) -> Vec<(Timestamp, Action)> {
     let (before, after) = (workloads(from), workloads(to));
     let mut actions = Vec::new();
-    let made = made(from, to);
+    let (made, scaled) = (made(from, to), scaled(from, to));
     let middle = middle(from, to);
     for (key, workload) in &after {
         let at = made.get(key).copied().unwrap_or(middle);
@@ -25,7 +29,8 @@ pub(super) fn between(from: &Dump, to: &Dump) -> Vec<(Timestamp, Action)> {
             Some(known) if known.replicas != workload.replicas => {
                 let grows = known.replicas < workload.replicas;
                 let action = Action::Scale { workload: key.clone(), replicas: workload.replicas };
-                actions.push((if grows { at } else { middle }, action));
+                let unsaid = if grows { at } else { middle };
+                actions.push((scaled.get(key).copied().unwrap_or(unsaid), action));
             }
             Some(_) => {}
         }
@@ -53,11 +58,26 @@ fn workloads(dump: &Dump) -> BTreeMap<PodKey, &StoryWorkload> {
 fn made(from: &Dump, to: &Dump) -> BTreeMap<PodKey, Timestamp> {
     let mut made: BTreeMap<PodKey, Timestamp> = BTreeMap::new();
     for pod in to.pods.iter().filter(|pod| from.at < pod.created_at && pod.created_at <= to.at) {
-        let workload = super::theirs::workload(pod);
+        let workload = super::side::workload(pod);
         let at = made.entry(workload).or_insert(pod.created_at);
         *at = pod.created_at.min(*at);
     }
     made
+}
+
+/// When each Deployment was scaled last between the dumps, as far as events say.
+fn scaled(from: &Dump, to: &Dump) -> BTreeMap<PodKey, Timestamp> {
+    let mut scaled: BTreeMap<PodKey, Timestamp> = BTreeMap::new();
+    for event in to.events.iter().filter(|event| event.reason == SCALED) {
+        if let EventSubject::Deployment(key) = &event.about
+            && from.at < event.at
+            && event.at <= to.at
+        {
+            let at = scaled.entry(key.clone()).or_insert(event.at);
+            *at = event.at.max(*at);
+        }
+    }
+    scaled
 }
 
 /// NodePools, classes and everything else that pods are not: what is new or different is applied, and a pool

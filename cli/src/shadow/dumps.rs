@@ -6,13 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::objects::Object;
+use api::objects::{EventManifest, Object};
 use jiff::Timestamp;
-use model::{InstanceId, NodeClaim, ObjectName, Pod, PodKey, ProviderId, node::Node};
+use model::{InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId, node::Node};
 use report::error::BadInput;
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 use crate::{
+    list_price::offering,
     manifests::{self, Depth, Read},
     simulate::dumps::file_name,
     workloads::deployment_of,
@@ -25,6 +26,7 @@ pub(super) struct Dump {
     pub(super) claims: Vec<NodeClaim>,
     /// Pods that have not ended.
     pub(super) pods: Vec<Pod>,
+    pub(super) events: Vec<EventManifest>,
     /// The same and everything else, as it is played.
     pub(super) objects: Vec<ClusterObject>,
     pub(super) notes: Vec<String>,
@@ -75,19 +77,21 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     let paths: Vec<PathBuf> = [path].into_iter().chain(more.iter().cloned()).collect();
     let read = Read::of_paths(&paths, Depth::All, |_| ())?;
     let (mut nodes, mut claims, mut pods) = (Vec::new(), Vec::new(), Vec::new());
+    let mut events = Vec::new();
     let objects = read.manifests.iter().flat_map(|manifest| &manifest.objects);
     for object in objects {
         match object {
             Object::Node(node) => nodes.push(node.clone()),
             Object::NodeClaim(claim) => claims.push(NodeClaim::clone(claim)),
             Object::Pod(read) if !read.pod.is_terminal() => pods.push(read.pod.clone()),
+            Object::Event(event) => events.push(event.clone()),
             _ => {}
         }
     }
     let loaded = manifests::loaded(read)?;
     let mut notes = loaded.ignored;
     let objects = with_owners(loaded.objects, &pods, &mut notes);
-    Ok(Dump { at, nodes, claims, pods, objects, notes })
+    Ok(Dump { at, nodes, claims, pods, events, objects, notes })
 }
 
 /// `objects` with a workload for pods whose controller is not among them: as many pods as there are. Pods of
@@ -144,17 +148,18 @@ impl Dump {
         !self.claims.is_empty()
     }
 
-    /// Instances by id, each with the labels of its node, or of its claim until it has one.
-    pub(super) fn instances(&self) -> BTreeMap<InstanceId, (&str, &BTreeMap<String, String>)> {
+    /// Instances by id, each with the name of its node, or of its claim until it has one, and with what it is.
+    pub(super) fn instances(&self) -> BTreeMap<InstanceId, (&str, Option<OfferingKey>)> {
         let mut instances = BTreeMap::new();
         for claim in &self.claims {
             if let Some(instance) = &claim.instance {
-                instances.insert(instance.id.clone(), (claim.name.as_str(), &claim.labels));
+                let offering = Some(instance.offering());
+                instances.insert(instance.id.clone(), (claim.name.as_str(), offering));
             }
         }
         for node in &self.nodes {
             if let Some(instance) = node.provider_id.as_ref().and_then(ProviderId::instance) {
-                instances.insert(instance, (node.name.as_str(), &node.labels));
+                instances.insert(instance, (node.name.as_str(), offering(&node.labels)));
             }
         }
         instances

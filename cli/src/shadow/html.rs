@@ -13,7 +13,7 @@ use report::{
 };
 use simulator::RunningInstance;
 
-use super::{Compared, Side, dumps::Dump, table, theirs::workload};
+use super::{Compared, Side, dumps::Dump, side::workload, table};
 use crate::{least, list_price::offering};
 
 /// What we have at the end.
@@ -43,14 +43,21 @@ pub(super) fn report(compared: &Compared) -> PageData {
             rows: rows.into_iter().map(Vec::from).collect(),
         }],
         timeline: Some(timeline(compared)),
-        notes: Notes::some("Left out and assumed", &compared.notes).into_iter().collect(),
+        notes: [
+            Notes::some("What the numbers mean", &table::remarks(compared)),
+            Notes::some("Left out and assumed", &compared.notes),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 
 /// Numbers that come first: what we have more or less.
-const FIGURES: usize = 8;
+const FIGURES: usize = 9;
 const NAMES: [&str; FIGURES] = [
     "Cost",
+    "Cost of a month",
     "Price of an hour, at the end",
     "Nodes, at the end",
     "Launched",

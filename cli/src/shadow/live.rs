@@ -15,7 +15,7 @@ use super::ShadowArgs;
 use crate::simulate::dumps::file_name;
 
 /// What is read. Nodes come before pods: what is bound meanwhile is on a node that is there.
-const KINDS: [ObjectKind; 13] = [
+const KINDS: [ObjectKind; 14] = [
     kinds::NODE_POOLS,
     kinds::NODE_CLASSES,
     kinds::NODE_CLAIMS,
@@ -29,6 +29,7 @@ const KINDS: [ObjectKind; 13] = [
     kinds::VOLUME_CLAIMS,
     kinds::DISRUPTION_BUDGETS,
     kinds::PODS,
+    kinds::EVENTS,
 ];
 
 /// Writes a dump each `every` for `length`, the first one now.

@@ -1,14 +1,14 @@
 //! Journeyman: what it would have done, played to the functions' own handlers on a simulated account.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use dispatch::{Decided, Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
-use model::{HourlyPrice, PodKey, RegionCatalog};
+use model::{HourlyPrice, RegionCatalog};
 use report::error::{BadInput, CommandError};
-use simulator::{ClusterObject, Happening, Runner, Sim, TimelineEvent, Trace, WorldSettings};
+use simulator::{ClusterObject, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
-use super::{Side, demand, dumps::Dump, html::Ends, theirs};
+use super::{Side, demand, dumps::Dump, html::Ends, incidents::Incidents, side};
 use crate::{
     least::Least,
     simulate::{STEP, check_zones, timeline::Timeline},
@@ -17,13 +17,13 @@ use crate::{
 /// For how long it is played before the first dump where it takes nothing over: until it has nodes of its own.
 const WARM_UP: SignedDuration = SignedDuration::from_hours(1);
 
-/// Plays the demand of `dumps`, from the nodes of the first one. Where no NodeClaim says which nodes Karpenter
+/// Plays the demand of `dumps`, from the nodes of the first one, and what befell their nodes. Where no NodeClaim says which nodes Karpenter
 /// launched, it has none of them, and begins early enough to have its own.
 pub(super) fn play(
     dumps: &[Dump],
     seed: u64,
     catalog: &Arc<RegionCatalog>,
-    notes: &mut Vec<String>,
+    (incidents, notes): (&mut Incidents, &mut Vec<String>),
 ) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), CommandError> {
     let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
     let takes_over = dumps.iter().any(Dump::has_claims);
@@ -44,25 +44,28 @@ pub(super) fn play(
     let reports = Reports::default();
     let mut runner = Runner::new(&sim, dispatch_with(&sim, &reports, Settings::default()));
     let (mut least, mut bounds) = (Least::default(), Vec::new());
-    let mut look = Look { timeline: Timeline::new(first.at, false), ..Look::of(first.at) };
+    let (mut look, mut ours) = (Look::of(first.at), Vec::new());
     for dump in dumps {
         while sim.now() < dump.at {
-            let until = sim.now().checked_add(STEP).map_or(dump.at, |next| next.min(dump.at));
+            let step = sim.now().checked_add(STEP).map_or(dump.at, |next| next.min(dump.at));
+            let until = incidents.next(sim.now()).map_or(step, |at| at.min(step));
             runner
                 .run_until(until)
                 .map_err(|stopped| CommandError::Stopped(stopped.to_string()))?;
             look.events(sim.timeline(look.seen), &reports.take());
+            incidents.play(&sim);
         }
-        look.sample(&sim);
-        bounds.push(least.price(&sim, theirs::paid_for(dump, catalog)));
+        ours.push(dumped(&sim));
+        bounds.push(least.price(&sim, side::paid_for(dump, catalog)));
     }
-    look.side.pending.sort();
     let end = dumps.last().map_or(first.at, |dump| dump.at);
     let lines = look.timeline.told(end).into_iter();
-    look.side.lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
+    let lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
+    // What has no price could not be bought here.
+    let side = side::of((&ours, catalog), &mut Incidents::default(), &mut Vec::new());
     let ends =
         Ends { nodes: sim.nodes(), pods: sim.pods(), claims: sim.claims(), running: sim.running() };
-    Ok((look.side, ends, bounds))
+    Ok((Side { lines, ..side }, ends, bounds))
 }
 
 /// What is there at the start.
@@ -85,60 +88,37 @@ fn start(first: &Dump, takes_over: bool, notes: &mut Vec<String>) -> Vec<Cluster
 
 /// What is seen while it is played.
 struct Look {
-    side: Side,
     timeline: Timeline,
     from: Timestamp,
     seen: usize,
-    evictions: u64,
-    created: BTreeMap<PodKey, Timestamp>,
 }
 
 impl Look {
     fn of(from: Timestamp) -> Self {
-        Self {
-            side: Side::default(),
-            timeline: Timeline::new(from, false),
-            from,
-            seen: 0,
-            evictions: 0,
-            created: BTreeMap::new(),
-        }
+        Self { timeline: Timeline::new(from, false), from, seen: 0 }
     }
 
     fn events(&mut self, events: Vec<TimelineEvent>, decided: &[Decided]) {
         self.seen += events.len();
-        for TimelineEvent { at, happening } in &events {
-            if let Happening::PodPending { pod } = happening {
-                self.created.insert(pod.clone(), *at);
-            }
-            // What comes before the first dump is nobody's measure.
-            if *at <= self.from {
-                continue;
-            }
-            match happening {
-                Happening::PodRunning { pod, .. } => {
-                    let created = self.created.get(pod);
-                    let waited = created.map(|created| at.duration_since(*created.max(&self.from)));
-                    self.side.pending.extend(waited);
-                }
-                Happening::PodEvicted { .. } | Happening::PodLost { .. } => self.evictions += 1,
-                Happening::InstanceLaunched { .. } => self.side.launched += 1,
-                Happening::InstanceTerminated { .. } => self.side.removed += 1,
-                _ => {}
-            }
-        }
+        // What comes before the first dump is not compared.
         let later = events.into_iter().filter(|event| event.at >= self.from).collect();
         let decided: Vec<Decided> =
             decided.iter().filter(|decided| decided.at >= self.from).cloned().collect();
         self.timeline.add(later, &decided);
     }
+}
 
-    fn sample(&mut self, sim: &Sim) {
-        let running = sim.running();
-        let price = running.iter().map(|instance| instance.price);
-        self.side.price.push(price.fold(HourlyPrice::default(), HourlyPrice::saturating_add));
-        self.side.nodes.push(u64::try_from(running.len()).unwrap_or(u64::MAX));
-        self.side.waiting.push(sim.pods_waiting());
-        self.side.evictions.push(std::mem::take(&mut self.evictions));
+/// What a dump of `sim` would show now.
+fn dumped(sim: &Sim) -> Dump {
+    let mut pods = sim.pods();
+    pods.retain(|pod| !pod.is_terminal());
+    Dump {
+        at: sim.now(),
+        nodes: sim.nodes(),
+        claims: sim.claims(),
+        pods,
+        events: Vec::new(),
+        objects: Vec::new(),
+        notes: Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::SignedDuration;
 use report::{
-    output::{dollars, elapsed, exact_dollars, many, seconds, thousands},
+    output::{dollars, dollars_down, elapsed, exact_dollars, many, seconds, thousands},
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -13,6 +13,10 @@ use super::{Compared, Side};
 
 /// Lines of what happened that are shown at most; a report has all.
 const LINES_SHOWN: usize = 60;
+
+/// What costs are of.
+const INCLUDED: &str =
+    "Costs are list prices of instances, without volumes and data transfer; a month has 730 hours.";
 
 /// What one number is called, and what it is on both sides and between them.
 pub(super) type Row = [String; 4];
@@ -23,6 +27,9 @@ pub(super) fn show(compared: &Compared, screen: Screen, out: &mut impl Write) ->
     writeln!(out)?;
     let rows: Vec<Vec<String>> = rows(compared).into_iter().map(Vec::from).collect();
     screen.table(&["", "THEY", "WE", "DIFFERENCE"], &rows, out)?;
+    for line in remarks(compared) {
+        screen.text(2, &line, out)?;
+    }
     writeln!(out)?;
     screen.title("What happened", out)?;
     let lines = lines(compared);
@@ -53,6 +60,20 @@ pub(super) fn about(compared: &Compared) -> String {
          demand.",
         many(compared.dumps.len()),
     )
+}
+
+/// What the numbers mean.
+pub(super) fn remarks(compared: &Compared) -> Vec<String> {
+    let mut remarks = vec![INCLUDED.to_owned()];
+    remarks.extend(compared.least_cost().map(|least| {
+        let month = dollars_down(compared.month(least));
+        let least = dollars_down(least);
+        format!(
+            "Proved: on any nodes of the NodePools their pods cost at least {least} ({month} a month)."
+        )
+    }));
+    remarks.extend(compared.incidents.in_words());
+    remarks
 }
 
 /// What happened on both sides, in the order of time.
@@ -91,8 +112,12 @@ pub(super) fn rows(compared: &Compared) -> Vec<Row> {
     let last = |side: &Side| side.price.last().map_or(0, |price| u128::from(price.nanos()));
     let nodes = |side: &Side| side.nodes.last().copied().unwrap_or_default();
     let waiting = |side: &Side| side.waiting.last().copied().unwrap_or_default();
+    let (they, we) = (theirs.cost(dumps), ours.cost(dumps));
+    let [name, of_theirs, of_ours, between] = money("cost", they, we);
+    let share = percent(they, we).map(|share| format!(" ({share}%)")).unwrap_or_default();
     vec![
-        money("cost", theirs.cost(dumps), ours.cost(dumps)),
+        [name, of_theirs, of_ours, format!("{between}{share}")],
+        money("cost of a month", compared.month(they), compared.month(we)),
         money("price of an hour at the end", last(theirs), last(ours)),
         number("nodes at the end", nodes(theirs), nodes(ours)),
         number("launched", theirs.launched, ours.launched),
@@ -113,6 +138,14 @@ fn difference(they: u128, we: u128, shown: impl Fn(u128) -> String) -> String {
     }
 }
 
+/// What we cost more, or less with a minus, in per cent of what they cost: `-24.9`; `None` where they cost nothing, or
+/// nothing is between them.
+fn percent(they: u128, we: u128) -> Option<String> {
+    let tenths = (they.abs_diff(we) * 1_000 + they / 2).checked_div(they)?;
+    let sign = if we < they { "-" } else { "+" };
+    (they != we).then(|| format!("{sign}{}.{}", tenths / 10, tenths % 10))
+}
+
 /// The same for machines. Money is exact dollars as text, times are milliseconds.
 pub(super) fn json(compared: &Compared) -> Value {
     let Compared { theirs, ours, dumps, notes, .. } = compared;
@@ -120,6 +153,7 @@ pub(super) fn json(compared: &Compared) -> Value {
     let side = |side: &Side| {
         json!({
             "cost": exact_dollars(side.cost(dumps)),
+            "costPerMonth": exact_dollars(compared.month(side.cost(dumps))),
             "pricePerHour": side.price.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodes": side.nodes,
             "podsWaiting": side.waiting,
@@ -130,14 +164,22 @@ pub(super) fn json(compared: &Compared) -> Value {
         })
     };
     let (they, we) = (theirs.cost(dumps), ours.cost(dumps));
+    let exact = |they: u128, we: u128| match they.cmp(&we) {
+        std::cmp::Ordering::Greater => format!("-{}", exact_dollars(they - we)),
+        _ => exact_dollars(we - they),
+    };
+    let least = compared.least_cost();
     json!({
         "dumps": dumps.iter().map(|dump| dump.at.to_string()).collect::<Vec<_>>(),
         "they": side(theirs),
         "we": side(ours),
-        "costDifference": match they.cmp(&we) {
-            std::cmp::Ordering::Greater => format!("-{}", exact_dollars(they - we)),
-            _ => exact_dollars(we - they),
-        },
+        "costDifference": exact(they, we),
+        "costDifferencePerMonth": exact(compared.month(they), compared.month(we)),
+        "costDifferencePercent": percent(they, we).unwrap_or_else(|| "0".to_owned()),
+        "lowerBound": least.map(exact_dollars),
+        "lowerBoundPerMonth": least.map(|least| exact_dollars(compared.month(least))),
+        "included": INCLUDED,
+        "interruptions": compared.incidents.json(),
         "notes": notes,
     })
 }

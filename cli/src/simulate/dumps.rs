@@ -9,8 +9,14 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod, PodKey, ProviderId, Resources, duration::later, labels, node::Node,
-    pod::PodPhase, resources,
+    NodeClaim, Pod, PodKey, ProviderId, Resources,
+    api_version::KARPENTER_V1,
+    duration::later,
+    event::{EventObject, ObjectEvent},
+    labels,
+    node::Node,
+    pod::PodPhase,
+    resources,
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
@@ -32,6 +38,8 @@ pub(super) struct Dumps {
     written: Vec<Value>,
     /// How many pods workloads want.
     replicas: BTreeMap<PodKey, u32>,
+    /// Events that say so.
+    scaled: Vec<Value>,
 }
 
 impl Dumps {
@@ -61,14 +69,19 @@ impl Dumps {
             due: start,
             written,
             replicas: BTreeMap::new(),
+            scaled: Vec::new(),
         })
     }
 
     /// Looks at `sim` after `events`, and writes what is due.
     pub(super) fn look(&mut self, sim: &Sim, events: &[TimelineEvent]) -> Result<(), BadInput> {
-        for event in events {
-            if let Happening::WorkloadScaled { workload, replicas } = &event.happening {
+        for TimelineEvent { at, happening } in events {
+            if let Happening::WorkloadScaled { workload, replicas } = happening {
                 self.replicas.insert(workload.clone(), *replicas);
+                let said = format!("Scaled replica set {} to {replicas}", workload.name);
+                let about = ("apps/v1", "Deployment", Some(workload.namespace.as_str()));
+                let about = (about, workload.name.as_str());
+                self.scaled.push(event(*at, about, ("ScalingReplicaSet", &said)));
             }
         }
         if sim.now() < self.due {
@@ -98,6 +111,8 @@ impl Dumps {
         }
         items.extend(claims.iter().filter_map(claim));
         items.extend(sim.nodes().iter().map(node));
+        items.extend(sim.told().iter().filter_map(|(at, said)| of_node(*at, said)));
+        items.extend(self.scaled.iter().cloned());
         let templates: BTreeMap<String, &Value> =
             self.written.iter().filter_map(template).collect();
         items.extend(
@@ -188,6 +203,36 @@ fn claim(claim: &NodeClaim) -> Option<Value> {
         "spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws",
             "kind": "EC2NodeClass", "name": claim.node_class.as_str()}},
         "status": status}))
+}
+
+/// An event about a node; `None` of another.
+fn of_node(at: Timestamp, said: &ObjectEvent) -> Option<Value> {
+    let about = match &said.about {
+        EventObject::Node(name) => (("v1", "Node", None), name.as_str()),
+        EventObject::NodeClaim(name) => ((KARPENTER_V1, "NodeClaim", None), name.as_str()),
+        EventObject::NodePool(_) | EventObject::Pod(..) => return None,
+    };
+    Some(event(at, about, (said.reason.as_str(), &said.message)))
+}
+
+/// The type of an object and its namespace, and its name.
+type About<'a> = ((&'a str, &'a str, Option<&'a str>), &'a str);
+
+/// An event as an API server has it, with its reason and its message.
+fn event(
+    at: Timestamp,
+    ((api_version, kind, namespace), name): About<'_>,
+    (reason, message): (&str, &str),
+) -> Value {
+    let id = uid(&format!("{kind} {name} {reason} {at}"));
+    let mut about = json!({"apiVersion": api_version, "kind": kind, "name": name});
+    if let Some(namespace) = namespace {
+        insert(&mut about, "namespace", json!(namespace));
+    }
+    json!({"apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": format!("{name}.{id}"), "namespace": namespace.unwrap_or("default"), "uid": id},
+        "involvedObject": about, "reason": reason, "message": message,
+        "firstTimestamp": at.to_string(), "lastTimestamp": at.to_string()})
 }
 
 fn insert(object: &mut Value, key: &str, value: Value) {

@@ -25,13 +25,14 @@ pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 
-const COLLECTIONS: [(&str, &str); 21] = [
+const COLLECTIONS: [(&str, &str); 22] = [
     (POOLS, "NodePool"),
     (CLAIMS, "NodeClaim"),
     (CLASSES, "EC2NodeClass"),
     (NODES, "Node"),
     (PODS, "Pod"),
     ("/api/v1/namespaces", "Namespace"),
+    ("/api/v1/events", "Event"),
     ("/api/v1/configmaps", "ConfigMap"),
     ("/api/v1/persistentvolumes", "PersistentVolume"),
     ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),

@@ -123,7 +123,87 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
         "{least:?}"
     );
     let shown = run(&folder, "shadow dumps");
-    shown.says(&["$0.2016", "$0.1512", "-$0.0504", "we: NodeClaim", "given up: Underutilized"]);
+    shown.says(&[
+        "cost                         $0.2016  $0.1512  -$0.0504 (-25.0%)",
+        "cost of a month              $147     $110     -$36.79",
+        "Proved: on any nodes of the NodePools their pods cost at least $0.",
+        "we: NodeClaim",
+        "given up: Underutilized",
+    ]);
+    assert_eq!(compared["costDifferencePercent"], "-25.0");
+    let [least, ours] = [&compared["lowerBound"], &compared["we"]["cost"]]
+        .map(|price| nanos(price.as_str().expect("a price")));
+    assert!(0 < least && least <= ours, "{compared}");
+}
+
+/// Journeyman beside its own dumps, with what EC2 took back and with nodes that expire.
+#[test]
+fn journeyman_differs_from_itself_by_nothing() {
+    let folder = folder("shadow-self", &[]);
+    run(&folder, "simulate --duration 3h --dumps dumps --every 1m");
+    let compared = run(&folder, "shadow dumps -o json").json();
+    let (they, we) = (&compared["they"], &compared["we"]);
+    for number in ["launched", "removed", "evictions"] {
+        assert_eq!(they[number], we[number], "{number}");
+        assert_ne!(they[number], 0, "{number}");
+    }
+    let cost = nanos(they["cost"].as_str().expect("a cost"));
+    let difference = nanos(compared["costDifference"].as_str().expect("a difference"));
+    assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");
+    let interruptions = serde_json::json!(
+        {"known": true, "theirs": 1, "played": 1, "evictionsLeftOut": 0}
+    );
+    assert_eq!(compared["interruptions"], interruptions);
+    run(&folder, "shadow dumps")
+        .says(&["AWS took 1 instance of theirs away; the same happened to 1 of ours."]);
+}
+
+/// A spot instance of theirs comes and goes that we would never buy.
+#[test]
+fn what_befell_an_instance_that_we_have_none_like_counts_on_neither_side() {
+    let folder = folder("shadow-alone", &[]);
+    idle(&folder);
+    let path = |time: &str| folder.join(format!("dumps/2026-09-01T{time}Z.yaml"));
+    let dump = fs::read_to_string(path("08-30-00")).expect("a dump");
+    let spot = dump.split("---\n").skip(2).filter(|part| part.contains("i-00000000000000002"));
+    let spot: Vec<String> = spot
+        .map(|part| {
+            part.replace("m7i.large", "c6a.large")
+                .replace("on-demand", "spot")
+                .replace("general-2", "general-3")
+                .replace("ip-2", "ip-3")
+                .replace("i-00000000000000002", "i-00000000000000003")
+        })
+        .collect();
+    let pod = |number: u32, node: u32| {
+        let part = dump.split("---\n").find(|part| part.contains("web-7d9c8b6f5-x2"));
+        let part = part.expect("a pod").replace("ip-2", &format!("ip-{node}"));
+        part.replace("x2", &format!("x{number}")).replace("web-2", &format!("web-{number}"))
+    };
+    let event = "apiVersion: v1\nkind: Event\nmetadata: {name: e1, namespace: default}\ninvolvedObject: \
+                 {kind: Node, name: ip-3}\nreason: TerminatingOnInterruption\nmessage: m\n\
+                 firstTimestamp: 2026-09-01T09:10:00Z\n";
+    let during = [&*dump, "---\n", &spot.join("---\n"), "---\n", &pod(3, 3)].concat();
+    let after = |event: &str| [&*dump, "---\n", &pod(4, 1), event].concat();
+    fs::write(path("09-00-00"), during).expect("a dump");
+    fs::write(path("09-30-00"), after(&format!("---\n{event}"))).expect("a dump");
+    let compared = run(&folder, "shadow dumps -o json").json();
+    let interruptions = serde_json::json!(
+        {"known": true, "theirs": 1, "played": 0, "evictionsLeftOut": 1}
+    );
+    assert_eq!(compared["interruptions"], interruptions, "{compared}");
+    assert_eq!(compared["they"]["evictions"], 0);
+    run(&folder, "shadow dumps").says(&[
+        "AWS took 1 instance of theirs away; the same happened to 0 of ours.",
+        "We had none like 1 of them: evictions from there (1) count on neither side.",
+    ]);
+
+    // Without events nothing is known of it, and so it is said.
+    fs::write(path("09-30-00"), after("")).expect("a dump");
+    let compared = run(&folder, "shadow dumps -o json").json();
+    assert_eq!(compared["interruptions"]["known"], false);
+    assert_eq!(compared["they"]["evictions"], 1);
+    run(&folder, "shadow dumps").says(&["The dumps have no events", "Dump events as well."]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) mod conditions;
 mod container;
 mod cures;
 mod disruption;
+pub(crate) mod event;
 mod kubelet;
 mod label_selector;
 pub(crate) mod launch_template;
@@ -44,6 +45,7 @@ pub(crate) mod workload;
 
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
 pub use node_class::{NodeClassManifest, StoredHash};
 pub use pod::PodManifest;
@@ -87,6 +89,8 @@ pub enum Object {
     PriorityClass(PriorityClass),
     /// `policy/v1` PodDisruptionBudget.
     DisruptionBudget(PodDisruptionBudget),
+    /// `v1` Event.
+    Event(EventManifest),
     /// Anything else: it decides nothing here.
     Other {
         /// Such as `Service`.
@@ -147,6 +151,7 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
     let object = match (api_version, kind) {
         ("v1", "Node") => node::read(root).map(Object::Node),
         ("v1", "Pod") => pod::read_pod(root).map(Object::Pod),
+        ("v1", "Event") => return Some(event::read(root).map(Object::Event)),
         ("v1", "PodTemplate") => {
             pod::read_pod_template(root).map(|(key, spec)| Object::PodTemplate(key, spec))
         }

@@ -97,7 +97,7 @@ fn key(object: &Object) -> Option<Key<'_>> {
         Object::DisruptionBudget(budget) => {
             ("PodDisruptionBudget", budget.key.namespace.as_str(), budget.key.name.as_str())
         }
-        Object::Other { .. } => return None,
+        Object::Event(_) | Object::Other { .. } => return None,
     })
 }
 

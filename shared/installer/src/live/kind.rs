@@ -98,6 +98,7 @@ pub mod kinds {
     pub const BUFFERS: ObjectKind =
         custom(("autoscaling.x-k8s.io", "v1beta1"), "capacitybuffers", "CapacityBuffer");
     pub const NODES: ObjectKind = built_in(CORE, "nodes", "Node");
+    pub const EVENTS: ObjectKind = built_in(CORE, "events", "Event");
     pub const PODS: ObjectKind = built_in(CORE, "pods", "Pod");
     pub const NAMESPACES: ObjectKind = built_in(CORE, "namespaces", "Namespace");
     pub const CONFIG_MAPS: ObjectKind = built_in(CORE, "configmaps", "ConfigMap");

@@ -5,7 +5,7 @@ use model::{
 };
 
 use super::*;
-use api::objects::Referable;
+use api::objects::{EventSubject, Referable};
 
 /// The only object of a text without a problem.
 #[track_caller]
@@ -179,6 +179,30 @@ fn classes_say_when_they_bind_and_where() {
         ebs.csi.aws.com, nodeID: i, topologyKeys: [], allocatable: {count: 25}}, {name: other, nodeID: i}]}\n";
     let Object::CsiNode(_, limits) = one(node) else { panic!("a CSINode") };
     assert_eq!(limits, [("ebs.csi.aws.com".to_owned(), 25)].into());
+}
+
+#[test]
+fn events_say_when_what_happened_to_whom() {
+    let event = "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: shop}\ninvolvedObject: {apiVersion: \
+        apps/v1, kind: Deployment, namespace: shop, name: web}\nreason: ScalingReplicaSet\nmessage: m\n\
+        firstTimestamp: null\neventTime: 2026-08-01T12:00:00.5Z\nsource: {component: c}\nunheard: {}\n";
+    let read = |text: &str| match one(text) {
+        Object::Event(event) => (event.about, event.reason, event.at.to_string()),
+        other => panic!("{other:?}"),
+    };
+    let (about, reason, at) = read(event);
+    let shown = |about: EventSubject| format!("{about:?}");
+    assert!(matches!(&about, EventSubject::Deployment(key) if key.to_string() == "shop/web"));
+    assert_eq!((&*reason, &*at), ("ScalingReplicaSet", "2026-08-01T12:00:00.5Z"));
+    let first = event.replace("firstTimestamp: null", "firstTimestamp: 2026-08-01T11:00:00Z");
+    assert_eq!(read(&first).2, "2026-08-01T11:00:00Z");
+    for (kind, subject) in [("Node", "Node("), ("NodeClaim", "NodeClaim("), ("Pod", "Other")] {
+        let about = read(&event.replace("kind: Deployment", &format!("kind: {kind}"))).0;
+        assert!(shown(about).starts_with(subject), "{kind}");
+    }
+    // What no time is known of decides nothing.
+    assert!(matches!(one(&event.replace("eventTime", "other")), Object::Other { .. }));
+    assert_eq!(problems(event), "");
 }
 
 #[test]

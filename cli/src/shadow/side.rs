@@ -1,4 +1,4 @@
-//! What runs the cluster: what the dumps show that it did.
+//! Either side: what dumps show that it did. Both are measured so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,51 +9,58 @@ use model::{
 };
 use report::output::count;
 
-use super::{Side, dumps::Dump};
+use super::{Side, dumps::Dump, incidents::Incidents};
 use crate::{
     list_price::{offering, sold},
     workloads::deployment_of,
 };
 
-/// Everything that the dumps show. What cannot be priced is noted and counts nothing on either side.
-pub(super) fn side(dumps: &[Dump], catalog: &RegionCatalog, notes: &mut Vec<String>) -> Side {
+/// Everything that the dumps show. What cannot be priced is noted and counts nothing, and neither do evictions from
+/// nodes that something befell which was not played to us.
+pub(super) fn of(
+    (dumps, catalog): (&[Dump], &RegionCatalog),
+    incidents: &mut Incidents,
+    notes: &mut Vec<String>,
+) -> Side {
     let mut side = Side::default();
+    let alone = incidents.theirs_alone();
     for dump in dumps {
+        let instances = dump.instances();
         let mut price = HourlyPrice::default();
-        for (name, labels) in dump.instances().values() {
-            match offering(labels).map(|key| (sold(catalog, &key), key)) {
+        for (name, offering) in instances.values() {
+            match offering.as_ref().map(|key| (sold(catalog, key), key)) {
                 Some((Some(hourly), _)) => price = price.saturating_add(hourly),
                 Some((None, key)) => notes.push(format!("{name}: no price is known of {key}")),
                 None => notes.push(format!("{name}: its labels do not say what it is")),
             }
         }
         side.price.push(price);
-        side.nodes.push(many(dump.instances().len()));
+        side.nodes.push(many(instances.len()));
         let waits = dump.pods.iter().filter(|pod| waits(pod));
         side.waiting.push(many(waits.count()));
     }
     side.evictions.push(0);
     for pair in dumps.windows(2) {
         let [from, to] = pair else { continue };
-        happened(from, to, &mut side);
+        incidents.left_out += happened((from, to), &alone, &mut side);
     }
     side.pending = pending(dumps);
     side
 }
 
-/// What happened between two dumps.
-fn happened(from: &Dump, to: &Dump, side: &mut Side) {
+/// What happened between two dumps; and how many evictions, from the nodes that count `alone`, are left out.
+fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut Side) -> u64 {
     let (before, after) = (from.instances(), to.instances());
     let came = after.iter().filter(|(id, _)| !before.contains_key(*id));
     let went = before.iter().filter(|(id, _)| !after.contains_key(*id));
-    let evicted = evicted(from, to);
+    let (evicted, left_out) = evicted(from, to, alone);
     for (kind, noun, verb, instances) in [
         ("NodesCame", "node", "came", came.collect::<Vec<_>>()),
         ("NodesWent", "node", "went", went.collect::<Vec<_>>()),
     ] {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-        for (_, (_, labels)) in &instances {
-            let kind = offering(labels).map_or_else(|| "unknown".to_owned(), |key| key.to_string());
+        for (_, (_, offering)) in &instances {
+            let kind = offering.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
             *kinds.entry(kind).or_default() += 1;
         }
         if !instances.is_empty() {
@@ -73,11 +80,12 @@ fn happened(from: &Dump, to: &Dump, side: &mut Side) {
         side.lines.push((to.at, "PodsEvicted", format!("they: {pods} left with their nodes")));
     }
     side.evictions.push(evicted);
+    left_out
 }
 
 /// Pods that are gone with the node that they were on, or from one that is being disrupted, without those by
-/// which their workload shrank.
-fn evicted(from: &Dump, to: &Dump) -> u64 {
+/// which their workload shrank; and how many left the nodes that count `alone` besides.
+fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
     let is_disrupted = |node: &&Node| {
         node.is_deleting || node.taints.iter().any(|taint| taint.key == labels::DISRUPTED_TAINT)
     };
@@ -85,10 +93,15 @@ fn evicted(from: &Dump, to: &Dump) -> u64 {
         to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name).collect();
     let placed: BTreeSet<(&PodUid, Option<&NodeName>)> =
         to.pods.iter().map(|pod| (&pod.uid, pod.node.as_ref())).collect();
-    let mut gone: BTreeMap<PodKey, usize> = BTreeMap::new();
+    let (mut gone, mut left_out) = (BTreeMap::<PodKey, usize>::new(), 0);
     for pod in from.pods.iter().filter(|pod| !pod.is_owned_by_daemon_set()) {
         let Some(node) = &pod.node else { continue };
-        if !stays.contains(node) && !placed.contains(&(&pod.uid, Some(node))) {
+        if stays.contains(node) || placed.contains(&(&pod.uid, Some(node))) {
+            continue;
+        }
+        if alone.contains(node) {
+            left_out += 1;
+        } else {
             *gone.entry(workload(pod)).or_default() += 1;
         }
     }
@@ -97,7 +110,7 @@ fn evicted(from: &Dump, to: &Dump) -> u64 {
     let evicted = gone.iter().map(|(key, number)| {
         number.saturating_sub(size(&before, key).saturating_sub(size(&after, key)))
     });
-    many(evicted.sum())
+    (many(evicted.sum()), left_out)
 }
 
 /// How many pods each workload has.

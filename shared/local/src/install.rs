@@ -21,19 +21,38 @@ const MANAGER: &str = "journeyman";
 const LOOKS: u32 = 150;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// A client of the cluster of `kubeconfig`, and the URL of its API server.
-pub(crate) async fn connect(kubeconfig: &Path) -> Result<(Client, String), LocalError> {
+/// A cluster that a kubeconfig names.
+pub(crate) struct NamedCluster {
+    pub(crate) client: Client,
+    /// The URL of its API server.
+    pub(crate) url: String,
+    /// Its certificate authority in base64, if the kubeconfig has it in itself.
+    pub(crate) ca_bundle: Option<String>,
+}
+
+/// The cluster of the current context of `kubeconfig`.
+pub(crate) async fn connect(kubeconfig: &Path) -> Result<NamedCluster, LocalError> {
     let refused = |source: Box<dyn std::error::Error + Send + Sync>| LocalError::Connection {
         kubeconfig: kubeconfig.to_owned(),
         source,
     };
     let read = Kubeconfig::read_from(kubeconfig).map_err(|error| refused(error.into()))?;
+    let ca_bundle = ca_bundle(&read);
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(read, &options)
         .await
         .map_err(|error| refused(error.into()))?;
     let url = config.cluster_url.to_string();
-    Ok((Client::try_from(config).map_err(|error| refused(error.into()))?, url))
+    let client = Client::try_from(config).map_err(|error| refused(error.into()))?;
+    Ok(NamedCluster { client, url, ca_bundle })
+}
+
+fn ca_bundle(kubeconfig: &Kubeconfig) -> Option<String> {
+    let current = kubeconfig.current_context.as_ref()?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == *current)?;
+    let wanted = &context.context.as_ref()?.cluster;
+    let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == *wanted)?;
+    cluster.cluster.as_ref()?.certificate_authority_data.clone()
 }
 
 /// Refuses clusters whose nodes are somebody's machines: those here are thrown away at the end.

@@ -11,8 +11,11 @@ use simulator::{Sim, Trace, WorldSettings};
 use tokio::{task::LocalSet, time::timeout};
 
 use crate::{
-    LocalError, LocalFunctions, LocalWorld, LogLine, Machines, control_plane::ControlPlane,
-    install, lines, place::Place,
+    LocalError, LocalFunctions, LocalWorld, LogLine, Machines,
+    control_plane::ControlPlane,
+    install::{self, NamedCluster},
+    lines,
+    place::Place,
 };
 
 /// How often the account moves on.
@@ -127,17 +130,19 @@ impl Parts {
     ) -> Result<(), LocalError> {
         let started_at = lines::present();
         let kubeconfig = self.api_server(&options.api_server, place).await?;
-        let (client, url) = install::connect(&kubeconfig).await?;
+        let NamedCluster { client, url, ca_bundle } = install::connect(&kubeconfig).await?;
         if !self.is_ours {
             install::refuse_real(&kubeconfig, &client, &url).await?;
         }
         install::apply(&client, &options.objects).await?;
 
+        let made_up = WorldSettings::default();
         let settings = LocalWorld::of_real_cluster(WorldSettings {
             cluster: options.cluster.clone(),
             start: started_at,
             trace: Trace::Dropped,
-            ..WorldSettings::default()
+            ca_bundle: ca_bundle.unwrap_or(made_up.ca_bundle),
+            ..made_up
         });
         let account = Sim::new(settings, Arc::clone(&options.catalog));
         let (listener, aws_endpoint) = listen(options.port).await?;

@@ -89,6 +89,8 @@ pub struct WorldSettings {
     pub start: Timestamp,
     /// What the cluster runs. Default: 1.34.
     pub kubernetes_version: String,
+    /// The certificate authority by which nodes trust its API server, in base64. Default: one that is made up.
+    pub ca_bundle: String,
     /// From a launch to its node joining. Default: 30 to 60 s.
     pub node_joins_after: Span,
     /// Of the memory that the catalog says, how much nodes report. Default: all of it.
@@ -154,6 +156,7 @@ impl Default for WorldSettings {
             cluster: made_up(ClusterName::new("simulated")),
             start: Timestamp::constant(1_767_600_000, 0),
             kubernetes_version: "1.34".to_owned(),
+            ca_bundle: "c2ltdWxhdGVk".to_owned(),
             node_joins_after: Span::from_secs(30, 60),
             node_memory_per_mille: 1_000,
             node_ready_after: Span::from_secs(5, 15),

@@ -25,7 +25,9 @@ use crate::plan::args::View;
 /// Instance types that a line names.
 const TYPES_SHOWN: usize = 4;
 /// Nodes that a line names.
-const NODES_SHOWN: usize = 10;
+const NODES_SHOWN: usize = 3;
+/// Nodes that a line names for what they have in common.
+const DRIFTED_SHOWN: usize = 10;
 
 /// What would go, what would come, what that saves, and why every other node stays.
 pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
@@ -156,7 +158,7 @@ fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::
     let verb = if number == 1 { "has" } else { "have" };
     screen.title(&format!("{} {verb} drifted", counted(number, "node")), out)?;
     for (reason, nodes) in by_reason {
-        screen.text(2, &format!("{reason}: {}", named(&nodes)), out)?;
+        screen.text(2, &format!("{reason}: {}", named(&nodes, DRIFTED_SHOWN)), out)?;
     }
     Ok(())
 }
@@ -178,7 +180,7 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
     screen
         .title(&format!("{} {verb} (--explain NODE says more)", counted(staying, "node")), out)?;
     for (reasons, nodes) in groups {
-        screen.text(2, &named(&nodes), out)?;
+        screen.text(2, &named(&nodes, NODES_SHOWN), out)?;
         for reason in
             if reasons.is_empty() { vec!["no method looks at it".to_owned()] } else { reasons }
         {
@@ -189,9 +191,9 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
 }
 
 /// `a, b, c and 12 more`
-fn named(nodes: &[&str]) -> String {
-    let first: Vec<&str> = nodes.iter().take(NODES_SHOWN).copied().collect();
-    let more = match nodes.len().saturating_sub(NODES_SHOWN) {
+fn named(nodes: &[&str], most: usize) -> String {
+    let first: Vec<&str> = nodes.iter().take(most).copied().collect();
+    let more = match nodes.len().saturating_sub(most) {
         0 => String::new(),
         more => format!(" and {} more", many(more)),
     };

@@ -108,7 +108,7 @@ impl World {
         Ok(ClusterSettings {
             name: cluster.clone(),
             endpoint: format!("https://0123456789ABCDEF.gr7.{region}.eks.amazonaws.com"),
-            ca_bundle: "c2ltdWxhdGVk".to_owned(),
+            ca_bundle: self.settings.ca_bundle.clone(),
             service_cidr: Some("10.100.0.0/16".to_owned()),
             dns_ip: Some("10.100.0.10".to_owned()),
             kubernetes_version: self.settings.kubernetes_version.clone(),

@@ -20,11 +20,16 @@ use model::{
 const BUSY: SignedDuration = SignedDuration::from_secs(1);
 /// After a pending pod, other pods are expected for this time.
 const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
-/// If the same pods are still pending, the whole cluster is looked at again: a NodePool may have changed.
+/// If the same pods are still pending, the whole cluster is looked at again: a NodePool may have changed. For pods that
+/// have been pending for ten minutes and more, looks are rarer.
 ///
 /// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
 /// here a look lists everything.
 const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// The longest time until the whole cluster is looked at again for pods that have been pending for long.
+const LOOK_AGAIN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+/// One part in how many of the time for which the same pods have been pending they wait for the next look.
+const PENDING_PARTS: i32 = 20;
 /// If a part of the pods of the last look is still pending, and no claim was created or deleted, the whole cluster
 /// is looked at again: the other pods may have taken the room of these.
 ///
@@ -201,7 +206,7 @@ impl Seen<'_> {
         let is_noted = |is_settled| {
             past.note.is_some_and(|note| {
                 note.digest == self.digest(&replicas, is_settled, self.counters)
-                    && (is_settled || now.duration_since(note.at) < LOOK_AGAIN_AFTER)
+                    && (is_settled || now.duration_since(note.at) < self.look_again_after(note))
             })
         };
         let is_idle = self.pending.is_empty() && !is_any_disrupted && !self.keeps_buffers;
@@ -212,6 +217,16 @@ impl Seen<'_> {
         let rests_until = past.last_look.as_ref().map(|last| last.rests_until);
         let next_at = rests_until.filter(|until| is_any_disrupted && now < *until)?;
         Some(PassEnd { read: None, next_at: Some(next_at), note: past.note })
+    }
+
+    /// How long after the look of `note` the whole cluster is looked at again without any news.
+    fn look_again_after(&self, note: PulseNote) -> SignedDuration {
+        if self.pending.is_empty() {
+            return LOOK_AGAIN_AFTER;
+        }
+        let pending_for = note.at.duration_since(note.since);
+        let part = pending_for.checked_div(PENDING_PARTS).unwrap_or_default();
+        part.clamp(LOOK_AGAIN_AFTER, LOOK_AGAIN_WITHIN)
     }
 
     /// The end of a pass that served everything it had read.

@@ -14,7 +14,8 @@ use crate::{
     index::{id::kind, table::Table},
     scheduling::{
         facts::overlay::{self, Overlays},
-        provision::is_idle,
+        launchable::known::KnownTypes,
+        provision::{is_idle, provision_with},
     },
     world::World,
 };
@@ -115,6 +116,8 @@ pub struct State<'a> {
     pub(crate) is_watched: bool,
     /// See [`Options`].
     pub(crate) is_catalog_whole: bool,
+    /// See [`Options`].
+    types: KnownTypes,
     pools: BTreeMap<&'a str, &'a NodePool>,
 }
 
@@ -160,9 +163,10 @@ impl<'a> State<'a> {
             overlays: Rc::new(overlay::overlays(facts)),
             history: Rc::new(History::of(facts, now)),
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
-            hosts_buffers: hosts_of_buffers(facts),
+            hosts_buffers: hosts_of_buffers(facts, &options.types),
             is_watched: options.is_watched,
             is_catalog_whole: options.is_catalog_whole,
+            types: options.types.clone(),
             pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
         }
     }
@@ -211,7 +215,7 @@ impl<'a> State<'a> {
             return;
         }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
-        for placement in crate::provision(self.facts).placements {
+        for placement in provision_with(self.facts, &self.types).placements {
             if let Target::Node(name) = placement.target
                 && let Some((name, _)) = self.facts.nodes.get_key_value(&name)
             {
@@ -231,12 +235,12 @@ impl<'a> State<'a> {
 }
 
 /// The nodes onto which the virtual pods of CapacityBuffers go.
-fn hosts_of_buffers(facts: &Facts) -> BTreeSet<NodeName> {
+fn hosts_of_buffers(facts: &Facts, types: &KnownTypes) -> BTreeSet<NodeName> {
     if !facts.policies.capacity_buffer || facts.surroundings.capacity_buffers.is_empty() {
         return BTreeSet::new();
     }
     let real: BTreeSet<&PodKey> = facts.pods.iter().map(|pod| &pod.key).collect();
-    let placements = crate::provision(facts).placements.into_iter();
+    let placements = provision_with(facts, types).placements.into_iter();
     let virtual_ones = placements
         .filter(|placement| placement.pods.iter().any(|pod| !real.contains(pod)))
         .filter_map(|placement| match placement.target {

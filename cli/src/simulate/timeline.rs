@@ -5,6 +5,7 @@
 
 mod fold;
 mod line;
+mod sentence;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,7 +127,7 @@ impl Timeline {
         for decision in plan.decisions.iter().filter(is_told) {
             let text = format!("{}: {}", decision.function, decision.summary);
             if !decision.subjects.is_empty() || self.shown.insert(text.clone()) {
-                lines.push(Line::of_words(decided.at, "Decided", text));
+                lines.push(Line::of_sentence(decided.at, "Decided", text));
             }
             if decided.function == Function::Disrupt {
                 let is_news = |rejected: &&Rejected| self.shown.insert(rejected.to_string());

@@ -16,6 +16,7 @@ use model::{Function, duration::later};
 use crate::{
     Sim,
     delivery::{DeliveryOutcome, FunctionCall},
+    timeline::Happening,
 };
 
 /// A handler at work on a delivery.
@@ -237,6 +238,14 @@ impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
                 DeliveryOutcome::Crashed => "is gone".to_owned(),
             };
             world.note(format_args!("{function}#{id} {how}"));
+            let error = match &outcome {
+                DeliveryOutcome::Done => None,
+                DeliveryOutcome::Failed(error) => Some(error.clone()),
+                DeliveryOutcome::Crashed => Some("it was cut off".to_owned()),
+            };
+            if let Some(error) = error {
+                world.happened(Happening::CallFailed { function, error });
+            }
             world.finish(id, &outcome);
         });
         if let DeliveryOutcome::Failed(error) = outcome {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    DeletionReason, HourlyPrice, InstanceId, InstanceTypeName, NodeClaimName, NodeName,
+    DeletionReason, Function, HourlyPrice, InstanceId, InstanceTypeName, NodeClaimName, NodeName,
     NodePoolName, OfferingKey, PodKey,
 };
 
@@ -138,6 +138,13 @@ pub enum Happening {
     InstanceEnding {
         /// Which.
         instance: InstanceId,
+    },
+    /// A call of a function ended with an error, or did not end in its time.
+    CallFailed {
+        /// Which.
+        function: Function,
+        /// Why.
+        error: String,
     },
     /// An instance is gone.
     InstanceTerminated {

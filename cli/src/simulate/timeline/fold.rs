@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use report::output::{count, elapsed, many, thousands};
 
-use super::line::{Like, Line, Thing};
+use super::{
+    line::{Like, Line, Thing},
+    sentence::{self, Amount},
+};
 
 /// Of what things have in common, how much is named; the rest is counted.
 const COMMON_SHOWN: usize = 3;
@@ -33,6 +36,8 @@ struct Fold<'a> {
     common: BTreeMap<&'a str, u64>,
     names: Vec<&'a str>,
     places: BTreeSet<&'a str>,
+    /// Of sentences: the sums of their numbers.
+    sums: Vec<Amount>,
 }
 
 /// All of them, in the order in which each began.
@@ -84,6 +89,7 @@ impl<'a> Key<'a> {
                 (thing.noun, thing.verb, common.map(String::as_str))
             }
             Like::Words(words) => ("", words.as_str(), None),
+            Like::Sentence(sentence) => ("", sentence.pattern(), None),
         };
         Self { kind: line.kind, noun, words, common }
     }
@@ -99,6 +105,7 @@ impl<'a> Fold<'a> {
             common: BTreeMap::new(),
             names: Vec::new(),
             places: BTreeSet::new(),
+            sums: Vec::new(),
         };
         fold.add(line);
         fold
@@ -108,6 +115,9 @@ impl<'a> Fold<'a> {
         self.latest = line.at;
         self.number += line.number;
         self.lines += 1;
+        if let Like::Sentence(sentence) = &line.like {
+            sentence::add(&mut self.sums, sentence.amounts());
+        }
         if let Like::Thing(thing) = &line.like {
             for (what, number) in &thing.common {
                 *self.common.entry(what).or_default() += number;
@@ -124,6 +134,14 @@ impl<'a> Fold<'a> {
             _ if self.lines == 1 && !self.first.is_about_pods => return self.first.show(),
             Like::Thing(thing) => self.of_things(thing),
             Like::Words(words) => format!("{words} (×{})", thousands(self.lines.into())),
+            Like::Sentence(sentence) => {
+                let (text, lines) = (sentence.with(&self.sums), thousands(self.lines.into()));
+                if self.sums.is_empty() {
+                    format!("{text} (×{lines})")
+                } else {
+                    format!("{text} in {lines} steps")
+                }
+            }
         };
         if self.latest.as_second() == self.first.at.as_second() {
             return text;
@@ -160,10 +178,12 @@ impl<'a> Fold<'a> {
         {
             return (*only).to_owned();
         }
-        let shown = common.iter().take(COMMON_SHOWN);
+        // A single one beyond that is named as well.
+        let most = if common.len() == COMMON_SHOWN + 1 { common.len() } else { COMMON_SHOWN };
+        let shown = common.iter().take(most);
         let mut parts: Vec<String> =
             shown.map(|(what, number)| format!("{} {what}", thousands((*number).into()))).collect();
-        let rest = common.get(COMMON_SHOWN..).unwrap_or_default();
+        let rest = common.get(most..).unwrap_or_default();
         let others: u64 = rest.iter().map(|(_, number)| number).sum();
         if others > 0 {
             let others = thousands(others.into());

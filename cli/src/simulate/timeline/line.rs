@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use report::output::{count, thousands};
 
+use super::sentence::Sentence;
+
 /// A line: when, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
@@ -25,8 +27,10 @@ pub(super) struct Line {
 pub(super) enum Like {
     /// The same happened to other things of a kind.
     Thing(Thing),
-    /// The same words, but for names and numbers.
+    /// The same words.
     Words(String),
+    /// The same words, but for names and numbers.
+    Sentence(Sentence),
 }
 
 /// Something that happened to a thing.
@@ -68,7 +72,7 @@ impl Like {
     pub(super) fn called(self, name: &str) -> Self {
         match self {
             Self::Thing(thing) => Self::Thing(Thing { name: name.to_owned(), ..thing }),
-            words @ Self::Words(_) => words,
+            words @ (Self::Words(_) | Self::Sentence(_)) => words,
         }
     }
 
@@ -76,7 +80,7 @@ impl Like {
     pub(super) fn apart(self) -> Self {
         match self {
             Self::Thing(thing) => Self::Thing(Thing { is_apart: true, ..thing }),
-            words @ Self::Words(_) => words,
+            words @ (Self::Words(_) | Self::Sentence(_)) => words,
         }
     }
 
@@ -84,7 +88,7 @@ impl Like {
     pub(super) fn at(self, preposition: &'static str, node: String) -> Self {
         match self {
             Self::Thing(thing) => Self::Thing(Thing { place: Some((preposition, node)), ..thing }),
-            words @ Self::Words(_) => words,
+            words @ (Self::Words(_) | Self::Sentence(_)) => words,
         }
     }
 }
@@ -94,9 +98,15 @@ impl Line {
         Self { at, kind, text, number: 1, is_about_pods: false, like }
     }
 
-    /// A line about nothing that is known to be alike other things.
+    /// A line that is only alike one with the same words.
     pub(super) fn of_words(at: Timestamp, kind: &'static str, text: String) -> Self {
-        let like = Like::Words(likeness(&text));
+        let like = Like::Words(text.clone());
+        Self::of(at, kind, text, like)
+    }
+
+    /// A line whose numbers can be summed up with those of others that say the same of other things.
+    pub(super) fn of_sentence(at: Timestamp, kind: &'static str, text: String) -> Self {
+        let like = Like::Sentence(Sentence::of(&text));
         Self::of(at, kind, text, like)
     }
 
@@ -133,13 +143,4 @@ impl Line {
             self.text.clone()
         }
     }
-}
-
-/// `text` without what differs between things of a kind: numbers, and the letters in names that have
-/// some.
-fn likeness(text: &str) -> String {
-    let word = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "…" } else { word };
-    let mut words: Vec<&str> = text.split(' ').map(word).collect();
-    words.dedup_by(|word, before| *word == "…" && word == before);
-    words.join(" ")
 }

@@ -126,3 +126,67 @@ fn nodes_that_stay_for_one_reason_are_one_line() {
         ]
     );
 }
+
+#[test]
+fn numbers_of_sentences_that_are_folded_are_summed_up() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut timeline = Timeline::new(start, false);
+    let sentence = |second, text: &str| {
+        Line::of_sentence(Timestamp::from_second(second).unwrap(), "Decided", text.to_owned())
+    };
+    timeline.done = vec![
+        sentence(1, "provision: general: 1 node for 1 pod, from $0.0850 an hour"),
+        sentence(2, "provision: general: 12 nodes for 1,100 pods, from $1.5 an hour"),
+        sentence(3, "disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour"),
+        sentence(4, "disrupt: drift: ip-1, ip-2 can go, 1 pod fit elsewhere"),
+        sentence(5, "disrupt: drift: ip-3 can go, 0 pods fit elsewhere"),
+        sentence(6, "disrupt: drift: nothing can go"),
+        sentence(7, "disrupt: drift: nothing can go"),
+    ];
+    let end = Timestamp::from_second(300).unwrap();
+    assert_eq!(
+        timeline.lines(end),
+        [
+            "+00:00:01 provision: general: 13 nodes for 1,101 pods, from $1.5850 an hour in 2 steps (until \
+             00:00:02)",
+            "+00:00:03 disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour",
+            "+00:00:04 disrupt: drift: … can go, 1 pod fit elsewhere in 2 steps (until 00:00:05)",
+            "+00:00:06 disrupt: drift: nothing can go (×2) (until 00:00:07)",
+        ]
+    );
+}
+
+#[test]
+fn workloads_that_are_scaled_keep_their_numbers() {
+    let scaled = |second, name: &str, replicas| {
+        at(second, Happening::WorkloadScaled { workload: pod(name), replicas })
+    };
+    check(
+        vec![scaled(1, "web-1", 5), scaled(2, "web-2", 5), scaled(3, "web-1", 7)],
+        5,
+        &[
+            "+00:00:01 2 workloads scaled (default/web-1, default/web-2): to 5 pods (until 00:00:02)",
+            "+00:00:03 default/web-1 wants 7 pods",
+        ],
+    );
+}
+
+#[test]
+fn a_call_that_fails_is_a_line() {
+    let failed = |second| {
+        let error = "list pods: the API server is away".to_owned();
+        at(second, Happening::CallFailed { function: Function::Provision, error })
+    };
+    check(
+        vec![failed(1)],
+        5,
+        &["+00:00:01 a call of provision failed: list pods: the API server is away"],
+    );
+    check(
+        vec![failed(1), failed(4)],
+        5,
+        &[
+            "+00:00:01 2 calls failed: provision: list pods: the API server is away (until 00:00:04)",
+        ],
+    );
+}

@@ -68,7 +68,9 @@ impl Words {
         match happening {
             Happening::WorkloadScaled { workload, replicas } => {
                 let pods = count(u64::from(*replicas), "pod");
-                ("WorkloadScaled", format!("{workload} wants {pods}"), None)
+                let like = Like::thing("workload", "scaled", format!("to {pods}"));
+                let like = like.called(&workload.to_string()).apart();
+                ("WorkloadScaled", format!("{workload} wants {pods}"), Some(like))
             }
             Happening::ClaimPromised { claim, node_pool } => {
                 let common = format!("NodePool {node_pool}");
@@ -133,6 +135,11 @@ impl Words {
             Happening::InstanceTerminated { instance, node: _ } => {
                 let like = self.instance("terminated", instance.as_str());
                 ("InstanceTerminated", format!("{instance} terminated"), Some(like))
+            }
+            Happening::CallFailed { function, error } => {
+                let common = format!("{function}: {error}");
+                let like = Like::thing("call", "failed", common).apart();
+                ("CallFailed", format!("a call of {function} failed: {error}"), Some(like))
             }
             pod => ("Other", format!("{pod:?}"), None),
         }

@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use jiff::{SignedDuration, Timestamp};
-use model::pod::PodPhase;
+use model::{Function, pod::PodPhase};
 use ports::{Fault, Ledger as _};
 use simulator::{
     Action, Disorder, Happening, Injection, Sabotage, Sim, SpotTarget, Stopped, Storm,
@@ -47,6 +47,15 @@ fn play(settings: WorldSettings) -> (Sim, Result<(), Stopped>) {
     (sim, outcome)
 }
 
+/// The calls that failed, and why, as the timeline says.
+fn failed(sim: &Sim) -> Vec<(Function, String)> {
+    let failed = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::CallFailed { function, error } => Some((function, error)),
+        _ => None,
+    });
+    failed.collect()
+}
+
 #[test]
 fn an_uneventful_run_places_every_pod() {
     let sim = toy::sim(WorldSettings::default());
@@ -74,14 +83,15 @@ fn the_same_seed_gives_the_same_trace_and_another_one_another() {
 
 #[test]
 fn crashes_and_duplicates_do_no_harm() {
-    let mut has_crashed = false;
+    let (mut has_crashed, mut errors) = (false, 0);
     for seed in 0..40 {
         let (sim, outcome) = play(stormy(seed));
         assert_eq!(outcome, Ok(()), "seed {seed}");
         assert_eq!(sim.check_liveness(), Vec::<String>::new(), "seed {seed}");
         has_crashed |= sim.trace().iter().any(|line| line.contains("is gone"));
+        errors += failed(&sim).iter().filter(|(_, error)| error.contains("injected")).count();
     }
-    assert!(has_crashed);
+    assert!(has_crashed && 0 < errors, "{errors} calls failed by what they were answered");
 }
 
 #[test]
@@ -178,6 +188,7 @@ fn a_delivery_beyond_its_time_limit_comes_again() {
     toy::add(&sim, toy::workload("web", 1));
     sim.run_until(end(15), toy::dispatch(&sim)).unwrap();
     assert!(sim.trace().iter().any(|line| line.contains("provision#2 is gone")));
+    assert_eq!(failed(&sim), [(Function::Provision, "it was cut off".to_owned())]);
     assert_eq!(sim.summary().pods_waiting, 0);
 }
 

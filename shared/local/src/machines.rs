@@ -9,7 +9,10 @@ use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use model::{InstanceId, NodeClaim, ProviderId, Resources, labels, launch::Instance};
+use model::{
+    InstanceId, NodeClaim, ProviderId, Resources, labels, launch::Instance,
+    resources::format_amount,
+};
 use serde_json::{Value, json};
 use simulator::Sim;
 use tracing::Instrument as _;
@@ -136,20 +139,27 @@ impl Machines {
         let is = |label, otherwise: &str| {
             claim.labels.get(label).map_or_else(|| otherwise.to_owned(), String::clone)
         };
+        // User data gives the kubelet those of the claim.
+        let mut node_labels = claim.labels.clone();
+        let pool = claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        node_labels.extend(pool);
+        let own = [
+            (labels::NODE_CLASS, claim.node_class.to_string()),
+            (labels::HOSTNAME, name.clone()),
+            (labels::INSTANCE_TYPE, instance.instance_type.to_string()),
+            (labels::ZONE, zone.to_string()),
+            (labels::REGION, self.region.clone()),
+            (labels::OS, is(labels::OS, "linux")),
+            (labels::ARCH, is(labels::ARCH, "amd64")),
+        ];
+        node_labels.extend(own.map(|(key, value)| (key.to_owned(), value)));
         json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {
                 "name": name,
                 // KWOK takes such nodes for its own, where it is in the place of kubelets.
                 "annotations": { "kwok.x-k8s.io/node": "fake" },
-                "labels": {
-                    labels::HOSTNAME: name,
-                    labels::INSTANCE_TYPE: instance.instance_type.as_str(),
-                    labels::ZONE: zone.as_str(),
-                    labels::REGION: self.region,
-                    labels::OS: is(labels::OS, "linux"),
-                    labels::ARCH: is(labels::ARCH, "amd64"),
-                },
+                "labels": node_labels,
             },
             "spec": {
                 "providerID": provider_id.as_str(),
@@ -169,10 +179,7 @@ pub fn node_name(instance: &InstanceId, region: &str) -> String {
 }
 
 fn amounts(resources: &Resources) -> Value {
-    json!({
-        "cpu": resources.cpu.to_string(),
-        "memory": resources.memory.to_string(),
-        "ephemeral-storage": resources.ephemeral_storage.to_string(),
-        "pods": resources.pods.to_string(),
-    })
+    let amounts =
+        resources.iter().map(|(name, amount)| (name.to_owned(), format_amount(name, amount)));
+    amounts.map(|(name, amount)| (name, Value::from(amount))).collect()
 }

@@ -8,6 +8,8 @@ use std::{io::Write, path::PathBuf};
 use clap::Subcommand;
 use report::{command::RunCommand, error::CommandError, screen::Screen};
 
+use crate::options::SetArgs;
+
 #[cfg(feature = "live")]
 mod live;
 
@@ -43,6 +45,9 @@ pub struct LocalArgs {
     /// The port of 127.0.0.1 where EC2, IAM, SSM, Pricing and EKS of the account answer; 0 is a free one.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
+    /// How the functions work.
+    #[command(flatten)]
+    pub set: SetArgs,
 }
 
 /// What can be done with a cluster that runs.

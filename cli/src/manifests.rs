@@ -11,18 +11,20 @@ use api::{
         self, Manifest, Place,
         duplicates::{self, Replaced},
     },
-    objects,
+    objects::{self, BufferManifest, BufferReference, Referable},
 };
 use jiff::Timestamp;
 use model::{
-    PodKey, Problem,
+    ObjectName, PodKey, Problem,
+    buffer::CapacityBuffer,
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
+    policies::Policies,
     problem::Weight,
     words,
 };
 use report::{error::BadInput, output};
-use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
+use simulator::{BufferReferent, ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 pub use self::input_file::{Depth, InputFile, files, text};
 use self::{
@@ -157,7 +159,8 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
         |problem: &Diagnostic| format!("{problem}: its NodePool's nodes are not disrupted");
     loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
-    let manifests = workloads::without_offspring(read.manifests);
+    let mut manifests = workloads::without_offspring(read.manifests);
+    workloads::admit(&mut manifests);
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
@@ -202,25 +205,7 @@ impl Loaded {
             objects::Object::DaemonSet(daemon_set) => {
                 self.objects.push(ClusterObject::DaemonSet(daemon_set));
             }
-            objects::Object::Workload(workload) => {
-                let replicas = if workload.is_gated {
-                    self.running(workload.kind.as_str(), &workload.key, workload.replicas, dump)
-                } else {
-                    workload.replicas
-                };
-                self.objects.push(ClusterObject::Workload(StoryWorkload {
-                    kind: match workload.kind {
-                        objects::WorkloadKind::StatefulSet => StoryWorkloadKind::StatefulSet,
-                        objects::WorkloadKind::Job => StoryWorkloadKind::Job,
-                        objects::WorkloadKind::Deployment | objects::WorkloadKind::ReplicaSet => {
-                            StoryWorkloadKind::Deployment
-                        }
-                    },
-                    volumes: workload.volumes,
-                    claim_templates: workload.claim_templates,
-                    ..plain(workload.key, replicas, workload.spec)
-                }));
-            }
+            objects::Object::Workload(workload) => self.take_workload(*workload, dump),
             objects::Object::Pod(read) if read.pod.is_terminal() => {
                 self.ignored.push(format!("Pod {}: is left out: it has ended", read.pod.key));
             }
@@ -257,14 +242,42 @@ impl Loaded {
                 self.objects.push(ClusterObject::DisruptionBudget(budget));
             }
             objects::Object::Event(_) => {}
+            objects::Object::NodeOverlay(overlay) => {
+                self.objects.push(ClusterObject::NodeOverlay(overlay));
+            }
+            objects::Object::PodTemplate(key, spec) => {
+                self.objects.push(ClusterObject::PodTemplate(key, spec));
+            }
+            objects::Object::CapacityBuffer(buffer) => self.objects.push(buffered(buffer)),
+            objects::Object::CsiNode(node, limits) => {
+                self.objects.push(ClusterObject::AttachLimits(node, limits));
+            }
+            // Pods have its value already.
+            objects::Object::PriorityClass(_) => {}
             objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
-            other => self.ignored.push(format!(
-                "{}: not supported yet: the simulated cluster does not have it",
-                named(&other)
-            )),
         }
+    }
+
+    fn take_workload(&mut self, workload: objects::Workload, dump: &Dump) {
+        let replicas = if workload.is_gated {
+            self.running(workload.kind.as_str(), &workload.key, workload.replicas, dump)
+        } else {
+            workload.replicas
+        };
+        self.objects.push(ClusterObject::Workload(StoryWorkload {
+            kind: match workload.kind {
+                objects::WorkloadKind::StatefulSet => StoryWorkloadKind::StatefulSet,
+                objects::WorkloadKind::Job => StoryWorkloadKind::Job,
+                objects::WorkloadKind::Deployment | objects::WorkloadKind::ReplicaSet => {
+                    StoryWorkloadKind::Deployment
+                }
+            },
+            volumes: workload.volumes,
+            claim_templates: workload.claim_templates,
+            ..plain(workload.key, replicas, workload.spec)
+        }));
     }
 
     /// The pods with `schedulingGates` that run already, of `replicas`. The others are ignored.
@@ -315,16 +328,39 @@ pub(crate) fn user_data_warnings(manifests: &[Manifest]) -> Vec<String> {
     places.flat_map(of_class).collect()
 }
 
-/// Kind and name of what the simulated cluster does not have.
-fn named(object: &objects::Object) -> String {
-    match object {
-        objects::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
-        objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
-        objects::Object::CsiNode(node, _) => format!("CSINode {node}"),
-        objects::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
-        objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
-        _ => "object".to_owned(),
-    }
+/// That objects do nothing while their feature gate is closed, a line for each.
+pub(crate) fn closed_gates(objects: &[ClusterObject], policies: &Policies) -> Vec<String> {
+    let note = |what: String, gate: &str| {
+        format!(
+            "{what}: does nothing while the feature gate {gate} is closed: --set FeatureGates={gate}=true"
+        )
+    };
+    let objects = objects.iter().filter_map(|object| match object {
+        ClusterObject::NodeOverlay(overlay) if !policies.node_overlay => {
+            Some(note(format!("NodeOverlay {}", overlay.name), "NodeOverlay"))
+        }
+        ClusterObject::CapacityBuffer { buffer, .. } if !policies.capacity_buffer => {
+            let CapacityBuffer { namespace, name, .. } = buffer;
+            Some(note(format!("CapacityBuffer {namespace}/{name}"), "CapacityBuffer"))
+        }
+        _ => None,
+    });
+    objects.collect()
+}
+
+/// A CapacityBuffer that keeps room for what its reference says at each look.
+fn buffered(buffer: BufferManifest) -> ClusterObject {
+    let key =
+        |name: &ObjectName| PodKey { namespace: buffer.namespace.clone(), name: name.clone() };
+    let refers_to = match &buffer.target {
+        BufferReference::Template(name) => Some(BufferReferent::Template(key(name))),
+        BufferReference::Workload { kind, name } => {
+            objects::is_buffered(kind).then(|| BufferReferent::Workload(key(name)))
+        }
+        BufferReference::Unusable(_) => None,
+    };
+    // While nothing of that name is there, the buffer says so.
+    ClusterObject::CapacityBuffer { buffer: Referable::default().resolved(buffer), refers_to }
 }
 
 fn plain(key: PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {

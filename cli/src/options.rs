@@ -1,6 +1,6 @@
 //! Options that several commands have, and the settings that options stand for.
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dispatch::{Allowed, InvalidSetting, SETTINGS, Setting, Settings};
@@ -71,6 +71,30 @@ impl SetArgs {
         settings.nodes.reserved_capacity = settings.policies.reserved_capacity;
         Ok(())
     }
+}
+
+/// Changes `settings` as the variables of the functions say that are set here. Returns these, as `NAME=VALUE`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a command plays functions, whose variables these are"
+)]
+pub(crate) fn set_from_environment(settings: &mut Settings) -> Result<Vec<String>, BadInput> {
+    set_from(settings, |name| env::var(name).ok())
+}
+
+fn set_from(
+    settings: &mut Settings,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<String>, BadInput> {
+    let mut changed = Vec::new();
+    for setting in &SETTINGS {
+        if let Some(value) = variable(setting.variable) {
+            set(settings, setting, setting.variable, &value)?;
+            changed.push(format!("{}={value}", setting.variable));
+        }
+    }
+    settings.nodes.reserved_capacity = settings.policies.reserved_capacity;
+    Ok(changed)
 }
 
 fn set(
@@ -167,4 +191,34 @@ pub struct CompletionsArgs {
     /// Which shell is to complete it.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_functions_change_settings_and_options_win() {
+        let variable = |name: &str| match name {
+            "JOURNEYMAN_PACKING" => Some("cheapest".to_owned()),
+            "JOURNEYMAN_FEATURE_GATES" => Some("NodeOverlay=true".to_owned()),
+            _ => None,
+        };
+        let mut settings = Settings::default();
+        let changed = set_from(&mut settings, variable).unwrap();
+        assert_eq!(
+            changed,
+            ["JOURNEYMAN_FEATURE_GATES=NodeOverlay=true", "JOURNEYMAN_PACKING=cheapest"]
+        );
+        assert!(settings.policies.node_overlay);
+        let set = SetArgs { settings: vec!["Packing=karpenter".to_owned()] };
+        set.apply(&mut settings, &[], "").unwrap();
+        assert_eq!(settings.policies.packing, model::policies::Packing::Karpenter);
+        let wrong =
+            set_from(&mut settings, |name| (name == "JOURNEYMAN_PACKING").then(|| "x".to_owned()));
+        assert_eq!(
+            wrong.unwrap_err().to_string(),
+            "JOURNEYMAN_PACKING: `x` is not `karpenter` or `cheapest`"
+        );
+    }
 }

@@ -63,7 +63,13 @@ struct Play {
 /// Plays and prints.
 pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, CommandError> {
     let mut play = load(args)?;
-    args.change(&mut play.scenario.functions)?;
+    let functions = &mut play.scenario.functions;
+    let changed = options::set_from_environment(functions)?;
+    if !changed.is_empty() {
+        play.title = format!("{} With {} from the environment.", play.title, changed.join(", "));
+    }
+    args.change(functions)?;
+    play.loaded.ignored.extend(manifests::closed_gates(&play.loaded.objects, &functions.policies));
     let mut settings = play.scenario.settings(args.seed);
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;
@@ -136,10 +142,13 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         let title = "The built-in story: examples/story, in a simulated account and cluster.";
         return Ok(Play { loaded, scenario, title: title.to_owned() });
     }
-    let loaded = manifests::load(&paths, args.more.depth())?;
+    let mut loaded = manifests::load(&paths, args.more.depth())?;
     let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let title = format!("{}, in a simulated account and cluster.", files.join(", "));
-    Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
+    let scenario = scenario.unwrap_or_default();
+    scenario.check_classes(&loaded.objects)?;
+    loaded.ignored.extend(scenario.ignored.iter().cloned());
+    Ok(Play { loaded, scenario, title })
 }
 
 /// What writes dumps, if they are asked for.

@@ -57,13 +57,16 @@ fn start(
 ) -> Result<(), CommandError> {
     let builtin = |error: &dyn std::fmt::Display| BadInput::one(format!("built-in types: {error}"));
     let catalog = instance_catalog::builtin().map_err(|error| builtin(&error))?;
+    let mut settings = Settings::default();
+    options::set_from_environment(&mut settings)?;
+    args.set.apply(&mut settings, &[], "")?;
     let options = LocalOptions {
         directory,
         api_server: api_server(args)?,
         cluster: args.cluster_name.clone(),
         catalog: Arc::new(catalog),
         objects: Manifests::all().map_err(BadInput::one)?,
-        settings: Settings::default(),
+        settings,
         boot: duration("--boot", &args.boot)?,
         schedule: duration("--schedule", &args.schedule)?,
         port: args.port,

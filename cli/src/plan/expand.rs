@@ -17,7 +17,10 @@ use model::{
 use report::output::thousands;
 
 use super::input::Loaded;
-use crate::{manifests::gated, workloads::deployment_of};
+use crate::{
+    manifests::gated,
+    workloads::{self, deployment_of},
+};
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.
@@ -240,16 +243,7 @@ impl Maker<'_> {
 
     /// The spec with the priority that admission would give it.
     fn with_priority(&self, spec: &Arc<PodSpec>) -> Arc<PodSpec> {
-        let class = self.priorities.iter().find(|class| match spec.priority_class.as_str() {
-            "" => class.is_global_default,
-            name => class.name == name,
-        });
-        match class {
-            Some(class) if class.value != spec.priority && spec.priority == 0 => {
-                Arc::new(PodSpec { priority: class.value, ..PodSpec::clone(spec) })
-            }
-            _ => Arc::clone(spec),
-        }
+        workloads::with_priority(spec, self.priorities)
     }
 }
 

@@ -6,6 +6,7 @@ use model::{
     overlay::NodeOverlay,
     problem::Rule,
     recorded::{Question, RecordedFacts},
+    static_hash::NODE_POOL,
 };
 use simulator::ClusterObject;
 
@@ -47,10 +48,12 @@ fn name(object: &ClusterObject) -> String {
         ClusterObject::DaemonSet(daemon_set) => format!("DaemonSet {}", daemon_set.key),
         ClusterObject::Node(node) => format!("node {}", node.node.name),
         ClusterObject::Workload(workload) => format!("workload {}", workload.key()),
+        ClusterObject::PodTemplate(key, _) => format!("PodTemplate {key}"),
         ClusterObject::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
-        ClusterObject::CapacityBuffer(buffer) => {
+        ClusterObject::CapacityBuffer { buffer, .. } => {
             format!("CapacityBuffer {}/{}", buffer.namespace, buffer.name)
         }
+        ClusterObject::AttachLimits(node, _) => format!("CSINode {node}"),
         ClusterObject::Unreadable(unreadable) => unreadable.object.clone(),
         ClusterObject::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
         ClusterObject::StorageClass { name, .. } => format!("StorageClass {name}"),
@@ -75,7 +78,10 @@ fn take_pool(facts: &mut Facts, mut pool: NodePool) -> Option<String> {
         let is_same_class = known.template.node_class == pool.template.node_class;
         let kept = known.problems.into_iter().filter(|problem| found_out(&problem.rule));
         pool.problems.extend(kept.filter(|_| is_same_class));
-        // Its drift hash among them, which the new one has yet to get: its nodes have not drifted yet.
+        // Of the drift hash the known one stands, until the new pool is there: its nodes have not drifted yet.
+        for key in [NODE_POOL.key, NODE_POOL.version_key] {
+            pool.annotations.remove(key);
+        }
         for (key, value) in known.annotations {
             pool.annotations.entry(key).or_insert(value);
         }

@@ -8,7 +8,10 @@ use std::{
 
 use api::objects::{EventManifest, Object};
 use jiff::Timestamp;
-use model::{InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId, node::Node};
+use model::{
+    InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId, node::Node,
+    policies::Policies,
+};
 use report::error::BadInput;
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
@@ -90,6 +93,7 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     }
     let loaded = manifests::loaded(read)?;
     let mut notes = loaded.ignored;
+    notes.extend(manifests::closed_gates(&loaded.objects, &Policies::default()));
     let objects = with_owners(loaded.objects, &pods, &mut notes);
     Ok(Dump { at, nodes, claims, pods, events, objects, notes })
 }

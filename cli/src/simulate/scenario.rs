@@ -1,7 +1,7 @@
 //! Scenarios: what happens when, and how the simulated world is.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -13,7 +13,7 @@ use model::{
 };
 use report::error::BadInput;
 use serde::Deserialize;
-use simulator::{Action, JoinFailure, Sim, SpotTarget, WorldSettings};
+use simulator::{Action, ClusterObject, JoinFailure, Sim, SpotTarget, WorldSettings};
 
 use crate::{
     manifests::{self, Depth},
@@ -31,6 +31,8 @@ pub(crate) struct Scenario {
     /// How the functions work.
     pub(crate) functions: Settings,
     actions: Vec<(SignedDuration, Action)>,
+    /// What of applied files plays no part, in words.
+    pub(crate) ignored: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -139,15 +141,15 @@ impl Scenario {
         };
         let functions = functions(&written.settings)
             .map_err(|why| BadInput::one(format!("{file}: settings: {why}")))?;
-        let mut actions = Vec::new();
+        let (mut actions, mut ignored) = (Vec::new(), Vec::new());
         for (index, event) in written.events.iter().enumerate() {
             let place = format!("{file}: events[{index}]");
             let at = duration(&format!("{place}.at"), &event.at)?;
-            actions.push((at, event.action(&place, folder)?));
+            actions.push((at, event.action(&place, folder, &mut ignored)?));
         }
         let never_joins_per_mille = written.never_joins_per_mille;
         let join_failure = written.never_joins_because.map(join_failure).unwrap_or_default();
-        Ok(Self { end, start, never_joins_per_mille, join_failure, functions, actions })
+        Ok(Self { end, start, never_joins_per_mille, join_failure, functions, actions, ignored })
     }
 
     /// Whether it says when it starts.
@@ -166,6 +168,39 @@ impl Scenario {
         settings
     }
 
+    /// Whether each applied NodePool has its EC2NodeClass among `objects` or among what is applied, now or later.
+    pub(crate) fn check_classes(&self, objects: &[ClusterObject]) -> Result<(), BadInput> {
+        let applied = || {
+            self.actions.iter().flat_map(|(_, action)| match action {
+                Action::Add(objects) => objects.as_slice(),
+                _ => &[],
+            })
+        };
+        let classes: BTreeSet<&NodeClassName> = objects
+            .iter()
+            .chain(applied())
+            .filter_map(|object| match object {
+                ClusterObject::NodeClass(class) => Some(&class.name),
+                _ => None,
+            })
+            .collect();
+        let without = applied().filter_map(|object| match object {
+            ClusterObject::NodePool(pool) => {
+                let class = &pool.template.node_class;
+                let is_missing = pool.problems.is_empty() && !classes.contains(class);
+                is_missing.then(|| {
+                    format!(
+                        "events: apply: NodePool {}: there is no EC2NodeClass `{class}`",
+                        pool.name
+                    )
+                })
+            }
+            _ => None,
+        });
+        let missing: Vec<String> = without.collect();
+        if missing.is_empty() { Ok(()) } else { Err(BadInput(missing)) }
+    }
+
     /// Lets everything happen in its time.
     pub(crate) fn schedule(&self, sim: &Sim, start: Timestamp) -> Result<(), BadInput> {
         for (after, action) in &self.actions {
@@ -179,14 +214,20 @@ impl Scenario {
 
 impl WrittenEvent {
     /// The one thing that it says.
-    fn action(&self, place: &str, folder: &Path) -> Result<Action, BadInput> {
+    fn action(
+        &self,
+        place: &str,
+        folder: &Path,
+        ignored: &mut Vec<String>,
+    ) -> Result<Action, BadInput> {
         let mut actions = Vec::new();
         if let Some(scale) = &self.scale {
             let workload = pod_key(&format!("{place}.scale.workload"), &scale.workload)?;
             actions.push(Action::Scale { workload, replicas: scale.replicas });
         }
         if let Some(path) = &self.apply {
-            let loaded = manifests::load(&[folder.join(path)], Depth::Files)?;
+            let loaded = manifests::load_part(&[folder.join(path)], Depth::Files)?;
+            ignored.extend(loaded.ignored);
             actions.push(Action::Add(loaded.objects));
         }
         if let Some(delete) = &self.delete {
@@ -232,10 +273,15 @@ impl WrittenDelete {
             "Deployment" | "StatefulSet" | "Job" | "ReplicaSet" | "Pod" => {
                 Action::DeleteWorkload(pod_key(&name, &self.name)?)
             }
+            "DaemonSet" => Action::DeleteDaemonSet(pod_key(&name, &self.name)?),
+            "PodDisruptionBudget" => Action::DeleteDisruptionBudget(pod_key(&name, &self.name)?),
+            "CapacityBuffer" => Action::DeleteCapacityBuffer(pod_key(&name, &self.name)?),
+            "NodeOverlay" => Action::DeleteNodeOverlay(id(&name, ObjectName::new(&self.name))?),
             other => {
                 return Err(BadInput::one(format!(
-                    "{place}.kind: `{other}` cannot be deleted; there are NodePool, NodeClaim, \
-                     EC2NodeClass, Deployment, StatefulSet, Job, ReplicaSet, Pod"
+                    "{place}.kind: `{other}` cannot be deleted; there are NodePool, NodeClaim, EC2NodeClass, \
+                     NodeOverlay, CapacityBuffer, Deployment, StatefulSet, Job, ReplicaSet, Pod, DaemonSet, \
+                     PodDisruptionBudget"
                 )));
             }
         })
@@ -328,9 +374,11 @@ events:
   - {at: 4m, price: {instanceType: m7g.large, zone: us-west-2a, capacityType: spot, pricePerHour: "0.05"}}
   - {at: 5m, delete: {kind: Deployment, name: default/web}}
   - {at: 6m, terminateInstance: any}
+  - {at: 7m, delete: {kind: PodDisruptionBudget, name: web}}
+  - {at: 8m, delete: {kind: NodeOverlay, name: cheap}}
 "#;
         let scenario = Scenario::parse(text, "s.yaml", Path::new(".")).unwrap();
-        assert_eq!(scenario.actions.len(), 6);
+        assert_eq!(scenario.actions.len(), 8);
         assert_eq!(scenario.end, Some(SignedDuration::from_hours(1)));
     }
 

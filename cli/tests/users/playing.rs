@@ -173,3 +173,99 @@ fn w4_the_summary_comes_first_and_what_is_alike_is_said_once() {
     // Once in the summary, once when it was found out.
     assert_eq!(played.out.matches("needs 9000 cpu").count(), 2, "{}", played.out);
 }
+
+#[test]
+fn overlays_and_buffers_are_played_and_a_closed_gate_is_said() {
+    let room = r#"
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: cheap}
+spec:
+  requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.8xlarge]}]
+  price: "0.01"
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: headroom}
+template:
+  spec: {containers: [{name: m, resources: {requests: {cpu: "4"}}}]}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: room}
+spec: {podTemplateRef: {name: headroom}, replicas: 2}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: half}
+spec: {scalableRef: {apiGroup: apps, kind: Deployment, name: web}, percentage: 50}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: lost}
+spec: {podTemplateRef: {name: nowhere}, replicas: 2}
+"#;
+    let web = deployment("web", 2);
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &web), ("room.yaml", room)];
+    let folder = folder("buffers", &files);
+    let closed = run(&folder, "simulate . --duration 5m");
+    closed.says(&[
+        "NodeOverlay cheap: does nothing while the feature gate NodeOverlay is closed",
+        "CapacityBuffer default/room: does nothing while the feature gate CapacityBuffer is closed",
+        "1 node for 2 pods",
+    ]);
+    let gates = "--set FeatureGates=NodeOverlay=true,CapacityBuffer=true";
+    let open = run(&folder, &format!("simulate . --duration 5m {gates}"));
+    // Two pods, two of the template, and half of the Deployment.
+    open.says(&["1 node for 5 pods, from $0.0100 an hour"]);
+    assert!(!open.out.contains("does nothing"), "{}", open.out);
+    let grows = "end: 10m\nevents:\n- {at: 6m, scale: {workload: web, replicas: 40}}\n";
+    std::fs::write(folder.join("grows.yml"), grows).expect("a file");
+    let grown = run(
+        &folder,
+        &format!("simulate pool.yaml class.yaml web.yaml room.yaml --scenario grows.yml {gates}"),
+    );
+    // The buffer of the Deployment has grown with it: 41 pods would be all without its twenty.
+    grown.says(&["1 node for 43 pods"]);
+}
+
+#[test]
+fn a_scenario_applies_one_object_where_its_class_is_there() {
+    let web = deployment("web", 1);
+    let other = POOL.replace("  template:\n", "  template:\n    metadata: {labels: {team: b}}\n");
+    assert_ne!(other, POOL);
+    let lost = POOL.replace("name: default", "name: lost");
+    let scenario = "end: 30m\nevents:\n- {at: 10m, apply: more/other.yaml}\n";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &web), ("s.yml", scenario)];
+    let folder = folder("applies", &files);
+    std::fs::create_dir(folder.join("more")).expect("a folder");
+    std::fs::write(folder.join("more/other.yaml"), &other).expect("a file");
+    let played = run(&folder, "simulate class.yaml pool.yaml web.yaml --scenario s.yml");
+    played.says(&["1 NodeClaim (1 Drifted)"]);
+    std::fs::write(folder.join("more/other.yaml"), lost).expect("a file");
+    let refused = run(&folder, "simulate class.yaml pool.yaml web.yaml --scenario s.yml");
+    refused.complains(&["events: apply: NodePool general: there is no EC2NodeClass `lost`"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn a_startup_taint_without_an_owner_stays() {
+    let web = deployment("web", 1);
+    for (key, placed, note) in [
+        ("karpenter.sh/unregistered", 0, "it stays on every node: nothing removes it"),
+        ("node.cilium.io/agent-not-ready", 1, "its owner removes it from each node that is ready"),
+    ] {
+        let taint = format!("startupTaints: [{{key: {key}, effect: NoSchedule}}]");
+        let pool =
+            POOL.replace("      nodeClassRef", &format!("      {taint}\n      nodeClassRef"));
+        assert_ne!(pool, POOL);
+        let name = format!("startup-{placed}");
+        let folder =
+            folder(&name, &[("class.yaml", CLASS), ("pool.yaml", &pool), ("web.yaml", &web)]);
+        let played = run(&folder, "simulate . --duration 10m");
+        let note = format!("startup taint {key}:NoSchedule of NodePool general: {note}");
+        played.says(&[&format!("pods placed      {placed}"), &note]);
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) mod volume;
 pub(crate) mod workload;
 
 pub use budget::PriorityClass;
-pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use buffer::{BufferManifest, BufferReference, Referable, is_buffered};
 pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
 pub use node_class::{NodeClassManifest, StoredHash};

@@ -45,7 +45,7 @@ pub use records::{ConditionRecord, ObjectRecord};
 
 use self::{records::Records, waiting::Waiting};
 use crate::{
-    story::{Action, ClusterObject, StoryWorkload},
+    story::{Action, BufferReferent, ClusterObject, StoryWorkload},
     timeline::{Happening, Summary},
     world::{Event, World},
 };
@@ -173,7 +173,8 @@ pub(crate) struct ClusterState {
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     node_overlays: BTreeMap<ObjectName, NodeOverlay>,
-    capacity_buffers: BTreeMap<(Namespace, ObjectName), CapacityBuffer>,
+    pod_templates: BTreeMap<PodKey, Arc<PodSpec>>,
+    capacity_buffers: BTreeMap<(Namespace, ObjectName), (CapacityBuffer, Option<BufferReferent>)>,
     /// What no list can show.
     unreadable: BTreeSet<Malformed>,
     /// Pods whose evictions a webhook refuses.
@@ -258,6 +259,10 @@ impl World {
             Action::DeleteWorkload(key) => self.delete_workload(&key),
             Action::DeleteDaemonSet(key) => self.delete_daemon_set(&key),
             Action::DeleteDisruptionBudget(key) => drop(self.cluster.budgets.remove(&key)),
+            Action::DeleteCapacityBuffer(PodKey { namespace, name }) => {
+                self.cluster.capacity_buffers.remove(&(namespace, name));
+            }
+            Action::DeleteNodeOverlay(name) => drop(self.cluster.node_overlays.remove(&name)),
             Action::DeleteNodePool(name) => {
                 self.cluster.delete_pool(&name);
                 self.delete_node_claims_of(&name);
@@ -329,9 +334,15 @@ impl World {
             ClusterObject::NodeOverlay(overlay) => {
                 self.cluster.node_overlays.insert(overlay.name.clone(), overlay);
             }
-            ClusterObject::CapacityBuffer(buffer) => {
+            ClusterObject::PodTemplate(key, spec) => {
+                self.cluster.pod_templates.insert(key, spec);
+            }
+            ClusterObject::CapacityBuffer { buffer, refers_to } => {
                 let key = (buffer.namespace.clone(), buffer.name.clone());
-                self.cluster.capacity_buffers.insert(key, buffer);
+                self.cluster.capacity_buffers.insert(key, (buffer, refers_to));
+            }
+            ClusterObject::AttachLimits(node, limits) => {
+                self.cluster.storage.attach_limits.insert(node, limits);
             }
             ClusterObject::Unreadable(object) => drop(self.cluster.unreadable.insert(object)),
             ClusterObject::DisruptionBudget(budget) => {
@@ -379,6 +390,7 @@ impl World {
             assumptions: self.account.assumptions(),
             ..Summary::default()
         };
+        summary.assumptions.extend(self.startup_taint_notes());
         summary.pending_times.sort();
         for record in self.account.instances.values().filter(|record| record.is_live()) {
             let instance_type = record.offering.instance_type.clone();

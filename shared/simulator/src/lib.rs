@@ -6,7 +6,7 @@
 //! plays on.
 //!
 //! It does not simulate networks, images, volumes or what runs inside of containers, and it does
-//! not read user data: a node joins with what its instance type and its claim say.
+//! not read user data: a node joins with what its instance type and its claim say, labels among them.
 
 pub mod account;
 mod authorization;
@@ -56,7 +56,8 @@ pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
 pub use sim::Sim;
 pub use story::{
-    Action, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload, StoryWorkloadKind,
+    Action, BufferReferent, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload,
+    StoryWorkloadKind,
 };
 pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};

@@ -95,6 +95,15 @@ impl StoryWorkload {
     }
 }
 
+/// What a CapacityBuffer refers to in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BufferReferent {
+    /// A PodTemplate.
+    Template(PodKey),
+    /// A workload, with as many replicas as it has then.
+    Workload(PodKey),
+}
+
 /// An object of the cluster. One of the same kind and name is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "objects are few, and stories name them as they are")]
@@ -111,8 +120,17 @@ pub enum ClusterObject {
     Workload(StoryWorkload),
     /// A NodeOverlay.
     NodeOverlay(NodeOverlay),
-    /// A CapacityBuffer, with what it refers to.
-    CapacityBuffer(CapacityBuffer),
+    /// A PodTemplate.
+    PodTemplate(PodKey, Arc<PodSpec>),
+    /// A CapacityBuffer.
+    CapacityBuffer {
+        /// Its target is what it keeps room for while `refers_to` is not there.
+        buffer: CapacityBuffer,
+        /// What decides at each look what it keeps room for.
+        refers_to: Option<BufferReferent>,
+    },
+    /// How many volumes of each driver a node attaches, as its CSINode says.
+    AttachLimits(NodeName, BTreeMap<String, u32>),
     /// An object that nobody can read: whoever lists its kind, the first word of its name, is told.
     Unreadable(Malformed),
     /// A PodDisruptionBudget. What its status says is counted, whatever is written here.
@@ -167,6 +185,10 @@ pub enum Action {
     DeleteDaemonSet(PodKey),
     /// A PodDisruptionBudget is deleted.
     DeleteDisruptionBudget(PodKey),
+    /// A CapacityBuffer is deleted.
+    DeleteCapacityBuffer(PodKey),
+    /// A NodeOverlay is deleted.
+    DeleteNodeOverlay(ObjectName),
     /// A NodePool is deleted, and the NodeClaims that it owns with it.
     DeleteNodePool(NodePoolName),
     /// A NodeClaim is deleted.

@@ -30,15 +30,18 @@ fn buffered(replicas: u32) -> Sim {
     let text =
         MANIFESTS.replace("replicas: 12", "replicas: 0").replace("replicas: 3", "replicas: 0");
     let sim = sim_of(WorldSettings::default(), &text);
-    sim.add(vec![ClusterObject::CapacityBuffer(CapacityBuffer {
-        namespace: workload("web").namespace,
-        name: "spare".parse().expect("a name"),
-        uid: "spare-uid".parse().expect("a uid"),
-        replicas: Some(replicas),
-        percentage: None,
-        limits: BTreeMap::new(),
-        target: BufferTarget::Template(spec(&text)),
-    })]);
+    sim.add(vec![ClusterObject::CapacityBuffer {
+        refers_to: None,
+        buffer: CapacityBuffer {
+            namespace: workload("web").namespace,
+            name: "spare".parse().expect("a name"),
+            uid: "spare-uid".parse().expect("a uid"),
+            replicas: Some(replicas),
+            percentage: None,
+            limits: BTreeMap::new(),
+            target: BufferTarget::Template(spec(&text)),
+        },
+    }]);
     sim
 }
 

@@ -30,14 +30,23 @@ const CHANGES: [(&str, &str); 5] = [
     ),
 ];
 
-pub(crate) fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
+/// The manifests of the world of commands, whose nodes are of `architecture`.
+fn text(architecture: &str) -> String {
     let mut text = MANIFESTS.replace("[amd64, arm64]", &format!("[{architecture}]"));
     for (usual, here) in CHANGES {
         assert!(text.contains(usual), "{usual}");
         text = text.replace(usual, here);
     }
-    let texts = [manifests::InputFile::named("commands.yaml", &text)];
+    text
+}
+
+fn parsed(text: &str) -> Vec<simulator::ClusterObject> {
+    let texts = [manifests::InputFile::named("commands.yaml", text)];
     manifests::parse(&texts).expect("the manifests are sound").objects
+}
+
+pub(crate) fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
+    parsed(&text(architecture))
 }
 
 /// The world of commands: nodes that are ready once something else says so, and go one by one.
@@ -150,6 +159,37 @@ fn nodes_of_a_former_image_are_replaced() {
     let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
     let given_up = given_up(&sim);
     assert!(given_up.len() >= nodes && given_up.iter().all(|(_, _, why)| *why == drifted));
+}
+
+#[test]
+fn nodes_of_a_former_template_or_class_are_replaced() {
+    let changes = [
+        ("  template:\n", "  template:\n    metadata: {labels: {team: b}}\n"),
+        ("  template:\n", "  template:\n    metadata: {annotations: {example.com/team: b}}\n"),
+        (
+            "expireAfter: Never",
+            "expireAfter: Never\n      taints: [{key: a, effect: PreferNoSchedule}]",
+        ),
+        ("expireAfter: Never", "expireAfter: 720h"),
+        ("expireAfter: Never", "expireAfter: Never\n      terminationGracePeriod: 1h"),
+        ("  role: ", "  tags: {team: b}\n  role: "),
+        ("  role: ", "  detailedMonitoring: true\n  role: "),
+    ];
+    for (usual, changed) in changes {
+        let before = text("arm64");
+        let after = before.replacen(usual, changed, 1);
+        assert_ne!(before, after, "{usual}");
+        let sim = world(WorldSettings::default());
+        play(&sim, 8);
+        let nodes = sim.nodes().len();
+        assert!(0 < nodes && given_up(&sim).is_empty(), "{changed}: {:?}", given_up(&sim));
+        sim.at(minute(8), Action::Add(parsed(&after)));
+        play(&sim, 40);
+        let given_up = given_up(&sim);
+        let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+        let is_each_drifted = given_up.iter().all(|(_, _, reason)| *reason == drifted);
+        assert!(nodes <= given_up.len() && is_each_drifted, "{changed}: {given_up:?}");
+    }
 }
 
 /// The tags of another network.

@@ -149,15 +149,18 @@ fn world(settings: WorldSettings) -> Sim {
     let target = BufferTarget::Template(spec(MANIFESTS));
     let mut objects = Vec::new();
     for name in [ODD, "spare"] {
-        objects.push(ClusterObject::CapacityBuffer(CapacityBuffer {
-            namespace: workload("web").namespace,
-            name: testkit::build::id(name),
-            uid: testkit::build::id(name),
-            replicas: Some(1),
-            percentage: None,
-            limits: BTreeMap::new(),
-            target: target.clone(),
-        }));
+        objects.push(ClusterObject::CapacityBuffer {
+            refers_to: None,
+            buffer: CapacityBuffer {
+                namespace: workload("web").namespace,
+                name: testkit::build::id(name),
+                uid: testkit::build::id(name),
+                replicas: Some(1),
+                percentage: None,
+                limits: BTreeMap::new(),
+                target: target.clone(),
+            },
+        });
         objects.push(ClusterObject::NodeOverlay(NodeOverlay {
             name: testkit::build::id(name),
             weight: 0,

@@ -84,6 +84,11 @@ impl Referable {
     }
 }
 
+/// Whether a buffer may refer to workloads of `kind`, such as `Deployment`.
+pub fn is_buffered(kind: &str) -> bool {
+    BUFFERED.iter().any(|(known, _)| *known == kind)
+}
+
 /// Workloads that a buffer may refer to.
 const BUFFERED: &[(&str, WorkloadKind)] = &[
     ("Deployment", WorkloadKind::Deployment),

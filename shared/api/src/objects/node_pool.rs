@@ -40,7 +40,8 @@ pub(crate) struct ReadNodePool {
     pub(crate) node_class_line: u32,
 }
 
-/// Reads a NodePool; what is wrong goes to the complaints behind `object`.
+/// Reads a NodePool with its drift hash, whichever its annotations say: no Karpenter may run that keeps them up to
+/// date. What is wrong goes to the complaints behind `object`.
 pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNodePool> {
     placeholder::refuse(object);
     let mut fields = object.fields()?;

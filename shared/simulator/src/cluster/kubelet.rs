@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     InstanceId, NodeName, PodKey, PodUid, ProviderId, Requirement, Resources, Taint, TaintEffect,
-    labels, node::Node, pod::PodPhase,
+    labels, node::Node, node_class::ImageFamily, pod::PodPhase,
 };
 
 use super::NodeEntry;
@@ -101,8 +101,21 @@ impl World {
         instance_type.map(|t| (t.capacity.clone(), t.allocatable())).unwrap_or_default()
     }
 
-    /// The labels that kubelet, cloud provider and user data give a node: whatever its type and
-    /// offering define. What only the pool defines comes with its registration.
+    /// The labels that user data gives the kubelet: those of its claim. User data of the user's own gives none.
+    fn user_data_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
+        let claim = self.ledger.claim_of(&record.id).filter(|claim| {
+            let class = self.cluster.node_classes.get(&claim.node_class);
+            let is_custom = class.is_some_and(|class| class.image_family == ImageFamily::Custom);
+            record.template.is_of_digest() && !is_custom
+        });
+        let Some(claim) = claim else { return BTreeMap::new() };
+        let mut given = claim.labels.clone();
+        given.extend(claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned())));
+        given.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+        given
+    }
+
+    /// The labels that kubelet, cloud provider and user data give a node.
     fn kubelet_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
         let offering = &record.offering;
         let mut node_labels = BTreeMap::new();
@@ -114,6 +127,7 @@ impl World {
             });
             node_labels.extend(single);
         }
+        node_labels.extend(self.user_data_labels(record));
         let mut set = |key: &str, value: &str| node_labels.insert(key.to_owned(), value.to_owned());
         set(labels::INSTANCE_TYPE, offering.instance_type.as_str());
         set(labels::ZONE, offering.zone.as_str());

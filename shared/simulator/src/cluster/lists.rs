@@ -1,16 +1,21 @@
 //! Lists as the API server sends them: what is there, and what of it cannot be read.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::{collections::BTreeMap, fmt::Display, sync::Arc};
 
 use model::{
     api_version,
+    buffer::{BufferTarget, CapacityBuffer},
     facts::Surroundings,
     policies::Policies,
     storage::{Storage, VolumeClaimKey},
 };
 use ports::{Fault, Listing, Malformed, PortError, Surrounded};
 
-use crate::world::World;
+use super::ClusterState;
+use crate::{
+    story::{BufferReferent, StoryWorkload},
+    world::World,
+};
 
 /// A kind of Karpenter's and the version of its API.
 pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", api_version::KARPENTER_V1);
@@ -42,6 +47,29 @@ impl Reader<'_> {
     ) -> BTreeMap<K, V> {
         let named = objects.iter().map(|(key, object)| (name(key), (key.clone(), object.clone())));
         self.kept(self.world.list_of(kind, named)).into_iter().collect()
+    }
+}
+
+impl ClusterState {
+    /// `buffer` with what it refers to now.
+    fn with_target(
+        &self,
+        buffer: &CapacityBuffer,
+        refers_to: Option<&BufferReferent>,
+    ) -> CapacityBuffer {
+        let target = match refers_to {
+            Some(BufferReferent::Template(key)) => {
+                self.pod_templates.get(key).map(|spec| BufferTarget::Template(Arc::clone(spec)))
+            }
+            Some(BufferReferent::Workload(key)) => self.workloads.get(key).map(|entry| {
+                let StoryWorkload { spec, replicas, .. } = &entry.workload;
+                BufferTarget::Workload(Arc::clone(spec), *replicas)
+            }),
+            None => None,
+        };
+        let mut buffer = buffer.clone();
+        buffer.target = target.unwrap_or(buffer.target);
+        buffer
     }
 }
 
@@ -96,13 +124,12 @@ impl World {
             surroundings.node_overlays = reader.kept(self.list_of_custom(NODE_OVERLAY, overlays));
         }
         if policies.capacity_buffer {
-            let buffers = cluster
-                .capacity_buffers
-                .iter()
-                .map(|((namespace, name), buffer)| (format!("{namespace}/{name}"), buffer.clone()));
+            let buffers = cluster.capacity_buffers.values().map(|(buffer, refers_to)| {
+                let buffer = cluster.with_target(buffer, refers_to.as_ref());
+                (format!("{}/{}", buffer.namespace, buffer.name), buffer)
+            });
             let buffers = reader.kept(self.list_of_custom(CAPACITY_BUFFER, buffers));
             let referable = REFERABLE.iter().filter(|_| !buffers.is_empty());
-            // Buffers of a story say what they refer to.
             reader.malformed.extend(referable.flat_map(|kind| self.reported(kind)));
             surroundings.capacity_buffers = buffers;
         }

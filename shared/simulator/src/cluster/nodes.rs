@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    NodeName, NodePoolName, Pod, PodKey, TaintEffect,
+    NodeName, NodePoolName, Pod, PodKey, Taint, TaintEffect,
     id::{is_label_value, is_qualified_name},
     labels,
     node::{Node, NodePatch},
@@ -27,6 +27,12 @@ const UNREACHABLE_TOLERATED_FOR: SignedDuration = SignedDuration::from_mins(5);
 const COLLECTED_AFTER: Span = Span::from_secs(40, 60);
 
 const PATCH_NODE: &str = "PatchNode";
+
+/// Whether a startup taint has an owner outside of Karpenter, which takes it away once its node is ready. Karpenter's
+/// own keys have none: registration takes `karpenter.sh/unregistered:NoExecute` alone away.
+fn has_owner(taint: &Taint) -> bool {
+    taint.key.split_once('/').is_none_or(|(domain, _)| domain != "karpenter.sh")
+}
 
 /// Why the API server takes no part of `patch`, if it does not.
 ///
@@ -74,13 +80,13 @@ impl World {
         node.labels.extend(patch.labels.clone());
         node.annotations.extend(patch.annotations.clone());
         for added in &patch.add_taints {
-            let same = |t: &&mut model::Taint| t.key == added.key && t.effect == added.effect;
+            let same = |t: &&mut Taint| t.key == added.key && t.effect == added.effect;
             match node.taints.iter_mut().find(same) {
                 Some(known) => known.value.clone_from(&added.value),
                 None => node.taints.push(added.clone()),
             }
         }
-        let is_removed = |taint: &model::Taint| {
+        let is_removed = |taint: &Taint| {
             patch.remove_taints.iter().any(|r| r.key == taint.key && r.effect == taint.effect)
         };
         node.taints.retain(|taint| !is_removed(taint));
@@ -217,14 +223,35 @@ impl World {
         }
     }
 
+    /// What becomes of the startup taints of NodePools, in words.
+    pub(super) fn startup_taint_notes(&self) -> impl Iterator<Item = String> {
+        self.cluster.node_pools.values().flat_map(|pool| {
+            pool.template.startup_taints.iter().map(|taint| {
+                let end = if has_owner(taint) {
+                    "its owner removes it from each node that is ready"
+                } else {
+                    "it stays on every node: nothing removes it"
+                };
+                format!("startup taint {taint} of NodePool {}: {end}", pool.name)
+            })
+        })
+    }
+
     fn has_startup_taints(&self, name: &NodeName) -> bool {
         let Some(entry) = self.cluster.nodes.get(name) else { return false };
         let startup_taints = self.startup_taints(name);
         entry.node.taints.iter().any(|taint| startup_taints.contains(taint))
     }
 
+    /// The startup taints of a node whose owners take them away.
+    fn startup_taints(&self, name: &NodeName) -> Vec<Taint> {
+        let mut taints = self.all_startup_taints(name);
+        taints.retain(has_owner);
+        taints
+    }
+
     /// The startup taints of a node: its claim's, or its pool's.
-    fn startup_taints(&self, name: &NodeName) -> Vec<model::Taint> {
+    fn all_startup_taints(&self, name: &NodeName) -> Vec<Taint> {
         let Some(entry) = self.cluster.nodes.get(name) else { return Vec::new() };
         if let Some(claim) = self.ledger.claim_of(&entry.instance) {
             return claim.startup_taints.clone();

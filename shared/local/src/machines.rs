@@ -143,7 +143,7 @@ impl Machines {
         let mut node_labels = claim.labels.clone();
         let pool = claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned()));
         node_labels.extend(pool);
-        let own = [
+        let seen = [
             (labels::NODE_CLASS, claim.node_class.to_string()),
             (labels::HOSTNAME, name.clone()),
             (labels::INSTANCE_TYPE, instance.instance_type.to_string()),
@@ -152,7 +152,7 @@ impl Machines {
             (labels::OS, is(labels::OS, "linux")),
             (labels::ARCH, is(labels::ARCH, "amd64")),
         ];
-        node_labels.extend(own.map(|(key, value)| (key.to_owned(), value)));
+        node_labels.extend(seen.map(|(key, value)| (key.to_owned(), value)));
         json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {

@@ -68,8 +68,8 @@ impl Amount {
     }
 
     fn show(self) -> String {
-        let one = 10_u128.pow(DIGITS);
-        let (whole, rest) = (thousands(self.parts / one), self.parts % one);
+        let unit = 10_u128.pow(DIGITS);
+        let (whole, rest) = (thousands(self.parts / unit), self.parts % unit);
         let sign = if self.is_dollars { "$" } else { "" };
         if self.digits == 0 {
             return format!("{sign}{whole}");

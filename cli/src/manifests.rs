@@ -241,7 +241,6 @@ impl Loaded {
             objects::Object::DisruptionBudget(budget) => {
                 self.objects.push(ClusterObject::DisruptionBudget(budget));
             }
-            objects::Object::Event(_) => {}
             objects::Object::NodeOverlay(overlay) => {
                 self.objects.push(ClusterObject::NodeOverlay(overlay));
             }
@@ -252,8 +251,8 @@ impl Loaded {
             objects::Object::CsiNode(node, limits) => {
                 self.objects.push(ClusterObject::AttachLimits(node, limits));
             }
-            // Pods have its value already.
-            objects::Object::PriorityClass(_) => {}
+            // Pods have the value of their class already; what happened decides nothing.
+            objects::Object::PriorityClass(_) | objects::Object::Event(_) => {}
             objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }

@@ -114,6 +114,26 @@ impl Read {
         self.own_problems().chain(files::cross_check(&self.manifests)).collect()
     }
 
+    /// Everything that is wrong, and the EC2NodeClasses that NodePools name and that must be in the cluster: where no
+    /// EC2NodeClass is among the files, none is missing.
+    pub(crate) fn problems_and_elsewhere(&self) -> (Vec<Diagnostic>, Vec<String>) {
+        let is_class = |object: &objects::Object| matches!(object, objects::Object::NodeClass(_));
+        let is_of_class = |problem: &Diagnostic| {
+            let kind = problem.object.as_ref().map(|object| object.kind.as_str());
+            matches!(kind, Some("EC2NodeClass" | "AWSNodeTemplate"))
+        };
+        let has_class = |manifest: &Manifest| {
+            manifest.objects.iter().any(is_class) || manifest.problems.iter().any(is_of_class)
+        };
+        if self.manifests.iter().any(has_class) {
+            return (self.problems(), Vec::new());
+        }
+        let missing = files::cross_check(&self.manifests);
+        let note =
+            |missing: Diagnostic| format!("{missing} among these files; the cluster must have it");
+        (self.own_problems().collect(), missing.into_iter().map(note).collect())
+    }
+
     /// Everything that is wrong with single objects.
     fn own_problems(&self) -> impl Iterator<Item = Diagnostic> {
         self.manifests.iter().flat_map(|manifest| manifest.problems.iter().cloned())
@@ -121,7 +141,7 @@ impl Read {
 }
 
 /// `pool.yaml:12`
-fn in_words(place: &Place) -> String {
+pub(crate) fn in_words(place: &Place) -> String {
     place.line.map_or_else(|| place.file.clone(), |line| format!("{}:{line}", place.file))
 }
 
@@ -360,6 +380,24 @@ fn buffered(buffer: BufferManifest) -> ClusterObject {
     };
     // While nothing of that name is there, the buffer says so.
     ClusterObject::CapacityBuffer { buffer: Referable::default().resolved(buffer), refers_to }
+}
+
+/// Kind and name of `object`; no name where no message needs it.
+pub(crate) fn named(object: &objects::Object) -> String {
+    match object {
+        objects::Object::NodePool(pool) => format!("NodePool {}", pool.name),
+        objects::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
+        objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
+        objects::Object::CsiNode(node, _) => format!("CSINode {node}"),
+        objects::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
+        objects::Object::Pod(read) => format!("Pod {}", read.pod.key),
+        objects::Object::Workload(workload) => {
+            format!("{} {}", workload.kind.as_str(), workload.key)
+        }
+        objects::Object::DaemonSet(daemon_set) => format!("DaemonSet {}", daemon_set.key),
+        objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
+        _ => "object".to_owned(),
+    }
 }
 
 fn plain(key: PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {

@@ -28,7 +28,7 @@ use model::{
     node_pool::{self, NodePool},
     policies::Policies,
 };
-use planner::{Fleets, KnownTypes, Launches};
+use planner::{Fleets, KnownTypes, Launches, scheduling::facts::overlay};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -230,8 +230,27 @@ fn looked_at(
         share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
+    left_out.extend(without_effect(&facts));
     let remarks = Remarks { assumptions, left_out, is_catalog_whole };
     Ok(Looked { facts, remarks, catalog })
+}
+
+/// The NodePools that launch nothing whatever pods wait, and the NodeOverlays that change nothing, with why.
+fn without_effect(facts: &Facts) -> Vec<String> {
+    let pools = planner::pools_without_types(facts).into_iter();
+    let mut texts: Vec<String> =
+        pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
+    if facts.policies.node_overlay {
+        let rejected = overlay::overlays(facts).rejected.into_iter();
+        texts.extend(
+            rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}")),
+        );
+    } else {
+        let off = "changes nothing: the feature gate NodeOverlay is off";
+        let overlays = facts.surroundings.node_overlays.iter();
+        texts.extend(overlays.map(|overlay| format!("NodeOverlay {} {off}", overlay.name)));
+    }
+    texts
 }
 
 /// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.

@@ -1,5 +1,7 @@
 //! `journeyman validate`: what an API server or Karpenter would find wrong with manifests.
 
+mod warnings;
+
 use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{
@@ -36,7 +38,7 @@ pub fn run(
 ) -> Result<bool, CommandError> {
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
-    let problems = read.problems();
+    let (problems, elsewhere) = read.problems_and_elsewhere();
     for problem in &problems {
         screen.text(0, &problem.to_string(), out)?;
     }
@@ -46,7 +48,7 @@ pub fn run(
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let wrong: std::collections::BTreeSet<&str> =
         problems.iter().map(|problem| problem.file.as_str()).collect();
-    let warnings = manifests::user_data_warnings(&read.manifests);
+    let warnings = warnings::warnings(&read.manifests)?;
     let verdict = match (problems.len(), warnings.len()) {
         (0, 0) => "nothing is wrong".to_owned(),
         (0, warnings) => count(number(warnings), "warning"),
@@ -57,7 +59,8 @@ pub fn run(
     };
     screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
     print_kinds(&read, screen, out)?;
-    for (title, texts) in [("Warnings", &warnings), ("Left out", &read.notes)] {
+    let parts = [("Warnings", &warnings), ("Not checked", &elsewhere), ("Left out", &read.notes)];
+    for (title, texts) in parts {
         if !texts.is_empty() {
             writeln!(out)?;
             screen.title(title, out)?;

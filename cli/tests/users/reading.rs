@@ -299,6 +299,96 @@ fn a_refused_object_shows_in_the_exit_code_unless_it_comes_from_a_cluster() {
 }
 
 #[test]
+fn a_node_pool_whose_class_is_elsewhere_is_no_mistake() {
+    let folder = folder(
+        "alone",
+        &[("pool.yaml", POOL), ("other.yaml", &CLASS.replace("name: default", "name: x"))],
+    );
+    let alone = run(&folder, "validate pool.yaml");
+    alone.says(&["1 file: nothing is wrong", "no EC2NodeClass `default` among these files"]);
+    assert_eq!(alone.code, Some(0));
+    let beside = run(&folder, "validate pool.yaml other.yaml");
+    beside.says(&["2 files: 1 problem in 1 file", "there is no EC2NodeClass `default`"]);
+    assert_eq!(beside.code, Some(1));
+}
+
+#[test]
+fn what_is_valid_and_does_nothing_is_a_warning() {
+    let requirements = "
+        - {key: kubernetes.io/os, operator: In, values: [Linux]}
+        - {key: karpenter.k8s.aws/instance-category, operator: NotIn, values: [T, none]}
+        - {key: node.kubernetes.io/instance-type, operator: In, values: [m99.large]}
+        - {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1a]}";
+    let pool = "apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: POOL}
+spec:
+  template:
+    metadata:
+      annotations: {karpenter.sh/do-not-disrupt: 30m}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      startupTaints:
+        - {key: example.com/agent, effect: NoSchedule}
+        - {key: node.cilium.io/agent-not-ready, effect: NoExecute}
+      requirements: ";
+    let none = "[{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ['9999']}]";
+    let overlay = "---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: NAME}
+spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [c6a, C6G]}], price: '1'}
+";
+    let mut web = deployment("web", 1);
+    web = web.replacen(
+        "metadata: {labels",
+        "metadata: {annotations: {karpenter.sh/do-not-disrupt: 'True'}, labels",
+        1,
+    );
+    let files = [
+        ("class.yaml", CLASS),
+        (
+            "a.yaml",
+            &*format!(
+                "{}{requirements}\n---\n{}{none}",
+                pool.replace("POOL", "a"),
+                pool.replace("POOL", "b")
+            ),
+        ),
+        ("web.yaml", &*web),
+        (
+            "overlays.yaml",
+            &*format!("{}{}", overlay.replace("NAME", "c"), overlay.replace("NAME", "d")),
+        ),
+    ];
+    let folder = folder("valid", &files);
+    let warned = run(&folder, "validate .");
+    assert_eq!(warned.code, Some(0), "{}{}", warned.out, warned.complaints);
+    warned.says(&[
+        "./a.yaml:1: NodePool a: spec.template.spec.requirements: no instance type has kubernetes.io/os `Linux`: write `linux`",
+        "no instance type has karpenter.k8s.aws/instance-category `T`: write `t`",
+        "no instance type of us-west-2 has node.kubernetes.io/instance-type `m99.large`",
+        "karpenter.sh/do-not-disrupt is `30m`, which protects nothing: of nodes only `true` counts",
+        "none of the workloads here tolerates example.com/agent:NoSchedule",
+        "NodePool b: it launches nothing: its requirements leave no instance type",
+        "Deployment default/web: annotation karpenter.sh/do-not-disrupt is `True`",
+        "NodeOverlay c: it changes nothing: it conflicts with another overlay of its weight: the price of c6a.",
+        "no instance type has karpenter.k8s.aws/instance-family `C6G`: write `c6g`",
+    ]);
+    warned.is_silent_about(&["`none`", "eu-west-1a", "cilium", "NodeOverlay d: it changes"]);
+    // `plan` says what of it has no effect.
+    let planned = run(&folder, "plan .");
+    planned.says(&[
+        "NodePool b launches nothing: its requirements leave no instance type",
+        "NodeOverlay c changes nothing: the feature gate NodeOverlay is off",
+    ]);
+    let planned = run(&folder, "plan . --feature-gates NodeOverlay=true");
+    planned
+        .says(&["NodeOverlay c changes nothing: it conflicts with another overlay of its weight"]);
+    planned.is_silent_about(&["NodeOverlay d"]);
+}
+
+#[test]
 fn two_objects_without_a_line_between_them_are_said_to_be_two() {
     let folder = folder("unparted", &[("a/all.yaml", &[POOL, CLASS].concat())]);
     let said = "a/all.yaml:10: two objects stand without `---` between them";

@@ -181,6 +181,26 @@ const WELL_KNOWN: &[&str] = &[
     PLACEMENT_GROUP_PARTITION,
 ];
 
+/// Values that people write as other programs do, and how labels of nodes write them.
+const WRITTEN_ELSEWHERE: [(&str, &str); 7] = [
+    ("x86_64", "amd64"),
+    ("x86-64", "amd64"),
+    ("x64", "amd64"),
+    ("aarch64", "arm64"),
+    ("arm64v8", "arm64"),
+    ("ondemand", "on-demand"),
+    ("on_demand", "on-demand"),
+];
+
+/// The one of `known` that `value` most likely stands for: it differs in the case of letters, or is how another
+/// program calls it. `None` if no value is near, or if `value` is one of them.
+pub fn meant<'k>(value: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let lower = value.to_ascii_lowercase();
+    let elsewhere = WRITTEN_ELSEWHERE.iter().find(|(written, _)| *written == lower);
+    let meant = elsewhere.map_or(lower.as_str(), |(_, meant)| meant);
+    known.into_iter().find(|known| *known != value && known.eq_ignore_ascii_case(meant))
+}
+
 /// Domains in which users may not invent labels.
 const RESTRICTED_DOMAINS: [&str; 2] = ["karpenter.sh", "karpenter.k8s.aws"];
 

@@ -237,14 +237,34 @@ impl Pod {
         let Some(text) = self.spec.annotations.get(crate::labels::DO_NOT_DISRUPT) else {
             return false;
         };
-        if text == "true" {
-            return true;
-        }
-        let Ok(duration) = crate::duration::parse_go(text) else { return false };
-        duration.is_positive()
-            && self.started_at.is_none_or(|started_at| {
+        match DoNotDisrupt::parse(text) {
+            Some(DoNotDisrupt::Always) => true,
+            Some(DoNotDisrupt::For(duration)) => self.started_at.is_none_or(|started_at| {
                 started_at.checked_add(duration).is_ok_and(|ends_at| now < ends_at)
-            })
+            }),
+            None => false,
+        }
+    }
+}
+
+/// For how long the annotation `karpenter.sh/do-not-disrupt` keeps a pod from voluntary disruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoNotDisrupt {
+    /// `true`.
+    Always,
+    /// So long from the pod's start.
+    For(SignedDuration),
+}
+
+impl DoNotDisrupt {
+    /// Reads the value of the annotation: `true`, or a duration above zero such as `30m`. `None` of any other,
+    /// which protects nothing.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "true" {
+            return Some(Self::Always);
+        }
+        let duration = crate::duration::parse_go(text).ok()?;
+        duration.is_positive().then_some(Self::For(duration))
     }
 }
 

@@ -83,4 +83,5 @@ pub use scheduling::{
     },
     share::{AboveShare, above_share},
     static_pool::{Launches, launches, scaled_down},
+    unlaunchable::pools_without_types,
 };

@@ -72,4 +72,5 @@ pub mod output;
 pub mod provision;
 pub(crate) mod replace;
 pub mod static_pool;
+pub mod unlaunchable;
 pub mod what_if;

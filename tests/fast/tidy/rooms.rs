@@ -46,7 +46,7 @@ const CLI: &[Room] = &[
     ("hash", &["authority", "manifests", "options"]),
     ("local", &["options"]),
     ("simulate", &["least", "manifests", "options", "records", "workloads"]),
-    ("validate", &["manifests", "options"]),
+    ("validate", &["assumed", "manifests", "options"]),
     (
         "plan",
         &[

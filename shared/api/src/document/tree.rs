@@ -84,7 +84,8 @@ impl Tree {
             TreeValue::Null => Json::Null,
             TreeValue::Bool(value) => Json::Bool(*value),
             TreeValue::Number(text) => {
-                text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number)
+                let number = text.parse().or_else(|_| text.trim_start_matches('0').parse());
+                number.map_or_else(|_| Json::String(text.clone()), Json::Number)
             }
             TreeValue::Text(text) => Json::String(text.clone()),
             TreeValue::List(items) => items.iter().map(Self::to_json).collect(),
@@ -152,7 +153,8 @@ pub fn parse_yaml(text: &str) -> Result<Vec<Tree>, SyntaxError> {
             line: error.location().map(|location| line_of(&location)).filter(|line| *line > 0),
             rule: syntax_rule(&error.without_snippet().to_string()),
         })?;
-    Ok(documents.into_iter().map(tree_of).filter(|tree| !tree.is_null()).collect())
+    let trees = documents.into_iter().map(|document| tree_of(document, text));
+    Ok(trees.filter(|tree| !tree.is_null()).collect())
 }
 
 /// The library's words without what stands beside them anyway: the position, its own options.
@@ -173,21 +175,35 @@ pub fn parse_json(text: &str) -> Result<Tree, String> {
     JsonSeed::default().deserialize(&mut deserializer).map_err(|error| error.to_string())
 }
 
-fn tree_of(spanned: Spanned<SpannedValue>) -> Tree {
+fn tree_of(spanned: Spanned<SpannedValue>, text: &str) -> Tree {
     let line = line_of(&spanned.referenced);
     let value = match spanned.value {
+        SpannedValue::Scalar(TreeValue::Number(number)) => {
+            let written = with_zeros(text, &spanned.defined).map(ToOwned::to_owned);
+            TreeValue::Number(written.unwrap_or(number))
+        }
         SpannedValue::Scalar(value) => value,
-        SpannedValue::List(items) => TreeValue::List(items.into_iter().map(tree_of).collect()),
+        SpannedValue::List(items) => {
+            TreeValue::List(items.into_iter().map(|item| tree_of(item, text)).collect())
+        }
         SpannedValue::Map(entries) => {
             let entry = |(key, value): (Spanned<String>, Spanned<SpannedValue>)| Entry {
                 line: line_of(&key.referenced),
                 key: key.value,
-                value: tree_of(value),
+                value: tree_of(value, text),
             };
             TreeValue::Map(entries.into_iter().map(entry).collect())
         }
     };
     Tree { line, value }
+}
+
+/// The digits at `location` of `text`, if they start with a zero that a number loses, as in the id of an
+/// account.
+fn with_zeros<'t>(text: &'t str, location: &serde_saphyr::Location) -> Option<&'t str> {
+    let start = usize::try_from(location.span().byte_offset()?).ok()?;
+    let digits = text.get(start..)?.split(|c: char| !c.is_ascii_digit()).next()?;
+    (digits.len() > 1 && digits.starts_with('0')).then_some(digits)
 }
 
 enum SpannedValue {

@@ -143,7 +143,7 @@ impl<'a> Problem<'a> {
         problem
     }
 
-    fn without_facts(facts: &'a Facts) -> Self {
+    pub(crate) fn without_facts(facts: &'a Facts) -> Self {
         let mut namespaces = facts.surroundings.namespaces.clone();
         let mut last = None;
         for namespace in facts.pods.iter().map(|pod| &pod.key.namespace) {
@@ -276,12 +276,12 @@ impl<'a> Problem<'a> {
         by_pool
     }
 
-    fn offer(&mut self, types: &[Arc<InstanceType>], known: &KnownTypes) -> OfferId {
+    pub(crate) fn offer(&mut self, types: &[Arc<InstanceType>], known: &KnownTypes) -> OfferId {
         let index = known.index(types, self.facts.policies.reserved_capacity);
         self.offers.push(Offer::new(index, &mut self.reservations))
     }
 
-    fn open_pool(
+    pub(crate) fn open_pool(
         &mut self,
         pool: &'a model::node_pool::NodePool,
         number: OfferId,

@@ -97,6 +97,7 @@ fn image_terms_have_rules() {
             "[{id: ami-1, name: x}]\n  amiFamily: AL2023",
             "[{id: AMI-1}]\n  amiFamily: AL2023",
             "[{owner: self}]\n  amiFamily: AL2023",
+            "[{name: x, owner: 0123456789}]\n  amiFamily: AL2023",
             "[]",
             "[{alias: al2023@latest}]\n  amiFamily: Bottlerocket",
             "[{alias: al2023@latest}]\n  amiFamily: Ubuntu",
@@ -129,6 +130,8 @@ fn image_terms_have_rules() {
                 x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].id: `AMI-1` is not a valid image id: it must be `ami-` followed by lower-case letters or digits
             [{owner: self}]\n  amiFamily: AL2023
                 x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: must have at least one of `alias`, `id`, `name`, `tags` and `ssmParameter`; `owner` alone is not enough
+            [{name: x, owner: 0123456789}]\n  amiFamily: AL2023
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].owner: must be a text, not the number 0123456789; quote it: "0123456789"
             []
                 x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms: must have at least one entry
             [{alias: al2023@latest}]\n  amiFamily: Bottlerocket

@@ -77,7 +77,17 @@ fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Opti
         labels::RESERVATION_ID => {
             Some(format!("EC2NodeClass {class} selects no capacity reservation {wanted}"))
         }
-        _ => None,
+        _ => {
+            let meant = asked
+                .values()
+                .iter()
+                .filter_map(|value| labels::meant(value, known.iter().copied()));
+            let meant: BTreeSet<&str> = meant.collect();
+            let cure = |values: BTreeSet<&str>| {
+                format!("no instance type has {asked}: write {}", named(values.into_iter()))
+            };
+            (!meant.is_empty()).then(|| cure(meant))
+        }
     }
 }
 

@@ -56,6 +56,29 @@ fn weight_goes_before_name_and_names_go_backwards() {
 }
 
 #[test]
+fn pools_without_types_are_named_although_no_pod_waits() {
+    let mut facts = facts(Vec::new());
+    let named = |facts: &Facts| -> Vec<String> {
+        let pools = planner::pools_without_types(facts).into_iter();
+        pools.map(|(name, why)| format!("{name}: {why}")).collect()
+    };
+    assert_eq!(named(&facts), [] as [String; 0]);
+    for (name, replicas) in [("fixed", Some(2)), ("wrong", None), ("leaving", None), ("bad", None)]
+    {
+        let mut pool = node_pool(name);
+        pool.replicas = replicas;
+        pool.template.requirements = requirements("arch=aarch64");
+        pool.is_deleting = name == "leaving";
+        pool.problems =
+            (name == "bad").then(|| model::Problem::unusable("", "bad")).into_iter().collect();
+        facts.node_pools.push(pool);
+    }
+    let why = "its requirements leave no instance type that can be bought now: no instance type has \
+               kubernetes.io/arch In [aarch64]: write arm64";
+    assert_eq!(named(&facts), [format!("fixed: {why}"), format!("wrong: {why}")]);
+}
+
+#[test]
 fn a_pool_that_cannot_launch_says_why() {
     #[track_caller]
     fn says(change: impl FnOnce(&mut NodePool), reason: &str) {
@@ -83,6 +106,8 @@ fn a_pool_that_cannot_launch_says_why() {
             "has kubernetes.io/arch In [arm64] and node.kubernetes.io/instance-type In [t.gpu]",
         ),
         ("arch=arm64&arch=amd64", "meets all requirements on kubernetes.io/arch"),
+        ("arch=AMD64", "has kubernetes.io/arch In [AMD64]: write amd64"),
+        ("arch=x86_64", "has kubernetes.io/arch In [x86_64]: write amd64"),
     ] {
         let asked = requirements(text);
         says(|pool| pool.template.requirements = asked, &format!("{leaves} {rule}"));

@@ -133,15 +133,13 @@ impl KnownValues {
                 if requirement.is_complement() && meant.is_none() {
                     continue;
                 }
-                texts.push(match meant {
-                    Some(meant) => {
-                        format!("{field}: no instance type has {key} `{value}`: write `{meant}`")
-                    }
-                    None => {
-                        let region = &self.region;
-                        format!("{field}: no instance type of {region} has {key} `{value}`")
-                    }
-                });
+                let (of_region, cure) = meant.map_or_else(
+                    || (format!(" of {}", self.region), String::new()),
+                    |meant| (String::new(), format!(": write `{meant}`")),
+                );
+                texts.push(format!(
+                    "{field}: no instance type{of_region} has {key} `{value}`{cure}"
+                ));
             }
         }
         texts

@@ -73,6 +73,8 @@ pub enum EventReason {
     InstanceTerminating,
     /// Of a Node and its NodeClaim: AWS announced a change of the instance.
     InstanceUnhealthy,
+    /// Of a Pod: its annotation `karpenter.sh/do-not-disrupt` protects nothing.
+    InvalidDoNotDisruptAnnotation,
     /// Of a NodeClaim that is deleted: its EC2NodeClass is not ready.
     NodeClassNotReady,
     /// Of a Node and its NodeClaim: too many nodes are ill for it to be repaired.
@@ -95,7 +97,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -112,6 +114,7 @@ impl EventReason {
         Self::InsufficientCapacityError,
         Self::InstanceTerminating,
         Self::InstanceUnhealthy,
+        Self::InvalidDoNotDisruptAnnotation,
         Self::NodeClassNotReady,
         Self::NodeRepairBlocked,
         Self::Nominated,
@@ -144,6 +147,7 @@ impl EventReason {
             Self::InsufficientCapacityError => "InsufficientCapacityError",
             Self::InstanceTerminating => "InstanceTerminating",
             Self::InstanceUnhealthy => "InstanceUnhealthy",
+            Self::InvalidDoNotDisruptAnnotation => "InvalidDoNotDisruptAnnotation",
             Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeRepairBlocked => "NodeRepairBlocked",
             Self::Nominated => "Nominated",
@@ -169,6 +173,7 @@ impl EventReason {
                 | Self::InsufficientCapacityError
                 | Self::InstanceTerminating
                 | Self::InstanceUnhealthy
+                | Self::InvalidDoNotDisruptAnnotation
                 | Self::NodeClassNotReady
                 | Self::NodeRepairBlocked
                 | Self::SpotInterrupted

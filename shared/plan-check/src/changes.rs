@@ -114,6 +114,8 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         conditions: ClaimConditions {
             consolidatable_since: stored.conditions.consolidatable_since,
             inconsistent: stored.conditions.inconsistent.clone(),
+            drifted: stored.conditions.drifted.clone(),
+            drifted_since: stored.conditions.drifted_since,
             ..change.conditions.clone()
         },
         ..change.clone()

@@ -187,7 +187,7 @@ fn new_look(facts: &Facts, options: &Options) -> Answer {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
     let mut prepared = PreparedCluster::of(facts, options);
-    let mut is_command_found = false;
+    let mut is_command_begun = false;
     for reason in REASONS.into_iter().filter(is_asked) {
         let finding = prepared.look(reason);
         let is_last = reason == DisruptionReason::Underutilized;
@@ -200,13 +200,13 @@ fn new_look(facts: &Facts, options: &Options) -> Answer {
         let Some(Proposal { command, .. }) = finding.proposal else { continue };
         let id = CommandId::derived(&command);
         if !command.method.is_eventual() {
+            // It begins once it was validated; until then its nodes say that they may be consolidated.
             plan.started.insert(id, command);
-            is_command_found = true;
             break;
         }
         match prepared.begun((&id, &command)) {
             Ok(begun) => {
-                (plan, basis, is_command_found) = (with(begun, plan), Basis::Both, true);
+                (plan, basis, is_command_begun) = (with(begun, plan), Basis::Both, true);
                 break;
             }
             Err(objection) => {
@@ -216,8 +216,9 @@ fn new_look(facts: &Facts, options: &Options) -> Answer {
             }
         }
     }
-    if !is_command_found {
-        disruption::note(facts, &mut plan.changes);
+    events.extend(events::of_annotations(&facts.ledger, &facts.pods));
+    if !is_command_begun {
+        disruption::note(&prepared.state, &mut plan.changes);
     }
     Answer { events, next_search, ..Answer::of(plan, basis) }
 }

@@ -16,6 +16,7 @@ use model::{
     node_class::ListedNodeClass,
     node_pool::NodePool,
     plan::Target,
+    pod::DoNotDisrupt,
     words,
 };
 
@@ -149,7 +150,12 @@ pub fn of_staying(
         claims.map(|claim| (claim.name.as_str(), claim)).chain(joined).collect();
     let of = |name: &str, objection: &Objection, is_ineligible: bool| {
         let (claim, said) = (claims_by_name.get(name)?, said(objection, reason, is_ineligible)?);
-        Some((*claim, said, objection.to_string()))
+        let is_blocked = matches!(said, Said::OfBoth(EventReason::DisruptionBlocked));
+        let why = match claim.conditions.drifted.as_ref().filter(|_| is_blocked) {
+            Some(drift) => format!("it has drifted ({drift}), and is not replaced: {objection}"),
+            None => objection.to_string(),
+        };
+        Some((*claim, said, why))
     };
     let ineligible = ineligible.iter().filter_map(|(name, why)| of(name, why, true));
     let notes = notes.iter().filter_map(|(name, why)| of(name.as_str(), why, false));
@@ -217,6 +223,29 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
         _ => return None,
     };
     Some(Said::OfBoth(event))
+}
+
+/// Of pods on nodes of `ledger` whose annotation `karpenter.sh/do-not-disrupt` protects nothing: what to write.
+///
+/// Karpenter: `pkg/utils/pod/events.go`.
+#[must_use]
+pub fn of_annotations(ledger: &Snapshot, pods: &[Pod]) -> Vec<ObjectEvent> {
+    let nodes: BTreeSet<&NodeName> =
+        ledger.claims.values().filter_map(|claim| claim.node.as_ref()).collect();
+    let is_ours = |pod: &&Pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node));
+    let wrong = pods.iter().filter(is_ours).filter_map(|pod| {
+        let text = pod.spec.annotations.get(labels::DO_NOT_DISRUPT)?;
+        DoNotDisrupt::parse(text).is_none().then_some((pod, text))
+    });
+    let event = |(pod, text): (&Pod, &String)| {
+        let about = EventObject::Pod(pod.key.clone(), Some(pod.uid.clone()));
+        let why = format!(
+            "its annotation {} is `{text}`, which protects nothing: write `true`, or a duration such as `30m`",
+            labels::DO_NOT_DISRUPT
+        );
+        ObjectEvent::new(about, EventReason::InvalidDoNotDisruptAnnotation, why)
+    };
+    wrong.map(event).collect()
 }
 
 /// Of a claim that was given up just now: when its node ends at last, and what AWS did to its instance.

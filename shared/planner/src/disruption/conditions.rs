@@ -1,4 +1,4 @@
-//! The conditions `Consolidatable` and `Drifted`: as they are stored, else worked out.
+//! The conditions `Consolidatable` and `Drifted`: read where something keeps them up, else worked out.
 //!
 //! What only EC2 knows (subnet, security groups, placement group of an instance) is not worked out here: facts
 //! do not have it.
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements,
+    CapacityType, ImageId, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements,
     facts::Facts,
     labels,
     node_pool::NodePool,
@@ -85,12 +85,41 @@ pub fn drift(
     pool: &NodePool,
 ) -> Option<(Timestamp, String)> {
     let claim = entry.claim?;
-    let since = claim.conditions.drifted_since.unwrap_or(claim.created_at);
-    if let Some(reason) = &claim.conditions.drifted {
-        return Some((since, reason.clone()));
+    let stored = claim.conditions.drifted.as_ref();
+    let is_kept =
+        |reason: &&String| state.is_watched || !is_found_again(state, claim, pool, reason);
+    if let Some(reason) = stored.filter(is_kept) {
+        return Some((claim.conditions.drifted_since.unwrap_or(claim.created_at), reason.clone()));
     }
     let reason = found_drift(state, entry, claim, pool)?;
-    Some((since, reason.to_owned()))
+    Some((claim.created_at, reason.to_owned()))
+}
+
+/// Karpenter's reason: the NodePool has another hash.
+const OF_NODE_POOL: &str = "NodePoolDrifted";
+/// Karpenter's reason: the requirements of the NodePool exclude the node.
+const OF_REQUIREMENTS: &str = "RequirementsDrifted";
+/// Karpenter's reason: nobody sells the instance type any more.
+const OF_INSTANCE_TYPE: &str = "InstanceTypeNotFound";
+/// Karpenter's reason: the EC2NodeClass selects another image.
+const OF_IMAGE: &str = "AMIDrift";
+
+/// Whether [`found_drift`] finds the drift for `reason` again for as long as it lasts, so that the condition on the
+/// claim only shows it. Where the facts lack what would be compared, what was found before stays true.
+fn is_found_again(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, reason: &str) -> bool {
+    match reason {
+        OF_NODE_POOL => hashes(claim, pool).is_some(),
+        OF_REQUIREMENTS => true,
+        OF_INSTANCE_TYPE => state.is_catalog_whole && !state.types(pool).is_empty(),
+        CLASS_DRIFT => {
+            let hashes = state.facts.class_hashes.as_ref();
+            let version = claim.annotations.get(NODE_CLASS.version_key);
+            hashes.is_some_and(|hashes| hashes.contains_key(&pool.template.node_class))
+                && version.is_some_and(|version| version == NODE_CLASS.version)
+        }
+        OF_IMAGE => images(state, claim, pool).is_some(),
+        _ => false,
+    }
 }
 
 fn found_drift(
@@ -101,21 +130,21 @@ fn found_drift(
 ) -> Option<&'static str> {
     claim.instance.as_ref()?;
     if has_other_hash(claim, pool) {
-        return Some("NodePoolDrifted");
+        return Some(OF_NODE_POOL);
     }
     let labels_of_node = known_labels(state, entry, claim, pool);
     if labels_of_node.compatible(&pool.template.requirements, Undefined::Refused).is_err() {
-        return Some("RequirementsDrifted");
+        return Some(OF_REQUIREMENTS);
     }
     if state.is_catalog_whole && is_missing(state, (claim, pool), &labels_of_node) {
-        return Some("InstanceTypeNotFound");
+        return Some(OF_INSTANCE_TYPE);
     }
     let hashes = state.facts.class_hashes.as_ref();
     let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
     if hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash)) {
         return Some(CLASS_DRIFT);
     }
-    has_other_image(state, claim, pool).then_some("AMIDrift")
+    has_other_image(state, claim, pool).then_some(OF_IMAGE)
 }
 
 /// What claims were launched as and the lists of instance types lack, where a list need not be whole: whether EC2 still
@@ -147,18 +176,29 @@ fn is_missing(
 
 /// Whether a node of the same instance type would start from another image now. What is not known is no drift.
 fn has_other_image(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
-    let Some(instance) = &claim.instance else { return false };
-    let images = state.facts.class_images.get(&pool.template.node_class);
-    let wanted = images.and_then(|images| images.get(&instance.instance_type));
-    let (Some(wanted), Some(image)) = (wanted, &instance.image) else { return false };
-    wanted != image
+    images(state, claim, pool).is_some_and(|(wanted, image)| wanted != image)
+}
+
+/// The image that a node of the same instance type would start from now, and that of the instance.
+fn images<'s>(
+    state: &'s State<'_>,
+    claim: &'s NodeClaim,
+    pool: &NodePool,
+) -> Option<(&'s ImageId, &'s ImageId)> {
+    let instance = claim.instance.as_ref()?;
+    let images = state.facts.class_images.get(&pool.template.node_class)?;
+    Some((images.get(&instance.instance_type)?, instance.image.as_ref()?))
 }
 
 fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
+    hashes(claim, pool).is_some_and(|(of_pool, of_claim)| of_pool != of_claim)
+}
+
+/// The hashes of the NodePool on both, if they are of one version.
+fn hashes<'o>(claim: &'o NodeClaim, pool: &'o NodePool) -> Option<(&'o String, &'o String)> {
     let both = |key: &str| Some((pool.annotations.get(key)?, claim.annotations.get(key)?));
-    let (hashes, versions) = (both(NODE_POOL.key), both(NODE_POOL.version_key));
-    let (Some(hashes), Some(versions)) = (hashes, versions) else { return false };
-    versions.0 == versions.1 && hashes.0 != hashes.1
+    let (hashes, versions) = (both(NODE_POOL.key)?, both(NODE_POOL.version_key)?);
+    (versions.0 == versions.1).then_some(hashes)
 }
 
 /// The labels of a claim that its pool or an offering asks for: what its instance type says, what its

@@ -1,15 +1,19 @@
-//! What claims show to people and nobody decides on: condition `Consolidatable`, and whether their nodes are as
-//! large as was expected. Noted on a claim when it changes, and only then.
+//! What claims show to people and no decision reads: conditions `Consolidatable` and `Drifted`, and whether their
+//! nodes are as large as was expected. Noted on a claim when it changes, and only then.
 //!
-//! Karpenter: `pkg/controllers/nodeclaim/disruption/consolidation.go`, `pkg/controllers/nodeclaim/consistency`.
+//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`, `pkg/controllers/nodeclaim/consistency`.
 
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaim, NodeName, Pod, claim::ClaimConditions, facts::Facts, node::Node, node_pool::NodePool,
+    NodeClaim, NodeClaimName, NodeName, Pod, claim::ClaimConditions, facts::Facts, node::Node,
+    node_pool::NodePool,
 };
 
-use super::conditions::quiet_since;
+use super::{
+    conditions::{self, quiet_since},
+    nodes::{State, StateNode},
+};
 use crate::world::World;
 
 /// A node may have so many hundredths of what was expected at least.
@@ -20,12 +24,16 @@ const EXPECTED_PERCENT: u64 = 90;
 const NOTED_MAX: usize = 100;
 
 /// `changes` with what claims show now. A claim that is given up shows nothing new.
-pub fn note(facts: &Facts, changes: &mut Vec<NodeClaim>) {
+pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
+    let facts = state.facts;
     if facts.unlocated_pod.is_some() {
         // Any node may be its.
         return;
     }
     let world = World::of(facts);
+    let entries = state.nodes.iter();
+    let entries: BTreeMap<&NodeClaimName, &StateNode<'_>> =
+        entries.filter_map(|entry| Some((&entry.claim?.name, entry))).collect();
     let mut pods: BTreeMap<&NodeName, Vec<&Pod>> = BTreeMap::new();
     for pod in facts.pods.iter().filter(|pod| pod.is_reschedulable()) {
         if let Some(node) = &pod.node {
@@ -42,7 +50,12 @@ pub fn note(facts: &Facts, changes: &mut Vec<NodeClaim>) {
         }
         let pods = pods.get(&node.name).map(Vec::as_slice).unwrap_or_default();
         let pool = facts.node_pools.iter().find(|pool| pool.name == claim.node_pool);
-        let Some(conditions) = shown(claim, node, pool, pods, facts) else { continue };
+        let drifted = match (pool, entries.get(&claim.name)) {
+            (Some(pool), Some(entry)) => conditions::drift(state, entry, pool).map(|drift| drift.1),
+            // Without its NodePool nothing is compared.
+            _ => claim.conditions.drifted.clone(),
+        };
+        let Some(conditions) = shown(claim, node, pool, (pods, drifted), facts) else { continue };
         match change {
             Some(change) => change.conditions = conditions,
             None if more > 0 => {
@@ -59,7 +72,7 @@ fn shown(
     claim: &NodeClaim,
     node: &Node,
     pool: Option<&NodePool>,
-    pods: &[&Pod],
+    (pods, drifted): (&[&Pod], Option<String>),
     facts: &Facts,
 ) -> Option<ClaimConditions> {
     let before = &claim.conditions;
@@ -67,9 +80,17 @@ fn shown(
     let consolidatable_since =
         is_consolidatable.then(|| before.consolidatable_since.unwrap_or(facts.now));
     let inconsistent = inconsistency(claim, node);
+    let drifted_since = drifted.as_ref().map(|_| before.drifted_since.unwrap_or(facts.now));
     let is_news = consolidatable_since != before.consolidatable_since
-        || inconsistent.is_some() != before.inconsistent.is_some();
-    is_news.then(|| ClaimConditions { consolidatable_since, inconsistent, ..before.clone() })
+        || inconsistent.is_some() != before.inconsistent.is_some()
+        || drifted != before.drifted;
+    is_news.then(|| ClaimConditions {
+        consolidatable_since,
+        inconsistent,
+        drifted,
+        drifted_since,
+        ..before.clone()
+    })
 }
 
 fn is_consolidatable(claim: &NodeClaim, pool: &NodePool, pods: &[&Pod], facts: &Facts) -> bool {

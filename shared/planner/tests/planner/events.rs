@@ -8,6 +8,7 @@ use model::{
     claim::Deletion,
     disruption::{Command, DisruptionReason, Method, Progress},
     event::ObjectEvent,
+    labels,
     ledger::{RejectionReason, Snapshot},
     node::Eviction,
     node_class::{ClassStatus, ListedNodeClass, Subnet},
@@ -144,6 +145,46 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
             format!("NodeClaim {second} DisruptionBlocked"),
         ]
     );
+}
+
+#[test]
+fn what_blocks_a_node_that_has_drifted_says_that_it_has() {
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized; 2]);
+    let claim = ledger.claims.get_mut(&claims[1].name).unwrap();
+    claim.conditions.drifted = Some("AMIDrift".to_owned());
+    let ineligible = BTreeMap::from([("node-2".to_owned(), Objection::Nominated)]);
+    let reason = DisruptionReason::Underutilized;
+    let events = of_staying(&ledger, reason, &BTreeMap::new(), &ineligible);
+    let why = format!("it has drifted (AMIDrift), and is not replaced: {}", Objection::Nominated);
+    assert_eq!(events[0].message, why);
+}
+
+#[test]
+fn a_do_not_disrupt_that_protects_nothing_is_told_to_its_pod() {
+    let (ledger, _) = claims([ClaimPhase::Initialized; 2]);
+    let annotated = |name: &str, node: &str, value: &str| {
+        let mut pod = pod(&format!("{name} on:{node} cpu=1"));
+        let spec = std::sync::Arc::make_mut(&mut pod.spec);
+        spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), value.to_owned());
+        pod
+    };
+    let pods = [
+        annotated("a", "node-1", "true"),
+        annotated("b", "node-1", "30m"),
+        annotated("c", "node-1", "True"),
+        annotated("d", "node-2", "-5m"),
+        annotated("e", "elsewhere", "yes"),
+        pod("f on:node-1 cpu=1"),
+    ];
+    let events = of_annotations(&ledger, &pods);
+    let reason = "InvalidDoNotDisruptAnnotation";
+    assert_eq!(
+        said_of(&events),
+        [format!("Pod default/c {reason}"), format!("Pod default/d {reason}")]
+    );
+    let why = "its annotation karpenter.sh/do-not-disrupt is `True`, which protects nothing: write `true`, or a \
+               duration such as `30m`";
+    assert_eq!(events[0].message, why);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{NodeClaim, facts::Facts};
-use planner::disruption::noted::*;
+use planner::disruption::{Options, PreparedCluster, noted::*};
 
 use crate::planner::support::*;
 
@@ -22,8 +22,13 @@ fn world(seconds: i64) -> Facts {
 
 fn noted(facts: &Facts) -> Vec<NodeClaim> {
     let mut changes = Vec::new();
-    note(facts, &mut changes);
+    note_on(facts, &mut changes);
     changes
+}
+
+fn note_on(facts: &Facts, changes: &mut Vec<NodeClaim>) {
+    let options = Options::deployed();
+    note(&PreparedCluster::of(facts, &options).state, changes);
 }
 
 fn keep(facts: &mut Facts, changes: &[NodeClaim]) {
@@ -76,15 +81,43 @@ fn a_node_that_is_far_smaller_than_expected_is_told_of() {
 }
 
 #[test]
+fn drift_of_every_kind_is_noted_when_it_begins_and_when_it_ends() {
+    let mut facts = world(0);
+    assert_eq!(noted(&facts), []);
+    facts.node_pools[0].template.requirements = requirements("zone=mars");
+    let first = noted(&facts);
+    let of = |changes: &[NodeClaim]| {
+        let conditions = &changes[0].conditions;
+        (conditions.drifted.clone(), conditions.drifted_since)
+    };
+    assert_eq!(of(&first), (Some("RequirementsDrifted".to_owned()), Some(now())));
+    keep(&mut facts, &first);
+    facts.now = now() + SignedDuration::from_secs(30);
+    assert_eq!(noted(&facts), []);
+    // What the NodePool asks for is what it was again.
+    let claim = first[0].name.clone();
+    facts.node_pools[0].template.requirements =
+        world(0).node_pools[0].template.requirements.clone();
+    let last = noted(&facts);
+    assert_eq!(of(&last), (None, None));
+    keep(&mut facts, &last);
+    assert_eq!(noted(&facts), []);
+    // What only EC2 can tell stays until it is told otherwise.
+    let claim = facts.ledger.claims.get_mut(&claim).unwrap();
+    claim.conditions.drifted = Some("SubnetDrift".to_owned());
+    assert_eq!(noted(&facts), []);
+}
+
+#[test]
 fn what_changes_anyway_takes_it_along() {
     let facts = world(61);
     let claim = facts.ledger.claims.values().next().cloned().unwrap();
     let mut changes = vec![NodeClaim { empty_since: Some(now()), ..claim.following() }];
-    note(&facts, &mut changes);
+    note_on(&facts, &mut changes);
     assert_eq!((changes.len(), changes[0].version), (1, claim.version + 1));
     assert!(changes[0].conditions.consolidatable_since.is_some());
     let going = claim.given_up(model::DeletionReason::Expired, now());
     let mut changes = vec![going.clone()];
-    note(&facts, &mut changes);
+    note_on(&facts, &mut changes);
     assert_eq!(changes, [going]);
 }

@@ -28,7 +28,7 @@ use model::{
     node_pool::{self, NodePool},
     policies::Policies,
 };
-use planner::{Fleets, KnownTypes, Launches, scheduling::facts::overlay};
+use planner::{Fleets, KnownTypes, Launches};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -241,7 +241,7 @@ fn without_effect(facts: &Facts) -> Vec<String> {
     let mut texts: Vec<String> =
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
     if facts.policies.node_overlay {
-        let rejected = overlay::overlays(facts).rejected.into_iter();
+        let rejected = planner::overlays(facts).rejected.into_iter();
         texts.extend(
             rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}")),
         );

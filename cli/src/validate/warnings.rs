@@ -16,7 +16,7 @@ use model::{
     node_pool::NodePool,
     pod::DoNotDisrupt,
 };
-use planner::scheduling::facts::overlay::{self, Rejection};
+use planner::Rejection;
 use report::error::BadInput;
 
 use crate::{assumed, manifests};
@@ -191,7 +191,7 @@ impl<'m> Together<'m> {
         };
         Ok(Self {
             pools: pools.map(|(name, why)| (name.to_string(), why)).collect(),
-            overlays: overlay::overlays(&facts).rejected.into_iter().filter_map(conflict).collect(),
+            overlays: planner::overlays(&facts).rejected.into_iter().filter_map(conflict).collect(),
             workloads,
         })
     }

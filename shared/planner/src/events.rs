@@ -186,9 +186,9 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
     let is_cost = reason == DisruptionReason::Underutilized;
     let event = match objection {
         O::ManyIll(_) => EventReason::NodeRepairBlocked,
-        O::BudgetSpent => {
+        O::BudgetSpent(why) => {
             let reason = reason.as_str();
-            let why = format!("its disruption budgets allow none for the reason {reason}");
+            let why = format!("its disruption budgets allow none for the reason {reason}: {why}");
             return Some(Said::OfPool(why));
         }
         O::UnreadableBudget(why) => {

@@ -74,7 +74,10 @@ pub use lifecycle::{
     status::impaired,
 };
 pub use scheduling::{
-    facts::{buffer::virtual_pods, overlay::overlays},
+    facts::{
+        buffer::virtual_pods,
+        overlay::{Rejection, overlays},
+    },
     launchable::known::KnownTypes,
     provision::{
         PreparedFacts, Solved,

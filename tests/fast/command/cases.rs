@@ -147,7 +147,13 @@ const PLANS: &[Row] = &[
     (
         "mindomains-three-of-two",
         "plan",
-        &["claims: 2.", " us-west-2a ", " us-west-2b ", "pending: default/inflate"],
+        &[
+            "claims: 2.",
+            " us-west-2a ",
+            " us-west-2b ",
+            "pending: default/inflate",
+            "minDomains is 3 and there are 2",
+        ],
         &[],
     ),
     (
@@ -197,7 +203,12 @@ const PLANS: &[Row] = &[
     (
         "root-volume-not-marked",
         "plan",
-        &["claims: 0.", "pending: default/big", "spec.blockDeviceMappings of EC2NodeClass default"],
+        &[
+            "claims: 0.",
+            "pending: default/big",
+            "spec.blockDeviceMappings of EC2NodeClass default",
+            "`rootVolume: true`",
+        ],
         &[],
     ),
     (
@@ -215,7 +226,12 @@ const PLANS: &[Row] = &[
     (
         "volume-zone-against-spread",
         "plan",
-        &["claims: 0.", "pending: default/k", "topology.kubernetes.io/zone"],
+        &[
+            "claims: 0.",
+            "pending: default/k",
+            "topology.kubernetes.io/zone",
+            "it could use us-west-2c, where its volumes cannot be",
+        ],
         &[],
     ),
     (
@@ -284,9 +300,15 @@ const DISRUPTIONS: &[Row] = &[
         &[],
     ),
     (
+        "do-not-disrupt-values",
+        "validate",
+        &["Pod default/w-2: annotation", "is `True`", "Pod default/w-3: annotation", "is `yes`"],
+        &["Pod default/w-1"],
+    ),
+    (
         "not-ready-node-closes-budget",
         "plan --disruption",
-        &["disrupts: none .", "\"Underutilized\": 0", "\"Empty\": 0"],
+        &["disrupts: none .", "\"Underutilized\": 0", "\"Empty\": 0", "n1 is not ready"],
         &[],
     ),
     (

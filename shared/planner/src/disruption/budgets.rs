@@ -6,7 +6,7 @@ pub mod allowed;
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, disruption::DisruptionReason, node_pool::NodePool};
+use model::{NodePoolName, disruption::DisruptionReason, node_pool::NodePool, words};
 
 use super::{nodes::State, objection::Objection};
 
@@ -15,40 +15,91 @@ use super::{nodes::State, objection::Objection};
 pub struct Remaining<'a> {
     /// `None` is unlimited.
     by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
+    spent: BTreeMap<&'a NodePoolName, Spent<'a>>,
     node_pools: &'a [NodePool],
+}
+
+/// How much a budget allows, and the nodes that take it.
+#[derive(Clone, Debug, Default)]
+struct Spent<'a> {
+    allowed: Option<u64>,
+    not_ready: Vec<&'a str>,
+    leaving: Vec<&'a str>,
+}
+
+/// Nodes that are named at most.
+const NAMED_MAX: usize = 3;
+
+impl Spent<'_> {
+    /// `at most 1 node may be disrupted, and n1 is not ready`.
+    fn in_words(&self) -> String {
+        let allowed = match self.allowed {
+            None => return "other nodes are disrupted".to_owned(),
+            Some(0) => return "none may be disrupted now".to_owned(),
+            Some(allowed) => usize::try_from(allowed).unwrap_or(usize::MAX),
+        };
+        let named = |names: &[&str], what: &str| {
+            let others = names.len().saturating_sub(NAMED_MAX);
+            let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+            let more = if others == 0 { String::new() } else { format!(" and {others} others") };
+            let verb = if names.len() == 1 { "is" } else { "are" };
+            (!names.is_empty()).then(|| format!("{shown}{more} {verb} {what}"))
+        };
+        let by: Vec<String> =
+            [named(&self.not_ready, "not ready"), named(&self.leaving, "disrupted")]
+                .into_iter()
+                .flatten()
+                .collect();
+        let nodes = words::counted(allowed, "node");
+        let by =
+            if by.is_empty() { "others are disrupted first".to_owned() } else { by.join(", ") };
+        format!("at most {nodes} may be disrupted, and {by}")
+    }
 }
 
 impl<'a> Remaining<'a> {
     /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent. For
     /// giving ill nodes up it is no matter which are not ready.
     pub fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
-        let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, (u64, Spent<'a>)> = BTreeMap::new();
         let filter = state.nodes.iter().filter(|entry| {
             entry.is_initialized()
                 && entry.claim.is_some_and(|claim| !claim.is_instance_terminating())
         });
         for (entry, pool) in filter.filter_map(|entry| Some((entry, entry.pool_name()?))) {
-            let (total, disrupting) = counts.entry(pool).or_default();
+            let (total, spent) = counts.entry(pool).or_default();
             *total += 1;
             let is_ready = entry.node.is_some_and(|node| node.is_ready);
-            let is_spent = !is_ready && reason != DisruptionReason::Unhealthy;
-            *disrupting += u64::from(is_spent || entry.is_marked_for_deletion());
+            if entry.is_marked_for_deletion() {
+                spent.leaving.push(entry.name());
+            } else if !is_ready && reason != DisruptionReason::Unhealthy {
+                spent.not_ready.push(entry.name());
+            }
         }
         let node_pools = &state.facts.node_pools;
-        let by_pool = node_pools.iter().map(|pool| {
-            let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
-            let allowed = allowed::allowed(pool, reason, total, state.now);
-            (&pool.name, allowed.map(|allowed| allowed.saturating_sub(disrupting)))
-        });
-        Self { by_pool: by_pool.collect(), node_pools }
+        let mut remaining = Self { node_pools, ..Self::default() };
+        for pool in node_pools {
+            let (total, mut spent) = counts.remove(pool.name.as_str()).unwrap_or_default();
+            spent.allowed = allowed::allowed(pool, reason, total, state.now);
+            let disrupting = spent.not_ready.len() + spent.leaving.len();
+            let disrupting = u64::try_from(disrupting).unwrap_or(u64::MAX);
+            let left = spent.allowed.map(|allowed| allowed.saturating_sub(disrupting));
+            remaining.by_pool.insert(&pool.name, left);
+            remaining.spent.insert(&pool.name, spent);
+        }
+        remaining
     }
 
     /// Why no more nodes of `pool` may go, of a pool of which none may.
     pub(crate) fn objection(&self, pool: &NodePoolName) -> Objection {
-        let pool = self.node_pools.iter().find(|node_pool| node_pool.name == *pool);
-        let unreadable = pool.and_then(|pool| pool.unreadable_budgets().next());
-        unreadable
-            .map_or(Objection::BudgetSpent, |why| Objection::UnreadableBudget(why.to_string()))
+        let of_name = self.node_pools.iter().find(|node_pool| node_pool.name == *pool);
+        match of_name.and_then(|pool| pool.unreadable_budgets().next()) {
+            Some(why) => Objection::UnreadableBudget(why.to_string()),
+            None => {
+                let spent = self.spent.get(pool).cloned().unwrap_or_default();
+                Objection::BudgetSpent(spent.in_words())
+            }
+        }
     }
 
     /// What is left for `pool`; `None` is unlimited.

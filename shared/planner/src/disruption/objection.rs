@@ -109,9 +109,9 @@ pub enum Objection {
     /// What one look may simulate was used up before it was its turn.
     #[error("it was not reached: one look simulates only so much")]
     NotReached,
-    /// Others of its NodePool go, or it is closed now.
-    #[error("the disruption budgets of its NodePool are spent")]
-    BudgetSpent,
+    /// Others of its NodePool go, or it is closed now; the text says which.
+    #[error("the disruption budgets of its NodePool are spent: {0}")]
+    BudgetSpent(String),
     /// A budget cannot be read, and closes its NodePool: which and why.
     #[error("no node of its NodePool is disrupted: {0}")]
     UnreadableBudget(String),
@@ -254,7 +254,7 @@ impl Objection {
             Self::MovedLately(_) | Self::ManyMoves(_) => Why::Calm,
             Self::ManyIll(_) => Why::TooManyIll,
             Self::NotReached => Why::NotReached,
-            Self::BudgetSpent | Self::UnreadableBudget(_) => Why::BudgetSpent,
+            Self::BudgetSpent(_) | Self::UnreadableBudget(_) => Why::BudgetSpent,
             Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),

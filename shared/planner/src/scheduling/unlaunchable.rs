@@ -15,7 +15,7 @@ pub fn pools_without_types(facts: &Facts) -> BTreeMap<NodePoolName, String> {
     let mut problem = Problem::without_facts(facts);
     let (known, overlays) = (KnownTypes::default(), overlay::overlays(facts));
     for pool in &facts.node_pools {
-        let class = facts.classes.as_ref().and_then(|all| all.get(&pool.template.node_class));
+        let class = facts.classes.as_ref().and_then(|offers| offers.get(&pool.template.node_class));
         let (Some(ClassOffer::Ready(types)), false) = (class, pool.is_deleting) else { continue };
         if pool.problems.is_empty() {
             let types = overlays.pools.get(&pool.name).map_or(types, |overlaid| &overlaid.types);

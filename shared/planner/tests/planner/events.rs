@@ -116,7 +116,7 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
     let node = |name: &str| name.parse::<NodeName>().unwrap();
     let notes = BTreeMap::from([
         (node("node-1"), Objection::SpotGate),
-        (node("node-2"), Objection::BudgetSpent),
+        (node("node-2"), Objection::BudgetSpent("none may be disrupted now".to_owned())),
     ]);
     let none = BTreeMap::new();
     let said = |reason| said_of(&of_staying(&ledger, reason, &notes, &none));

@@ -14,7 +14,7 @@ use crate::{
         demand::{class::Class, profile::Preferences},
         dollars::Cap,
         launchable::{
-            cause::cause,
+            cause::{cause, conflict},
             offer::{Offer, Types},
             template::{self, Template},
         },
@@ -138,6 +138,7 @@ impl View<'_, '_> {
         asked.add_all(volumes);
         if matching.is_empty() {
             let cause = cause(&offer.index, &asked, &template.pool.template.node_class);
+            let cause = cause.or_else(|| conflict(&offer.index, &both));
             let text = cause.unwrap_or_else(|| format!("no instance type has {asked}"));
             return (Why::NoInstanceType, text);
         }
@@ -153,11 +154,16 @@ impl View<'_, '_> {
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
             of_types(problem, (number, self.state), self.class, (offer, &both, allowed), is_strict);
-        of_types.unwrap_or_else(|| self.of_rules(template, &both))
+        of_types.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
     }
 
-    /// Why its rules about other pods leave nothing.
-    fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> (RejectionReason, String) {
+    /// Why its rules about other pods leave nothing, where it asks for `wanted` and its volumes for `volumes`, and
+    /// `both` is that together with what its NodePool asks for.
+    fn of_rules(
+        &self,
+        template: &Template<'_>,
+        (both, wanted, volumes): (&Requirements, &Requirements, &Requirements),
+    ) -> (RejectionReason, String) {
         let (problem, state) = (self.problem, self.state);
         let Some(preference) = self.preference else {
             let text = "its NodePool had room for it, and no longer has";
@@ -191,7 +197,7 @@ impl View<'_, '_> {
                 continue;
             }
             reasons.push(match problem.groups.all[rule.group].purpose {
-                Purpose::Spread { max_skew, .. } => {
+                Purpose::Spread { max_skew, min_domains } => {
                     let map = tally.known.iter().map(|domain| {
                         let name = problem.keys.all[*key].name(domain);
                         format!("{name} {}", tally.count(domain))
@@ -202,9 +208,33 @@ impl View<'_, '_> {
                     } else {
                         lines.join(", ")
                     };
+                    let names = problem.keys.all[*key].names(&allowed);
+                    let names: Vec<String> = names.map(|name| name.to_string()).collect();
+                    let is_kept = |asked: &Requirements| {
+                        let of_label = asked.get(label);
+                        of_label.is_some_and(|asked| !names.iter().any(|name| asked.has(name)))
+                    };
+                    let count = lines.len();
+                    let fewer = min_domains.filter(|least| count < usize::try_from(*least).unwrap_or(count));
+                    let why = match fewer {
+                        Some(least) if names.is_empty() => format!(
+                            ": minDomains is {least} and there are {count}, so that the fewest pods count as 0"
+                        ),
+                        _ if names.is_empty() => String::new(),
+                        _ => {
+                            let by = if is_kept(volumes) {
+                                "its volumes cannot be"
+                            } else if is_kept(wanted) {
+                                "its node selector or affinity does not let it be"
+                            } else {
+                                "its NodePool has no nodes"
+                            };
+                            format!(": it could use {}, where {by}", names.join(" or "))
+                        }
+                    };
                     format!(
                         "spreading over {label} with maxSkew {max_skew} leaves nothing that it may \
-                         use (pods there: {there})"
+                         use (pods there: {there}){why}"
                     )
                 }
                 Purpose::Affinity => {
@@ -296,7 +326,10 @@ fn too_large(
         // Types have as much as the volumes that their nodes get.
         let class = &template.pool.template.node_class;
         let volumes = (name.as_str() == "ephemeral-storage").then(|| {
-            format!(": spec.blockDeviceMappings of EC2NodeClass {class} says how much nodes get")
+            format!(
+                ": that is the size of the volume in spec.blockDeviceMappings of EC2NodeClass {class} with \
+                 `rootVolume: true`, else of /dev/xvda (Bottlerocket: /dev/xvdb, Windows: /dev/sda1)"
+            )
         });
         return Some(format!(
             "needs {need} {name}, largest instance type {kind} has {has}{}{}",

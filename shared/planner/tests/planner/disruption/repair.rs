@@ -209,7 +209,8 @@ fn budgets_pace_repair_but_for_nodes_that_never_came_up() {
     assert_ne!(decided(&facts, Repair), "nothing");
     facts.node_pools[0].disruption.budgets = vec![closed(DisruptionReason::Unhealthy)];
     assert_eq!(decided(&facts, Repair), "nothing");
-    assert_eq!(why(&facts, Repair, "n1"), "the disruption budgets of its NodePool are spent");
+    let spent = "the disruption budgets of its NodePool are spent: none may be disrupted now";
+    assert_eq!(why(&facts, Repair, "n1"), spent);
     node(&mut facts, "n1").labels.remove(labels::INITIALIZED);
     assert_ne!(decided(&facts, Repair), "nothing");
     // A node that is not ready is a burden for every reason but this.

@@ -44,7 +44,23 @@ fn empty_nodes_go_together_within_budgets() {
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(30))), 3);
     assert_eq!(going(&idle(1)), 1);
     let held = budgeted(idle(2), BudgetNodes::Count(1));
-    assert_eq!(why(&held, Emptiness, "n1"), "the disruption budgets of its NodePool are spent");
+    let spent = "the disruption budgets of its NodePool are spent";
+    let limit = "at most 1 node may be disrupted";
+    let first = format!("{spent}: {limit}, and others are disrupted first");
+    assert_eq!(why(&held, Emptiness, "n1"), first);
+    let closed = budgeted(idle(2), BudgetNodes::Count(0));
+    assert_eq!(why(&closed, Emptiness, "n1"), format!("{spent}: none may be disrupted now"));
+    // Nodes that are not ready, and those that go already, are named.
+    let mut held = budgeted(idle(6), BudgetNodes::Count(1));
+    for name in ["n0", "n2", "n3", "n4"] {
+        node(&mut held, name).is_ready = false;
+    }
+    let names = "n0, n2, n3 and 1 others are not ready";
+    assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and {names}"));
+    let mut held = budgeted(idle(2), BudgetNodes::Count(1));
+    let claim = claim(&mut held, "n0");
+    *claim = claim.given_up(model::DeletionReason::Expired, now());
+    assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and n0 is disrupted"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn mine() -> NodeClaim {
     let claim = NodeClaim::promised(name, NodePoolName::none(), class, batch, minute(0));
     NodeClaim {
         labels: [("team".to_owned(), "x".to_owned())].into(),
+        annotations: [("example.com/owner".to_owned(), "me".to_owned())].into(),
         requirements: [requirement.expect("a requirement")].into_iter().collect(),
         requests: testkit::build::resources("cpu=1 memory=1Gi"),
         taints: vec![testkit::build::taint("team=x:NoSchedule")],
@@ -94,6 +95,7 @@ fn a_users_claim_becomes_a_node_that_nobody_disrupts() {
     let name = claim.node.clone().expect("a node");
     let node = sim.nodes().into_iter().find(|node| node.name == name).expect("its node");
     assert_eq!(node.labels.get("team").map(String::as_str), Some("x"));
+    assert_eq!(node.annotations.get("example.com/owner").map(String::as_str), Some("me"));
     assert_eq!(node.labels.get(labels::NODE_POOL), None);
     assert!(node.taints.contains(&mine().taints[0]));
     let pool = sim.pool_status(&testkit::build::id("general")).expect("it was told");

@@ -75,7 +75,16 @@ impl Metadata {
     pub(crate) fn own_annotations(&self) -> BTreeMap<String, String> {
         own_annotations(&self.annotations)
     }
+
+    /// Annotations that a node takes over from a NodeClaim that a user made: all but Journeyman's own, and the copy of
+    /// the object that kubectl writes.
+    pub(crate) fn passed_on_annotations(&self) -> BTreeMap<String, String> {
+        kept(&self.annotations, |key| !key.starts_with("journeyman/") && key != LAST_APPLIED)
+    }
 }
+
+/// Where `kubectl apply` keeps the object as it was applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// See [`Metadata::own_annotations`].
 pub(crate) fn own_annotations(texts: &BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -74,7 +74,11 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
         batch_size: 1,
         pods: Vec::new(),
         created_at,
-        annotations: metadata.own_annotations(),
+        annotations: if is_standalone {
+            metadata.passed_on_annotations()
+        } else {
+            metadata.own_annotations()
+        },
         requirements: spec.requirements,
         instance_types: spec.instance_types.into(),
         requests: spec.requests,

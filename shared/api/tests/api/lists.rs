@@ -207,6 +207,26 @@ fn a_list_of_metadata_may_have_null_for_no_item() {
 }
 
 #[test]
+fn a_node_claim_of_a_user_keeps_the_annotations_that_its_node_gets() {
+    let of_labels = |labels: &str| {
+        let body = format!(
+            r#"{{"metadata":{{}},"items":[{{
+                "metadata":{{"name":"mine","uid":"u","creationTimestamp":"2026-08-01T12:00:00Z",
+                    "labels":{labels},"annotations":{{"example.com/owner":"me","journeyman/packing":"x",
+                    "kubectl.kubernetes.io/last-applied-configuration":"{{}}","karpenter.sh/do-not-disrupt":"true"}}}},
+                "spec":{{"nodeClassRef":{{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"}},
+                    "requirements":[]}}}}]}}"#
+        );
+        let page = node_claim_list(body.as_bytes()).unwrap();
+        let [claim] = page.items.as_slice() else { panic!("{:?}", page.malformed) };
+        claim.annotations.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of_labels("{}"), "example.com/owner karpenter.sh/do-not-disrupt");
+    let of_pool = of_labels(r#"{"karpenter.sh/nodepool":"general"}"#);
+    assert_eq!(of_pool, "journeyman/packing karpenter.sh/do-not-disrupt");
+}
+
+#[test]
 fn a_node_that_cannot_be_read_still_says_which_instance_it_is() {
     let body = br#"{"metadata":{},"items":[
         {"metadata":{"name":"one"},"spec":{"providerID":"aws:///us-west-2a/i-1"},"status":5},

@@ -157,11 +157,7 @@ pub const STEPS: [Step; 22] = [
         what: "Every EC2NodeClass is ready: subnets, security groups and images are found.",
         check: objects::classes,
     },
-    Step {
-        id: "pools",
-        what: "There is a NodePool, and each has its EC2NodeClass.",
-        check: objects::pools,
-    },
+    Step { id: "pools", what: "There is a NodePool, and each can launch.", check: objects::pools },
     Step {
         id: "quotas",
         what: "No quota of the account keeps EC2 from launching for a NodePool.",

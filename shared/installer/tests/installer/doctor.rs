@@ -147,6 +147,13 @@ fn what_the_cluster_lacks_is_told() {
         },
     );
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
+    for kind in ["ValidationSucceeded", "NodeClassReady"] {
+        let found = format!("NodePool general: {kind} is False: Wrong: it is wrong");
+        check("pools", &found, |seen| {
+            let failed = json!({"type": kind, "status": "False", "reason": "Wrong", "message": "it is wrong"});
+            list(&mut seen.pools)[0]["status"] = json!({"conditions": [failed]});
+        });
+    }
     check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
         list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
             json!("other");
@@ -359,7 +366,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             (default: 3 subnets, 1 security group)
         ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
             (1 ready)
-        ok  There is a NodePool, and each has its EC2NodeClass. (1 with their classes)
+        ok  There is a NodePool, and each can launch. (1 can launch)
         ok  No quota of the account keeps EC2 from launching for a NodePool. (1 asked)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 

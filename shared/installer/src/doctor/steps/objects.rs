@@ -92,17 +92,26 @@ pub(super) fn pools(seen: &Observed) -> Judged {
             "kubectl apply -f examples/walkthrough/default.yaml, with the names of your cluster";
         return Ok(StepVerdict::wrong("There is no NodePool: nothing is ever launched.", cure));
     }
-    let lacking = pools.iter().filter_map(|pool| {
+    let (mut found, mut cures) = (Vec::new(), BTreeSet::new());
+    for pool in pools {
         let class = text(pool, "/spec/template/spec/nodeClassRef/name");
-        let is_there = classes.iter().any(|known| name(known) == class);
-        (!is_there).then(|| format!("NodePool {}: there is no EC2NodeClass {class}.", name(pool)))
-    });
-    let done = format!("{} with their classes", pools.len());
-    Ok(StepVerdict::of(
-        lacking.collect(),
-        done,
-        "Write the EC2NodeClass, or name another one in nodeClassRef.",
-    ))
+        if !classes.iter().any(|known| name(known) == class) {
+            found.push(format!("NodePool {}: there is no EC2NodeClass {class}.", name(pool)));
+            cures.insert("Write the EC2NodeClass, or name another one in nodeClassRef.");
+            continue;
+        }
+        for (kind, cure) in [
+            ("ValidationSucceeded", "Correct the NodePool: its message names the field."),
+            ("NodeClassReady", "Correct the EC2NodeClass: its conditions say what is missing."),
+        ] {
+            let failed = condition(pool, kind).filter(|(status, ..)| *status == "False");
+            let Some((status, reason, message)) = failed else { continue };
+            found.push(format!("NodePool {}: {kind} is {status}: {reason}: {message}", name(pool)));
+            cures.insert(cure);
+        }
+    }
+    let cures: Vec<&str> = cures.into_iter().collect();
+    Ok(StepVerdict::of(found, format!("{} can launch", pools.len()), cures.join(" ")))
 }
 
 /// Codes of the quotas of standard instance families: <https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html>.

@@ -16,7 +16,7 @@ use model::{
     node_pool::NodePool,
     pod::DoNotDisrupt,
 };
-use planner::Rejection;
+use planner::{KnownTypes, Rejection};
 use report::error::BadInput;
 
 use crate::{assumed, manifests};
@@ -181,7 +181,7 @@ impl<'m> Together<'m> {
             }
         }
         facts.classes = Some(classes);
-        let pools = planner::pools_without_types(&facts).into_iter();
+        let pools = planner::pools_without_types(&facts, &KnownTypes::default()).into_iter();
         // What breaks a rule is a problem already.
         let conflict = |(name, why): (model::ObjectName, Rejection)| match why {
             Rejection::RuntimeValidation(_) => None,

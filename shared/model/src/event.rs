@@ -75,6 +75,8 @@ pub enum EventReason {
     InstanceUnhealthy,
     /// Of a Pod: its annotation `karpenter.sh/do-not-disrupt` protects nothing.
     InvalidDoNotDisruptAnnotation,
+    /// Of a NodePool: no instance type fits its requirements.
+    NoCompatibleInstanceTypes,
     /// Of a NodeClaim that is deleted: its EC2NodeClass is not ready.
     NodeClassNotReady,
     /// Of a Node and its NodeClaim: too many nodes are ill for it to be repaired.
@@ -97,7 +99,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -115,6 +117,7 @@ impl EventReason {
         Self::InstanceTerminating,
         Self::InstanceUnhealthy,
         Self::InvalidDoNotDisruptAnnotation,
+        Self::NoCompatibleInstanceTypes,
         Self::NodeClassNotReady,
         Self::NodeRepairBlocked,
         Self::Nominated,
@@ -148,6 +151,7 @@ impl EventReason {
             Self::InstanceTerminating => "InstanceTerminating",
             Self::InstanceUnhealthy => "InstanceUnhealthy",
             Self::InvalidDoNotDisruptAnnotation => "InvalidDoNotDisruptAnnotation",
+            Self::NoCompatibleInstanceTypes => "NoCompatibleInstanceTypes",
             Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeRepairBlocked => "NodeRepairBlocked",
             Self::Nominated => "Nominated",
@@ -174,6 +178,7 @@ impl EventReason {
                 | Self::InstanceTerminating
                 | Self::InstanceUnhealthy
                 | Self::InvalidDoNotDisruptAnnotation
+                | Self::NoCompatibleInstanceTypes
                 | Self::NodeClassNotReady
                 | Self::NodeRepairBlocked
                 | Self::SpotInterrupted

@@ -24,6 +24,7 @@ use crate::{
         launchable::known::KnownTypes,
         provision::provision_with,
         static_pool::{launches, scaled_down},
+        unlaunchable::pools_without_types,
     },
 };
 
@@ -121,7 +122,8 @@ fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     let missing_replicas = replicas.notes.clone();
     let is_any_missing = !replicas.promises.is_empty();
     let plan = if is_any_missing { replicas.plan(facts) } else { provision_with(facts, types) };
-    let events = events::of_pods(&plan, &facts.pods);
+    let mut events = events::of_pods(&plan, &facts.pods);
+    events.extend(events::of_pools_without_types(&pools_without_types(facts, types)));
     let wakes = if plan.promises.is_empty() { Vec::new() } else { vec![Function::Launch] };
     let asks_again = is_any_missing;
     Answer { events, wakes, asks_again, missing_replicas, ..Answer::of(plan, Basis::Arrivals) }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodeName, Plan, Pod, PodKey, Zone,
+    ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodeName, NodePoolName, Plan, Pod,
+    PodKey, Zone,
     disruption::{DisruptionReason, Progress},
     event::{EventObject, EventReason, ObjectEvent},
     join::JoinFinding,
@@ -54,6 +55,19 @@ pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
         nominated(&placement.pods, place)
     });
     unplaced.chain(promised).chain(placed).collect()
+}
+
+/// Of NodePools that no instance type fits: why, by the name of the NodePool.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/events.go`.
+#[must_use]
+pub fn of_pools_without_types(pools: &BTreeMap<NodePoolName, String>) -> Vec<ObjectEvent> {
+    let event = |(name, why): (&NodePoolName, &String)| {
+        let about = EventObject::NodePool(name.clone());
+        let why = format!("it launches nothing: {why}");
+        ObjectEvent::new(about, EventReason::NoCompatibleInstanceTypes, why)
+    };
+    pools.iter().map(event).collect()
 }
 
 /// Has the events of `answer` say that pods of its plan have no place in `sound`, which is what the judge left of it.

@@ -59,7 +59,8 @@ fn weight_goes_before_name_and_names_go_backwards() {
 fn pools_without_types_are_named_although_no_pod_waits() {
     let mut facts = facts(Vec::new());
     let named = |facts: &Facts| -> Vec<String> {
-        let pools = planner::pools_without_types(facts).into_iter();
+        let pools =
+            planner::pools_without_types(facts, &planner::KnownTypes::default()).into_iter();
         pools.map(|(name, why)| format!("{name}: {why}")).collect()
     };
     assert_eq!(named(&facts), [] as [String; 0]);
@@ -76,6 +77,18 @@ fn pools_without_types_are_named_although_no_pod_waits() {
     let why = "its requirements leave no instance type that can be bought now: no instance type has \
                kubernetes.io/arch In [aarch64]: write arm64";
     assert_eq!(named(&facts), [format!("fixed: {why}"), format!("wrong: {why}")]);
+    // `provision` tells it to the NodePools.
+    let answer =
+        planner::answer(&facts, &model::recorded::Question::Provision, &planner::Memory::default());
+    let events: Vec<String> = answer
+        .events
+        .iter()
+        .map(|event| format!("{} {}: {}", event.about, event.reason, event.message))
+        .collect();
+    let event = |pool: &str| {
+        format!("NodePool {pool} NoCompatibleInstanceTypes: it launches nothing: {why}")
+    };
+    assert_eq!(events, [event("fixed"), event("wrong")]);
 }
 
 #[test]

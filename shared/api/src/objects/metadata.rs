@@ -76,9 +76,12 @@ impl Metadata {
         own_annotations(&self.annotations)
     }
 
-    /// Annotations that a node takes over from a NodeClaim that a user made: all but Journeyman's own, and the copy of
-    /// the object that kubectl writes.
-    pub(crate) fn passed_on_annotations(&self) -> BTreeMap<String, String> {
+    /// What a NodeClaim is read for. Of one that a user made that is all which its node takes over: not what
+    /// Journeyman wrote, nor the copy of the object that kubectl writes.
+    pub(crate) fn claim_annotations(&self, is_standalone: bool) -> BTreeMap<String, String> {
+        if !is_standalone {
+            return self.own_annotations();
+        }
         kept(&self.annotations, |key| !key.starts_with("journeyman/") && key != LAST_APPLIED)
     }
 }

@@ -74,11 +74,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
         batch_size: 1,
         pods: Vec::new(),
         created_at,
-        annotations: if is_standalone {
-            metadata.passed_on_annotations()
-        } else {
-            metadata.own_annotations()
-        },
+        annotations: metadata.claim_annotations(is_standalone),
         requirements: spec.requirements,
         instance_types: spec.instance_types.into(),
         requests: spec.requests,

@@ -73,6 +73,17 @@ fn each_step_fails_for_its_own_reason() {
 }
 
 #[test]
+fn a_node_pool_that_cannot_launch_is_told_of() {
+    for kind in ["ValidationSucceeded", "NodeClassReady"] {
+        let found = format!("NodePool general: {kind} is False: Wrong: it is wrong");
+        check("pools", &found, |seen| {
+            let failed = json!({"type": kind, "status": "False", "reason": "Wrong", "message": "it is wrong"});
+            list(&mut seen.pools)[0]["status"] = json!({"conditions": [failed]});
+        });
+    }
+}
+
+#[test]
 fn what_the_cluster_lacks_is_told() {
     check("definitions", "CustomResourceDefinition nodepools.karpenter.sh is missing", |seen| {
         list(&mut seen.definitions)
@@ -147,13 +158,6 @@ fn what_the_cluster_lacks_is_told() {
         },
     );
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
-    for kind in ["ValidationSucceeded", "NodeClassReady"] {
-        let found = format!("NodePool general: {kind} is False: Wrong: it is wrong");
-        check("pools", &found, |seen| {
-            let failed = json!({"type": kind, "status": "False", "reason": "Wrong", "message": "it is wrong"});
-            list(&mut seen.pools)[0]["status"] = json!({"conditions": [failed]});
-        });
-    }
     check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
         list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
             json!("other");

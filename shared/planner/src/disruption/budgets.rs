@@ -41,7 +41,7 @@ impl Spent<'_> {
         let named = |names: &[&str], what: &str| {
             let others = names.len().saturating_sub(NAMED_MAX);
             let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-            let more = if others == 0 { String::new() } else { format!(" and {others} others") };
+            let more = if others == 0 { String::new() } else { format!(" and {others} more") };
             let verb = if names.len() == 1 { "is" } else { "are" };
             (!names.is_empty()).then(|| format!("{shown}{more} {verb} {what}"))
         };
@@ -93,13 +93,10 @@ impl<'a> Remaining<'a> {
     /// Why no more nodes of `pool` may go, of a pool of which none may.
     pub(crate) fn objection(&self, pool: &NodePoolName) -> Objection {
         let of_name = self.node_pools.iter().find(|node_pool| node_pool.name == *pool);
-        match of_name.and_then(|pool| pool.unreadable_budgets().next()) {
-            Some(why) => Objection::UnreadableBudget(why.to_string()),
-            None => {
-                let spent = self.spent.get(pool).cloned().unwrap_or_default();
-                Objection::BudgetSpent(spent.in_words())
-            }
+        if let Some(why) = of_name.and_then(|pool| pool.unreadable_budgets().next()) {
+            return Objection::UnreadableBudget(why.to_string());
         }
+        Objection::BudgetSpent(self.spent.get(pool).cloned().unwrap_or_default().in_words())
     }
 
     /// What is left for `pool`; `None` is unlimited.

@@ -198,39 +198,19 @@ impl View<'_, '_> {
             }
             reasons.push(match problem.groups.all[rule.group].purpose {
                 Purpose::Spread { max_skew, min_domains } => {
-                    let map = tally.known.iter().map(|domain| {
-                        let name = problem.keys.all[*key].name(domain);
-                        format!("{name} {}", tally.count(domain))
-                    });
-                    let lines: Vec<String> = map.collect();
-                    let there = if lines.is_empty() {
+                    let key = &problem.keys.all[*key];
+                    let count = |domain| format!("{} {}", key.name(domain), tally.count(domain));
+                    let there: Vec<String> = tally.known.iter().map(count).collect();
+                    let open: Vec<String> = key.names(&allowed).map(ToString::to_string).collect();
+                    let why = if open.is_empty() {
+                        too_few_domains(min_domains, there.len())
+                    } else {
+                        kept_from(label, &open, (wanted, volumes))
+                    };
+                    let there = if there.is_empty() {
                         "there is none".to_owned()
                     } else {
-                        lines.join(", ")
-                    };
-                    let names = problem.keys.all[*key].names(&allowed);
-                    let names: Vec<String> = names.map(|name| name.to_string()).collect();
-                    let is_kept = |asked: &Requirements| {
-                        let of_label = asked.get(label);
-                        of_label.is_some_and(|asked| !names.iter().any(|name| asked.has(name)))
-                    };
-                    let count = lines.len();
-                    let fewer = min_domains.filter(|least| count < usize::try_from(*least).unwrap_or(count));
-                    let why = match fewer {
-                        Some(least) if names.is_empty() => format!(
-                            ": minDomains is {least} and there are {count}, so that the fewest pods count as 0"
-                        ),
-                        _ if names.is_empty() => String::new(),
-                        _ => {
-                            let by = if is_kept(volumes) {
-                                "its volumes cannot be"
-                            } else if is_kept(wanted) {
-                                "its node selector or affinity does not let it be"
-                            } else {
-                                "its NodePool has no nodes"
-                            };
-                            format!(": it could use {}, where {by}", names.join(" or "))
-                        }
+                        there.join(", ")
                     };
                     format!(
                         "spreading over {label} with maxSkew {max_skew} leaves nothing that it may \
@@ -258,6 +238,37 @@ impl View<'_, '_> {
         reasons.dedup();
         (RejectionReason::TopologyRules, reasons.join("; "))
     }
+}
+
+/// What `minDomains` makes of a spread over fewer domains than it asks for; nothing where it has enough.
+fn too_few_domains(min_domains: Option<u32>, there: usize) -> String {
+    match min_domains {
+        Some(least) if there < usize::try_from(least).unwrap_or(usize::MAX) => format!(
+            ": minDomains is {least} and there are {there}, so that the fewest pods count as 0"
+        ),
+        Some(_) | None => String::new(),
+    }
+}
+
+/// What keeps a pod from every value of `label` in `open`, which its spread leaves: its volumes, itself, or else its
+/// NodePool.
+fn kept_from(
+    label: &str,
+    open: &[String],
+    (wanted, volumes): (&Requirements, &Requirements),
+) -> String {
+    let excludes = |asked: &Requirements| {
+        let of_label = asked.get(label);
+        of_label.is_some_and(|asked| !open.iter().any(|value| asked.has(value)))
+    };
+    let by = if excludes(volumes) {
+        "its volumes cannot be"
+    } else if excludes(wanted) {
+        "its node selector or affinity does not let it be"
+    } else {
+        "its NodePool has no nodes"
+    };
+    format!(": it could use {}, where {by}", open.join(" or "))
 }
 
 /// Why none of the types that the requirements allow will do, if so.

@@ -55,7 +55,7 @@ fn empty_nodes_go_together_within_budgets() {
     for name in ["n0", "n2", "n3", "n4"] {
         node(&mut held, name).is_ready = false;
     }
-    let names = "n0, n2, n3 and 1 others are not ready";
+    let names = "n0, n2, n3 and 1 more are not ready";
     assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and {names}"));
     let mut held = budgeted(idle(2), BudgetNodes::Count(1));
     let claim = claim(&mut held, "n0");

@@ -38,8 +38,8 @@ use crate::{catalog::source, options};
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShadowArgs {
     /// Dumps in time order: each a file or a directory that is called by its time, such as
-    /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get
-    /// nodepools,ec2nodeclasses,nodeclaims,nodes,pods,deployments,daemonsets,events -A -o json` prints.
+    /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get KINDS -A -o json` prints of nodepools,
+    /// ec2nodeclasses, nodeclaims, nodes, pods, deployments, daemonsets and events.
     #[arg(value_name = "DIR")]
     pub dumps: PathBuf,
     /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.

@@ -87,7 +87,7 @@ impl Incidents {
         let times = dumps.first().zip(dumps.last());
         let is_between =
             |at: &Timestamp| times.is_some_and(|(first, last)| first.at < *at && *at <= last.at);
-        let mut all: Vec<Incident> = reasons
+        let mut incidents: Vec<Incident> = reasons
             .into_iter()
             .filter_map(|(instance, reasons)| {
                 let at = TAKEN.into_iter().find_map(|reason| reasons.get(reason).copied())?;
@@ -104,10 +104,10 @@ impl Incidents {
             })
             .filter(|incident| is_between(&incident.at))
             .collect();
-        all.sort_by(|a, b| (a.at, &a.instance).cmp(&(b.at, &b.instance)));
+        incidents.sort_by(|a, b| (a.at, &a.instance).cmp(&(b.at, &b.instance)));
         let is_known = machines.known.values().all(|machine| !machine.is_spot())
             || dumps.iter().any(|dump| !dump.events.is_empty());
-        Self { all, is_known, ..Self::default() }
+        Self { all: incidents, is_known, ..Self::default() }
     }
 
     /// When the next one comes after `now`.
@@ -150,8 +150,8 @@ impl Incidents {
                     .to_owned(),
             );
         }
-        let (all, played) = (self.all.len(), self.played.len());
-        let left_out = match all - played {
+        let (taken, played) = (self.all.len(), self.played.len());
+        let left_out = match taken - played {
             0 => String::new(),
             alone => format!(
                 " We had none like {} of them: evictions from there ({}) count on neither side.",
@@ -159,8 +159,8 @@ impl Incidents {
                 many(usize::try_from(self.left_out).unwrap_or(usize::MAX))
             ),
         };
-        (0 < all).then(|| {
-            let taken = count(u64::try_from(all).unwrap_or(u64::MAX), "instance");
+        (0 < taken).then(|| {
+            let taken = count(u64::try_from(taken).unwrap_or(u64::MAX), "instance");
             let ours = many(played);
             format!(
                 "AWS took {taken} of theirs away; the same happened to {ours} of ours.{left_out}"

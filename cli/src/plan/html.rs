@@ -201,7 +201,10 @@ fn standing(
             name: name.to_owned(),
             kind: instance.map(|instance| instance.offering().to_string()).unwrap_or_default(),
             pool: claim.map(|claim| claim.node_pool.to_string()).unwrap_or_default(),
-            price: instance.map(|instance| micros(instance.price.nanos().into())),
+            // A price that is not known is none.
+            price: instance
+                .map(|instance| micros(instance.price.nanos().into()))
+                .filter(|micros| 0 < *micros),
             cpu: node.allocatable.cpu.0,
             memory: node.allocatable.memory.0,
             why: Vec::new(),

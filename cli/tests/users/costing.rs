@@ -114,6 +114,19 @@ fn a_node_without_a_known_price_costs_not_nothing() {
     planned.is_silent_about(&["$0.0000"]);
 }
 
+/// What is compared with what would be bought has the prices that would be paid.
+#[test]
+fn nodes_cost_what_overlays_say() {
+    let overlay = "apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: dear}\nspec: \
+                   {price: \"1.0\", requirements: [{key: node.kubernetes.io/instance-type, operator: In, \
+                   values: [m7i.2xlarge]}]}\n";
+    let folder = cluster("cost-overlay", &[("overlay.yaml", overlay)]);
+    let gate = "--feature-gates NodeOverlay=true";
+    run(&folder, &format!("plan . {NOW} {gate}"))
+        .says(&["2 nodes, 8 pods: $2.00 an hour ($1,463 a month)"]);
+    run(&folder, &format!("plan . {NOW}")).says(&["2 nodes, 8 pods: $0.8108 an hour"]);
+}
+
 #[test]
 fn volumes_of_nodes_without_a_class_are_said_to_be_missing() {
     let managed = "eks.amazonaws.com/capacityType: ON_DEMAND, node.kubernetes.io/instance-type: \

@@ -75,8 +75,8 @@ fn each_step_fails_for_its_own_reason() {
 #[test]
 fn a_node_pool_that_cannot_launch_is_told_of() {
     for kind in ["ValidationSucceeded", "NodeClassReady"] {
-        let found = format!("NodePool general: {kind} is False: Wrong: it is wrong");
-        check("pools", &found, |seen| {
+        let says = format!("NodePool general: {kind} is False: Wrong: it is wrong");
+        check("pools", &says, |seen| {
             let failed = json!({"type": kind, "status": "False", "reason": "Wrong", "message": "it is wrong"});
             list(&mut seen.pools)[0]["status"] = json!({"conditions": [failed]});
         });

@@ -147,13 +147,7 @@ const PLANS: &[Row] = &[
     (
         "mindomains-three-of-two",
         "plan",
-        &[
-            "claims: 2.",
-            " us-west-2a ",
-            " us-west-2b ",
-            "pending: default/inflate",
-            "minDomains is 3 and there are 2",
-        ],
+        &["claims: 2.", "pending: default/inflate", "us-west-2a 1, us-west-2b 1): minDomains is 3"],
         &[],
     ),
     (
@@ -203,12 +197,7 @@ const PLANS: &[Row] = &[
     (
         "root-volume-not-marked",
         "plan",
-        &[
-            "claims: 0.",
-            "pending: default/big",
-            "spec.blockDeviceMappings of EC2NodeClass default",
-            "`rootVolume: true`",
-        ],
+        &["claims: 0.", "pending: default/big", "EC2NodeClass default with `rootVolume: true`"],
         &[],
     ),
     (

@@ -15,7 +15,7 @@ use crate::{
     scheduling::{
         facts::overlay::{self, Overlays},
         launchable::known::KnownTypes,
-        provision::{is_idle, provision_with},
+        provision::{is_idle, placements_with},
     },
     world::World,
 };
@@ -215,7 +215,7 @@ impl<'a> State<'a> {
             return;
         }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
-        for placement in provision_with(self.facts, &self.types).placements {
+        for placement in placements_with(self.facts, &self.types) {
             if let Target::Node(name) = placement.target
                 && let Some((name, _)) = self.facts.nodes.get_key_value(&name)
             {
@@ -240,7 +240,7 @@ fn hosts_of_buffers(facts: &Facts, types: &KnownTypes) -> BTreeSet<NodeName> {
         return BTreeSet::new();
     }
     let real: BTreeSet<&PodKey> = facts.pods.iter().map(|pod| &pod.key).collect();
-    let placements = provision_with(facts, types).placements.into_iter();
+    let placements = placements_with(facts, types).into_iter();
     let virtual_ones = placements
         .filter(|placement| placement.pods.iter().any(|pod| !real.contains(pod)))
         .filter_map(|placement| match placement.target {

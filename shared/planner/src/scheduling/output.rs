@@ -44,11 +44,8 @@ use crate::{
 
 /// The plan that carries the solution out.
 pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
-    let mut plan = Plan { parent: problem.facts.ledger.head.counters, ..Plan::default() };
-    for (place, pods) in &solution.placed {
-        let (target, pods) = (problem.target(*place).clone(), keys(problem, pods));
-        plan.placements.push(Placement { target, pods });
-    }
+    let parent = problem.facts.ledger.head.counters;
+    let mut plan = Plan { parent, placements: placements(problem, solution), ..Plan::default() };
     let reasons = Reasons::of(problem, solution);
     let mut unplaced: Vec<(PodId, Rc<[Reason]>)> = solution
         .failed
@@ -76,6 +73,15 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
     plan.unplaced.extend(problem.demand.left_out.iter().map(left_out));
     plan.decisions = told::decisions(problem, &solution.state, &plan);
     plan
+}
+
+/// Which pods go onto nodes and claims that are there.
+pub(crate) fn placements(problem: &Problem<'_>, solution: &Solution) -> Vec<Placement> {
+    let placement = |(place, pods): (&_, &Vec<PodId>)| Placement {
+        target: problem.target(*place).clone(),
+        pods: keys(problem, pods),
+    };
+    solution.placed.iter().map(placement).collect()
 }
 
 /// Why pods find no place, worked out once for all that are alike.

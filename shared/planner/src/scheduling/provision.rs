@@ -4,7 +4,7 @@ mod cheapest;
 pub(crate) mod fleets;
 pub(crate) mod packed;
 
-use model::{Plan, facts::Facts, limits, policies::Packing};
+use model::{Plan, facts::Facts, limits, plan::Placement, policies::Packing};
 
 use crate::{
     index::id::PodId,
@@ -37,6 +37,13 @@ pub fn provision(facts: &Facts) -> Plan {
 #[must_use]
 pub fn provision_with(facts: &Facts, known: &KnownTypes) -> Plan {
     PreparedFacts::with(facts, known).plan()
+}
+
+/// The placements of the plan of [`provision`], without the reasons of pods that have none.
+pub(crate) fn placements_with(facts: &Facts, known: &KnownTypes) -> Vec<Placement> {
+    let mut prepared = PreparedFacts::with(facts, known);
+    let solved = prepared.solve();
+    output::placements(&prepared.0, &solved.0)
 }
 
 /// Whether no pod waits, none has to move and none is to be kept room for: planning would be for

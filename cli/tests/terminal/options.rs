@@ -203,7 +203,11 @@ const CALLS: &[Call] = &[
         2,
         "",
     ),
-    complains("local --data definitions --control-plane ./nowhere --cache .", 2, ""),
+    complains(
+        "local --data definitions --control-plane ./nowhere --cache . --set Packing=cheapest",
+        2,
+        "",
+    ),
     complains("local --data definitions reclaim i-0123456789abcdef0", 2, ""),
     complains("local --data definitions outage us-west-2a --end", 2, ""),
     complains(

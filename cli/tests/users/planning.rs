@@ -349,7 +349,7 @@ fn w3_reasons_name_the_cause() {
          us-west-2d, not in eu-west-1a",
         "EC2NodeClass default selects no capacity reservation cr-0a",
         "needs 500Gi ephemeral-storage, largest instance type",
-        "spec.blockDeviceMappings of EC2NodeClass default says how much nodes get",
+        "that is the size of the volume in spec.blockDeviceMappings of EC2NodeClass default",
     ]);
     std::fs::write(folder.join("pool.yaml"), other).expect("a pool of the test");
     run(&folder, "plan .").says(&["that can be bought now: there is no instance type m99.metal"]);

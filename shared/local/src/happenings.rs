@@ -96,6 +96,7 @@ fn text(happening: &Happening) -> Option<String> {
         | Happening::NodeReady { .. }
         | Happening::NodeReboots { .. }
         | Happening::NodeDrained { .. }
+        | Happening::CallFailed { .. }
         | Happening::NodeRemoved { .. } => None,
     }
 }

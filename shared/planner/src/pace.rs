@@ -27,7 +27,7 @@ const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// here a look lists everything.
 const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// The longest time until the whole cluster is looked at again for pods that have been pending for long.
-const LOOK_AGAIN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+const LOOK_AGAIN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// One part in how many of the time for which the same pods have been pending they wait for the next look.
 const PENDING_PARTS: i32 = 20;
 /// If a part of the pods of the last look is still pending, and no claim was created or deleted, the whole cluster

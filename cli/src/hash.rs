@@ -37,7 +37,7 @@ pub struct HashArgs {
     /// NodeClaims (`kubectl get nodeclaims -o yaml`): say which of their nodes would drift.
     #[arg(long, value_name = "DIR|FILE")]
     pub against: Vec<PathBuf>,
-    /// Exit with code 1 when nodes would drift.
+    /// Exit with code 1 when nodes would drift, or when a hash to compare with is unknown.
     #[arg(long, requires = "against")]
     pub strict: bool,
     /// How to print.
@@ -54,6 +54,8 @@ struct Comparison {
     node_claim: String,
     node_pool: Option<String>,
     drifts: bool,
+    /// Whether a hash to compare with is unknown.
+    is_unknown: bool,
     /// Why it drifts, or why it does not although hashes differ.
     reasons: Vec<String>,
 }
@@ -63,6 +65,8 @@ enum Compared {
     Same,
     Drifts(String),
     Cannot(String),
+    /// The object is there, and its hash cannot be worked out.
+    Unknown(String),
 }
 
 /// What objects are compared by.
@@ -73,7 +77,7 @@ struct Hashes {
     stored: BTreeMap<String, StoredHash>,
 }
 
-/// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
+/// Prints the hashes; with `--against`, also which nodes drift. `true`: some do, or, with `--strict`, may.
 pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
     let given = args.authority.given()?;
@@ -102,6 +106,7 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     let validations: Vec<_> =
         against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
     let drifts = validations.iter().any(|validation| validation.drifts);
+    let is_unknown = validations.iter().any(|validation| validation.is_unknown);
     match args.output {
         Format::Json => {
             let note = note.trim();
@@ -114,7 +119,8 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
             screen.lines(&note, out)?;
         }
     }
-    Ok(drifts)
+    // What cannot be compared is no proof that nothing drifts.
+    Ok(drifts || args.strict && is_unknown)
 }
 
 /// Where the certificate authority came from that nobody gave; or what is unknown without one.
@@ -148,6 +154,7 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
         merged.node_pools.append(&mut stored.node_pools);
         merged.node_classes.append(&mut stored.node_classes);
         merged.node_claims.append(&mut stored.node_claims);
+        merged.stored_hashes.append(&mut stored.stored_hashes);
         merged.problems.append(&mut stored.problems);
     }
     if merged.problems.is_empty() {
@@ -194,15 +201,19 @@ fn comparison(claim: &HashedNodeClaim, hashes: &Hashes) -> Comparison {
         compare(claim, &class_key, hashes, NODE_CLASS),
     ];
     let drifts = compared.iter().any(|compared| matches!(compared, Compared::Drifts(_)));
+    let is_unknown = compared.iter().any(|compared| matches!(compared, Compared::Unknown(_)));
     let reason = |compared| match compared {
         Compared::Same => None,
-        Compared::Drifts(reason) | Compared::Cannot(reason) => Some(reason),
+        Compared::Drifts(reason) | Compared::Cannot(reason) | Compared::Unknown(reason) => {
+            Some(reason)
+        }
     };
     Comparison {
         node: claim.node.as_ref().unwrap_or(&claim.name).clone(),
         node_claim: claim.name.clone(),
         node_pool: claim.node_pool.clone(),
         drifts,
+        is_unknown,
         reasons: compared.into_iter().filter_map(reason).collect(),
     }
 }
@@ -221,7 +232,7 @@ fn compare(
     let worked_out = worked_out.as_deref().map(|hash| (hash, version));
     let stored = stored.map(|stored| (stored.hash.as_str(), stored.version.as_str()));
     let Some((wanted, version)) = worked_out.or(stored) else {
-        return Compared::Cannot(format!("{key} cannot be compared: its hash is unknown"));
+        return Compared::Unknown(format!("{key} cannot be compared: its hash is unknown"));
     };
     let annotations = &claim.annotations;
     let (Some(text), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
@@ -255,8 +266,12 @@ fn table(Hashes { hashes, .. }: &Hashes) -> String {
 
 fn described(validations: &[Comparison]) -> String {
     let mut text = String::from("\n");
-    for Comparison { node, node_claim: _, node_pool: _, drifts, reasons } in validations {
-        let word = if *drifts { "drifts" } else { "stays" };
+    for Comparison { node, drifts, is_unknown, reasons, .. } in validations {
+        let word = match (drifts, is_unknown) {
+            (true, _) => "drifts",
+            (false, true) => "may drift",
+            (false, false) => "stays",
+        };
         let reasons = reasons.join("; ");
         let colon = if reasons.is_empty() { "" } else { ": " };
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");

@@ -20,6 +20,21 @@ fn d16_hashes_say_whose_they_are() {
     command.env("KUBECONFIG", "config");
     let of_context = answer(command);
     of_context.says(&["context mine"]);
+    let claim = "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata:\n  name: a\n  annotations:\n    \
+                 karpenter.k8s.aws/ec2nodeclass-hash: '1'\n    karpenter.k8s.aws/ec2nodeclass-hash-version: v6\n\
+                 spec:\n  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n  requirements: []\n";
+    fs::write(folder.join("claim"), claim).unwrap();
+    let unknown = run(&folder, "hash class.yaml --against claim --strict");
+    unknown.says(&["a may drift", "its hash is unknown", "--ca-bundle"]);
+    assert_eq!(unknown.code, Some(1));
+    let stored = CLASS.replacen(
+        "{name: default}",
+        "{name: default, annotations: {karpenter.k8s.aws/ec2nodeclass-hash: '2', \
+         karpenter.k8s.aws/ec2nodeclass-hash-version: v6}}",
+        1,
+    );
+    fs::write(folder.join("stored"), stored).unwrap();
+    run(&folder, "hash stored --against claim").says(&["a drifts", "1 of 1 node would drift"]);
     let given = run(&folder, "hash class.yaml --ca-bundle Z29sZGVu -o json").json();
     let class = given["EC2NodeClass/default"].as_str().expect("a hash").to_owned();
     of_context.says(&[&*class]);

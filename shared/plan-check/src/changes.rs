@@ -151,7 +151,8 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
 /// Whether `change` is `stored` but for EC2's recommendation to leave its instance.
 fn is_recommended(stored: &NodeClaim, change: &NodeClaim) -> bool {
     let of_change = change.conditions.drifted.as_deref();
-    let is_new = stored.conditions.drifted.is_none() && of_change == Some(REBALANCE_RECOMMENDATION);
+    let before = stored.conditions.drifted.as_deref();
+    let is_new = before != of_change && of_change == Some(REBALANCE_RECOMMENDATION);
     let rest = NodeClaim {
         version: stored.version,
         conditions: stored.conditions.clone(),

@@ -221,7 +221,7 @@ impl Seen<'_> {
 
     /// How long after the look of `note` the whole cluster is looked at again without any news.
     fn look_again_after(&self, note: PulseNote) -> SignedDuration {
-        if self.pending.is_empty() {
+        if self.pending.is_empty() || self.keeps_buffers {
             return LOOK_AGAIN_AFTER;
         }
         let pending_for = note.at.duration_since(note.since);

@@ -105,10 +105,14 @@ fn headline(outlook: &Outlook) -> String {
 /// What `proposal` saves or costs, and how many pods it moves.
 fn worth(proposal: &Proposal) -> String {
     let (before, after) = (proposal.price_before.nanos(), proposal.price_after.nanos());
+    let is_unpriced = |replacement: &Replacement| replacement.cheapest.is_none();
     let moves = match proposal.moves.len() {
         1 => "1 pod moves".to_owned(),
         number => format!("{} move", counted(number, "pod")),
     };
+    if proposal.command.replacements.iter().any(is_unpriced) {
+        return format!("what comes has no price yet, {moves}");
+    }
     if before < after {
         return format!("costs {} more a month, {moves}", per_month(after - before));
     }
@@ -275,7 +279,7 @@ fn per_month(nanos: u64) -> String {
 fn in_words(replacement: &Replacement) -> String {
     let pool = &replacement.node_pool;
     let Some((key, price)) = &replacement.cheapest else {
-        return format!("one node of {pool}, made from the pool alone");
+        return format!("one node of {pool}, of the type that is launched then");
     };
     let (shown, instance_types) =
         (replacement.instance_types.iter().take(TYPES_SHOWN), &replacement.instance_types);
@@ -359,7 +363,8 @@ impl fmt::Display for Remark<'_> {
 fn said(outlook: &Found<'_>, node: &str) -> Vec<String> {
     let mut by_reason: Vec<(Remark<'_>, Vec<Method>)> = Vec::new();
     for (method, answer) in &outlook.outlook.answers {
-        let goes_first = || answer.proposal.as_ref()?.nodes().next().map(Remark::After);
+        let first = answer.proposal.as_ref().and_then(|proposal| proposal.nodes().next());
+        let goes_first = || first.filter(|first| first.as_str() != node).map(Remark::After);
         let note = answer.notes.get(node).map(Remark::Objection);
         let Some(reason) = note.or_else(goes_first) else {
             continue;

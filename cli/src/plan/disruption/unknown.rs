@@ -33,8 +33,7 @@ pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
     let missing = not_listed(facts, options);
     if let Some(first) = missing.iter().next() {
         lines.push(format!(
-            "whether EC2 still offers what these nodes are: the list of instance types lacks {}; --region REGION asks \
-             AWS",
+            "whether EC2 still offers what these nodes are, which the functions ask it: the list of instance types lacks {}",
             match missing.len() {
                 1 => first.clone(),
                 number => format!("{first} and {} more", many(number - 1)),

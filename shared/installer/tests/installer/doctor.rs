@@ -370,7 +370,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             (default: 3 subnets, 1 security group)
         ok  Every EC2NodeClass is ready: subnets, security groups and images are found.
             (1 ready)
-        ok  There is a NodePool, and each can launch. (1 can launch)
+        ok  There is a NodePool, and each can launch. (1 whose class is ready)
         ok  No quota of the account keeps EC2 from launching for a NodePool. (1 asked)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 

@@ -98,17 +98,22 @@ fn is_recommendation(interruption: &Interruption) -> bool {
 /// from there.
 fn is_news_of_risk(claim: &NodeClaim, interruptions: &[Interruption]) -> bool {
     let is_advised = interruptions.iter().any(is_recommendation);
-    is_advised && !claim.is_deleting() && claim.conditions.drifted.is_none()
+    is_advised && !claim.is_deleting() && !was_advised(claim)
 }
 
-/// `claim` as one that has drifted because EC2 recommends to leave its instance, unless it has drifted already.
+fn was_advised(claim: &NodeClaim) -> bool {
+    claim.conditions.drifted.as_deref() == Some(REBALANCE_RECOMMENDATION)
+}
+
+/// `claim` as one that has drifted because EC2 recommends to leave its instance, unless that is known already. Another
+/// reason gives way: it is found again once this one does not stand, and what counts is that the claim has drifted.
 fn recommended(claim: &NodeClaim, advice: &Interruption) -> Option<NodeClaim> {
-    if claim.conditions.drifted.is_some() {
+    if was_advised(claim) {
         return None;
     }
     let mut next = claim.following();
+    next.conditions.drifted_since = claim.conditions.drifted_since.or(Some(advice.at));
     next.conditions.drifted = Some(REBALANCE_RECOMMENDATION.to_owned());
-    next.conditions.drifted_since = Some(advice.at);
     Some(next)
 }
 

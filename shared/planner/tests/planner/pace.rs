@@ -113,19 +113,21 @@ fn the_same_pods_are_looked_at_again_after_thirty_seconds_and_fewer_after_ten() 
 fn pods_that_have_been_pending_for_long_are_looked_at_again_more_rarely() {
     let pods = [pending("a", 0)];
     let counters = counters(3, 0);
-    let again_after = |pods: &[Pod], pending_for: i64| {
+    let again_after = |pods: &[Pod], keeps_buffers: bool, pending_for: i64| {
         let first = looked(&seen(pods, counters, 10), &past(counters), 0, 10);
         let look = 10 + pending_for;
         let after = looked(&seen(pods, counters, look), &first, 0, look);
-        let keeps_buffers = pods.is_empty();
         let next = |now| {
             let seen = Seen { keeps_buffers, ..seen(pods, counters, now) };
             pace::next(&seen, &after, at(now))
         };
         (1..200).find(|seconds| next(look + seconds) == Pace::Look)
     };
-    let minutes = [0, 9, 10, 20, 40, 1_000].map(|minutes| again_after(&pods, minutes * 60));
+    let minutes = [0, 9, 10, 20, 40, 1_000];
+    let minutes = minutes.map(|minutes| again_after(&pods, false, minutes * 60));
     assert_eq!(minutes, [30, 30, 30, 60, 60, 60].map(Some));
+    // Room for a CapacityBuffer is looked for as often as before, whatever pods wait.
+    assert_eq!(again_after(&pods, true, 6_000), Some(30));
     // One more claim is news, and other pods are.
     let long = looked(&seen(&pods, counters, 6_000), &past(counters), 0, 6_000);
     let others = [pending("b", 5_000)];

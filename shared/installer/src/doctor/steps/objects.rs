@@ -104,14 +104,14 @@ pub(super) fn pools(seen: &Observed) -> Judged {
             ("ValidationSucceeded", "Correct the NodePool: its message names the field."),
             ("NodeClassReady", "Correct the EC2NodeClass: its conditions say what is missing."),
         ] {
-            let failed = condition(pool, kind).filter(|(status, ..)| *status == "False");
+            let failed = condition(pool, kind).filter(|(status, ..)| *status != "True");
             let Some((status, reason, message)) = failed else { continue };
             found.push(format!("NodePool {}: {kind} is {status}: {reason}: {message}", name(pool)));
             cures.insert(cure);
         }
     }
     let cures: Vec<&str> = cures.into_iter().collect();
-    Ok(StepVerdict::of(found, format!("{} can launch", pools.len()), cures.join(" ")))
+    Ok(StepVerdict::of(found, format!("{} whose class is ready", pools.len()), cures.join(" ")))
 }
 
 /// Codes of the quotas of standard instance families: <https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html>.

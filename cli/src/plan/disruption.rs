@@ -24,7 +24,7 @@ struct Found<'a> {
     facts: &'a Facts,
     view: View,
     /// What goes before a method is asked, whatever runs on it: expired nodes, deleted ones, surplus replicas.
-    ahead: Vec<Decision>,
+    ahead: &'a [Decision],
     outlook: Outlook,
     /// What the facts do not say, and what would.
     unknown: Vec<String>,
@@ -50,13 +50,13 @@ pub(super) fn run(
     let options = options(view, remarks);
     let is_thorough = args.settings()?.policies.consolidation == ConsolidationSearch::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
+    let (without, ahead) = &without_forced(facts);
+    // Karpenter's methods still look at what its other controllers are about to delete.
+    let facts = if view == View::Journeyman { without } else { facts };
     let outlook = Found {
         facts,
         view,
-        ahead: [planner::forced(facts), planner::scaled_down(facts)]
-            .into_iter()
-            .flat_map(|plan| plan.decisions)
-            .collect(),
+        ahead,
         outlook: disruption::outlook(facts, &options),
         unknown: unknown::of(facts, &options),
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
@@ -71,6 +71,18 @@ pub(super) fn run(
         super::table::remarks(remarks, screen, out)?;
     }
     Ok(())
+}
+
+/// `facts` once that is given up which goes before a method is asked, and the decisions about it.
+fn without_forced(facts: &Facts) -> (Facts, Vec<Decision>) {
+    let (mut facts, mut ahead) = (facts.clone(), Vec::new());
+    for step in [planner::forced, planner::scaled_down] {
+        let plan = step(&facts);
+        let given_up = plan.changes.into_iter().map(|claim| (claim.name.clone(), claim));
+        facts.ledger.claims.extend(given_up);
+        ahead.extend(plan.decisions);
+    }
+    (facts, ahead)
 }
 
 /// Whose decisions are shown of a cluster with these claims: Karpenter's where it manages all of them.

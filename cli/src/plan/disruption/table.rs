@@ -36,7 +36,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
         screen.text(0, &format!("Nothing is given up: {waiting}."), out)?;
     }
     show_ahead(found, screen, out)?;
-    screen.title(&headline(outlook), out)?;
+    screen.title(&headline(found), out)?;
     screen.text(0, whose(found.view), out)?;
     for (method, answer) in &outlook.answers {
         if let Some(proposal) = &answer.proposal {
@@ -90,9 +90,10 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
 }
 
 /// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
-fn headline(outlook: &Outlook) -> String {
+fn headline(Found { outlook, ahead, .. }: &Found<'_>) -> String {
     let (Some(method), Some(proposal)) = (outlook.first(), outlook.proposal()) else {
-        return "Nothing would be given up".to_owned();
+        let nothing = if ahead.is_empty() { "Nothing" } else { "Nothing else" };
+        return format!("{nothing} would be given up");
     };
     let going = counted(proposal.nodes().count(), "node");
     let coming = match proposal.command.replacements.len() {

@@ -178,6 +178,7 @@ fn claim(claim: &NodeClaim) -> Option<Value> {
         (labels::INSTANCE_TYPE, instance.instance_type.to_string()),
         (labels::ZONE, instance.zone.to_string()),
         (labels::CAPACITY_TYPE, instance.capacity_type.to_string()),
+        (labels::MANAGED_BY, labels::MANAGER.to_owned()),
     ];
     labels.extend(known.map(|(key, value)| (key.to_owned(), value)));
     let mut conditions = vec![condition("Launched", instance.launched_at)];
@@ -185,6 +186,8 @@ fn claim(claim: &NodeClaim) -> Option<Value> {
         conditions.push(condition("Registered", claim.phase_since));
         conditions.push(condition("Initialized", claim.phase_since));
     }
+    let consolidatable_since = claim.conditions.consolidatable_since;
+    conditions.extend(consolidatable_since.map(|since| condition("Consolidatable", since)));
     let mut metadata = json!({"name": claim.name.as_str(), "labels": labels,
         "annotations": claim.annotations, "creationTimestamp": claim.created_at.to_string(),
         "uid": uid(claim.name.as_str())});

@@ -354,7 +354,7 @@ enum Remark<'a> {
 impl fmt::Display for Remark<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Objection(objection) => objection.fmt(f),
+            Self::Objection(objection) => f.write_str(&objection.in_full()),
             Self::After(first) => write!(f, "{first} goes first"),
         }
     }

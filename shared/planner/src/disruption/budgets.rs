@@ -25,6 +25,8 @@ struct Spent<'a> {
     allowed: Option<u64>,
     not_ready: Vec<&'a str>,
     leaving: Vec<&'a str>,
+    /// Nodes that a look takes.
+    taken: usize,
 }
 
 /// Nodes that are named at most.
@@ -45,15 +47,15 @@ impl Spent<'_> {
             let verb = if names.len() == 1 { "is" } else { "are" };
             (!names.is_empty()).then(|| format!("{shown}{more} {verb} {what}"))
         };
-        let by: Vec<String> =
-            [named(&self.not_ready, "not ready"), named(&self.leaving, "disrupted")]
-                .into_iter()
-                .flatten()
-                .collect();
+        let taken = match self.taken {
+            0 => None,
+            1 => Some("1 other is disrupted first".to_owned()),
+            taken => Some(format!("{} others are disrupted first", words::many(taken))),
+        };
+        let by = [named(&self.not_ready, "not ready"), named(&self.leaving, "disrupted"), taken];
+        let by: Vec<String> = by.into_iter().flatten().collect();
         let nodes = words::counted(allowed, "node");
-        let by =
-            if by.is_empty() { "others are disrupted first".to_owned() } else { by.join(", ") };
-        format!("at most {nodes} may be disrupted, and {by}")
+        format!("at most {nodes} may be disrupted, and {}", by.join(", "))
     }
 }
 
@@ -114,6 +116,9 @@ impl<'a> Remaining<'a> {
             Some(Some(0)) | None => false,
             Some(Some(left)) => {
                 *left -= 1;
+                if let Some(spent) = self.spent.get_mut(pool) {
+                    spent.taken += 1;
+                }
                 true
             }
             Some(None) => true,

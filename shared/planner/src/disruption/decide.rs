@@ -191,10 +191,10 @@ impl<'a> PreparedCluster<'a> {
         let before =
             chosen.iter().fold(Exact::default(), |sum, candidate| sum.plus(candidate.price));
         let after = consolidation::price_after(&draft.outcome);
-        let rejected = notes
-            .iter()
-            .filter(|_| method.reason() == DisruptionReason::Underutilized)
-            .map(|(at, why)| format!("{}: {why}", self.field.candidates[*at].node.name));
+        let rejected =
+            notes.iter().filter(|_| method.reason() == DisruptionReason::Underutilized).map(
+                |(at, why)| format!("{}: {}", self.field.candidates[*at].node.name, why.in_full()),
+            );
         Proposal {
             disrupted: chosen.iter().map(|candidate| self.disrupted(method, candidate)).collect(),
             moves: moves(&chosen, &draft.outcome),

@@ -109,8 +109,9 @@ pub enum Objection {
     /// What one look may simulate was used up before it was its turn.
     #[error("it was not reached: one look simulates only so much")]
     NotReached,
-    /// Others of its NodePool go, or it is closed now; the text says which.
-    #[error("the disruption budgets of its NodePool are spent: {0}")]
+    /// Others of its NodePool are disrupted, or it is closed now. The text names them: it changes from look to
+    /// look, so only [`Self::in_full`] has it.
+    #[error("the disruption budgets of its NodePool are spent")]
     BudgetSpent(String),
     /// A budget cannot be read, and closes its NodePool: which and why.
     #[error("no node of its NodePool is disrupted: {0}")]
@@ -224,6 +225,15 @@ pub enum Objection {
 }
 
 impl Objection {
+    /// In words for `plan`, with names and numbers that differ from look to look. Records have the shorter words of
+    /// `Display`, so that the same decision is recorded once.
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::BudgetSpent(why) => format!("{self}: {why}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// The same in a record: why `what` stays.
     pub fn rejected(&self, what: Option<String>) -> Rejected {
         Rejected { what, reason: self.reason(), why: self.to_string() }

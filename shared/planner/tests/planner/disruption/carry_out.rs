@@ -5,6 +5,7 @@ use model::{
     disruption::{DisruptionReason, Method},
     facts::Facts,
     ledger::Rejected,
+    node_pool::BudgetNodes,
 };
 use planner::disruption::{Options, begun, carry_out::*, finding::Finding};
 
@@ -139,4 +140,27 @@ fn what_is_gone_does_not_void_the_rest_of_a_command() {
     let plan = validated(&newer, (&CommandId::derived(&command), &command), &Options::deployed());
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(texts(&plan.decisions[0].rejected), ["claim-b: it is gone"]);
+}
+
+#[test]
+fn a_spent_budget_is_the_same_decision_whichever_nodes_spend_it() {
+    let mut facts = cluster(&[("a", "t.small"), ("b", "t.small"), ("c", "t.small")]);
+    facts.pods = ["a", "b", "c"].map(|node| app(node, node, "cpu=100m")).into();
+    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(1))];
+    for name in ["a", "b", "c"] {
+        claim(&mut facts, name).conditions.drifted = Some("AMIDrift".to_owned());
+    }
+    let without = |ill: &[&str]| {
+        let mut facts = facts.clone();
+        for name in ill {
+            node(&mut facts, name).is_ready = false;
+        }
+        let decision =
+            look(&facts, DisruptionReason::Drifted, &Options::deployed()).decision.unwrap();
+        (decision.content(), texts(&decision.rejected))
+    };
+    let (first, words) = without(&["a"]);
+    let spent = "the disruption budgets of its NodePool are spent";
+    assert_eq!(words, ["a", "b", "c"].map(|name| format!("{name}: {spent}")));
+    assert_eq!([without(&["b"]).0, without(&["b", "c"]).0], [first; 2]);
 }

@@ -46,7 +46,7 @@ fn empty_nodes_go_together_within_budgets() {
     let held = budgeted(idle(2), BudgetNodes::Count(1));
     let spent = "the disruption budgets of its NodePool are spent";
     let limit = "at most 1 node may be disrupted";
-    let first = format!("{spent}: {limit}, and others are disrupted first");
+    let first = format!("{spent}: {limit}, and 1 other is disrupted first");
     assert_eq!(why(&held, Emptiness, "n1"), first);
     let closed = budgeted(idle(2), BudgetNodes::Count(0));
     assert_eq!(why(&closed, Emptiness, "n1"), format!("{spent}: none may be disrupted now"));
@@ -58,9 +58,16 @@ fn empty_nodes_go_together_within_budgets() {
     let names = "n0, n2, n3 and 1 more are not ready";
     assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and {names}"));
     let mut held = budgeted(idle(2), BudgetNodes::Count(1));
-    let claim = claim(&mut held, "n0");
-    *claim = claim.given_up(model::DeletionReason::Expired, now());
+    let leaving = claim(&mut held, "n0");
+    *leaving = leaving.given_up(model::DeletionReason::Expired, now());
     assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and n0 is disrupted"));
+    // Those that the same look takes count.
+    let mut held = budgeted(idle(5), BudgetNodes::Count(3));
+    let leaving = claim(&mut held, "n0");
+    *leaving = leaving.given_up(model::DeletionReason::Expired, now());
+    let by = "n0 is disrupted, 2 others are disrupted first";
+    let limit = "at most 3 nodes may be disrupted";
+    assert_eq!(why(&held, Emptiness, "n4"), format!("{spent}: {limit}, and {by}"));
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub(crate) fn why(facts: &Facts, method: Method, node: &str) -> String {
     let as_node = NodeName::new(node).unwrap();
     let note = outlook.answers[&method].notes.get(&as_node).cloned();
     let objection = note.or_else(|| outlook.ineligible.get(node).cloned());
-    objection.map(|objection| objection.to_string()).unwrap_or_default()
+    objection.map(|objection| objection.in_full()).unwrap_or_default()
 }
 
 pub(crate) fn disrupted_taint() -> Taint {

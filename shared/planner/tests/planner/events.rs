@@ -157,6 +157,9 @@ fn what_blocks_a_node_that_has_drifted_says_that_it_has() {
     let events = of_staying(&ledger, reason, &BTreeMap::new(), &ineligible);
     let why = format!("it has drifted (AMIDrift), and is not replaced: {}", Objection::Nominated);
     assert_eq!(events[0].message, why);
+    // Of a node that is being replaced nothing is said: nothing blocks that.
+    let ineligible = BTreeMap::from([("node-2".to_owned(), Objection::AlreadyGoing)]);
+    assert_eq!(of_staying(&ledger, reason, &BTreeMap::new(), &ineligible), []);
 }
 
 #[test]

@@ -14,7 +14,6 @@ use model::{
     ledger::Snapshot,
     node_class::{ResolvedNodeClass, ResolvedTemplate},
     node_pool::NodePool,
-    pod::DoNotDisrupt,
 };
 use planner::{KnownTypes, Rejection};
 use report::error::BadInput;
@@ -83,15 +82,7 @@ fn pod_spec(object: &Object) -> Option<&PodSpec> {
 fn of_pods(spec: &PodSpec, known: &KnownValues) -> Vec<String> {
     let required = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
     let mut texts = known.complaints("its node selector or affinity", required);
-    if let Some(text) = spec.annotations.get(labels::DO_NOT_DISRUPT)
-        && DoNotDisrupt::parse(text).is_none()
-        && text != "false"
-    {
-        texts.push(format!(
-            "annotation {} is `{text}`, which protects nothing: write `true`, or a duration such as `30m`",
-            labels::DO_NOT_DISRUPT
-        ));
-    }
+    texts.extend(spec.ineffective_do_not_disrupt());
     texts
 }
 

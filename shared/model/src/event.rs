@@ -190,10 +190,12 @@ impl EventReason {
 
     /// For how long the same is not said again of the same object.
     ///
-    /// Karpenter: `DedupeTimeout` of its events; two minutes where it names none.
+    /// Karpenter: `DedupeTimeout` of its events; two minutes where it names none. A wrong annotation of a pod, which
+    /// ends only with another pod, is said once an hour.
     pub const fn said_for(self) -> SignedDuration {
         match self {
             Self::FailedScheduling => SignedDuration::from_mins(5),
+            Self::InvalidDoNotDisruptAnnotation => SignedDuration::from_hours(1),
             Self::NodeRepairBlocked | Self::Unconsolidatable => SignedDuration::from_mins(15),
             _ => SignedDuration::from_mins(2),
         }

@@ -269,6 +269,15 @@ impl DoNotDisrupt {
 }
 
 impl PodSpec {
+    /// That its annotation `karpenter.sh/do-not-disrupt` protects nothing though its writer meant it to, with the cure;
+    /// `None` if it protects, is missing or is `false`.
+    pub fn ineffective_do_not_disrupt(&self) -> Option<String> {
+        let key = crate::labels::DO_NOT_DISRUPT;
+        let text = self.annotations.get(key).filter(|text| *text != "false")?;
+        let why = "which protects nothing: write `true`, or a duration such as `30m`";
+        DoNotDisrupt::parse(text).is_none().then(|| format!("annotation {key} is `{text}`, {why}"))
+    }
+
     /// What it asks of a node's labels: its node selector and the `term`th of its required affinity
     /// terms, if it has any.
     pub fn requirements(&self, term: usize) -> Requirements {

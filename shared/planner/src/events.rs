@@ -17,7 +17,6 @@ use model::{
     node_class::ListedNodeClass,
     node_pool::NodePool,
     plan::Target,
-    pod::DoNotDisrupt,
     words,
 };
 
@@ -239,27 +238,32 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
     Some(Said::OfBoth(event))
 }
 
-/// Of pods on nodes of `ledger` whose annotation `karpenter.sh/do-not-disrupt` protects nothing: what to write.
+/// Of pods on nodes of `ledger` that stay, whose annotation `karpenter.sh/do-not-disrupt` protects nothing: what to
+/// write. Of the pods of one owner the first says it.
 ///
 /// Karpenter: `pkg/utils/pod/events.go`.
 #[must_use]
 pub fn of_annotations(ledger: &Snapshot, pods: &[Pod]) -> Vec<ObjectEvent> {
+    let replaced = ledger.being_replaced();
+    let stays = |claim: &&NodeClaim| !claim.is_deleting() && !replaced.contains(&claim.name);
     let nodes: BTreeSet<&NodeName> =
-        ledger.claims.values().filter_map(|claim| claim.node.as_ref()).collect();
-    let is_ours = |pod: &&Pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node));
-    let wrong = pods.iter().filter(is_ours).filter_map(|pod| {
-        let text = pod.spec.annotations.get(labels::DO_NOT_DISRUPT)?;
-        DoNotDisrupt::parse(text).is_none().then_some((pod, text))
-    });
-    let event = |(pod, text): (&Pod, &String)| {
-        let about = EventObject::Pod(pod.key.clone(), Some(pod.uid.clone()));
-        let why = format!(
-            "its annotation {} is `{text}`, which protects nothing: write `true`, or a duration such as `30m`",
-            labels::DO_NOT_DISRUPT
-        );
-        ObjectEvent::new(about, EventReason::InvalidDoNotDisruptAnnotation, why)
+        ledger.claims.values().filter(stays).filter_map(|claim| claim.node.as_ref()).collect();
+    let is_asked = |pod: &&Pod| {
+        !pod.is_terminal()
+            && !pod.is_terminating()
+            && pod.node.as_ref().is_some_and(|node| nodes.contains(node))
     };
-    wrong.map(event).collect()
+    let mut owners = BTreeSet::new();
+    let event = |pod: &Pod| {
+        let why = pod.spec.ineffective_do_not_disrupt()?;
+        if pod.workload().is_some_and(|owner| !owners.insert(owner)) {
+            return None;
+        }
+        let about = EventObject::Pod(pod.key.clone(), Some(pod.uid.clone()));
+        let reason = EventReason::InvalidDoNotDisruptAnnotation;
+        Some(ObjectEvent::new(about, reason, format!("its {why}")))
+    };
+    pods.iter().filter(is_asked).filter_map(event).collect()
 }
 
 /// Of a claim that was given up just now: when its node ends at last, and what AWS did to its instance.

@@ -18,4 +18,6 @@ fn every_reason_is_named_once_and_said_again_no_sooner_than_karpenter_says_it() 
     assert_eq!(names.len(), EventReason::ALL.len());
     let least = SignedDuration::from_mins(2);
     assert!(EventReason::ALL.into_iter().all(|reason| least <= reason.said_for()));
+    let hour = SignedDuration::from_hours(1);
+    assert_eq!(EventReason::InvalidDoNotDisruptAnnotation.said_for(), hour);
 }

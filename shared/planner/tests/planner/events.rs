@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, PodUid, Zone,
+    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodUid, Zone,
     claim::Deletion,
     disruption::{Command, DisruptionReason, Method, Progress},
     event::ObjectEvent,
@@ -13,10 +13,11 @@ use model::{
     node::Eviction,
     node_class::{ClassStatus, ListedNodeClass, Subnet},
     plan::{Placement, Reason, Target, Unplaced},
+    pod::PodPhase,
 };
 use planner::{disruption::Objection, events::*};
 
-use crate::planner::support::*;
+use crate::planner::support::{cluster::owned, *};
 
 /// Object and reason of each.
 fn said_of(events: &[ObjectEvent]) -> Vec<String> {
@@ -163,14 +164,17 @@ fn what_blocks_a_node_that_has_drifted_says_that_it_has() {
 }
 
 #[test]
-fn a_do_not_disrupt_that_protects_nothing_is_told_to_its_pod() {
-    let (ledger, _) = claims([ClaimPhase::Initialized; 2]);
+fn a_do_not_disrupt_that_protects_nothing_is_told_to_one_pod_of_its_owner() {
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized; 2]);
     let annotated = |name: &str, node: &str, value: &str| {
         let mut pod = pod(&format!("{name} on:{node} cpu=1"));
         let spec = std::sync::Arc::make_mut(&mut pod.spec);
         spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), value.to_owned());
-        pod
+        Pod { owner: None, ..pod }
     };
+    let ended = Pod { phase: PodPhase::Succeeded, ..annotated("g", "node-1", "yes") };
+    let terminating = Pod { deleted_at: Some(now()), ..annotated("h", "node-1", "yes") };
+    let of_web = |name: &str| owned(annotated(name, "node-1", "yes"), "apps/v1", "ReplicaSet");
     let pods = [
         annotated("a", "node-1", "true"),
         annotated("b", "node-1", "30m"),
@@ -178,16 +182,25 @@ fn a_do_not_disrupt_that_protects_nothing_is_told_to_its_pod() {
         annotated("d", "node-2", "-5m"),
         annotated("e", "elsewhere", "yes"),
         pod("f on:node-1 cpu=1"),
+        ended,
+        terminating,
+        annotated("i", "node-1", "false"),
+        of_web("j"),
+        of_web("k"),
     ];
     let events = of_annotations(&ledger, &pods);
-    let reason = "InvalidDoNotDisruptAnnotation";
-    assert_eq!(
-        said_of(&events),
-        [format!("Pod default/c {reason}"), format!("Pod default/d {reason}")]
-    );
+    let about = |names: &[&str]| -> Vec<String> {
+        let event = |name| format!("Pod default/{name} InvalidDoNotDisruptAnnotation");
+        names.iter().map(event).collect()
+    };
+    assert_eq!(said_of(&events), about(&["c", "d", "j"]));
     let why = "its annotation karpenter.sh/do-not-disrupt is `True`, which protects nothing: write `true`, or a \
                duration such as `30m`";
     assert_eq!(events[0].message, why);
+    // What goes anyway need not be protected.
+    let going = claims[1].given_up(DeletionReason::Expired, now());
+    ledger.claims.insert(going.name.clone(), going);
+    assert_eq!(said_of(&of_annotations(&ledger, &pods)), about(&["c", "j"]));
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn looked_at(
 
 /// The NodePools that launch nothing whatever pods wait, and the NodeOverlays that change nothing, with why.
 fn without_effect(facts: &Facts) -> Vec<String> {
-    let pools = planner::pools_without_types(facts, &KnownTypes::default()).into_iter();
+    let pools = planner::pools_without_types(facts).into_iter();
     let mut texts: Vec<String> =
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
     if facts.policies.node_overlay {

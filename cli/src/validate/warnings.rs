@@ -15,7 +15,7 @@ use model::{
     node_class::{ResolvedNodeClass, ResolvedTemplate},
     node_pool::NodePool,
 };
-use planner::{KnownTypes, Rejection};
+use planner::Rejection;
 use report::error::BadInput;
 
 use crate::{assumed, manifests};
@@ -172,7 +172,7 @@ impl<'m> Together<'m> {
             }
         }
         facts.classes = Some(classes);
-        let pools = planner::pools_without_types(&facts, &KnownTypes::default()).into_iter();
+        let pools = planner::pools_without_types(&facts).into_iter();
         // What breaks a rule is a problem already.
         let conflict = |(name, why): (model::ObjectName, Rejection)| match why {
             Rejection::RuntimeValidation(_) => None,

@@ -22,9 +22,8 @@ use crate::{
     pace::validated_at,
     scheduling::{
         launchable::known::KnownTypes,
-        provision::provision_with,
+        provision::provision_with_reasons,
         static_pool::{launches, scaled_down},
-        unlaunchable::pools_without_types,
     },
 };
 
@@ -121,9 +120,14 @@ fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     let replicas = launches(facts, types);
     let missing_replicas = replicas.notes.clone();
     let is_any_missing = !replicas.promises.is_empty();
-    let plan = if is_any_missing { replicas.plan(facts) } else { provision_with(facts, types) };
+    let (plan, closed) = if is_any_missing {
+        // The next answer, which is asked for at once, says which NodePools can launch nothing.
+        (replicas.plan(facts), BTreeMap::new())
+    } else {
+        provision_with_reasons(facts, types)
+    };
     let mut events = events::of_pods(&plan, &facts.pods);
-    events.extend(events::of_pools_without_types(&pools_without_types(facts, types)));
+    events.extend(events::of_pools_without_types(&closed));
     let wakes = if plan.promises.is_empty() { Vec::new() } else { vec![Function::Launch] };
     let asks_again = is_any_missing;
     Answer { events, wakes, asks_again, missing_replicas, ..Answer::of(plan, Basis::Arrivals) }

@@ -15,6 +15,7 @@ use model::{
     labels,
     node::Node,
     node_class::Obstacle,
+    node_pool::NodePool,
     plan::Target,
     pod::HostPort,
     policies::Packing,
@@ -45,7 +46,6 @@ use crate::{
             volume::Attachments,
         },
         launchable::{
-            cause::{cause, conflict},
             known::KnownTypes,
             offer::{Offer, Reservations},
             template::{self, Template, in_order},
@@ -90,6 +90,8 @@ pub struct Problem<'a> {
     pub(crate) templates: Table<kind::Template, Template<'a>>,
     /// Pools that launch nothing now, and why.
     pub(crate) closed: Vec<(&'a NodePoolName, String)>,
+    /// Static pools that nothing is wrong with, and what they may launch.
+    pub(crate) fixed: Vec<(&'a NodePool, OfferId)>,
     /// Whether any pool may take pods, if only its types allowed it.
     pub(crate) has_pools: bool,
     /// Whether a usable pool has a soft taint.
@@ -172,6 +174,7 @@ impl<'a> Problem<'a> {
             reservations: Reservations::default(),
             templates: Table::default(),
             closed: Vec::new(),
+            fixed: Vec::new(),
             has_pools: false,
             has_soft_taints: false,
             namespaces,
@@ -221,7 +224,11 @@ impl<'a> Problem<'a> {
 
     /// Makes a template of every pool that can launch, and says of the others why they cannot.
     /// Returns the offer of each pool whose class is ready.
-    fn open_pools(&mut self, daemons: &[Daemon], known: &KnownTypes) -> BTreeMap<&'a str, OfferId> {
+    pub(super) fn open_pools(
+        &mut self,
+        daemons: &[Daemon],
+        known: &KnownTypes,
+    ) -> BTreeMap<&'a str, OfferId> {
         let overlays = overlay::overlays(self.facts);
         let mut by_class: BTreeMap<&str, OfferId> = BTreeMap::new();
         let mut by_pool = BTreeMap::new();
@@ -262,6 +269,9 @@ impl<'a> Problem<'a> {
             by_pool.insert(pool.name.as_str(), offer);
             if let Some(reason) = unusable(pool) {
                 self.closed.push((&pool.name, reason));
+                if !pool.is_deleting && pool.problems.is_empty() {
+                    self.fixed.push((pool, offer));
+                }
                 continue;
             }
             self.has_pools = true;
@@ -276,39 +286,28 @@ impl<'a> Problem<'a> {
         by_pool
     }
 
-    pub(crate) fn offer(&mut self, types: &[Arc<InstanceType>], known: &KnownTypes) -> OfferId {
+    fn offer(&mut self, types: &[Arc<InstanceType>], known: &KnownTypes) -> OfferId {
         let index = known.index(types, self.facts.policies.reserved_capacity);
         self.offers.push(Offer::new(index, &mut self.reservations))
     }
 
-    pub(crate) fn open_pool(
+    fn open_pool(
         &mut self,
-        pool: &'a model::node_pool::NodePool,
+        pool: &'a NodePool,
         number: OfferId,
         daemons: &[Daemon],
         overlays: &Overlays,
     ) {
-        let offer = &mut self.offers[number];
-        let mut template =
-            Template::new(pool, (number, offer), daemons, &self.resources, &mut self.sets);
-        if let Some(overlaid) = overlays.pools.get(&pool.name) {
-            template.overlaid = [overlaid.priced.clone(), overlaid.extended.clone()];
-        }
         self.has_soft_taints |=
             pool.template.taints.iter().any(|t| t.effect == TaintEffect::PreferNoSchedule);
-        let is_strict = self.facts.policies.min_values == model::policies::MinValuesPolicy::Strict;
-        let unmet = template.unmet(&template.types, template.set, &self.sets);
-        if template.types.is_empty() {
-            let text = "its requirements leave no instance type that can be bought now";
-            let (index, class) = (&self.offers[number].index, &pool.template.node_class);
-            let cause = cause(index, &pool.template.requirements, class)
-                .or_else(|| conflict(index, &template::requirements(pool)));
-            let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-            self.closed.push((&pool.name, format!("{text}{cause}")));
-        } else if is_strict && !unmet.is_empty() {
-            self.closed.push((&pool.name, template::too_few(&unmet)));
-        } else {
-            self.templates.push(template);
+        match self.template(pool, number, daemons) {
+            Ok(mut template) => {
+                if let Some(overlaid) = overlays.pools.get(&pool.name) {
+                    template.overlaid = [overlaid.priced.clone(), overlaid.extended.clone()];
+                }
+                self.templates.push(template);
+            }
+            Err(why) => self.closed.push((&pool.name, why)),
         }
     }
 
@@ -477,7 +476,7 @@ fn value_of<'n>(node: &'n Node, label: &str) -> Option<&'n str> {
     read.map(String::as_str)
 }
 
-fn unusable(pool: &model::node_pool::NodePool) -> Option<String> {
+fn unusable(pool: &NodePool) -> Option<String> {
     if pool.is_usable() {
         None
     } else if pool.is_deleting {

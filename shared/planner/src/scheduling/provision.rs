@@ -4,7 +4,9 @@ mod cheapest;
 pub(crate) mod fleets;
 pub(crate) mod packed;
 
-use model::{Plan, facts::Facts, limits, plan::Placement, policies::Packing};
+use std::collections::BTreeMap;
+
+use model::{NodePoolName, Plan, facts::Facts, limits, plan::Placement, policies::Packing};
 
 use crate::{
     index::id::PodId,
@@ -37,6 +39,16 @@ pub fn provision(facts: &Facts) -> Plan {
 #[must_use]
 pub fn provision_with(facts: &Facts, known: &KnownTypes) -> Plan {
     PreparedFacts::with(facts, known).plan()
+}
+
+/// The same, and why NodePools can launch nothing, as [`crate::pools_without_types`] says it.
+pub(crate) fn provision_with_reasons(
+    facts: &Facts,
+    known: &KnownTypes,
+) -> (Plan, BTreeMap<NodePoolName, String>) {
+    let mut prepared = PreparedFacts::with(facts, known);
+    let plan = prepared.plan();
+    (plan, prepared.0.pools_without_types())
 }
 
 /// The placements of the plan of [`provision`], without the reasons of pods that have none.

@@ -2,26 +2,78 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, facts::ClassOffer, facts::Facts};
+use model::{
+    NodePoolName,
+    facts::{Daemon, Facts},
+    node_pool::NodePool,
+    policies::MinValuesPolicy,
+};
 
-use super::{facts::overlay, launchable::known::KnownTypes, problem::Problem};
+use super::{
+    launchable::{
+        cause::{cause, conflict},
+        known::KnownTypes,
+        template::{self, Template},
+    },
+    problem::Problem,
+};
+use crate::index::id::OfferId;
 
 /// Why the NodePools of `facts` can launch nothing that their EC2NodeClass offers, by the name of the NodePool.
 ///
 /// Static NodePools count. NodePools that are being deleted or have problems, and those whose class is missing or not
-/// ready, are left out: that is said elsewhere. What is `known` about types is not worked out again.
+/// ready, are left out: that is said elsewhere.
 #[must_use]
-pub fn pools_without_types(facts: &Facts, known: &KnownTypes) -> BTreeMap<NodePoolName, String> {
+pub fn pools_without_types(facts: &Facts) -> BTreeMap<NodePoolName, String> {
     let mut problem = Problem::without_facts(facts);
-    let overlays = overlay::overlays(facts);
-    for pool in &facts.node_pools {
-        let class = facts.classes.as_ref().and_then(|offers| offers.get(&pool.template.node_class));
-        let (Some(ClassOffer::Ready(types)), false) = (class, pool.is_deleting) else { continue };
-        if pool.problems.is_empty() {
-            let types = overlays.pools.get(&pool.name).map_or(types, |overlaid| &overlaid.types);
-            let offer = problem.offer(types, known);
-            problem.open_pool(pool, offer, &[], &overlays);
+    problem.open_pools(&[], &KnownTypes::default());
+    problem.pools_without_types()
+}
+
+impl<'a> Problem<'a> {
+    /// The same of the facts of this problem, whose pools are open.
+    pub(crate) fn pools_without_types(&mut self) -> BTreeMap<NodePoolName, String> {
+        let facts = self.facts;
+        let of_types = |name: &NodePoolName| {
+            let pool = facts.node_pools.iter().find(|pool| pool.name == *name);
+            pool.is_some_and(|pool| {
+                pool.is_usable() && facts.ready_types(&pool.template.node_class).is_some()
+            })
+        };
+        let closed = self.closed.iter().filter(|(name, _)| of_types(name));
+        let mut whys: BTreeMap<NodePoolName, String> =
+            closed.map(|(name, why)| ((*name).clone(), why.clone())).collect();
+        for (pool, offer) in std::mem::take(&mut self.fixed) {
+            if let Err(why) = self.template(pool, offer, &[]) {
+                whys.insert(pool.name.clone(), why);
+            }
         }
+        whys
     }
-    problem.closed.into_iter().map(|(pool, why)| (pool.clone(), why)).collect()
+
+    /// The template of `pool`, or why it can launch nothing of its offer.
+    pub(super) fn template(
+        &mut self,
+        pool: &'a NodePool,
+        number: OfferId,
+        daemons: &[Daemon],
+    ) -> Result<Template<'a>, String> {
+        let offer = &mut self.offers[number];
+        let template =
+            Template::new(pool, (number, offer), daemons, &self.resources, &mut self.sets);
+        let is_strict = self.facts.policies.min_values == MinValuesPolicy::Strict;
+        let unmet = template.unmet(&template.types, template.set, &self.sets);
+        if template.types.is_empty() {
+            let text = "its requirements leave no instance type that can be bought now";
+            let (index, class) = (&self.offers[number].index, &pool.template.node_class);
+            let cause = cause(index, &pool.template.requirements, class)
+                .or_else(|| conflict(index, &template::requirements(pool)));
+            let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+            return Err(format!("{text}{cause}"));
+        }
+        if is_strict && !unmet.is_empty() {
+            return Err(template::too_few(&unmet));
+        }
+        Ok(template)
+    }
 }

@@ -1,6 +1,12 @@
 //! Rows TT, DS, LM, NP, MV, NC of the specification: what pools and daemons ask for.
 
-use model::{facts::ClassOffer, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, node_pool::NodePool};
+use model::{
+    facts::ClassOffer,
+    labels,
+    limits::INSTANCE_TYPES_PER_CLAIM_MAX,
+    node_pool::NodePool,
+    overlay::{NodeOverlay, PriceChange},
+};
 
 use super::*;
 
@@ -59,8 +65,7 @@ fn weight_goes_before_name_and_names_go_backwards() {
 fn pools_without_types_are_named_although_no_pod_waits() {
     let mut facts = facts(Vec::new());
     let named = |facts: &Facts| -> Vec<String> {
-        let pools =
-            planner::pools_without_types(facts, &planner::KnownTypes::default()).into_iter();
+        let pools = planner::pools_without_types(facts).into_iter();
         pools.map(|(name, why)| format!("{name}: {why}")).collect()
     };
     assert_eq!(named(&facts), [] as [String; 0]);
@@ -89,6 +94,23 @@ fn pools_without_types_are_named_although_no_pod_waits() {
         format!("NodePool {pool} NoCompatibleInstanceTypes: it launches nothing: {why}")
     };
     assert_eq!(events, [event("fixed"), event("wrong")]);
+}
+
+#[test]
+fn a_look_prepares_the_types_of_a_pool_once_although_overlays_change_them() {
+    let mut facts = facts(pods("a cpu=1"));
+    facts.policies.node_overlay = true;
+    facts.surroundings.node_overlays = vec![NodeOverlay {
+        name: "cheaper".parse().unwrap(),
+        weight: 1,
+        requirements: requirements(""),
+        price: Some(PriceChange::Scaled(-100_000_000)),
+        capacity: None,
+        problems: Vec::new(),
+    }];
+    let memory = planner::Memory::default();
+    let _answer = planner::answer(&facts, &model::recorded::Question::Provision, &memory);
+    assert_eq!(format!("{:?}", memory.types).matches("TypeIndex {").count(), 1);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn paid(
 ) -> Paid {
     let by_claim = || Some(claim?.instance.as_ref()?.offering());
     let Some(key) = node.and_then(|node| offering(&node.labels)).or_else(by_claim) else {
-        return Paid::Unknown("its labels do not say what it is".to_owned());
+        return Paid::Unknown("the labels lack instance type or zone".to_owned());
     };
     if key.capacity_type == CapacityType::Reserved {
         return Paid::Reserved;
@@ -153,8 +153,8 @@ pub(super) struct Cluster {
     price: HourlyPrice,
     /// What the prices are of.
     included: String,
-    /// No nodes that the NodePools allow can hold the pods of the nodes that are counted for less. Missing where
-    /// the NodePools have no node for any of these pods.
+    /// No nodes that the NodePools allow can hold the pods of the nodes that are counted for less. Missing if there are
+    /// such pods and the NodePools have no node for any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_bound_per_hour: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +164,9 @@ pub(super) struct Cluster {
     /// Pods that the NodePools have no node for: they are not in the bound.
     #[serde(skip_serializing_if = "is_no_pod")]
     pods_outside_bound: u32,
+    /// Pods that the bound is for.
+    #[serde(skip)]
+    pods_in_bound: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_counted: Vec<NotCounted>,
 }
@@ -204,10 +207,11 @@ impl Cluster {
         let [cpu, memory] = [0, 1].map(|at: usize| percent(asked.get(at), has.get(at)));
         let prices = machines.iter().filter_map(|machine| machine.price(facts));
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-        let LowerBound { price: bound, unsold } = lower_bound(facts, machines);
+        let (pods_to_place, LowerBound { price: bound, unsold }) = lower_bound(facts, machines);
+        let pods_in_bound = pods_to_place.saturating_sub(unsold);
         let counted = machines.iter().filter(|machine| matches!(machine.paid, Paid::Hourly(_)));
         let classes: Vec<Option<NodeClassName>> = counted.map(Machine::class).collect();
-        let bound = (bound != HourlyPrice::default()).then_some(bound);
+        let bound = (pods_to_place == 0 || 0 < pods_in_bound).then_some(bound);
         let month = |price: HourlyPrice| {
             HourlyPrice::from_parts(price.parts().saturating_mul(HOURS_PER_MONTH)).to_string()
         };
@@ -228,6 +232,7 @@ impl Cluster {
             lower_bound_per_month: bound.map(month),
             bound,
             pods_outside_bound: unsold,
+            pods_in_bound,
             not_counted: machines.iter().filter_map(not_counted).collect(),
         })
     }
@@ -279,8 +284,12 @@ impl Cluster {
         let (cpu, memory) = (self.cpu_requested_percent, self.memory_requested_percent);
         let mut lines = vec![format!("Pods request {cpu}% of CPU and {memory}% of memory.")];
         if 0 < self.instances_without_node {
-            let instances = counted(self.instances_without_node, "instance");
-            lines.push(format!("{instances} without a node yet is among the nodes."));
+            let number = self.instances_without_node;
+            let instances = counted(number, "instance");
+            lines.push(match number {
+                1 => format!("{instances} without a node yet is among the nodes."),
+                _ => format!("{instances} without a node yet are among the nodes."),
+            });
         }
         if self.is_priced() {
             lines.push(format!("The price is for {}.", self.included));
@@ -296,8 +305,9 @@ impl Cluster {
                 nodes.iter().take(NODES_SHOWN).map(|name| (*name).to_owned()).collect();
             names.extend((0 < more).then(|| format!("{more} more")));
             let number = counted(nodes.len(), "node");
+            let its = if nodes.len() == 1 { "its" } else { "their" };
             let names = names.join(", ");
-            lines.push(format!("{number} not counted, with its pods: {reason} ({names})."));
+            lines.push(format!("{number} not counted, with {its} pods: {reason} ({names})."));
         }
         lines
     }
@@ -306,6 +316,20 @@ impl Cluster {
         let Some(bound) = self.bound else {
             return "No lower bound: the NodePools have no node for any of these pods.".to_owned();
         };
+        let outside = match self.pods_outside_bound {
+            0 => String::new(),
+            pods => format!(
+                " {} not in this bound: no NodePool has a node for them.",
+                count(pods.into(), "pod")
+            ),
+        };
+        if bound == HourlyPrice::default() {
+            let cause = match self.pods_in_bound {
+                0 => "no pods run on these nodes, except those that every new node brings",
+                _ => "reserved capacity, which is paid for anyway, can hold these pods",
+            };
+            return format!("Lower bound: $0 an hour: {cause}.{outside}");
+        }
         let nanos = u128::from(bound.nanos());
         let month = dollars_down(nanos * HOURS_PER_MONTH);
         let hour = dollars_down(nanos);
@@ -315,13 +339,6 @@ impl Cluster {
             0 => String::new(),
             saved => format!(", {saved}% less"),
         };
-        let outside = match self.pods_outside_bound {
-            0 => String::new(),
-            pods => format!(
-                " {} not in this bound: no NodePool has a node for them.",
-                count(pods.into(), "pod")
-            ),
-        };
         format!(
             "Proved: on new nodes of the NodePools these pods cost at least {hour} an hour ({month} a \
              month){saved}.{outside}"
@@ -329,20 +346,21 @@ impl Cluster {
     }
 }
 
-/// The least that the pods of machines that are counted could cost.
-fn lower_bound(facts: &Facts, machines: &[Machine<'_>]) -> LowerBound {
+/// The number of pods on machines that are counted, without those of DaemonSets, and the least that they could cost.
+fn lower_bound(facts: &Facts, machines: &[Machine<'_>]) -> (u32, LowerBound) {
     let counted = machines.iter().filter(|machine| matches!(machine.paid, Paid::Hourly(_)));
     let nodes: BTreeSet<&NodeName> =
         counted.filter_map(|machine| Some(&machine.node?.name)).collect();
     let pods = facts.pods.iter().filter(|pod| !pod.is_terminal());
     let pods = pods.filter(|pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node)));
-    planner::lower_bound(facts, &least::counted(pods), true)
+    let counts = least::counted(pods);
+    (counts.values().sum(), planner::lower_bound(facts, &counts, true))
 }
 
 fn not_counted(machine: &Machine<'_>) -> Option<NotCounted> {
     let reason = match &machine.paid {
         Paid::Hourly(_) => return None,
-        Paid::Reserved => "it runs on a capacity reservation, which is paid for anyway",
+        Paid::Reserved => "on a capacity reservation, which is paid for anyway",
         Paid::Unknown(why) => why,
     };
     Some(NotCounted { node: machine.name().to_owned(), reason: reason.to_owned() })

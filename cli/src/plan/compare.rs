@@ -85,26 +85,19 @@ pub(super) fn run(
         };
         return Ok(print_document(format, (cluster, &document), out)?);
     }
-    let heads = [
-        "PLAN",
-        "MONTHLY",
-        "NODES",
-        "VCPUS",
-        "LARGEST",
-        "PODS/NODE",
-        "WASTED CPU, MEMORY",
-        "PODS WITHOUT A NODE",
-    ];
+    // In 80 columns: prices and numbers of large clusters as well. The last column is folded where a name is long.
+    let heads = ["PLAN", "MONTHLY", "NODES", "VCPUS", "PODS/NODE", "WASTED", "PENDING", "LARGEST"];
     let least = u128::from(bound.nanos()) * HOURS_PER_MONTH;
     let mut rows: Vec<Vec<String>> = today.iter().map(|fleet| row("today", fleet)).collect();
     rows.extend([row("karpenter", &karpenter), row("cheapest", &cheapest)]);
     let nothing = || "-".to_owned();
-    rows.push(vec!["no plan below".to_owned(), dollars_down(least)]);
+    rows.push(vec!["at least".to_owned(), dollars_down(least)]);
     for row in &mut rows {
         row.resize_with(heads.len(), nothing);
     }
     screen.table(&heads, &rows, out)?;
-    let about = "All pods, those that run and those that wait, on nodes bought anew.";
+    let about = "All pods, those that run and those that wait, on nodes bought anew. Wasted: CPU and memory of the \
+                 nodes that no pod requests. Pending: pods without a node.";
     screen.text(2, &format!("{about} Prices are for {included}."), out)?;
     table::remarks(remarks, screen, out)?;
     Ok(())
@@ -117,10 +110,10 @@ fn row(name: &str, fleet: &Fleet) -> Vec<String> {
         dollars(u128::from(fleet.price.nanos()) * HOURS_PER_MONTH),
         many(fleet.nodes),
         thousands(fleet.vcpus.into()),
-        fleet.largest_node.clone().unwrap_or_else(|| "-".to_owned()),
         format!("{}.{}", tenths / 10, tenths % 10),
         format!("{}%, {}%", fleet.wasted_cpu_percent, fleet.wasted_memory_percent),
         many(fleet.pods_unschedulable),
+        fleet.largest_node.clone().unwrap_or_else(|| "-".to_owned()),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{CLASS, POOL, deployment, folder, run};
+use crate::{CLASS, POOL, deployment, folder, planning::STATUS, run};
 
 /// A node with 8 CPUs, of which `pods` take 800m each. It is of the NodePool unless it is of another `offering`.
 fn node(number: u32, offering: Option<&str>, pods: u32) -> String {
@@ -97,8 +97,8 @@ fn a_node_without_a_known_price_costs_not_nothing() {
     planned.says(&[
         "5 nodes, 11 pods: $0.8108 an hour",
         "1 node not counted, with its pods: no price is known of on-demand x99.huge us-west-2a (ip-3).",
-        "1 node not counted, with its pods: it runs on a capacity reservation",
-        "1 node not counted, with its pods: its labels do not say what it is (ip-5).",
+        "1 node not counted, with its pods: on a capacity reservation",
+        "1 node not counted, with its pods: the labels lack instance type or zone (ip-5).",
     ]);
     let counted = cluster("cost-counted", &[]);
     let bound = |folder| {
@@ -167,8 +167,64 @@ fn fleets_are_compared_for_all_pods() {
     assert!(0 < bound && bound <= price("cheapest"), "{compared}");
     run(&folder, &format!("plan . --compare {NOW}")).says(&[
         "2 nodes, 8 pods: $0.8108 an hour",
-        "today          $592     2      16     m7i.2xlarge  4.0        60%, 62%            3",
+        "today      $592     2      16     4.0        60%, 62%  3        m7i.2xlarge",
         "All pods, those that run and those that wait, on nodes bought anew.",
+    ]);
+    // Through a pipe no line is folded: the table alone fits into 80 columns.
+    let compared = run(&folder, &format!("plan . --compare {NOW}")).out;
+    let table: Vec<&str> = compared.lines().skip_while(|line| !line.contains("PLAN")).collect();
+    let table = table.get(..5).expect("a head and four rows");
+    assert!(table.iter().all(|line| line.chars().count() <= 80), "{compared}");
+}
+
+/// A bound of nothing is a bound.
+#[test]
+fn a_lower_bound_of_zero_is_shown_with_its_cause() {
+    let idle = folder(
+        "cost-idle",
+        &[("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", &node(1, None, 0))],
+    );
+    let reservation = "\
+\x20 capacityReservations:
+  - {id: cr-0a, instanceType: m7i.2xlarge, availabilityZone: us-west-2b, ownerID: \"111122223333\",
+     instanceMatchCriteria: targeted, reservationType: default, state: active}
+";
+    let class = format!("{CLASS}{STATUS}{reservation}");
+    let class =
+        class.replace("spec:\n", "spec:\n  capacityReservationSelectorTerms: [{id: cr-0a}]\n");
+    let pool = POOL.replace("[on-demand]", "[reserved, on-demand]");
+    let free = r#"{"CapacityReservations": [{"CapacityReservationId": "cr-0a",
+        "AvailableInstanceCount": 2}]}"#;
+    let node = node(1, None, 1);
+    let files = [
+        ("in/class.yaml", &*class),
+        ("in/pool.yaml", &pool),
+        ("in/node.yaml", &node),
+        ("free.json", free),
+    ];
+    let reserved = folder("cost-reserved", &files);
+    for (folder, words, cause) in [
+        (idle, "plan .", "$0 an hour: no pods run on these nodes"),
+        (reserved, "plan in --capacity-reservations free.json", "$0 an hour: reserved capacity"),
+    ] {
+        let planned = run(&folder, &format!("{words} {NOW}"));
+        planned.says(&["Lower bound: ", cause]);
+        planned.is_silent_about(&["No lower bound"]);
+        let document = run(&folder, &format!("{words} -o json {NOW}")).json();
+        assert_eq!(nanos(&document["cluster"]["lowerBoundPerHour"]), 0, "{document}");
+    }
+}
+
+#[test]
+fn one_node_and_several_have_their_own_grammar() {
+    let nodes = [1, 2].map(|number| node(number, None, 0));
+    let claims = nodes.iter().filter_map(|node| Some(node.split("---\n").nth(2)?));
+    let claims = claims.collect::<Vec<_>>().join("---\n");
+    let unnamed = [3, 4].map(|number| node(number, Some("a: b"), 1)).concat();
+    let files = [("class.yaml", CLASS), ("claims.yaml", &*claims), ("nodes.yaml", &*unnamed)];
+    run(&folder("cost-several", &files), &format!("plan . {NOW}")).says(&[
+        "2 instances without a node yet are among the nodes.",
+        "2 nodes not counted, with their pods: the labels lack instance type or zone (ip-3, ip-4).",
     ]);
 }
 

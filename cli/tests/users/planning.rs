@@ -2,7 +2,7 @@
 
 use crate::{CLASS, POOL, deployment, folder, run};
 
-const STATUS: &str = "\
+pub(crate) const STATUS: &str = "\
 status:
   subnets: [{id: subnet-0a, zone: us-west-2b, zoneID: usw2-az2}]
   amis:
@@ -160,7 +160,7 @@ fn d24_a_node_that_goes_is_not_said_to_stay() {
 }
 
 #[test]
-fn disruption_is_that_of_whoever_manages_the_nodes() {
+fn disruption_follows_the_controller_that_manages_the_nodes() {
     let ours = NODE.replace(
         "  labels: {karpenter.sh/nodepool: general, node.kubernetes.io",
         "  labels: {app.kubernetes.io/managed-by: journeyman, karpenter.sh/nodepool: general, node.kubernetes.io",

@@ -16,7 +16,7 @@ pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
         let hashes = facts.class_hashes.as_ref();
         if !hashes.is_some_and(|hashes| hashes.contains_key(name)) {
             lines.push(format!(
-                "whether nodes have drifted from the spec of EC2NodeClass {name} as it is here: its hash cannot be worked \
+                "whether nodes have drifted from the spec of EC2NodeClass {name} in this input: its hash cannot be worked \
                  out; {}",
                 authority::CURE
             ));

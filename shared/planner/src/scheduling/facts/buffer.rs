@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ObjectName, Pod, PodKey, PodSpec, PodUid,
     buffer::{BufferTarget, CapacityBuffer},
+    duration::later,
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
     pod::PodPhase,
@@ -45,8 +46,8 @@ fn pods_of(buffer: &CapacityBuffer, now: Timestamp) -> impl Iterator<Item = Pod>
         Some(Pod {
             key,
             uid,
-            // Of a pod and a buffer that ask for the same the pod comes first.
-            created_at: now,
+            // Of a pod and a buffer that ask for the same the pod comes first, also one that is new.
+            created_at: later(now, SignedDuration::from_nanos(1)),
             deleted_at: None,
             phase: PodPhase::Pending,
             started_at: None,

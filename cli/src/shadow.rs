@@ -122,7 +122,7 @@ struct Compared {
     ends: html::Ends,
     /// What the pods that have a node in each dump cost at the least.
     least: Vec<Option<HourlyPrice>>,
-    /// What befell their nodes.
+    /// What happened to their nodes.
     incidents: Incidents,
     /// What people should know about the answer.
     notes: Vec<String>,

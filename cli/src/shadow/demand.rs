@@ -10,7 +10,7 @@ use simulator::{Action, ClusterObject, StoryWorkload};
 use super::dumps::Dump;
 
 /// What the deployment controller says when it makes a ReplicaSet larger or smaller.
-const SCALED: &str = "ScalingReplicaSet";
+pub(super) const SCALED: &str = "ScalingReplicaSet";
 
 /// What happens to the demand between two dumps, and when: when an event says that a Deployment was scaled, or as soon
 /// as a pod of it was made, else in the middle between them, which is as often too early as too late.

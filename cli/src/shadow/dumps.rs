@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::objects::{EventManifest, Object};
+use api::objects::{EventManifest, EventSubject, Object};
 use jiff::Timestamp;
 use model::{
     InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId, node::Node,
@@ -15,6 +15,7 @@ use model::{
 use report::error::BadInput;
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
+use super::{demand, incidents};
 use crate::{
     list_price::offering,
     manifests::{self, Depth, Read},
@@ -29,10 +30,22 @@ pub(super) struct Dump {
     pub(super) claims: Vec<NodeClaim>,
     /// Pods that have not ended.
     pub(super) pods: Vec<Pod>,
+    /// Those that are compared.
     pub(super) events: Vec<EventManifest>,
+    /// Whether it has any events, compared or not. Otherwise it is unknown what happened.
+    pub(super) has_events: bool,
     /// The same and everything else, as it is played.
     pub(super) objects: Vec<ClusterObject>,
     pub(super) notes: Vec<String>,
+}
+
+/// Whether `event` says anything that is compared.
+pub(super) fn is_used(event: &EventManifest) -> bool {
+    match event.about {
+        EventSubject::Node(_) | EventSubject::NodeClaim(_) => incidents::is_used(&event.reason),
+        EventSubject::Deployment(_) => event.reason == demand::SCALED,
+        EventSubject::Other => false,
+    }
 }
 
 /// The time that `name` says: as [`file_name`] writes it, or as RFC 3339 does.
@@ -80,14 +93,17 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     let paths: Vec<PathBuf> = [path].into_iter().chain(more.iter().cloned()).collect();
     let read = Read::of_paths(&paths, Depth::All, |_| ())?;
     let (mut nodes, mut claims, mut pods) = (Vec::new(), Vec::new(), Vec::new());
-    let mut events = Vec::new();
+    let (mut events, mut has_events) = (Vec::new(), false);
     let objects = read.manifests.iter().flat_map(|manifest| &manifest.objects);
     for object in objects {
         match object {
             Object::Node(node) => nodes.push(node.clone()),
             Object::NodeClaim(claim) => claims.push(NodeClaim::clone(claim)),
             Object::Pod(read) if !read.pod.is_terminal() => pods.push(read.pod.clone()),
-            Object::Event(event) => events.push(event.clone()),
+            Object::Event(event) => {
+                has_events = true;
+                events.extend(is_used(event).then(|| event.clone()));
+            }
             _ => {}
         }
     }
@@ -95,7 +111,7 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     let mut notes = loaded.ignored;
     notes.extend(manifests::closed_gates(&loaded.objects, &Policies::default()));
     let objects = with_owners(loaded.objects, &pods, &mut notes);
-    Ok(Dump { at, nodes, claims, pods, events, objects, notes })
+    Ok(Dump { at, nodes, claims, pods, events, has_events, objects, notes })
 }
 
 /// `objects` with a workload for pods whose controller is not among them: as many pods as there are. Pods of

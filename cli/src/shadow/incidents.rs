@@ -1,4 +1,4 @@
-//! What befell nodes although nothing in the cluster decided it: EC2 took them back, or they failed.
+//! What happened to nodes although nothing in the cluster decided it: EC2 took them back, or they failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const SPOT: &str = "SpotInterruption";
 /// terminates it.
 const TAKEN: [&str; 2] = [EventReason::TerminatingOnInterruption.as_str(), SPOT];
 
-/// What befell an instance.
+/// What happened to an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Misfortune {
     /// EC2 takes it back in two minutes.
@@ -27,6 +27,12 @@ enum Misfortune {
     Change,
     /// It ended.
     End,
+}
+
+/// Whether the incidents of a Node or NodeClaim are read from events of `reason`.
+pub(super) fn is_used(reason: &str) -> bool {
+    let other = [EventReason::SpotInterrupted, EventReason::InstanceUnhealthy];
+    TAKEN.contains(&reason) || other.iter().any(|other| other.as_str() == reason)
 }
 
 /// A misfortune of one of their instances.
@@ -42,30 +48,41 @@ struct Incident {
 }
 
 impl Incident {
-    /// What happens to us then: it befalls the same instance, or one of the same offering; `None` where none is among
-    /// `running`.
-    fn played(&self, running: &[RunningInstance]) -> Option<Action> {
-        let is_same = |ours: &&RunningInstance| ours.id == self.instance;
-        let is_alike = |ours: &&RunningInstance| Some(&ours.offering) == self.offering.as_ref();
-        let ours = running.iter().find(is_same).or_else(|| running.iter().find(is_alike))?;
+    /// Which of our `running` instances it happens to: the same, or another of the same offering, if possible none of
+    /// those that are `named` by incidents. `None` if there is none but those that are `hit` already.
+    fn ours<'r>(
+        &self,
+        running: &'r [RunningInstance],
+        hit: &BTreeSet<&InstanceId>,
+        named: &BTreeSet<&InstanceId>,
+    ) -> Option<&'r RunningInstance> {
+        let free = || running.iter().filter(|ours| !hit.contains(&ours.id));
+        let mut alike = free().filter(|ours| Some(&ours.offering) == self.offering.as_ref());
+        let same = free().find(|ours| ours.id == self.instance);
+        same.or_else(|| alike.clone().find(|ours| !named.contains(&ours.id)))
+            .or_else(|| alike.next())
+    }
+
+    /// What happens to `ours`.
+    fn action(&self, ours: &RunningInstance) -> Action {
         let target = SpotTarget::Instance(ours.id.clone());
-        Some(match self.what {
+        match self.what {
             Misfortune::Spot if ours.offering.capacity_type == CapacityType::Spot => {
                 Action::InterruptSpot(target)
             }
             Misfortune::Change => Action::AnnounceChange(target),
             Misfortune::Spot | Misfortune::End => Action::TerminateInstance(target),
-        })
+        }
     }
 }
 
-/// What befell their nodes, and what of it befell ours.
+/// What happened to their nodes, and which of it happened to ours.
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
     /// In the order of time.
     all: Vec<Incident>,
-    /// Instances whose misfortune was played to us.
-    played: BTreeSet<InstanceId>,
+    /// Their instances whose misfortune was played to us, each with the instance of ours that it happened to.
+    played: BTreeMap<InstanceId, InstanceId>,
     /// Whether the dumps would show any: they have events, or no instance that EC2 takes back.
     is_known: bool,
     /// Evictions of theirs that count on neither side.
@@ -106,7 +123,7 @@ impl Incidents {
             .collect();
         incidents.sort_by(|a, b| (a.at, &a.instance).cmp(&(b.at, &b.instance)));
         let is_known = machines.known.values().all(|machine| !machine.is_spot())
-            || dumps.iter().any(|dump| !dump.events.is_empty());
+            || dumps.iter().any(|dump| dump.has_events);
         Self { all: incidents, is_known, ..Self::default() }
     }
 
@@ -117,17 +134,23 @@ impl Incidents {
 
     /// Has happen to us what happens to them at the present of `sim`.
     pub(super) fn play(&mut self, sim: &Sim) {
+        let named: BTreeSet<&InstanceId> =
+            self.all.iter().map(|incident| &incident.instance).collect();
         for incident in self.all.iter().filter(|incident| incident.at == sim.now()) {
-            if let Some(action) = incident.played(&sim.running()) {
-                sim.act(action);
-                self.played.insert(incident.instance.clone());
+            // An instance that EC2 announces to take back runs on for minutes.
+            let hit = self.played.values().collect();
+            let running = sim.running();
+            if let Some(ours) = incident.ours(&running, &hit, &named) {
+                sim.act(incident.action(ours));
+                self.played.insert(incident.instance.clone(), ours.id.clone());
             }
         }
     }
 
     /// Their nodes whose misfortune was not played to us.
     pub(super) fn theirs_alone(&self) -> BTreeSet<NodeName> {
-        let alone = self.all.iter().filter(|incident| !self.played.contains(&incident.instance));
+        let alone =
+            self.all.iter().filter(|incident| !self.played.contains_key(&incident.instance));
         alone.filter_map(|incident| incident.node.clone()).collect()
     }
 
@@ -146,7 +169,8 @@ impl Incidents {
         if !self.is_known {
             return Some(
                 "The dumps have no events, so it is not known what EC2 took back of their spot instances, and nothing \
-                 is taken back of ours: evictions compare less exactly. Dump events as well."
+                 is taken back of ours: evictions compare less exactly. Dump events as well; --live needs the right to \
+                 list events."
                     .to_owned(),
             );
         }
@@ -154,9 +178,10 @@ impl Incidents {
         let left_out = match taken - played {
             0 => String::new(),
             alone => format!(
-                " We had none like {} of them: evictions from there ({}) count on neither side.",
+                " For {} of theirs, no further instance of the same offering was running on our side: {} from there count on \
+                 neither side.",
                 many(alone),
-                many(usize::try_from(self.left_out).unwrap_or(usize::MAX))
+                count(self.left_out, "eviction")
             ),
         };
         (0 < taken).then(|| {
@@ -210,5 +235,56 @@ impl Machines {
             }
         }
         machines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance(id: &str) -> InstanceId {
+        InstanceId::new(id).expect("an id")
+    }
+
+    fn incident(of: &str, offering: &OfferingKey) -> Incident {
+        Incident {
+            at: Timestamp::UNIX_EPOCH,
+            instance: instance(of),
+            node: None,
+            offering: Some(offering.clone()),
+            what: Misfortune::Spot,
+        }
+    }
+
+    #[test]
+    fn each_incident_happens_to_another_instance_of_ours() {
+        let key = OfferingKey {
+            capacity_type: CapacityType::Spot,
+            instance_type: model::InstanceTypeName::new("m7i.large").expect("a type"),
+            zone: model::Zone::new("us-west-2a").expect("a zone"),
+        };
+        let ours = |id| RunningInstance {
+            id: instance(id),
+            offering: key.clone(),
+            price: model::HourlyPrice::default(),
+        };
+        let running = ["i-01", "i-02", "i-03", "i-04"].map(ours);
+        let incidents = ["i-0a", "i-01", "i-0b", "i-0c", "i-0d"].map(|id| incident(id, &key));
+        let named = incidents.iter().map(|incident| &incident.instance).collect();
+        let mut hit = BTreeSet::new();
+        let found = incidents.each_ref().map(|incident| {
+            let ours = incident.ours(&running, &hit, &named).map(|ours| &ours.id);
+            hit.extend(ours);
+            ours.map(InstanceId::as_str)
+        });
+        // The same one, although it comes later; then what is left of them, and at last none.
+        assert_eq!(found, [Some("i-02"), Some("i-01"), Some("i-03"), Some("i-04"), None]);
+        // Those that incidents name are taken rather than none.
+        let found = incident("i-0e", &key).ours(
+            &running,
+            &BTreeSet::new(),
+            &running.iter().map(|ours| &ours.id).collect(),
+        );
+        assert_eq!(found.map(|ours| ours.id.as_str()), Some("i-01"));
     }
 }

@@ -17,8 +17,8 @@ use crate::{
 /// For how long it is played before the first dump where it takes nothing over: until it has nodes of its own.
 const WARM_UP: SignedDuration = SignedDuration::from_hours(1);
 
-/// Plays the demand of `dumps`, from the nodes of the first one, and what befell their nodes. Where no NodeClaim says which nodes Karpenter
-/// launched, it has none of them, and begins early enough to have its own.
+/// Plays the demand of `dumps`, from the nodes of the first one, and what happened to their nodes. Where no NodeClaim says
+/// which nodes Karpenter launched, it has none of them, and begins early enough to have its own.
 pub(super) fn play(
     dumps: &[Dump],
     seed: u64,
@@ -118,6 +118,7 @@ fn dumped(sim: &Sim) -> Dump {
         claims: sim.claims(),
         pods,
         events: Vec::new(),
+        has_events: false,
         objects: Vec::new(),
         notes: Vec::new(),
     }

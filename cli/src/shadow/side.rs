@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Everything that the dumps show. What cannot be priced is noted and counts nothing, and neither do evictions from
-/// nodes that something befell which was not played to us.
+/// nodes to which something happened that was not played to us.
 pub(super) fn of(
     (dumps, catalog): (&[Dump], &RegionCatalog),
     incidents: &mut Incidents,

@@ -20,6 +20,7 @@ pub(crate) const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 pub(crate) const CLASSES: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 pub(crate) const NODES: &str = "/api/v1/nodes";
 pub(crate) const PODS: &str = "/api/v1/pods";
+pub(crate) const EVENTS: &str = "/api/v1/events";
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -32,7 +33,7 @@ const COLLECTIONS: [(&str, &str); 22] = [
     (NODES, "Node"),
     (PODS, "Pod"),
     ("/api/v1/namespaces", "Namespace"),
-    ("/api/v1/events", "Event"),
+    (EVENTS, "Event"),
     ("/api/v1/configmaps", "ConfigMap"),
     ("/api/v1/persistentvolumes", "PersistentVolume"),
     ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ApiServer, Place,
-    api_server::{CLAIMS, CLASSES, NODES, PODS, POOLS},
+    api_server::{CLAIMS, CLASSES, EVENTS, NODES, PODS, POOLS},
 };
 
 const POOL: &str = r#"{
@@ -126,4 +126,17 @@ fn dumps_of_a_live_cluster_are_written() {
         .filter_map(|item| item["kind"].as_str())
         .collect();
     assert_eq!(kinds, ["NodePool", "EC2NodeClass", "Pod", "Pod", "Pod"]);
+}
+
+#[test]
+fn without_the_right_to_list_events_dumps_have_none() {
+    let server = cluster();
+    let message = "events is forbidden: User \"me\" cannot list resource";
+    server.refusing(("GET", EVENTS), 1, (403, "Forbidden", message));
+    let place = Place::new("shadow-no-events", &[]).of(&server);
+    let words = "shadow dumps --live --duration 0s";
+    let needed = "(needed: the right to list events): the dumps have no events";
+    place.run(words).is(2, &[message, needed, "1 written: dumps/", "holds fewer than two dumps"]);
+    server.refusing(("GET", EVENTS), 1, (500, "InternalError", "etcd is away"));
+    place.run(words).is(2, &["list events: 500 InternalError: etcd is away"]);
 }

@@ -161,7 +161,7 @@ fn journeyman_differs_from_itself_by_nothing() {
 
 /// A spot instance of theirs comes and goes that we would never buy.
 #[test]
-fn what_befell_an_instance_that_we_have_none_like_counts_on_neither_side() {
+fn an_incident_without_an_instance_alike_on_our_side_counts_on_neither() {
     let folder = folder("shadow-alone", &[]);
     idle(&folder);
     let path = |time: &str| folder.join(format!("dumps/2026-09-01T{time}Z.yaml"));
@@ -196,7 +196,7 @@ fn what_befell_an_instance_that_we_have_none_like_counts_on_neither_side() {
     assert_eq!(compared["they"]["evictions"], 0);
     run(&folder, "shadow dumps").says(&[
         "AWS took 1 instance of theirs away; the same happened to 0 of ours.",
-        "We had none like 1 of them: evictions from there (1) count on neither side.",
+        "For 1 of theirs, no further instance of the same offering was running on our side: 1 eviction from there",
     ]);
 
     // Without events nothing is known of it, and so it is said.
@@ -204,7 +204,8 @@ fn what_befell_an_instance_that_we_have_none_like_counts_on_neither_side() {
     let compared = run(&folder, "shadow dumps -o json").json();
     assert_eq!(compared["interruptions"]["known"], false);
     assert_eq!(compared["they"]["evictions"], 1);
-    run(&folder, "shadow dumps").says(&["The dumps have no events", "Dump events as well."]);
+    run(&folder, "shadow dumps")
+        .says(&["The dumps have no events", "Dump events as well; --live needs the right"]);
 }
 
 #[test]

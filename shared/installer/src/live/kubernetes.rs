@@ -50,6 +50,17 @@ enum PagesError {
     Unreadable(String),
 }
 
+impl PagesError {
+    fn in_words(&self, kind: &ObjectKind) -> String {
+        match self {
+            Self::Expired(error) | Self::Other(error) => {
+                failure_in_words("list", &kind.to_string(), error)
+            }
+            Self::Unreadable(why) => format!("list {kind}: {why}"),
+        }
+    }
+}
+
 impl ClusterClient {
     /// The cluster of a kubeconfig. Nothing is asked yet.
     pub fn open(place: &ClusterArgs) -> LiveAnswer<Self> {
@@ -79,6 +90,18 @@ impl ClusterClient {
     /// All objects of `kind` in all namespaces. A cluster that does not know a custom kind has none of it.
     pub fn objects(&self, kind: &ObjectKind) -> LiveAnswer<Vec<Value>> {
         Ok(self.selected(kind, ObjectFilter::default())?.unwrap_or_default())
+    }
+
+    /// All objects of `kind`, which every cluster knows, in all namespaces; or in words that the user of the kubeconfig
+    /// must not list them.
+    pub fn objects_if_allowed(&self, kind: &ObjectKind) -> LiveAnswer<Result<Vec<Value>, String>> {
+        match self.pages(&kind.path_in(kind.version), ObjectFilter::default(), add_values) {
+            Ok(objects) => Ok(Ok(objects)),
+            Err(PagesError::Other(error @ ApiCallError::Refused { code: 403, .. })) => {
+                Ok(Err(failure_in_words("list", &kind.to_string(), &error)))
+            }
+            Err(error) => Err(error.in_words(kind)),
+        }
     }
 
     /// Objects of `kind` in all namespaces; nothing where the cluster does not know a custom kind.
@@ -183,13 +206,7 @@ impl ClusterClient {
         selected: ObjectFilter,
         add: fn(&mut T, &str) -> Result<Option<String>, String>,
     ) -> LiveAnswer<Option<T>> {
-        let what = kind.to_string();
-        let in_words = |error: PagesError| match error {
-            PagesError::Expired(error) | PagesError::Other(error) => {
-                failure_in_words("list", &what, &error)
-            }
-            PagesError::Unreadable(why) => format!("list {what}: {why}"),
-        };
+        let in_words = |error: PagesError| error.in_words(kind);
         match self.pages(&kind.path_in(kind.version), selected, add) {
             Err(PagesError::Other(ApiCallError::Refused { code: 404, .. })) if kind.is_custom => {}
             other => return other.map(Some).map_err(in_words),

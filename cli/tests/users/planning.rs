@@ -411,3 +411,18 @@ fn a_schedule_that_cannot_be_read_closes_disruption_and_nothing_else() {
         assert_eq!(played.code, Some(0), "{schedule}");
     }
 }
+
+#[test]
+fn pods_of_a_template_come_before_the_room_of_a_buffer() {
+    let pool = format!("{POOL}  limits: {{cpu: \"4\"}}\n");
+    let buffer = "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: aaa}\nspec:\n  \
+                  scalableRef: {apiGroup: apps, kind: Deployment, name: web}\n  replicas: 9\n";
+    let web = deployment("web", 4);
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &*web), ("room.yaml", buffer)];
+    let folder = folder("room-after-pods", &files);
+    let planned = run(&folder, "plan . --feature-gates CapacityBuffer=true -o json").json();
+    let waiting = planned["unschedulable"].to_string();
+    assert!(waiting.contains("default/capacity-buffer-aaa-9"), "{planned}");
+    assert!(!waiting.contains("default/web"), "{planned}");
+}

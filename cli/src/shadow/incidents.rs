@@ -272,19 +272,19 @@ mod tests {
         let incidents = ["i-0a", "i-01", "i-0b", "i-0c", "i-0d"].map(|id| incident(id, &key));
         let named = incidents.iter().map(|incident| &incident.instance).collect();
         let mut hit = BTreeSet::new();
-        let found = incidents.each_ref().map(|incident| {
+        let chosen = incidents.each_ref().map(|incident| {
             let ours = incident.ours(&running, &hit, &named).map(|ours| &ours.id);
             hit.extend(ours);
             ours.map(InstanceId::as_str)
         });
         // The same one, although it comes later; then what is left of them, and at last none.
-        assert_eq!(found, [Some("i-02"), Some("i-01"), Some("i-03"), Some("i-04"), None]);
+        assert_eq!(chosen, [Some("i-02"), Some("i-01"), Some("i-03"), Some("i-04"), None]);
         // Those that incidents name are taken rather than none.
-        let found = incident("i-0e", &key).ours(
+        let chosen = incident("i-0e", &key).ours(
             &running,
             &BTreeSet::new(),
             &running.iter().map(|ours| &ours.id).collect(),
         );
-        assert_eq!(found.map(|ours| ours.id.as_str()), Some("i-01"));
+        assert_eq!(chosen.map(|ours| ours.id.as_str()), Some("i-01"));
     }
 }

@@ -1,5 +1,5 @@
-//! What claims show to people and no decision reads: conditions `Consolidatable` and `Drifted`, and whether their
-//! nodes are as large as was expected. Noted on a claim when it changes, and only then.
+//! What claims show to people: conditions `Consolidatable` and `Drifted`, and whether their nodes are as large as was
+//! expected. Decisions work it out anew where the facts say enough. Noted on a claim when it changes, and only then.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`, `pkg/controllers/nodeclaim/consistency`.
 

@@ -250,6 +250,14 @@ fn without_effect(facts: &Facts) -> Vec<String> {
         let overlays = facts.surroundings.node_overlays.iter();
         texts.extend(overlays.map(|overlay| format!("NodeOverlay {} {off}", overlay.name)));
     }
+    if !facts.policies.capacity_buffer {
+        let off = "keeps no room: the feature gate CapacityBuffer is off";
+        let buffers = facts.surroundings.capacity_buffers.iter();
+        texts
+            .extend(buffers.map(|buffer| {
+                format!("CapacityBuffer {}/{} {off}", buffer.namespace, buffer.name)
+            }));
+    }
     texts
 }
 

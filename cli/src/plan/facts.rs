@@ -38,10 +38,6 @@ pub(super) fn of(
     for claim in &mut claims {
         know_price(claim, &offers);
         note_drift(claim, &stored_hashes, &class_hashes);
-        // What the functions noted of their own claims; since when a node is empty stands in the ledger alone.
-        if claim.is_managed_here() && claim.conditions.consolidatable_since.is_some() {
-            claim.conditions.is_consolidatable = Some(true);
-        }
     }
     let mut node_pools = loaded.node_pools;
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));

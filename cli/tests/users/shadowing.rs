@@ -1,6 +1,6 @@
 //! `shadow`.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{fs, path::Path};
 
 use crate::{CLASS, POOL, deployment, folder, run};
 
@@ -227,42 +227,4 @@ fn dumps_that_do_not_say_their_time_are_refused() {
     fs::rename(folder.join("dumps/noon.yaml"), folder.join("dumps/2026-09-01T08-00-00Z.yaml"))
         .expect("a dump");
     run(&folder, "shadow dumps").complains(&["holds fewer than two dumps"]);
-}
-
-/// What `plan --disruption` says of a dump is what the function then does: within two minutes these nodes are on their
-/// way out or gone.
-#[test]
-fn a_preview_on_a_dump_names_what_the_function_does_next() {
-    let folder = folder("preview-dumps", &[]);
-    run(&folder, "simulate --duration 30m --dumps dumps --every 1m");
-    let time = |minute: usize| format!("2026-01-05T08-{minute:02}-00Z");
-    let staying = |minute: usize| -> BTreeSet<String> {
-        let text = fs::read_to_string(folder.join(format!("dumps/{}.json", time(minute)))).unwrap();
-        let dump: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let claims = dump["items"].as_array().unwrap().iter().filter(|object| {
-            object["kind"] == "NodeClaim" && object["metadata"]["deletionTimestamp"].is_null()
-        });
-        claims.filter_map(|claim| claim["status"]["nodeName"].as_str().map(str::to_owned)).collect()
-    };
-    let mut foreseen = 0;
-    for minute in 0..28 {
-        let (file, now) =
-            (time(minute), time(minute).replacen("08-", "08:", 1).replace("-00Z", ":00Z"));
-        let preview =
-            run(&folder, &format!("plan dumps/{file}.json --disruption --now {now} -o json"))
-                .json();
-        assert_eq!(preview["view"], "journeyman");
-        // A node that is quiet for long enough at the next look, seconds later, may be the better choice then.
-        let is_unsettled = preview["stays"].to_string().contains("nothing must have happened");
-        let stands = |method: &&str| !is_unsettled || !method.ends_with("consolidation");
-        let Some(method) = preview["first"].as_str().filter(stands) else { continue };
-        let nodes = preview["methods"][method]["candidates"].as_array().unwrap();
-        let after = staying(minute + 2);
-        for node in nodes {
-            let node = node.as_str().unwrap();
-            assert!(!after.contains(node), "{now}: {method} of {node} did not happen");
-            foreseen += 1;
-        }
-    }
-    assert!(2 <= foreseen, "{foreseen} nodes are foreseen");
 }

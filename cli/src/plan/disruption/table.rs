@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use model::{
     NodeName, NodePoolName,
-    disruption::{DisruptionReason, Method, Replacement},
+    disruption::{DisruptionReason, Method, Replacement, VALIDATION_DELAY},
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
@@ -47,7 +47,13 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
         if let Some((proposal, voided)) = &answer.voided {
             let names: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             writeln!(out)?;
-            let text = format!("{method}: {} would not hold: {voided}", names.join(", "));
+            let when = if method.is_eventual() {
+                "could not begin".to_owned()
+            } else {
+                let delay = model::duration::format_go(VALIDATION_DELAY);
+                format!("would no longer stand when it is checked again, after {delay}")
+            };
+            let text = format!("{method}: {} {when}: {voided}", names.join(", "));
             screen.text(0, &text, out)?;
         }
         if let Some(error) = &answer.error {

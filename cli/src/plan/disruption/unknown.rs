@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{NodeClaim, NodeClassName, facts::Facts, static_hash::NODE_CLASS};
+use model::{NodeClaim, NodeClassName, NodeName, facts::Facts, static_hash::NODE_CLASS};
 use planner::disruption::{Options, not_listed};
 use report::output::many;
 
@@ -40,6 +40,13 @@ pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
             }
         ));
     }
+    let empty = empty(facts);
+    if !options.is_watched && 0 < empty {
+        lines.push(format!(
+            "since when {} empty, which the ledger alone has: here it is taken to be so since now",
+            if empty == 1 { "1 node is".to_owned() } else { format!("{} nodes are", many(empty)) }
+        ));
+    }
     if claims().any(|claim| claim.instance.is_some()) {
         lines.push(
             "whether instances have other subnets or security groups than their EC2NodeClass selects, unless a \
@@ -48,6 +55,27 @@ pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
         );
     }
     lines
+}
+
+/// How many nodes have no pod that would need another node, in NodePools that wait for `consolidateAfter`.
+fn empty(facts: &Facts) -> usize {
+    let used: BTreeSet<&NodeName> = facts
+        .pods
+        .iter()
+        .filter(|pod| pod.is_reschedulable())
+        .filter_map(|pod| pod.node.as_ref())
+        .collect();
+    let waits = |claim: &&NodeClaim| {
+        let pool = facts.node_pools.iter().find(|pool| pool.name == claim.node_pool);
+        let after = pool.and_then(|pool| pool.disruption.consolidate_after);
+        after.is_some_and(|after| after.is_positive())
+    };
+    let is_empty = |claim: &&NodeClaim| {
+        !claim.is_deleting()
+            && claim.empty_since.is_none()
+            && claim.node.as_ref().is_some_and(|node| !used.contains(node))
+    };
+    facts.ledger.claims.values().filter(is_empty).filter(waits).count()
 }
 
 fn classes<'a>(claims: impl Iterator<Item = &'a NodeClaim>) -> BTreeSet<&'a NodeClassName> {

@@ -4,11 +4,8 @@ use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::{
-    files::stored::{self, HashError, HashedNodeClaim, Stored},
-    objects::StoredHash,
-};
-use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash};
+use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
+use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash, StoredHash};
 use report::{
     error::{BadInput, CommandError},
     output::{count, many},
@@ -73,8 +70,8 @@ enum Compared {
 struct Hashes {
     /// `NodePool/name` and `EC2NodeClass/name` with their hashes; `None` is unknown.
     hashes: BTreeMap<String, Option<String>>,
-    /// The hashes that are stored with EC2NodeClasses whose own are unknown, by `EC2NodeClass/name`.
-    stored: BTreeMap<String, StoredHash>,
+    /// The annotations with the stored hashes of EC2NodeClasses whose own are unknown, by `EC2NodeClass/name`.
+    stored: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do, or, with `--strict`, may.
@@ -154,7 +151,7 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
         merged.node_pools.append(&mut stored.node_pools);
         merged.node_classes.append(&mut stored.node_classes);
         merged.node_claims.append(&mut stored.node_claims);
-        merged.stored_hashes.append(&mut stored.stored_hashes);
+        merged.hash_annotations.append(&mut stored.hash_annotations);
         merged.problems.append(&mut stored.problems);
     }
     if merged.problems.is_empty() {
@@ -179,10 +176,11 @@ fn hashes(stored: &Stored, bundle: Option<&str>) -> Result<Hashes, CommandError>
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
         return Err(CommandError::Input(BadInput::one(text)));
     }
-    let by_key =
-        |(name, hash): (&String, &StoredHash)| (format!("EC2NodeClass/{name}"), hash.clone());
-    let stored_hashes = stored.stored_hashes.iter().filter(|_| bundle.is_none()).map(by_key);
-    Ok(Hashes { hashes, stored: stored_hashes.collect() })
+    let by_key = |(name, annotations): (&String, &BTreeMap<_, _>)| {
+        (format!("EC2NodeClass/{name}"), annotations.clone())
+    };
+    let stored = stored.hash_annotations.iter().filter(|_| bundle.is_none()).map(by_key);
+    Ok(Hashes { hashes, stored: stored.collect() })
 }
 
 fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, CommandError> {
@@ -219,36 +217,30 @@ fn comparison(claim: &HashedNodeClaim, hashes: &Hashes) -> Comparison {
 }
 
 /// Compares as Karpenter does: only where both sides have a hash of the same version.
-fn compare(
-    claim: &HashedNodeClaim,
-    key: &str,
-    hashes: &Hashes,
-    StaticHash { key: name, version_key, version }: StaticHash,
-) -> Compared {
+fn compare(claim: &HashedNodeClaim, key: &str, hashes: &Hashes, kind: StaticHash) -> Compared {
     let Some(worked_out) = hashes.hashes.get(key) else {
         return Compared::Cannot(format!("{key} is not among the manifests"));
     };
-    let stored = hashes.stored.get(key);
-    let worked_out = worked_out.as_deref().map(|hash| (hash, version));
-    let stored = stored.map(|stored| (stored.hash.as_str(), stored.version.as_str()));
-    let Some((wanted, version)) = worked_out.or(stored) else {
+    let of_present = |hash| StoredHash { version: kind.version, hash };
+    let stored = hashes.stored.get(key).and_then(|annotations| kind.of(annotations));
+    let Some(wanted) = worked_out.as_deref().map(of_present).or(stored) else {
         return Compared::Unknown(format!("{key} cannot be compared: its hash is unknown"));
     };
-    let annotations = &claim.annotations;
-    let (Some(text), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
-    else {
+    let Some(of_claim) = kind.of(&claim.annotations) else {
         return Compared::Cannot(format!("the claim has no hash of {key}"));
     };
-    if found_version != version {
-        return Compared::Cannot(format!(
-            "the claim's hash of {key} has the version {found_version}, not {version}: it will be \
-             written anew, and does not count"
-        ));
+    match of_claim.differs(wanted) {
+        None => Compared::Cannot(format!(
+            "the claim's hash of {key} has the version {}, not {}: it will be written anew, and does \
+             not count",
+            of_claim.version, wanted.version
+        )),
+        Some(false) => Compared::Same,
+        Some(true) => Compared::Drifts(format!(
+            "{key} has changed: {} on the claim, {} now",
+            of_claim.hash, wanted.hash
+        )),
     }
-    if text == wanted {
-        return Compared::Same;
-    }
-    Compared::Drifts(format!("{key} has changed: {text} on the claim, {wanted} now"))
 }
 
 fn table(Hashes { hashes, .. }: &Hashes) -> String {

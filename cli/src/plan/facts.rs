@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::objects::{NodeClassManifest, StoredHash};
+use api::objects::NodeClassManifest;
 use jiff::Timestamp;
 use model::{
     ClusterName, NodeClaim, NodeClassName,
@@ -30,14 +30,12 @@ pub(super) fn of(
     let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
     let class_hashes = class_hashes(&loaded.node_classes, authority);
-    let stored_hashes = loaded
-        .node_classes
-        .iter()
-        .filter_map(|(read, _)| Some((read.class.name.clone(), read.stored_hash.clone()?)));
-    let stored_hashes = stored_hashes.collect();
+    let of_class =
+        |read: &NodeClassManifest| (read.class.name.clone(), read.hash_annotations.clone());
+    let hash_annotations = loaded.node_classes.iter().map(|(read, _)| of_class(read)).collect();
     for claim in &mut claims {
         know_price(claim, &offers);
-        note_drift(claim, &stored_hashes, &class_hashes);
+        note_drift(claim, &hash_annotations, &class_hashes);
     }
     let mut node_pools = loaded.node_pools;
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -85,16 +83,15 @@ fn class_hashes(
 /// Karpenter: the AWS provider's `pkg/cloudprovider/drift.go`, `areStaticFieldsDrifted`.
 fn note_drift(
     claim: &mut NodeClaim,
-    stored: &BTreeMap<NodeClassName, StoredHash>,
+    of_classes: &BTreeMap<NodeClassName, BTreeMap<String, String>>,
     worked_out: &BTreeMap<NodeClassName, String>,
 ) {
     if claim.conditions.drifted.is_some() || worked_out.contains_key(&claim.node_class) {
         return;
     }
-    let Some(StoredHash { version, hash }) = stored.get(&claim.node_class) else { return };
-    let annotation = |key: &str| claim.annotations.get(key);
-    let is_comparable = annotation(NODE_CLASS.version_key) == Some(version);
-    if is_comparable && annotation(NODE_CLASS.key).is_some_and(|launched| launched != hash) {
+    let stored = of_classes.get(&claim.node_class).and_then(|of_class| NODE_CLASS.of(of_class));
+    let both = stored.zip(NODE_CLASS.of(&claim.annotations));
+    if both.and_then(|(of_class, of_claim)| of_class.differs(of_claim)) == Some(true) {
         claim.conditions.drifted = Some(CLASS_DRIFT.to_owned());
     }
 }

@@ -47,7 +47,7 @@ pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable, is_buffered};
 pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
-pub use node_class::{NodeClassManifest, StoredHash};
+pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
 pub use volume::StorageClassManifest;
 pub use workload::{Workload, WorkloadKind};
@@ -129,8 +129,8 @@ pub(crate) fn read(
         (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;
             let status = class_status::read(root);
-            let stored_hash = node_class::stored_hash(root.tree());
-            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status, stored_hash })))
+            let hash_annotations = node_class::hash_annotations(root.tree());
+            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status, hash_annotations })))
         }
         (KARPENTER_V1ALPHA1, "NodeOverlay") => {
             Some(Object::NodeOverlay(overlay::read(root, complaints)?))

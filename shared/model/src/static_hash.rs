@@ -40,7 +40,14 @@ impl StaticHash {
     /// Whether a claim with `annotations` was launched from another spec than the one whose hash is
     /// `hash`. One without a hash of the present version is not said to be.
     pub fn differs(self, annotations: &BTreeMap<String, String>, hash: &str) -> bool {
-        self.is_present(annotations) && annotations.get(self.key).is_some_and(|text| text != hash)
+        let present = StoredHash { version: self.version, hash };
+        self.of(annotations).and_then(|stored| stored.differs(present)) == Some(true)
+    }
+
+    /// The hash among `annotations`; `None` without it or its version.
+    pub fn of(self, annotations: &BTreeMap<String, String>) -> Option<StoredHash<'_>> {
+        let text = |key: &str| annotations.get(key).map(String::as_str);
+        Some(StoredHash { version: text(self.version_key)?, hash: text(self.key)? })
     }
 
     /// Writes both annotations of a claim anew if its hash is of another version, and says whether it
@@ -61,6 +68,22 @@ impl StaticHash {
 
     fn is_present(self, annotations: &BTreeMap<String, String>) -> bool {
         annotations.get(self.version_key).is_some_and(|version| version == self.version)
+    }
+}
+
+/// A hash as it is stored with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredHash<'a> {
+    /// The version of the rules that it was worked out by, such as `v6`.
+    pub version: &'a str,
+    /// The hash, in decimal.
+    pub hash: &'a str,
+}
+
+impl StoredHash<'_> {
+    /// Whether it is another hash than `other`; `None` if they are of two versions, which cannot be compared.
+    pub fn differs(self, other: StoredHash<'_>) -> Option<bool> {
+        (self.version == other.version).then_some(self.hash != other.hash)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
         hash, kind::CustomObject, node_claim::NodeClaimSpec, node_class::Ec2NodeClassSpec,
         node_pool::NodePoolSpec,
     },
-    objects::{StoredHash, node_class},
+    objects::node_class,
 };
 
 pub use crate::karpenter::hash::Error as HashError;
@@ -58,8 +58,8 @@ pub struct Stored {
     pub node_pools: Vec<Hashed<u64>>,
     /// `karpenter.k8s.aws/v1` EC2NodeClasses; their hashes await the cluster's certificate authority.
     pub node_classes: Vec<Hashed<NodeClassHash>>,
-    /// The hashes that EC2NodeClasses have among their annotations, by the class's name.
-    pub stored_hashes: BTreeMap<String, StoredHash>,
+    /// The annotations of EC2NodeClasses that are hashes and their versions, by the class's name.
+    pub hash_annotations: BTreeMap<String, BTreeMap<String, String>>,
     /// `karpenter.sh/v1` NodeClaims.
     pub node_claims: Vec<HashedNodeClaim>,
     /// What is wrong with them.
@@ -108,14 +108,14 @@ impl Stored {
                 self.node_pools.extend(pool);
             }
             (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
-                let stored = node_class::stored_hash(tree);
+                let annotations = node_class::hash_annotations(tree);
                 let class = self.deserialized(tree, kind, file);
                 let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| Hashed {
                     name: class.metadata.name,
                     hash: hash::node_class(&class.spec),
                 });
                 let name = class.as_ref().map(|class| class.name.clone());
-                self.stored_hashes.extend(name.zip(stored));
+                self.hash_annotations.extend(name.map(|name| (name, annotations)));
                 self.node_classes.extend(class);
             }
             (KARPENTER_V1, "NodeClaim") => {

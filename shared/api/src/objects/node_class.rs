@@ -3,6 +3,8 @@
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
 //! not supported yet is among the class's `problems`.
 
+use std::collections::BTreeMap;
+
 use model::{
     NodeClassName, Problem,
     condition::NotReady,
@@ -47,17 +49,8 @@ pub struct NodeClassManifest {
     pub class: NodeClass,
     /// Its status; empty if it has none. What is wrong with it stands against those only who need it.
     pub status: Result<ClassStatus, Box<Problem>>,
-    /// The drift hash among its annotations, as Karpenter wrote it for the cluster; `None` without one.
-    pub stored_hash: Option<StoredHash>,
-}
-
-/// A drift hash as it is stored with an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredHash {
-    /// The version of the rules that it was worked out by, such as `v6`. Only hashes of one version can be compared.
-    pub version: String,
-    /// The hash, in decimal.
-    pub hash: String,
+    /// Those of its annotations that are its drift hash and the hash's version, as Karpenter wrote them.
+    pub hash_annotations: BTreeMap<String, String>,
 }
 
 /// Why no EC2NodeClass can have this name, if none can.
@@ -96,11 +89,11 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     Some(class)
 }
 
-/// The drift hash among the annotations of `object`.
-pub(crate) fn stored_hash(object: &Tree) -> Option<StoredHash> {
-    let annotations = object.get("metadata")?.get("annotations")?;
-    let text = |key: &str| annotations.get(key)?.as_text().map(str::to_owned);
-    Some(StoredHash { version: text(NODE_CLASS.version_key)?, hash: text(NODE_CLASS.key)? })
+/// The annotations of `object` that are its drift hash and the hash's version.
+pub(crate) fn hash_annotations(object: &Tree) -> BTreeMap<String, String> {
+    let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let text = |key: &str| Some((key.to_owned(), annotations?.get(key)?.as_text()?.to_owned()));
+    [NODE_CLASS.key, NODE_CLASS.version_key].into_iter().filter_map(text).collect()
 }
 
 /// Why nothing may be launched from the class `object`, by its status: a class without conditions is

@@ -108,7 +108,7 @@ const OF_IMAGE: &str = "AMIDrift";
 /// claim only shows it. Where the facts lack what would be compared, what was found before stays true.
 fn is_found_again(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, reason: &str) -> bool {
     match reason {
-        OF_NODE_POOL => hashes(claim, pool).is_some(),
+        OF_NODE_POOL => differs(claim, pool).is_some(),
         OF_REQUIREMENTS => true,
         OF_INSTANCE_TYPE => state.is_catalog_whole && !state.types(pool).is_empty(),
         CLASS_DRIFT => {
@@ -191,14 +191,12 @@ fn images<'s>(
 }
 
 fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
-    hashes(claim, pool).is_some_and(|(of_pool, of_claim)| of_pool != of_claim)
+    differs(claim, pool) == Some(true)
 }
 
-/// The hashes of the NodePool on both, if they are of one version.
-fn hashes<'o>(claim: &'o NodeClaim, pool: &'o NodePool) -> Option<(&'o String, &'o String)> {
-    let both = |key: &str| Some((pool.annotations.get(key)?, claim.annotations.get(key)?));
-    let (hashes, versions) = (both(NODE_POOL.key)?, both(NODE_POOL.version_key)?);
-    (versions.0 == versions.1).then_some(hashes)
+/// Whether the hash of the NodePool on the claim is another than its own; `None` if they cannot be compared.
+fn differs(claim: &NodeClaim, pool: &NodePool) -> Option<bool> {
+    NODE_POOL.of(&pool.annotations)?.differs(NODE_POOL.of(&claim.annotations)?)
 }
 
 /// The labels of a claim that its pool or an offering asks for: what its instance type says, what its

@@ -19,7 +19,7 @@ use report::output::thousands;
 use super::input::Loaded;
 use crate::{
     manifests::gated,
-    workloads::{self, deployment_of},
+    workloads::{deployment_of, with_priority},
 };
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
@@ -136,7 +136,7 @@ impl Maker<'_> {
     /// A pod that somebody wrote and no server has seen: it waits unless it says where it runs, or
     /// that something must let it go first.
     fn written(&mut self, PodManifest { mut pod, is_gated }: PodManifest) -> Pod {
-        pod.spec = self.with_priority(&pod.spec);
+        pod.spec = with_priority(&pod.spec, self.priorities);
         if pod.node.is_none() && pod.phase == PodPhase::Pending && !is_gated {
             pod.unschedulable_at.get_or_insert(self.now);
         }
@@ -149,7 +149,7 @@ impl Maker<'_> {
 
     /// The pods that `workload` has not made yet; `existing` are there.
     fn workload(&mut self, workload: &Workload, existing: u32, pods: &mut Vec<Pod>) {
-        let spec = self.with_priority(&workload.spec);
+        let spec = with_priority(&workload.spec, self.priorities);
         let wanted = workload.replicas.saturating_sub(existing);
         let missing = wanted.min(u32::try_from(self.room).unwrap_or(u32::MAX));
         self.room = self.room.saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX));
@@ -205,20 +205,11 @@ impl Maker<'_> {
             kind: kind.as_str().to_owned(),
             name: name.as_str().to_owned(),
         };
+        let uid = PodUid::new(&format!("{}-{number}", workload.uid)).ok()?;
         let pod = Pod {
-            uid: PodUid::new(&format!("{}-{number}", workload.uid)).ok()?,
-            key,
-            created_at: self.now,
-            deleted_at: None,
-            phase: PodPhase::Pending,
-            started_at: None,
-            unschedulable_at: Some(self.now),
-            node: None,
-            nominated_node: None,
             owner: Some(Arc::new(owner)),
-            is_ready: false,
             volumes,
-            spec: Arc::clone(spec),
+            ..Pod::waiting(key, uid, Arc::clone(spec), self.now)
         };
         self.claim_ephemeral(&pod);
         Some(pod)
@@ -239,11 +230,6 @@ impl Maker<'_> {
         let key = VolumeClaimKey { namespace: namespace.clone(), name };
         let claim = VolumeClaim { storage_class, ..VolumeClaim::default() };
         self.storage.claims.entry(key).or_insert(claim);
-    }
-
-    /// The spec with the priority that admission would give it.
-    fn with_priority(&self, spec: &Arc<PodSpec>) -> Arc<PodSpec> {
-        workloads::with_priority(spec, self.priorities)
     }
 }
 

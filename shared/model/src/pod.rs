@@ -147,6 +147,25 @@ impl HostPort {
 }
 
 impl Pod {
+    /// A pod without owner and volumes that was made at `at`, and for which kube-scheduler found no room then.
+    pub const fn waiting(key: PodKey, uid: PodUid, spec: Arc<PodSpec>, at: Timestamp) -> Self {
+        Self {
+            key,
+            uid,
+            created_at: at,
+            deleted_at: None,
+            phase: PodPhase::Pending,
+            started_at: None,
+            unschedulable_at: Some(at),
+            node: None,
+            nominated_node: None,
+            owner: None,
+            is_ready: false,
+            volumes: Vec::new(),
+            spec,
+        }
+    }
+
     /// A digest of namespace and owner: the same for all pods that are made again by the same controller.
     /// `None` for a pod that nobody makes again.
     pub fn workload(&self) -> Option<u64> {

@@ -7,7 +7,6 @@ use model::{
     buffer::{BufferTarget, CapacityBuffer},
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
-    pod::PodPhase,
 };
 
 /// All of them; none behind a closed gate.
@@ -53,19 +52,7 @@ fn count(buffer: &CapacityBuffer, spec: &PodSpec, workload: Option<u32>) -> u64 
 
 fn one(facts: &Facts, buffer: &CapacityBuffer, spec: &Arc<PodSpec>, number: u64) -> Option<Pod> {
     let name = format!("capacity-buffer-{}-{number}", buffer.name).parse().ok()?;
-    Some(Pod {
-        key: PodKey { namespace: buffer.namespace.clone(), name },
-        uid: format!("{}-{number}", buffer.uid).parse().ok()?,
-        created_at: facts.now,
-        deleted_at: None,
-        phase: PodPhase::Pending,
-        started_at: None,
-        unschedulable_at: Some(facts.now),
-        node: None,
-        nominated_node: None,
-        owner: None,
-        is_ready: false,
-        volumes: Vec::new(),
-        spec: Arc::clone(spec),
-    })
+    let key = PodKey { namespace: buffer.namespace.clone(), name };
+    let uid = format!("{}-{number}", buffer.uid).parse().ok()?;
+    Some(Pod::waiting(key, uid, Arc::clone(spec), facts.now))
 }

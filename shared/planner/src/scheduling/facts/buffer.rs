@@ -14,7 +14,6 @@ use model::{
     duration::later,
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
-    pod::PodPhase,
 };
 
 /// Annotation, `true` on pods that only stand for a buffer.
@@ -43,22 +42,9 @@ fn pods_of(buffer: &CapacityBuffer, now: Timestamp) -> impl Iterator<Item = Pod>
     let count = if spec.is_some() { replicas(buffer) } else { 0 };
     (1..=count).filter_map(move |number| {
         let (key, uid) = names(buffer, number)?;
-        Some(Pod {
-            key,
-            uid,
-            // Of a pod and a buffer that ask for the same the pod comes first, also one that is new.
-            created_at: later(now, SignedDuration::from_nanos(1)),
-            deleted_at: None,
-            phase: PodPhase::Pending,
-            started_at: None,
-            unschedulable_at: Some(now),
-            node: None,
-            nominated_node: None,
-            owner: None,
-            is_ready: false,
-            volumes: Vec::new(),
-            spec: Arc::clone(spec.as_ref()?),
-        })
+        let pod = Pod::waiting(key, uid, Arc::clone(spec.as_ref()?), now);
+        // Of a pod and a buffer that ask for the same the pod comes first, also one that is new.
+        Some(Pod { created_at: later(now, SignedDuration::from_nanos(1)), ..pod })
     })
 }
 

@@ -8,7 +8,6 @@ use model::{
     ledger::Snapshot,
     node_pool::{Limits, NodePool},
     plan::Promise,
-    pod::PodPhase,
     policies::Packing,
 };
 
@@ -112,24 +111,9 @@ fn market(facts: &Facts, pods: Vec<Pod>) -> Facts {
 /// A pod with `spec` for which kube-scheduler just found no room.
 fn waits(number: usize, spec: &Arc<PodSpec>, facts: &Facts) -> Option<Pod> {
     let name = format!("pod-{number}");
-    Some(Pod {
-        key: PodKey {
-            namespace: Namespace::new("default").ok()?,
-            name: ObjectName::new(&name).ok()?,
-        },
-        uid: PodUid::new(&name).ok()?,
-        created_at: facts.now,
-        deleted_at: None,
-        phase: PodPhase::Pending,
-        started_at: None,
-        unschedulable_at: Some(facts.now),
-        node: None,
-        nominated_node: None,
-        owner: None,
-        is_ready: false,
-        volumes: Vec::new(),
-        spec: Arc::clone(spec),
-    })
+    let key =
+        PodKey { namespace: Namespace::new("default").ok()?, name: ObjectName::new(&name).ok()? };
+    Some(Pod::waiting(key, PodUid::new(&name).ok()?, Arc::clone(spec), facts.now))
 }
 
 /// What the promises of `plan` cost for one hour: each claim by its cheapest offering, with its volumes and

@@ -7,7 +7,7 @@ mod json;
 mod table;
 mod unknown;
 
-use std::io::Write;
+use std::{borrow::Cow, io::Write};
 
 use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
 use planner::disruption::{self, Finding, Options, Outlook};
@@ -52,34 +52,37 @@ pub(super) fn run(
     let work = args.consolidation_work.unwrap_or(WORK);
     let (without, ahead) = &without_forced(facts);
     // Karpenter's methods still look at what its other controllers are about to delete.
-    let facts = if view == View::Journeyman { without } else { facts };
-    let outlook = Found {
+    let facts = if view == View::Journeyman { &**without } else { facts };
+    let outlook = disruption::outlook(facts, &options);
+    let found = Found {
         facts,
         view,
         ahead,
-        outlook: disruption::outlook(facts, &options),
-        unknown: unknown::of(facts, &options),
+        unknown: unknown::of(facts, view, &outlook.not_listed),
+        outlook,
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
-        return Ok(table::explain(&outlook, node, screen, out)?);
+        return Ok(table::explain(&found, node, screen, out)?);
     }
     if let Some(format) = args.output {
-        print_document(format, (cluster, &json::document(&outlook, remarks)), out)?;
+        print_document(format, (cluster, &json::document(&found, remarks)), out)?;
     } else {
-        table::show(&outlook, screen, out)?;
+        table::show(&found, screen, out)?;
         super::table::remarks(remarks, screen, out)?;
     }
     Ok(())
 }
 
-/// `facts` once that is given up which goes before a method is asked, and the decisions about it.
-fn without_forced(facts: &Facts) -> (Facts, Vec<Decision>) {
-    let (mut facts, mut ahead) = (facts.clone(), Vec::new());
+/// `facts` without what goes before a method is asked, and the decisions about that.
+fn without_forced(facts: &Facts) -> (Cow<'_, Facts>, Vec<Decision>) {
+    let (mut facts, mut ahead) = (Cow::Borrowed(facts), Vec::new());
     for step in [planner::forced, planner::scaled_down] {
         let plan = step(&facts);
-        let given_up = plan.changes.into_iter().map(|claim| (claim.name.clone(), claim));
-        facts.ledger.claims.extend(given_up);
+        if !plan.changes.is_empty() {
+            let going = plan.changes.into_iter().map(|claim| (claim.name.clone(), claim));
+            facts.to_mut().ledger.claims.extend(going);
+        }
         ahead.extend(plan.decisions);
     }
     (facts, ahead)

@@ -56,7 +56,7 @@ use crate::KnownTypes;
 pub use crate::eviction::Immovable;
 pub use carry_out::{look, observed, validated};
 pub use command::{Marked, begun, carried_on, freed, marked};
-pub use conditions::{CLASS_DRIFT, not_listed};
+pub use conditions::CLASS_DRIFT;
 pub use decide::PreparedCluster;
 pub use finding::Finding;
 pub use model::disruption::Cursor;

@@ -202,7 +202,7 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
 }
 
 /// `a, b, c and 12 more`
-fn named(nodes: &[&str], most: usize) -> String {
+pub(super) fn named(nodes: &[&str], most: usize) -> String {
     let first: Vec<&str> = nodes.iter().take(most).copied().collect();
     let more = match nodes.len().saturating_sub(most) {
         0 => String::new(),

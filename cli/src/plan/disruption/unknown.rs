@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use model::{NodeClaim, NodeClassName, NodeName, facts::Facts, static_hash::NODE_CLASS};
-use planner::disruption::{Options, not_listed};
 use report::output::many;
 
-use crate::authority;
+use super::table;
+use crate::{authority, plan::args::View};
 
 /// A line for each thing that is unknown, by class.
-pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
+pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Vec<String> {
     let claims = || facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
     let mut lines = Vec::new();
     for name in classes(claims().filter(|claim| claim.annotations.contains_key(NODE_CLASS.key))) {
@@ -30,18 +30,15 @@ pub(super) fn of(facts: &Facts, options: &Options) -> Vec<String> {
             ));
         }
     }
-    let missing = not_listed(facts, options);
-    if let Some(first) = missing.iter().next() {
+    if !not_listed.is_empty() {
+        let names: Vec<&str> = not_listed.iter().map(String::as_str).collect();
         lines.push(format!(
             "whether EC2 still offers what these nodes are, which the functions ask it: the list of instance types lacks {}",
-            match missing.len() {
-                1 => first.clone(),
-                number => format!("{first} and {} more", many(number - 1)),
-            }
+            table::named(&names, 1)
         ));
     }
     let empty = empty(facts);
-    if !options.is_watched && 0 < empty {
+    if view == View::Journeyman && 0 < empty {
         lines.push(format!(
             "since when {} empty, which the ledger alone has: here it is taken to be so since now",
             if empty == 1 { "1 node is".to_owned() } else { format!("{} nodes are", many(empty)) }

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ImageId, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements,
-    facts::Facts,
     labels,
     node_pool::NodePool,
     requirements::Undefined,
@@ -19,7 +18,6 @@ use model::{
 };
 
 use super::{
-    Options,
     candidate::Candidate,
     nodes::{State, StateNode},
     objection::Objection,
@@ -147,19 +145,17 @@ fn found_drift(
     has_other_image(state, claim, pool).then_some(OF_IMAGE)
 }
 
-/// What claims were launched as and the lists of instance types lack, where a list need not be whole: whether EC2 still
-/// offers it cannot be known. Sorted, each once.
-pub fn not_listed(facts: &Facts, options: &Options) -> BTreeSet<String> {
-    let state = State::of(facts, facts.now, options);
+/// What claims were launched as and the lists of instance types lack, if these need not be whole.
+pub(crate) fn not_listed(state: &State<'_>) -> BTreeSet<String> {
     if state.is_catalog_whole {
         return BTreeSet::new();
     }
     let offering = |(_, entry): (_, &StateNode<'_>)| {
         let claim = entry.claim?;
         let pool = state.pool(claim.node_pool.as_str())?;
-        let labels = known_labels(&state, entry, claim, pool);
+        let labels = known_labels(state, entry, claim, pool);
         let instance = claim.instance.as_ref()?;
-        is_missing(&state, (claim, pool), &labels).then(|| instance.offering().to_string())
+        is_missing(state, (claim, pool), &labels).then(|| instance.offering().to_string())
     };
     state.nodes.entries().filter_map(offering).collect()
 }

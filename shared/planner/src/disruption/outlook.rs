@@ -1,7 +1,7 @@
 //! Everything that can be said about giving nodes up at one moment: what each method would do, and
 //! why every other node stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommandId, NodeName, NodePoolName,
@@ -23,6 +23,9 @@ pub struct Outlook {
     pub ineligible: BTreeMap<String, Objection>,
     /// The nodes that have drifted, and why, whether a method may give them up now or not.
     pub drifted: BTreeMap<NodeName, String>,
+    /// What claims were launched as and the lists of instance types lack, where a list need not be whole: whether EC2
+    /// still offers it cannot be known. Sorted, each once.
+    pub not_listed: BTreeSet<String>,
     /// What the budgets leave; `None` is unlimited.
     pub budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>>,
     /// Why nothing is decided at all, if so.
@@ -101,8 +104,10 @@ impl PreparedCluster<'_> {
     }
 
     fn about_nodes(&self) -> Outlook {
+        let not_listed = conditions::not_listed(&self.state);
         if !self.state.is_complete() {
-            return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
+            let waiting = Some(Objection::Incomplete);
+            return Outlook { not_listed, waiting, ..Outlook::default() };
         }
         let ineligible = self.ineligible();
         let mut budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>> =
@@ -117,6 +122,6 @@ impl PreparedCluster<'_> {
                 disruption_reasons.insert(reason, remaining.left(&pool.name));
             }
         }
-        Outlook { ineligible, drifted: self.drifted(), budgets, ..Outlook::default() }
+        Outlook { ineligible, drifted: self.drifted(), not_listed, budgets, ..Outlook::default() }
     }
 }

@@ -91,7 +91,8 @@ struct Cluster {
 }
 
 /// The certificate authority of `context`, or of the current one, in the kubeconfig `file`, or in kubectl's own
-/// (`KUBECONFIG`, `~/.kube/config`). `None` where there is no kubeconfig, or where it has none.
+/// (`KUBECONFIG`, `~/.kube/config`). `None` without a kubeconfig, and of one that
+/// does not have it.
 pub(crate) fn of_kubeconfig(file: Option<&Path>, context: Option<&str>) -> Option<OfContext> {
     let path = match file {
         Some(file) => file.to_owned(),

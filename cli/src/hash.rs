@@ -120,7 +120,7 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     Ok(drifts || args.strict && is_unknown)
 }
 
-/// Where the certificate authority came from that nobody gave; or what is unknown without one.
+/// Where the certificate authority comes from if no option gives it, or what is unknown without one.
 fn note(hashes: &Hashes, of_context: Option<&OfContext>) -> String {
     if let Some(OfContext { context, .. }) = of_context {
         return format!(

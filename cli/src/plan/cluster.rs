@@ -139,7 +139,7 @@ fn paid(
 pub(super) struct Cluster {
     /// Instances that have no node yet among them.
     nodes: usize,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     instances_without_node: usize,
     /// Pods that have a node and have not ended.
     pods: usize,
@@ -162,7 +162,7 @@ pub(super) struct Cluster {
     #[serde(skip)]
     bound: Option<HourlyPrice>,
     /// Pods that the NodePools have no node for: they are not in the bound.
-    #[serde(skip_serializing_if = "is_no_pod")]
+    #[serde(skip_serializing_if = "is_zero")]
     pods_outside_bound: u32,
     /// Pods that the bound is for.
     #[serde(skip)]
@@ -178,14 +178,8 @@ struct NotCounted {
     reason: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_none(number: &usize) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_no_pod(number: &u32) -> bool {
-    *number == 0
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl Cluster {
@@ -346,11 +340,17 @@ impl Cluster {
     }
 }
 
+/// The names of the nodes of `machines`.
+pub(super) fn nodes<'m, 'f: 'm>(
+    machines: impl IntoIterator<Item = &'m Machine<'f>>,
+) -> BTreeSet<&'f NodeName> {
+    machines.into_iter().filter_map(|machine| Some(&machine.node?.name)).collect()
+}
+
 /// The number of pods on machines that are counted, without those of DaemonSets, and the least that they could cost.
 fn lower_bound(facts: &Facts, machines: &[Machine<'_>]) -> (u32, LowerBound) {
     let counted = machines.iter().filter(|machine| matches!(machine.paid, Paid::Hourly(_)));
-    let nodes: BTreeSet<&NodeName> =
-        counted.filter_map(|machine| Some(&machine.node?.name)).collect();
+    let nodes = nodes(counted);
     let pods = facts.pods.iter().filter(|pod| !pod.is_terminal());
     let pods = pods.filter(|pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node)));
     let counts = least::counted(pods);

@@ -1,10 +1,10 @@
 //! `plan --compare`: what running and pending pods cost on the nodes that are there, beside what Karpenter would buy
 //! for them, the cheapest that is found, and the least that there can be.
 
-use std::{collections::BTreeSet, io::Write};
+use std::io::Write;
 
 use model::{
-    HourlyPrice, InstanceType, NodeName, Plan, Pod, Resources,
+    HourlyPrice, InstanceType, Plan, Pod, Resources,
     facts::Facts,
     plan::Promise,
     words::{many, thousands},
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{
     CommandError, Remarks,
-    cluster::{Cluster, Machine},
+    cluster::{self, Cluster, Machine},
     included, print_document, scratch, table,
 };
 use crate::plan::args::PlanArgs;
@@ -149,14 +149,13 @@ fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
 fn today(facts: &Facts, machines: &[Machine<'_>]) -> Option<Fleet> {
     let machines: Vec<&Machine<'_>> =
         machines.iter().filter(|machine| machine.is_replaceable()).collect();
-    let nodes: BTreeSet<&NodeName> =
-        machines.iter().filter_map(|machine| Some(&machine.node?.name)).collect();
+    let nodes = cluster::nodes(machines.iter().copied());
     let here = |pod: &&Pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node));
     let pods = || facts.pods.iter().filter(|pod| !pod.is_terminal());
     let has = machines.iter().filter_map(|machine| machine.allocatable());
     let has = has.fold(Resources::default(), |sum, more| sum.saturating_add(more));
-    let asked = pods().filter(here).map(|pod| &pod.spec.requests);
-    let asked = asked.fold(Resources::default(), |sum, more| sum.saturating_add(more));
+    let requests = pods().filter(here).map(|pod| &pod.spec.requests);
+    let requested = requests.fold(Resources::default(), |sum, more| sum.saturating_add(more));
     let prices = machines.iter().filter_map(|machine| machine.price(facts));
     let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let largest = machines.iter().max_by_key(|machine| (machine.cpu(), machine.instance_type()))?;
@@ -168,8 +167,8 @@ fn today(facts: &Facts, machines: &[Machine<'_>]) -> Option<Fleet> {
         largest_node: largest.instance_type().map(ToOwned::to_owned),
         pods: pods().filter(here).filter(|pod| pod.is_reschedulable()).count(),
         pods_unschedulable: pods().filter(|pod| pod.is_provisionable()).count(),
-        wasted_cpu_percent: wasted(has.cpu.0, asked.cpu.0),
-        wasted_memory_percent: wasted(has.memory.0, asked.memory.0),
+        wasted_cpu_percent: wasted(has.cpu.0, requested.cpu.0),
+        wasted_memory_percent: wasted(has.memory.0, requested.memory.0),
     })
 }
 

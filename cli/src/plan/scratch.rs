@@ -2,25 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use model::{NodeClaimName, NodeName, facts::Facts, pod::PodPhase};
+use model::{NodeClaimName, facts::Facts, pod::PodPhase};
 
-use super::{cluster::Machine, counted};
+use super::{
+    cluster::{self, Machine},
+    counted,
+};
 
 /// `facts` without the machines that can be replaced: their pods wait, but for pods that come with any node.
 pub(super) fn emptied(facts: &Facts, machines: &[Machine<'_>]) -> Facts {
     let replaced = || machines.iter().filter(|machine| machine.is_replaceable());
-    let nodes: BTreeSet<&NodeName> =
-        replaced().filter_map(|machine| Some(&machine.node?.name)).collect();
+    let nodes = cluster::nodes(replaced());
     let claims: BTreeSet<&NodeClaimName> =
         replaced().filter_map(|machine| Some(&machine.claim?.name)).collect();
     let mut emptied = facts.clone();
     emptied.nodes.retain(|name, _| !nodes.contains(name));
     emptied.ledger.claims.retain(|name, _| !claims.contains(name));
     emptied.pods.retain_mut(|pod| {
-        let Some(node) = pod.node.as_ref().filter(|node| nodes.contains(*node)) else {
+        if pod.node.as_ref().is_none_or(|node| !nodes.contains(node)) {
             return true;
-        };
-        let is_moved = nodes.contains(node) && pod.is_reschedulable();
+        }
+        let is_moved = pod.is_reschedulable();
         pod.node = None;
         pod.nominated_node = None;
         pod.phase = PodPhase::Pending;

@@ -97,7 +97,7 @@ pub fn drift(
 const OF_NODE_POOL: &str = "NodePoolDrifted";
 /// Karpenter's reason: the requirements of the NodePool exclude the node.
 const OF_REQUIREMENTS: &str = "RequirementsDrifted";
-/// Karpenter's reason: nobody sells the instance type any more.
+/// Karpenter's reason: EC2 does not offer the instance type any more.
 const OF_INSTANCE_TYPE: &str = "InstanceTypeNotFound";
 /// Karpenter's reason: the EC2NodeClass selects another image.
 const OF_IMAGE: &str = "AMIDrift";

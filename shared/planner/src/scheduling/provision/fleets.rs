@@ -50,7 +50,7 @@ pub struct LowerBound {
     pub unsold: u32,
 }
 
-/// The least price of so many pods of each kind on nodes that are all new, by the NodePools, classes and DaemonSets of
+/// The least price of `pods`, a number of each kind, on nodes that are all new, by the NodePools, classes and DaemonSets of
 /// `facts`. Their own pods and nodes, limits, volumes and rules about other pods are left out of account, which can
 /// only make it lower; reserved capacity counts as free.
 ///

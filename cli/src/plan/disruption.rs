@@ -54,7 +54,7 @@ pub(super) fn run(
     // Karpenter's methods still look at what its other controllers are about to delete.
     let facts = if view == View::Journeyman { &**without } else { facts };
     let outlook = disruption::outlook(facts, &options);
-    let found = Found {
+    let preview = Found {
         facts,
         view,
         ahead,
@@ -63,12 +63,12 @@ pub(super) fn run(
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
-        return Ok(table::explain(&found, node, screen, out)?);
+        return Ok(table::explain(&preview, node, screen, out)?);
     }
     if let Some(format) = args.output {
-        print_document(format, (cluster, &json::document(&found, remarks)), out)?;
+        print_document(format, (cluster, &json::document(&preview, remarks)), out)?;
     } else {
-        table::show(&found, screen, out)?;
+        table::show(&preview, screen, out)?;
         super::table::remarks(remarks, screen, out)?;
     }
     Ok(())

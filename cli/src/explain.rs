@@ -29,7 +29,8 @@ pub struct ExplainArgs {
     /// What it is.
     #[arg(value_enum)]
     pub kind: ExplainedKind,
-    /// Its name; of a pod perhaps with its namespace: `web/frontend-1`. Of a node also its instance.
+    /// Its name, or how it begins: the name of a Deployment for its pods, a node without its domain. Of a pod perhaps
+    /// with its namespace: `web/frontend-1`. Of a node also its instance.
     pub name: String,
     /// The namespace of a pod.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
@@ -103,11 +104,60 @@ pub fn show(
         _ => args.name.clone(),
     };
     let explained = explained(records, args.kind, &name);
-    if explained.is_unknown() {
-        let noun = args.kind.noun();
-        let read = words::counted(records.decisions.len(), "decision");
-        return Err(CommandError::Refused(format!("nothing is known of {noun} {name} in {read}")));
+    if !explained.is_unknown() {
+        return one(records, args, &name, &explained, (screen, out));
     }
+    let names = found::names_that_begin(records, args.kind, &name);
+    match names.as_slice() {
+        [] => {
+            let noun = args.kind.noun();
+            let read = words::counted(records.decisions.len(), "decision");
+            let why = format!("nothing is known of {noun} {name} in {read}");
+            Err(CommandError::Refused(why))
+        }
+        [full] => {
+            let explained = self::explained(records, args.kind, full);
+            one(records, args, full, &explained, (screen, out))
+        }
+        names => several(records, args, names, (screen, out)),
+    }
+}
+
+/// What is known of each of `names`, in a line each.
+fn several(
+    records: &Records,
+    args: &ExplainArgs,
+    names: &[String],
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<(), CommandError> {
+    let states = names.iter().map(|name| (name, explained(records, args.kind, name).state));
+    if matches!(args.output, RecordsFormat::Json | RecordsFormat::Yaml) {
+        let named = |(name, state)| json!({"kind": args.kind.noun(), "name": name, "state": state});
+        return document(&json!(states.map(named).collect::<Vec<_>>()), args.output, out);
+    }
+    let noun = args.kind.noun();
+    let title =
+        format!("{} by that name; name one of them for more", words::counted(names.len(), noun));
+    screen.title(&title, out)?;
+    for (name, state) in states.take(args.limit) {
+        let first = state.into_iter().next().unwrap_or_default();
+        screen.text(2, &format!("{name}: {first}"), out)?;
+    }
+    let hidden = names.len().saturating_sub(args.limit);
+    if hidden > 0 {
+        screen.text(2, &format!("and {hidden} more: --limit shows more"), out)?;
+    }
+    Ok(())
+}
+
+/// What is known of `name`.
+fn one(
+    records: &Records,
+    args: &ExplainArgs,
+    name: &str,
+    explained: &Explained<'_>,
+    (screen, out): (Screen, &mut impl Write),
+) -> Result<(), CommandError> {
     match args.output {
         RecordsFormat::Json | RecordsFormat::Yaml => {
             let decisions = explained.decisions.iter().take(args.limit);
@@ -126,9 +176,9 @@ pub fn show(
             explained.state.iter().try_for_each(|line| screen.text(0, line, out))?;
             for decision in explained.decisions.iter().take(args.limit) {
                 writeln!(out)?;
-                told(decision, &explained, is_wide, (screen, out))?;
+                told(decision, explained, is_wide, (screen, out))?;
             }
-            remarks(records, &explained, args.limit, (screen, out))?;
+            remarks(records, explained, args.limit, (screen, out))?;
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ pub mod crds;
 pub mod explain;
 pub mod get;
 pub mod hash;
+pub mod help;
 mod least;
 mod list_price;
 pub mod local;

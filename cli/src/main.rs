@@ -2,8 +2,8 @@
 
 use std::{io, process::ExitCode};
 
-use clap::Parser as _;
-use journeyman::args::Args;
+use clap::FromArgMatches as _;
+use journeyman::{args::Args, help};
 use report::{
     command::RunCommand as _,
     error::CommandError,
@@ -11,7 +11,9 @@ use report::{
 };
 
 fn main() -> ExitCode {
-    match Args::parse().run(Screen::of_stdout(Color::Auto), &mut io::stdout()) {
+    let matches = help::command().get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match args.run(Screen::of_stdout(Color::Auto), &mut io::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
         // An answer was printed, and is not the one that was hoped for.
         Ok(false) => ExitCode::from(1),

@@ -193,6 +193,10 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// Options of `version`: it has none.
+#[derive(Debug, clap::Args)]
+pub struct VersionArgs {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use clap::CommandFactory as _;
 use report::{command::RunCommand, error::CommandError, screen::Screen};
 
 use crate::{
     args::{Args, JourneymanCommand},
-    options::CompletionsArgs,
+    help,
+    options::{CompletionsArgs, VersionArgs},
 };
 
 impl RunCommand for Args {
@@ -34,6 +34,7 @@ impl RunCommand for Args {
             JourneymanCommand::Render(args) => args,
             JourneymanCommand::Catalog(args) => args,
             JourneymanCommand::Completions(args) => args,
+            JourneymanCommand::Version(args) => args,
         };
         command.run(screen, out)
     }
@@ -43,8 +44,15 @@ impl RunCommand for CompletionsArgs {
     fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
         // The script is written as a whole: what generates it panics where a pipe is closed.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Args::command(), "journeyman", &mut script);
+        clap_complete::generate(self.shell, &mut help::command(), "journeyman", &mut script);
         out.write_all(&script)?;
+        Ok(true)
+    }
+}
+
+impl RunCommand for VersionArgs {
+    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        writeln!(out, "{}", help::command().render_version().trim_end())?;
         Ok(true)
     }
 }

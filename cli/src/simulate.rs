@@ -99,11 +99,11 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         Format::Text => {
             let screen = Screen::of_stdout(Color::Auto);
             screen.text(0, &play.title, out)?;
-            summary::print(&outcome, (start, end), screen, out)?;
             writeln!(out)?;
             screen.title("What happened", out)?;
             let lines = stage.timeline.lines(end);
             lines.iter().try_for_each(|line| screen.text(2, line, out))?;
+            summary::print(&outcome, (start, end), screen, out)?;
         }
         Format::Json => print_json(&stage, &outcome, args, (start, end), out)?,
     }

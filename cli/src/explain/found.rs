@@ -144,6 +144,38 @@ fn meant(records: &Records, kind: ExplainedKind, name: &str) -> Meant {
     Meant { kind, name: name.to_owned(), claims, nodes }
 }
 
+/// The names of what `records` know of the `kind` that begin with `start` as a whole word: the pods of a Deployment by its
+/// name, a node by its name without the domain. What was decided last comes first.
+pub(super) fn names_that_begin(records: &Records, kind: ExplainedKind, start: &str) -> Vec<String> {
+    let decided = records.decisions.iter().flat_map(|decision| named_in(decision, kind));
+    let alive = records.claims.values().filter_map(|claim| match kind {
+        ExplainedKind::Pod => None,
+        ExplainedKind::Node => claim.node.as_ref().map(ToString::to_string),
+        ExplainedKind::NodeClaim => Some(claim.name.to_string()),
+        ExplainedKind::NodePool => Some(claim.node_pool.to_string()),
+    });
+    let goes_on = |name: &String| {
+        name.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+    };
+    let mut seen = BTreeSet::new();
+    decided.chain(alive).filter(goes_on).filter(|name| seen.insert(name.clone())).collect()
+}
+
+/// What of the `kind` is a subject of `decision`, by name.
+fn named_in(decision: &Decision, kind: ExplainedKind) -> Vec<String> {
+    let subjects = decision.subjects.iter();
+    match kind {
+        ExplainedKind::Pod => decision.all_pods().map(ToString::to_string).collect(),
+        ExplainedKind::Node => {
+            subjects.filter_map(|subject| Some(subject.node.as_ref()?.to_string())).collect()
+        }
+        ExplainedKind::NodeClaim => {
+            subjects.filter_map(|subject| Some(subject.claim.as_ref()?.to_string())).collect()
+        }
+        ExplainedKind::NodePool => decision.node_pool.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// Whether `subject` itself is the `kind` called `name`.
 pub(super) fn is_it(subject: &Subject, kind: ExplainedKind, name: &str) -> bool {
     match kind {

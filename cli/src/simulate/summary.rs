@@ -79,7 +79,7 @@ fn still_waiting() -> Reason {
     Reason { node_pool: None, reason: RejectionReason::LeftForNextPlan, text }
 }
 
-/// Prints it for people.
+/// Prints it for people. The figures come last: that is what a terminal still shows.
 pub(crate) fn print(
     outcome: &Outcome,
     (start, end): (Timestamp, Timestamp),
@@ -88,6 +88,19 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     let Outcome { summary, unplaced, malformed, ignored, dead_letters, drains, .. } = outcome;
     let drains: Vec<_> = drains.iter().flat_map(LongDrain::lines).collect();
+    let sections = [
+        ("Without a part in this", ignored),
+        ("Assumed of the account", &summary.assumptions),
+        ("Objects that could not be read", malformed),
+        ("Messages that were given up", dead_letters),
+        ("Drains that wait for pods", &drains),
+        ("No place for", &unplaced_lines(unplaced)),
+    ];
+    for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        writeln!(out)?;
+        screen.title(title, out)?;
+        lines.iter().try_for_each(|line| screen.text(2, line, out))?;
+    }
     writeln!(out)?;
     let title = format!("Summary after {}", elapsed(start, end).trim_start_matches('+'));
     screen.title(&title, out)?;
@@ -114,19 +127,6 @@ pub(crate) fn print(
     ];
     for (name, value) in rows {
         screen.text(2, &format!("{name:<16} {value}"), out)?;
-    }
-    let sections = [
-        ("No place for", &unplaced_lines(unplaced)),
-        ("Drains that wait for pods", &drains),
-        ("Objects that could not be read", malformed),
-        ("Messages that were given up", dead_letters),
-        ("Assumed of the account", &summary.assumptions),
-        ("Without a part in this", ignored),
-    ];
-    for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        writeln!(out)?;
-        screen.title(title, out)?;
-        lines.iter().try_for_each(|line| screen.text(2, line, out))?;
     }
     Ok(())
 }

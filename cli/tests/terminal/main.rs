@@ -144,6 +144,7 @@ const CALLS: &[Call] = &[
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),
     answers("completions bash", "_journeyman()"),
+    answers("version", concat!("journeyman ", env!("CARGO_PKG_VERSION"))),
 ];
 
 /// What the calls read.

@@ -300,3 +300,19 @@ fn what_a_ledger_has_is_listed_for_people_and_for_programs() {
     get("decisions -o wide").says(&[first]);
     get("commands -o yaml").says(&["items: []"]);
 }
+
+#[test]
+fn what_is_explained_may_be_named_as_kubectl_users_name_it() {
+    let folder = folder("asking-names", &[]);
+    run(&folder, "simulate --ledger ledger.jsonl");
+    let pods = run(&folder, "explain pod web --ledger ledger.jsonl --limit 2");
+    pods.says(&["139 pods by that name", "default/web-", "and 137 more: --limit shows more"]);
+    let node = run(&folder, "explain node ip-10-0-0-17 --ledger ledger.jsonl");
+    node.says(&["node ip-10-0-0-17.us-west-2.compute.internal", "Interruption"]);
+    // `ip-10-0-0-1` is no whole word of `ip-10-0-0-17`.
+    let none = run(&folder, "explain node ip-10-0-0-1 --ledger ledger.jsonl");
+    assert_eq!(none.code, Some(1), "{}", none.out);
+    let list = run(&folder, "explain nodeclaim general -o json --ledger ledger.jsonl");
+    let list: serde_json::Value = serde_json::from_str(&list.out).expect("JSON");
+    assert_eq!(list.as_array().map(Vec::len), Some(18), "{list}");
+}

@@ -17,6 +17,7 @@ mod common;
 
 mod asking;
 mod costing;
+mod helping;
 mod planning;
 mod playing;
 mod reading;

@@ -155,7 +155,7 @@ fn w4_a_saved_cluster_may_have_old_nodes() {
 }
 
 #[test]
-fn w4_the_summary_comes_first_and_what_is_alike_is_said_once() {
+fn w4_the_summary_comes_last_and_what_is_alike_is_said_once() {
     let giant = deployment("giant", 5).replace("800m", "9000");
     let web = deployment("web", 30);
     let files =
@@ -167,10 +167,10 @@ fn w4_the_summary_comes_first_and_what_is_alike_is_said_once() {
     let again = run(&folder, "simulate class.yaml pool.yaml web.yaml g.yaml --duration 5m");
     assert_eq!(again.out, played.out);
     let places =
-        ["Summary after", "No place for", "What happened"].map(|text| played.out.find(text));
+        ["What happened", "No place for", "Summary after"].map(|text| played.out.find(text));
     assert!(places.is_sorted() && places[0].is_some(), "{}", played.out);
     played.says(&["35 pods created", "default/giant ×5: general: needs 9000 cpu"]);
-    // Once in the summary, once when it was found out.
+    // Once before the summary, once when it was found out.
     assert_eq!(played.out.matches("needs 9000 cpu").count(), 2, "{}", played.out);
 }
 

@@ -31,6 +31,10 @@ pub(crate) struct Rendered {
     launch: Launch,
     types: BTreeMap<InstanceTypeName, InstanceType>,
     settings: NodeSettings,
+    /// The drift hash of the NodePool; `None` without one.
+    pool_hash: Option<String>,
+    /// The drift hash of the EC2NodeClass in this cluster.
+    class_hash: Option<String>,
     /// What in the user data nodes will not do, each after `spec.userData: `.
     warnings: Vec<String>,
     /// What was taken for granted, because no object says it.
@@ -55,10 +59,11 @@ pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<()
             files.push(file.clone());
             rendered(args, &files)
         };
-        let lines = compare::compare(&with(old)?, &with(new)?);
+        let (old, new) = (with(old)?, with(new)?);
+        let (changes, drift) = (compare::compare(&old, &new), compare::drift(&old, &new));
         match args.output {
-            Format::Text => text::difference(&lines, screen, out)?,
-            Format::Json => json::difference(&lines, out)?,
+            Format::Text => text::difference(&changes, &drift, screen, out)?,
+            Format::Json => json::difference(&changes, &drift, out)?,
         }
         return Ok(());
     }
@@ -90,7 +95,10 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         node_pool: args.node_pool.as_deref(),
     };
     let input = input::load(&asked, &settings)?;
-    let input::Input { catalog, class, mut claim, cluster, profile, assumptions } = input;
+    let input::Input { catalog, class, mut claim, cluster, profile, assumptions, pool_hash } =
+        input;
+    let class_hash =
+        class.class.hash.map(|hash| hash.with_ca_bundle(&cluster.ca_bundle).to_string());
     let mut types = launch_template::all_types(&catalog, &class, &settings);
     if let Some(name) = &args.instance_type {
         types.retain(|offered| offered.instance_type.name.as_str() == name);
@@ -122,6 +130,8 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         launch,
         types: types.collect(),
         settings,
+        pool_hash,
+        class_hash,
         warnings: launch_template::user_data_warnings(&class.class),
         assumptions,
     })

@@ -1,13 +1,37 @@
-//! What a change of objects changes on the nodes: values by path, user data line by line.
+//! What a change of objects changes on the nodes: values by path, and whether nodes that run would drift.
 //!
 //! Launch templates are told apart by image and instance types, because their names are made of
 //! their content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use model::resources;
 use serde_json::Value;
 
 use super::{Rendered, json};
+
+/// The path of user data behind its instance type: many lines.
+pub(super) const USER_DATA: &str = "user data";
+
+/// What a change means for nodes that run: why they would drift. Empty: by hashes and images they would not.
+pub(super) fn drift(old: &Rendered, new: &Rendered) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let changed = |name: &str, old: &Option<String>, new: &Option<String>| {
+        let [old, new] = [old.as_deref()?, new.as_deref()?];
+        (old != new).then(|| format!("{name} has another hash ({old} → {new})"))
+    };
+    reasons.extend(changed("NodePool", &old.pool_hash, &new.pool_hash));
+    reasons.extend(changed("EC2NodeClass", &old.class_hash, &new.class_hash));
+    if images(old) != images(new) {
+        reasons.push("another image is selected".to_owned());
+    }
+    reasons
+}
+
+/// The images of the launch templates.
+fn images(rendered: &Rendered) -> BTreeSet<&str> {
+    rendered.launch.templates.iter().map(|template| template.data.image.as_str()).collect()
+}
 
 /// One value that is another, or there only before or after.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +69,7 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
         for name in json::types_of(request, template) {
             let mut differences = BTreeMap::new();
             flatten("data", &data, &mut differences);
-            lines(&template.data.user_data, &mut differences);
+            differences.insert(USER_DATA.to_owned(), template.data.user_data.clone());
             let tags = template.data.tags.iter();
             differences.extend(tags.map(|(key, value)| (format!("tags.{key}"), value.clone())));
             texts.extend(
@@ -63,7 +87,11 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
             }
             texts.insert(format!("{name}: offered in {}", choice.zone), choice.subnet.to_string());
             if let Some(allocatable) = rendered.allocatable(name) {
-                texts.insert(format!("{name}: allocatable"), allocatable.to_string());
+                let amounts = allocatable.iter().map(|(resource, amount)| {
+                    let path = format!("{name}: allocatable.{resource}");
+                    (path, resources::format_amount(resource, amount))
+                });
+                texts.extend(amounts);
             }
         }
     }
@@ -92,16 +120,5 @@ fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
         other => {
             out.insert(path.to_owned(), other.to_string());
         }
-    }
-}
-
-/// Lines by their own text and how often they were there before, so that one that moved is the same.
-fn lines(user_data: &str, out: &mut BTreeMap<String, String>) {
-    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    for line in user_data.lines().filter(|line| !line.trim().is_empty()) {
-        let count = seen.entry(line).or_default();
-        *count += 1;
-        let number = if *count > 1 { format!(" ({count})") } else { String::new() };
-        out.insert(format!("user data{number}: {}", line.trim_end()), String::new());
     }
 }

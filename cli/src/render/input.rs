@@ -15,6 +15,7 @@ use model::{
         ResolvedNodeClass, ResolvedTemplate, TemplateSource,
     },
     node_pool::NodePool,
+    static_hash::NODE_POOL,
 };
 use report::error::BadInput;
 
@@ -35,6 +36,8 @@ pub(super) struct Input {
     pub(super) profile: String,
     /// What was taken for granted, because no object says it.
     pub(super) assumptions: Vec<String>,
+    /// The drift hash of the NodePool; `None` without one.
+    pub(super) pool_hash: Option<String>,
 }
 
 /// What is read.
@@ -70,6 +73,10 @@ pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, 
     };
     let catalog = source.catalog(&status.subnets, settings);
     let class = resolved(class, status, &facts);
+    let pool_hash = pool.as_ref().and_then(|pool| {
+        let stored = NODE_POOL.of(&pool.annotations)?;
+        Some(stored.hash.to_owned())
+    });
     let claim = match (claim, pool) {
         (Some(claim), _) => claim,
         (None, Some(pool)) => Box::new(claim_of(&pool)?),
@@ -77,7 +84,7 @@ pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, 
             return Err(BadInput::one("there is neither a NodePool nor a NodeClaim").into());
         }
     };
-    Ok(Input { catalog, class, claim, cluster: facts.settings, profile, assumptions })
+    Ok(Input { catalog, class, claim, cluster: facts.settings, profile, assumptions, pool_hash })
 }
 
 /// The objects of a launch.

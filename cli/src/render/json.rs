@@ -24,13 +24,17 @@ pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()>
     writeln!(out)
 }
 
-/// Writes what a change changes.
-pub(super) fn difference(changes: &[Change], out: &mut impl Write) -> io::Result<()> {
+/// Writes what a change changes, and why nodes that run would drift.
+pub(super) fn difference(
+    changes: &[Change],
+    drift: &[String],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let changes: Vec<Value> = changes
         .iter()
         .map(|change| json!({"path": change.path, "old": change.old, "new": change.new}))
         .collect();
-    serde_json::to_writer_pretty(&mut *out, &json!({"changes": changes}))?;
+    serde_json::to_writer_pretty(&mut *out, &json!({"changes": changes, "drift": drift}))?;
     writeln!(out)
 }
 

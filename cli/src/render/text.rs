@@ -9,7 +9,12 @@ use report::{
 };
 use serde_json::Value;
 
-use super::{Rendered, compare::Change, json};
+use super::{
+    Rendered,
+    compare::{Change, USER_DATA},
+    json,
+};
+use similar::TextDiff;
 
 /// Writes the first launch template with its types and user data, of each further one what is other
 /// in it, then the fleet request.
@@ -129,14 +134,16 @@ fn kind(capacity_type: CapacityType) -> &'static str {
     }
 }
 
-/// Writes what a change changes, before and after: what is the same on several instance types once.
+/// Writes what a change changes, before and after: what is the same on several instance types once. Then why nodes that run
+/// would drift.
 pub(super) fn difference(
     changes: &[Change],
+    drift: &[String],
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
     if changes.is_empty() {
-        return screen.text(0, "nothing changes on the nodes", out);
+        screen.text(0, "nothing changes on the nodes", out)?;
     }
     for (change, types) in together(changes) {
         let path = match types.as_slice() {
@@ -146,17 +153,38 @@ pub(super) fn difference(
                 format!("{} instance types ({first} … {last}): {}", many(types.len()), rest(change))
             }
         };
-        let text = match (change.old.as_deref(), change.new.as_deref()) {
-            (Some(""), None) => format!("- {path}"),
-            (None, Some("")) => format!("+ {path}"),
-            (Some(old), None) => format!("- {path}: {old}"),
-            (None, Some(new)) => format!("+ {path}: {new}"),
+        match (change.old.as_deref(), change.new.as_deref()) {
+            (Some(old), Some(new)) if rest(change) == USER_DATA => {
+                screen.text(0, &format!("~ {path}:"), out)?;
+                unified(old, new, screen, out)?;
+            }
+            (Some(old), None) => screen.text(0, &screen.red(&format!("- {path}: {old}")), out)?,
+            (None, Some(new)) => screen.text(0, &screen.green(&format!("+ {path}: {new}")), out)?,
             (old, new) => {
                 let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-                format!("~ {path}: {old} → {new}")
+                screen.text(0, &format!("~ {path}: {old} → {new}"), out)?;
             }
+        }
+    }
+    let verdict = if drift.is_empty() {
+        "By hashes and images, nodes that run would not drift.".to_owned()
+    } else {
+        format!("Nodes that run would drift: {}.", drift.join(", "))
+    };
+    writeln!(out)?;
+    screen.text(0, &verdict, out)
+}
+
+/// Writes the lines of `old` and `new` as `diff -u` does. They are not folded: what is folded is another text.
+fn unified(old: &str, new: &str, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let difference = TextDiff::from_lines(old, new);
+    for line in difference.unified_diff().context_radius(3).to_string().lines() {
+        let line = match line.get(..1) {
+            Some("-") => screen.red(line),
+            Some("+") => screen.green(line),
+            _ => line.to_owned(),
         };
-        screen.text(0, &text, out)?;
+        writeln!(out, "  {line}")?;
     }
     Ok(())
 }
@@ -205,12 +233,13 @@ mod tests {
             change("m7i.xlarge: data.Monitoring.Enabled"),
         ];
         let mut out = Vec::new();
-        difference(&changes, Screen::default(), &mut out).unwrap();
+        difference(&changes, &[], Screen::default(), &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "~ fleet: context: false → true\n\
              ~ 2 instance types (m7i.large … m7i.xlarge): data.Monitoring.Enabled: false → true\n\
-             ~ m7i.large: data.UserData: false → true\n"
+             ~ m7i.large: data.UserData: false → true\n\n\
+             By hashes and images, nodes that run would not drift.\n"
         );
     }
 }

@@ -99,6 +99,11 @@ impl Screen {
         self.painted("31", text)
     }
 
+    /// `text` in green, where colors are shown.
+    pub fn green(self, text: &str) -> String {
+        self.painted("32", text)
+    }
+
     fn painted(self, code: &str, text: &str) -> String {
         if self.is_colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

@@ -23,6 +23,7 @@ const PAGES = {
   hostile: { charts: 6, packing: true, timeline: true },
   plan: { charts: 0, packing: true, timeline: false },
   churn: { charts: 6, packing: true, timeline: true },
+  crowd: { charts: 0, packing: true, timeline: false },
 };
 
 let browser;
@@ -55,6 +56,12 @@ const violations = async (page) => {
   await page.evaluate(readFileSync(axe, 'utf8'));
   const { violations: found } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
   return found.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 120)} (${node.failureSummary?.split('\n')[1]?.trim()})`).join(' | ')}`);
+};
+
+// How many pods the cards say that their nodes have, in ascending order.
+const podsOfNodes = async (page) => {
+  const words = await page.locator('.nodes > li button').allTextContents();
+  return words.map((text) => parseInt(text.replace(',', ''), 10)).sort((one, other) => one - other);
 };
 
 for (const [name, wanted] of Object.entries(PAGES)) {
@@ -147,6 +154,20 @@ for (const [name, wanted] of Object.entries(PAGES)) {
       assert.deepEqual(complaints, []);
       await context.close();
     });
+    for (const size of Object.keys(SIZES)) {
+      it(`draws of each node what it says, on a ${size}`, async () => {
+        const { page, context } = await opened(name, size, 'light');
+        const bars = await page.evaluate(() => [...document.querySelectorAll('.bar')].map((bar) => {
+          const width = (element) => element.getBoundingClientRect().width;
+          const drawn = [...bar.querySelectorAll('.pods i')].reduce((sum, area) => sum + width(area), 0);
+          return { drawn: drawn * 100 / width(bar.querySelector('.pods')), said: parseInt(bar.querySelector('b').textContent, 10) };
+        }));
+        assert.ok(bars.length > 1);
+        for (const { drawn, said } of bars) assert.ok(Math.abs(drawn - said) <= 1, `${drawn} is drawn, and ${said} said`);
+        if (name === 'crowd') assert.deepEqual(await podsOfNodes(page), [1, 20, 100, 250]);
+        await context.close();
+      });
+    }
     it('shows a pod on a tap', async () => {
       if (!wanted.packing) return;
       const { page, context } = await opened(name, 'phone', 'light');

@@ -167,15 +167,32 @@
     const PAGE = 24;
     let shown = PAGE;
     let nodes = [];
-    const sentences = (node, pod) => [texts[pod[2]], `${cores(workloads[pod[1]].cpu)} and ${gib(workloads[pod[1]].memory)} requested of ${node.name}`].filter(Boolean);
-    const bar = (node, words, what) => {
-      const pods = make('div', { class: 'pods' });
-      node.pods.forEach((pod, place) => {
-        const area = make('i', { 'data-pod': place });
-        area.style.width = `${share(workloads[pod[1]][what], node[what])}%`;
-        area.style.background = `var(--c${pod[1] % COLORS})`;
-        pods.append(area);
+    // Pods of a workload that would be drawn too thin to be seen are one area.
+    const THIN = 2;
+    const areas = (node, what) => {
+      const byWorkload = new Map();
+      node.pods.forEach((pod) => byWorkload.set(pod[1], [...(byWorkload.get(pod[1]) ?? []), pod]));
+      return [...byWorkload].flatMap(([workload, pods]) => {
+        const each = node[what] > 0 ? workloads[workload][what] * 100 / node[what] : 0;
+        return each < THIN ? [{ pods, percent: each * pods.length }] : pods.map((pod) => ({ pods: [pod], percent: each }));
       });
+    };
+    const sentences = (node, pods) => {
+      const { cpu, memory } = workloads[pods[0][1]];
+      const requested = `${cores(cpu * pods.length)} and ${gib(memory * pods.length)} requested of ${node.name}`;
+      return [pods.length === 1 ? texts[pods[0][2]] : '', requested].filter(Boolean);
+    };
+    const bar = (node, words, what) => {
+      const all = areas(node, what);
+      const total = all.reduce((sum, { percent }) => sum + percent, 0);
+      const pods = make('div', { class: 'pods' }, ...all.map((area) => {
+        const element = make('i', {});
+        // More than there is cannot be drawn: the parts keep their proportions.
+        element.style.width = `${area.percent * 100 / Math.max(total, 100)}%`;
+        element.style.background = `var(--c${area.pods[0][1] % COLORS})`;
+        element.pods = area.pods;
+        return element;
+      }));
       return make('div', { class: 'bar', 'aria-hidden': 'true' }, words, pods, make('b', {}, `${Math.round(share(used(node, what), node[what]))}%`));
     };
     const open = (node) => {
@@ -196,22 +213,23 @@
         bar(node, 'CPU', 'cpu'), bar(node, 'Memory', 'memory'),
         make('button', { type: 'button', 'aria-label': `${pods}, and why: ${node.name}`, onclick: () => open(node) }, `${pods}, and why`));
       const same = (event, is) => {
-        const at = event.target.dataset.pod;
-        if (at === undefined) return null;
-        item.querySelectorAll(`[data-pod="${at}"]`).forEach((area) => area.classList.toggle('same', is));
-        return node.pods[at];
+        const { pods } = event.target;
+        if (!pods) return null;
+        item.querySelectorAll('.pods i').forEach((area) => area.classList.toggle('same', is && area.pods.some((pod) => pods.includes(pod))));
+        return pods;
       };
       const show = (event) => {
-        const pod = same(event, true);
-        if (!pod) return;
-        tip.replaceChildren(make('strong', {}, pod[0]), ...sentences(node, pod).flatMap((words, place) => (place ? [make('br'), words] : [words])));
+        const pods = same(event, true);
+        if (!pods) return;
+        const title = pods.length === 1 ? pods[0][0] : `${numbers.format(pods.length)} pods of ${workloads[pods[0][1]].name}`;
+        tip.replaceChildren(make('strong', {}, title), ...sentences(node, pods).flatMap((words, place) => (place ? [make('br'), words] : [words])));
         tip.hidden = false;
         const box = event.target.getBoundingClientRect();
         tip.style.left = `${Math.max(8, Math.min(box.left, window.innerWidth - tip.offsetWidth - 8))}px`;
         tip.style.top = `${box.bottom + 8 + tip.offsetHeight > window.innerHeight ? box.top - tip.offsetHeight - 8 : box.bottom + 8}px`;
       };
       item.addEventListener('pointerover', show);
-      item.addEventListener('click', (event) => { if (event.target.dataset.pod !== undefined) { show(event); event.stopPropagation(); } });
+      item.addEventListener('click', (event) => { if (event.target.pods) { show(event); event.stopPropagation(); } });
       item.addEventListener('pointerout', (event) => { if (event.pointerType === 'mouse') { same(event, false); tip.hidden = true; } });
       return item;
     };

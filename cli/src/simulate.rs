@@ -4,6 +4,7 @@ pub mod args;
 mod drains;
 pub(crate) mod dumps;
 mod html;
+mod lanes;
 mod progress;
 mod record;
 pub(crate) mod scenario;
@@ -229,7 +230,7 @@ impl Stage {
             let decided = reports.take();
             self.note(&decided);
             if let Some(record) = &mut self.record {
-                record.look(sim, &decided);
+                record.look(sim, &events, &decided);
             }
             let dumps = self.dumps.as_mut().map_or(Ok(()), |dumps| dumps.look(sim, &events));
             self.timeline.add(events, &decided);

@@ -16,13 +16,13 @@ const axe = require.resolve('axe-core/axe.min.js');
 const MEGABYTES_MAX = 5;
 const INTERACTIVE_MAX_MS = 2_000;
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
-// What each page must have of: charts over time, a packing view, a timeline.
+// What each page must have of: charts over time, a packing view, a timeline, the lives of nodes.
 const PAGES = {
-  story: { charts: 6, packing: true, timeline: true },
+  story: { charts: 6, packing: true, timeline: true, lanes: true },
   shadow: { charts: 4, packing: true, timeline: true },
-  hostile: { charts: 6, packing: true, timeline: true },
+  hostile: { charts: 6, packing: true, timeline: true, lanes: true },
   plan: { charts: 0, packing: true, timeline: false },
-  churn: { charts: 6, packing: true, timeline: true },
+  churn: { charts: 6, packing: true, timeline: true, lanes: true },
   crowd: { charts: 0, packing: true, timeline: false },
 };
 
@@ -113,7 +113,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
       }
       if (wanted.charts) {
         // What is drawn is in the table, too: for whoever cannot see the lines.
-        const prices = page.locator('section', { has: page.getByRole('heading', { name: 'Price of an hour' }) });
+        const prices = page.locator('section', { has: page.getByRole('heading', { name: 'Cost per hour' }) });
         assert.match(await prices.locator('p').first().textContent(), /The lower bound is proved/);
         await prices.getByText('As a table').click();
         const heads = await prices.locator('thead th').allTextContents();
@@ -150,6 +150,33 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         await timeline.getByLabel('Only lines with').fill('');
         await timeline.getByLabel('What happened').selectOption({ label: 'InstanceLaunched' });
         assert.ok(await timeline.locator('.lines li').count() > 0);
+      }
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+    it('says why a node went when its bar is clicked', async () => {
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      const lanes = page.locator('.lane');
+      if (!wanted.lanes) assert.equal(await lanes.count(), 0);
+      else {
+        const part = page.locator('section', { has: page.locator('.lanes') });
+        const ended = part.locator('.lane.ended').first();
+        // Two minutes of the hostile page are too short for an end.
+        const lane = (await ended.count()) ? ended : lanes.first();
+        const words = await lane.getAttribute('aria-label');
+        await lane.focus();
+        await page.keyboard.press('Enter');
+        const dialog = page.getByRole('dialog');
+        assert.match(await dialog.textContent(), /Why it came(provision|It was there)/);
+        const [, reason] = /Went: (.*)/.exec(words) ?? [null, null];
+        if (reason) assert.ok(await dialog.getByRole('heading', { name: `Why it went: ${reason}` }).isVisible());
+        else assert.ok(await dialog.getByRole('heading', { name: 'It stays' }).isVisible());
+        assert.ok(await dialog.locator('.lines li').count() > 2);
+        assert.deepEqual(await violations(page), []);
+        await page.screenshot({ path: join(out, 'screenshots', `${name}-lane.png`) });
+        await page.keyboard.press('Escape');
+        await part.getByLabel('Only nodes with').fill('no such node');
+        assert.equal(await part.locator('.lane').count(), 0);
       }
       assert.deepEqual(complaints, []);
       await context.close();

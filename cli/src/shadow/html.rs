@@ -36,6 +36,7 @@ pub(super) fn report(compared: &Compared) -> PageData {
         about: table::about(compared),
         figures: figures.take(FIGURES).collect(),
         charts: charts(compared),
+        lanes: None,
         packing: packing(compared),
         tables: vec![PageTable {
             title: "They and we".to_owned(),
@@ -58,7 +59,7 @@ const FIGURES: usize = 9;
 const NAMES: [&str; FIGURES] = [
     "Cost",
     "Cost of a month",
-    "Price of an hour, at the end",
+    "Cost per hour, at the end",
     "Nodes, at the end",
     "Launched",
     "Removed",
@@ -97,7 +98,7 @@ fn charts(compared: &Compared) -> Vec<Chart> {
     prices.extend(has_bound.then_some(least));
     vec![
         chart(
-            "Price of an hour",
+            "Cost per hour",
             &format!(
                 "What all nodes cost at list prices. {about} It is that of the pods in the dumps. "
             ),

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{NodeName, Pod, PodKey};
+use model::{HourlyPrice, NodeName, Pod, PodKey};
 use report::{
-    contents::{Chart, PackedNode, PageData, Series, Style, micros},
-    output::{elapsed, seconds},
+    contents::{Chart, Figure, PackedNode, PageData, Series, Style, micros},
+    output::{dollars_down, elapsed, seconds},
     packing::Packer,
 };
 use simulator::{Happening, TimelineEvent};
 
 use super::{
+    lanes,
     record::{Record, Sample, Snapshot},
     summary::Outcome,
     timeline::Timeline,
@@ -40,13 +41,35 @@ impl Played<'_> {
         PageData {
             title: "journeyman simulate".to_owned(),
             about: format!("{} {length} of virtual time, from {start}.", self.title),
-            figures: self.outcome.figures(),
+            figures: self.outcome.figures().into_iter().chain(self.least()).collect(),
             charts: self.charts(),
             packing: self.packing(),
+            lanes: lanes::lanes(self.record, self.events, self.end),
             tables: self.outcome.unplaced_table().into_iter().collect(),
             timeline: Some(self.timeline.of_report(self.end)),
             notes: self.outcome.notes(),
         }
+    }
+
+    /// What all instances could have cost at least, where that was proved for each time.
+    fn least(&self) -> Option<Figure> {
+        let seconds = u128::try_from(self.record.steps.seconds).unwrap_or_default();
+        let samples = self.record.samples.iter();
+        let paid = samples.clone().map(|sample| u128::from(sample.price.nanos())).sum::<u128>();
+        let bounds: Option<Vec<u128>> = samples
+            .map(|sample| match sample.bound {
+                None if sample.price == HourlyPrice::default() => Some(0),
+                bound => bound.map(|bound| bound.nanos().into()),
+            })
+            .collect();
+        let least: u128 = bounds?.into_iter().sum();
+        let times = (least > 0).then(|| paid * 100 / least)?;
+        let more = format!(
+            "proved for the same pods; {}.{:02} times that was paid",
+            times / 100,
+            times % 100
+        );
+        Some(Figure::new("Least possible", dollars_down(least * seconds / 3_600), more))
     }
 
     fn charts(&self) -> Vec<Chart> {
@@ -62,7 +85,7 @@ impl Played<'_> {
                 ("", 1, Style::Stack),
                 parts(samples, |sample| &sample.by_capacity_type),
             ),
-            self.chart("Price of an hour", &self.priced(&each), ("$", 1_000_000, Style::Lines), {
+            self.chart("Cost per hour", &self.priced(&each), ("$", 1_000_000, Style::Lines), {
                 let price = |sample: &Sample| Some(micros(sample.price.nanos().into()));
                 let bound =
                     |sample: &Sample| sample.bound.map(|bound| micros(bound.nanos().into()));

@@ -1,15 +1,15 @@
 //! What a report shows of a simulation, taken down while it is played.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch::Decided;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, Pod, duration::later,
-    node::Node,
+    CapacityType, HourlyPrice, InstanceId, InstanceTypeName, NodeClaim, NodeClaimName, Pod,
+    duration::later, ledger::DecisionKind, node::Node,
 };
 use report::series::Steps;
-use simulator::{RunningInstance, Sim};
+use simulator::{Happening, RunningInstance, Sim, TimelineEvent};
 
 use super::STEP;
 use crate::least::{Least, paid_for};
@@ -49,6 +49,12 @@ pub(super) struct Record {
     pub(super) snapshots: Vec<Snapshot>,
     /// Why each claim was promised.
     pub(super) reasons: BTreeMap<NodeClaimName, String>,
+    /// What was decided last about claims that go.
+    pub(super) endings: BTreeMap<NodeClaimName, String>,
+    /// The claims of instances.
+    pub(super) claims: BTreeMap<InstanceId, NodeClaimName>,
+    /// Instances that were launched, and whose claim does not name them yet.
+    unnamed: BTreeSet<InstanceId>,
     stays: BTreeMap<String, String>,
     least: Least,
     /// How long it is from one snapshot to the next.
@@ -64,18 +70,25 @@ impl Record {
             samples: Vec::new(),
             snapshots: Vec::new(),
             reasons: BTreeMap::new(),
+            endings: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            unnamed: BTreeSet::new(),
             stays: BTreeMap::new(),
             least: Least::default(),
             pause: length.checked_div(SNAPSHOTS).unwrap_or(length),
         }
     }
 
-    /// Looks at `sim`, and at what was decided since the last look.
-    pub(super) fn look(&mut self, sim: &Sim, decided: &[Decided]) {
+    /// Looks at `sim`, and at what happened and was decided since the last look.
+    pub(super) fn look(&mut self, sim: &Sim, events: &[TimelineEvent], decided: &[Decided]) {
+        self.name_instances(sim, events);
         let decisions = decided.iter().filter_map(|decided| decided.report.plan.as_ref());
         for decision in decisions.flat_map(|plan| &plan.decisions) {
             for claim in decision.claims() {
                 let reason = format!("{}: {}", decision.function, decision.summary);
+                if ends(decision.kind) {
+                    self.endings.insert(claim.clone(), reason.clone());
+                }
                 self.reasons.entry(claim.clone()).or_insert(reason);
             }
             for rejected in &decision.rejected {
@@ -96,6 +109,24 @@ impl Record {
         let due = self.snapshots.last().map_or(self.steps.start, |snapshot| snapshot.at);
         if sim.now().duration_since(due) >= self.pause {
             self.snap(sim);
+        }
+    }
+
+    /// Finds the claims of instances: a launch is asked for several claims at once, which name theirs afterwards.
+    fn name_instances(&mut self, sim: &Sim, events: &[TimelineEvent]) {
+        self.unnamed.extend(events.iter().filter_map(|event| match &event.happening {
+            Happening::InstanceLaunched { instance, .. } => Some(instance.clone()),
+            _ => None,
+        }));
+        if self.unnamed.is_empty() {
+            return;
+        }
+        for claim in sim.claims() {
+            if let Some(instance) = claim.instance
+                && self.unnamed.remove(&instance.id)
+            {
+                self.claims.insert(instance.id, claim.name);
+            }
         }
     }
 
@@ -142,4 +173,15 @@ impl Record {
         }
         sample
     }
+}
+
+/// Whether the claims of a decision of this `kind` go.
+const fn ends(kind: DecisionKind) -> bool {
+    matches!(
+        kind,
+        DecisionKind::Disruption
+            | DecisionKind::Interruption
+            | DecisionKind::Termination
+            | DecisionKind::Withdrawal
+    )
 }

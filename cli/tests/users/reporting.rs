@@ -44,7 +44,7 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     assert_eq!(series(&data, "Nodes by instance type", name).last(), Some(&number));
     let price: f64 =
         played["summary"]["pricePerHour"].as_str().expect("a price").parse().expect("a number");
-    let last = series(&data, "Price of an hour", "price").last().and_then(|last| last.as_f64());
+    let last = series(&data, "Cost per hour", "price").last().and_then(|last| last.as_f64());
     assert!((last.expect("a price") / 1e6 - price).abs() < 1e-6, "{last:?} {price}");
     against_the_bound(&data);
     // Every pod is on a node, with why.
@@ -67,8 +67,8 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
 
 /// That what runs never costs less than is proved to be the least, and that this is worth something.
 fn against_the_bound(data: &Value) {
-    let prices = series(data, "Price of an hour", "price");
-    let bounds = series(data, "Price of an hour", "lower bound");
+    let prices = series(data, "Cost per hour", "price");
+    let bounds = series(data, "Cost per hour", "lower bound");
     let pairs: Vec<(u64, u64)> = prices
         .iter()
         .zip(&bounds)

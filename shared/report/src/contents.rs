@@ -19,6 +19,9 @@ pub struct PageData {
     /// Which pods are on which nodes; `None` where there is no node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packing: Option<PackingView>,
+    /// The lives of nodes; `None` where nothing was played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<Lanes>,
     /// Tables.
     pub tables: Vec<PageTable>,
     /// What happened; `None` where nothing was played.
@@ -149,6 +152,50 @@ pub struct PackedNode {
 /// A pod: its name without namespace, its workload, and why it is there.
 #[derive(Debug, Serialize)]
 pub struct PackedPod(pub String, pub usize, pub usize);
+
+/// The lives of nodes, a bar for each from its launch to its end.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lanes {
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Seconds since 1970: where the bars begin and end at most.
+    pub from: i64,
+    /// The same of the end.
+    pub to: i64,
+    /// In the order of their launch; at most [`LANES_MAX`].
+    pub rows: Vec<Lane>,
+    /// Those that are left out, because there are too many.
+    pub left_out: usize,
+}
+
+/// Lanes that a page has at most: a page stays small.
+pub const LANES_MAX: usize = 600;
+
+/// The life of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lane {
+    /// The node's name; its NodeClaim's where it never joined.
+    pub name: String,
+    /// Its names in the timeline: NodeClaim, instance and node.
+    pub names: Vec<String>,
+    /// Its NodePool.
+    pub pool: String,
+    /// Its offering; empty where no instance was launched.
+    pub kind: String,
+    /// Micro-dollars for an hour; `None` is not known.
+    pub price: Option<u64>,
+    /// Seconds since 1970: its launch.
+    pub from: i64,
+    /// When it was disrupted or withdrawn; `None` where it stays.
+    pub going: Option<i64>,
+    /// When its instance was gone; `None` where it runs at the end.
+    pub to: Option<i64>,
+    /// Why it came.
+    pub came: String,
+    /// Why it went: the reason in a word, and the decision. Empty where it stays.
+    pub went: Vec<String>,
+}
 
 /// Rows for people.
 #[derive(Debug, Serialize)]

@@ -6,6 +6,8 @@
   const main = document.getElementById('main');
   const COLORS = 10;
   const numbers = new Intl.NumberFormat('en-US');
+  // `node-10` comes after `node-9`.
+  const natural = new Intl.Collator('en', { numeric: true });
 
   // An element with attributes, listeners (`on…`) and children; text stays text.
   const make = (tag, attributes = {}, ...children) => {
@@ -64,6 +66,9 @@
 
   const short = (value, chart) => `${chart.unit === '$' ? '$' : ''}${numbers.format(Number((value / chart.per).toPrecision(3)))}`;
 
+  // What is counted has no halves.
+  const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
+
   // ---- charts ----
   const drawn = [];
   const cursor = uPlot.sync('time');
@@ -100,7 +105,7 @@
       cursor: { sync: { key: 'time' }, y: false, points: { show: !stacked }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
       series: [{}, ...lines],
-      axes: [{ ...axis, space: 64, values: TIMES }, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => short(tick, chart)) }],
+      axes: [{ ...axis, space: 64, values: TIMES }, { ...axis, size: 62, incrs: chart.per === 1 ? WHOLE : undefined, values: (_, ticks) => ticks.map((tick) => short(tick, chart)) }],
       hooks: { setCursor: [(plot) => { readout.textContent = told(chart, plot.cursor.idx, hidden); }] },
     }, [chart.at, ...order.map((place) => drawnValues[place])], box);
   };
@@ -253,7 +258,7 @@
       const unused = (node) => node.cpu - used(node, 'cpu');
       const part = (node) => share(used(node, 'cpu'), node.cpu);
       const by = { free: (a, b) => unused(b) - unused(a), full: (a, b) => part(b) - part(a), price: (a, b) => (b.price ?? 0) - (a.price ?? 0), name: () => 0 }[order.value];
-      nodes.sort((a, b) => by(a, b) || (a.name < b.name ? -1 : 1));
+      nodes.sort((a, b) => by(a, b) || natural.compare(a.name, b.name));
       shown = PAGE;
       render();
     };
@@ -265,6 +270,74 @@
     return section('Packing', make('p', {}, packing.about),
       make('div', { class: 'controls' }, packing.moments.length > 1 ? labelled('Time', moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
       count, list, more);
+  };
+
+  // ---- lanes ----
+  // A bar for each node from its launch to its end. The button on it tells why it came and why it went.
+  const lanesOf = (lanes) => {
+    const pools = [...new Set(lanes.rows.map((lane) => lane.pool))];
+    const percent = (at) => (lanes.to > lanes.from ? (at - lanes.from) * 100 / (lanes.to - lanes.from) : 0);
+    const dialog = make('dialog', { 'aria-labelledby': 'lane-name' });
+    document.body.append(dialog);
+    const open = (lane) => {
+      const close = make('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
+      const until = lane.to === null ? 'it runs at the end' : `gone ${clock(lane.to)}`;
+      const about = (text) => text.split(/[\s(),:;]+/).some((word) => lane.names.includes(word));
+      const lines = (data.timeline?.lines ?? []).filter(([, , text]) => about(text));
+      dialog.replaceChildren(
+        make('header', {}, make('h2', { id: 'lane-name' }, lane.name), close),
+        make('p', {}, [lane.kind || 'no instance', `NodePool ${lane.pool}`, money(lane.price), `launched ${clock(lane.from)}`, until].filter(Boolean).join(' · ')),
+        make('h3', {}, 'Why it came'), make('p', {}, lane.came || 'No decision is recorded.'),
+        make('h3', {}, lane.went.length ? `Why it went: ${lane.went[0]}` : 'It stays'),
+        ...(lane.went[1] ? [make('p', {}, lane.went[1])] : []),
+        make('h3', {}, 'What happened to it'),
+        make('ol', { class: 'lines' }, ...lines.map(([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text)))));
+      dialog.showModal();
+    };
+    const row = (lane) => {
+      const [from, to] = [percent(Math.max(lane.from, lanes.from)), percent(lane.to ?? lanes.to)];
+      const words = `${lane.name}: ${lane.kind || 'no instance'}. ${lane.went.length ? `Went: ${lane.went[0]}` : 'Stays'}`;
+      const bar = make('button', { type: 'button', class: `lane${lane.to === null ? '' : ' ended'}`, title: words, 'aria-label': words, onclick: () => open(lane) });
+      bar.style.left = `${from}%`;
+      bar.style.width = `${Math.max(to - from, 0.3)}%`;
+      bar.style.background = `var(--c${pools.indexOf(lane.pool) % COLORS})`;
+      const ending = lane.went[0] ?? 'runs';
+      return make('li', {}, make('span', { class: 'who' }, lane.name.split('.')[0], make('small', {}, lane.kind)), make('div', { class: 'track' }, bar), make('span', {}, ending));
+    };
+    const ticks = [0, 1, 2, 3].map((part) => make('span', {}, clock(lanes.from + Math.round((lanes.to - lanes.from) * part / 4)).slice(5, 16)));
+    const axis = make('div', { class: 'lane-axis', 'aria-hidden': 'true' }, make('span', {}, 'UTC'), make('div', {}, ...ticks), make('span', {}, 'Went'));
+    const list = make('ol', { class: 'lanes' });
+    const count = make('p', { class: 'count', role: 'status' });
+    const more = make('button', { type: 'button', class: 'more' });
+    const filter = make('input', { type: 'search', placeholder: 'a node, a type, a reason', autocomplete: 'off', spellcheck: 'false' });
+    const PAGE = 30;
+    let shown = PAGE;
+    let rows = [];
+    const render = () => {
+      list.replaceChildren(...rows.slice(0, shown).map(row));
+      const rest = Math.max(rows.length - shown, 0);
+      more.hidden = rest === 0;
+      more.textContent = `Show ${numbers.format(Math.min(PAGE, rest))} more of ${numbers.format(rest)} nodes`;
+      count.textContent = `${numbers.format(rows.length)} of ${numbers.format(lanes.rows.length + lanes.leftOut)} nodes`
+        + (lanes.leftOut ? `; the ${numbers.format(lanes.leftOut)} oldest are not in this page` : '');
+    };
+    const choose = () => {
+      const wanted = filter.value.trim().toLowerCase();
+      rows = lanes.rows.filter((lane) => !wanted || [lane.kind, lane.pool, ...lane.names, ...lane.went].some((text) => text.toLowerCase().includes(wanted)));
+      rows.sort((one, other) => one.from - other.from || natural.compare(one.name, other.name));
+      shown = PAGE;
+      render();
+    };
+    more.addEventListener('click', () => { shown += PAGE; render(); });
+    filter.addEventListener('input', choose);
+    choose();
+    const keys = make('ul', { class: 'keys', 'aria-label': 'Colors' }, ...pools.map((pool, place) => {
+      const swatch = make('span', { class: 'swatch', 'aria-hidden': true });
+      swatch.style.background = `var(--c${place % COLORS})`;
+      return make('li', {}, swatch, `NodePool ${pool}`);
+    }));
+    return section('Nodes', make('p', {}, lanes.about), keys,
+      make('div', { class: 'controls' }, make('label', {}, 'Only nodes with', filter)), count, axis, list, more);
   };
 
   // ---- timeline ----
@@ -312,6 +385,7 @@
     charts.append(...data.charts.map(chartOf));
   }
   tables.forEach(([element, name]) => part(element, name));
+  if (data.lanes) part(lanesOf(data.lanes), 'Nodes');
   if (data.packing) part(packingOf(data.packing), 'Packing');
   if (data.timeline) part(timelineOf(data.timeline), 'Timeline');
   if (data.notes.length) {

@@ -133,7 +133,11 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         await page.screenshot({ path: join(out, 'screenshots', `${name}-node.png`) });
         await page.keyboard.press('Escape');
         const times = packing.getByLabel('Time');
-        if (await times.count()) await times.selectOption({ index: 0 });
+        if (await times.count()) {
+          await times.fill('0');
+          assert.match(await packing.locator('output').textContent(), /^\+00:00:00$/);
+          await times.fill(await times.getAttribute('max'));
+        }
         await packing.getByLabel('Order').selectOption('name');
         const all = await packing.locator('.nodes > li').count();
         await packing.getByLabel('Only nodes with').fill('no such node');

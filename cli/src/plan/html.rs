@@ -115,10 +115,9 @@ fn packing(planned: &Planned, facts: &Facts) -> Option<PackingView> {
     nodes.extend(standing(planned, facts, &known, &mut packer));
     packer.moment("as planned".to_owned(), nodes);
     packer.finish(
-        "Nodes as they would be: those to launch with the pods that they are for, as their cheapest offering, \
-         and those that are there with what runs on them and what would come. One area for each pod, one color \
-         for each workload. Point at an area or tap it for the pod; the button has all of a node's pods as a \
-         table, with why they are there."
+        "Nodes as they would be: those to launch with the pods that they are for, as their cheapest offering, and \
+         those that are there with what runs on them and what would come. Each workload has a color. Point at an \
+         area or tap it for its pods; the button lists all pods of a node, with why they are there."
             .to_owned(),
     )
 }

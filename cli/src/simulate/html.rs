@@ -201,9 +201,8 @@ impl Played<'_> {
             packer.moment(elapsed(self.record.steps.start, snapshot.at), nodes);
         }
         packer.finish(
-            "Each node's allocatable CPU and memory, and which part of it each pod requests: one area for \
-             each pod, one color for each workload. Point at an area or tap it for the pod; the button has \
-             all of a node's pods as a table, with why they are there."
+            "What pods request of each node's CPU and memory, in a color for each workload. Point at an area or tap it \
+             for its pods; the button lists all pods of a node, with why they are there."
                 .to_owned(),
         )
     }

@@ -166,7 +166,9 @@
     const list = make('ul', { class: 'nodes' });
     const count = make('p', { class: 'count', role: 'status' });
     const more = make('button', { type: 'button', class: 'more' });
-    const moment = make('select', {}, ...packing.moments.map((one, place) => make('option', { value: place, selected: place === packing.moments.length - 1 }, one.name)));
+    const last = packing.moments.length - 1;
+    const moment = make('input', { type: 'range', min: 0, max: last, step: 1, value: last });
+    const when = make('output', {});
     const order = make('select', {}, ...[['free', 'Most unused CPU first'], ['full', 'Fullest CPU first'], ['price', 'Most expensive first'], ['name', 'By name']].map(([value, words]) => make('option', { value }, words)));
     const filter = make('input', { type: 'search', placeholder: 'node, type, zone, pool, pod', autocomplete: 'off', spellcheck: 'false' });
     const PAGE = 24;
@@ -213,7 +215,7 @@
     const card = (node) => {
       const pods = `${numbers.format(node.pods.length)} pod${node.pods.length === 1 ? '' : 's'}`;
       const item = make('li', {},
-        make('header', {}, make('h3', {}, node.name), make('span', { class: 'price' }, money(node.price))),
+        make('header', {}, make('h3', { title: node.name }, node.name.split('.')[0]), make('span', { class: 'price' }, money(node.price))),
         make('p', { class: 'kind' }, [node.kind, node.pool].filter(Boolean).join(' · ') || '–'),
         bar(node, 'CPU', 'cpu'), bar(node, 'Memory', 'memory'),
         make('button', { type: 'button', 'aria-label': `${pods}, and why: ${node.name}`, onclick: () => open(node) }, `${pods}, and why`));
@@ -241,7 +243,47 @@
     document.addEventListener('click', () => { tip.hidden = true; });
     document.addEventListener('scroll', () => { tip.hidden = true; }, { passive: true });
     document.addEventListener('keydown', (event) => { if (event.key === 'Escape') tip.hidden = true; });
+    // A cell for each node, the darker the more of its CPU is requested: what hundreds of cards cannot show at once.
+    const SHADES = [0, 20, 40, 60, 80];
+    const [CELL, COLUMNS, FEW] = [22, 40, 12];
+    const comb = make('div', { class: 'comb' });
+    const honeycomb = () => {
+      comb.hidden = nodes.length <= FEW;
+      if (comb.hidden) return;
+      const shade = (node) => SHADES.findLastIndex((from) => from <= share(used(node, 'cpu'), node.cpu));
+      const counts = SHADES.map((_, place) => nodes.filter((node) => shade(node) === place).length);
+      const columns = Math.min(COLUMNS, Math.max(8, Math.floor(comb.clientWidth / CELL) - 1));
+      const height = CELL * 0.87;
+      const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+      const words = counts.map((number, place) => `${numbers.format(number)} from ${SHADES[place]} %`).join(', ');
+      svg.setAttribute('role', 'img');
+      svg.setAttribute('aria-label', `Nodes by the share of CPU that pods request: ${words}`);
+      svg.setAttribute('viewBox', `0 0 ${(columns + 0.5) * CELL} ${Math.ceil(nodes.length / columns) * height + CELL * 0.3}`);
+      svg.style.maxWidth = `${(columns + 0.5) * CELL}px`;
+      nodes.forEach((node, at) => {
+        const [row, column] = [Math.floor(at / columns), at % columns];
+        const [x, y] = [(column + (row % 2 ? 1 : 0.5)) * CELL, (row + 0.58) * height];
+        const corner = (turn) => `${(x + CELL * 0.54 * Math.sin(turn * Math.PI / 3)).toFixed(1)},${(y + CELL * 0.54 * Math.cos(turn * Math.PI / 3)).toFixed(1)}`;
+        const cell = document.createElementNS('http://www.w3.org/2000/svg', 'polygon');
+        cell.setAttribute('points', [0, 1, 2, 3, 4, 5].map(corner).join(' '));
+        cell.setAttribute('class', `share-${shade(node)}`);
+        const title = document.createElementNS('http://www.w3.org/2000/svg', 'title');
+        title.textContent = `${node.name}: ${Math.round(share(used(node, 'cpu'), node.cpu))} % of CPU, ${Math.round(share(used(node, 'memory'), node.memory))} % of memory`;
+        cell.append(title);
+        cell.addEventListener('click', () => open(node));
+        svg.append(cell);
+      });
+      const key = (number, place) => make('li', {}, make('span', { class: `swatch share-${place}`, 'aria-hidden': true }),
+        `${SHADES[place]}–${SHADES[place] + 20} % of CPU: ${numbers.format(number)}`);
+      comb.replaceChildren(svg, make('ul', { class: 'keys', 'aria-label': 'Shades' }, ...counts.map(key)));
+    };
+    const legend = make('ul', { class: 'keys', 'aria-label': 'Workloads' }, ...workloads.slice(0, COLORS).map((workload, place) => {
+      const swatch = make('span', { class: 'swatch', 'aria-hidden': true });
+      swatch.style.background = `var(--c${place})`;
+      return make('li', {}, swatch, workload.name);
+    }), workloads.length > COLORS ? make('li', {}, `and ${numbers.format(workloads.length - COLORS)} more, in the same colors again`) : null);
     const render = () => {
+      honeycomb();
       list.replaceChildren(...nodes.slice(0, shown).map(card));
       const rest = nodes.length - shown;
       more.hidden = rest <= 0;
@@ -257,19 +299,21 @@
       nodes = packing.moments[moment.value].nodes.filter(fits);
       const unused = (node) => node.cpu - used(node, 'cpu');
       const part = (node) => share(used(node, 'cpu'), node.cpu);
+      when.textContent = packing.moments[moment.value].name;
       const by = { free: (a, b) => unused(b) - unused(a), full: (a, b) => part(b) - part(a), price: (a, b) => (b.price ?? 0) - (a.price ?? 0), name: () => 0 }[order.value];
       nodes.sort((a, b) => by(a, b) || natural.compare(a.name, b.name));
       shown = PAGE;
       render();
     };
     more.addEventListener('click', () => { shown += PAGE; render(); });
-    [moment, order].forEach((control) => control.addEventListener('change', choose));
-    filter.addEventListener('input', choose);
-    choose();
+    order.addEventListener('change', choose);
+    [filter, moment].forEach((control) => control.addEventListener('input', choose));
     const labelled = (words, control) => make('label', {}, words, control);
-    return section('Packing', make('p', {}, packing.about),
-      make('div', { class: 'controls' }, packing.moments.length > 1 ? labelled('Time', moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
-      count, list, more);
+    const element = section('Packing', make('p', {}, packing.about),
+      make('div', { class: 'controls' }, packing.moments.length > 1 ? make('label', {}, make('span', {}, 'Time ', when), moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
+      count, comb, legend, list, more);
+    // Only what is in the page has a width.
+    return [element, choose];
   };
 
   // ---- lanes ----
@@ -386,7 +430,11 @@
   }
   tables.forEach(([element, name]) => part(element, name));
   if (data.lanes) part(lanesOf(data.lanes), 'Nodes');
-  if (data.packing) part(packingOf(data.packing), 'Packing');
+  if (data.packing) {
+    const [element, choose] = packingOf(data.packing);
+    part(element, 'Packing');
+    choose();
+  }
   if (data.timeline) part(timelineOf(data.timeline), 'Timeline');
   if (data.notes.length) {
     part(section('Notes', ...data.notes.flatMap((note) => [make('h3', {}, note.title), make('ul', {}, ...note.lines.map((line) => make('li', {}, line)))])), 'Notes');

@@ -1,12 +1,13 @@
-//! The tables of Karpenter's behaviours in `docs` are complete, and what they name exists.
+//! The tables of Karpenter's behaviours in `tests/behaviours` are complete, and what they name exists.
 //!
 //! A row is `| id | behaviour | shown by |`. What shows a behaviour is named as `crate::test`; else the
-//! row says `[compatibility](compatibility.md): subject`, where the subject begins a line of that
+//! row says `[compatibility](../../docs/compatibility.md): subject`, where the subject begins a line of that
 //! document, or `not built: ` and what has to be built first.
 
 use std::{collections::BTreeMap, fs};
 
-use tests::{files, repository};
+use expect_test::expect_file;
+use tests::{files, pages, repository};
 
 /// A table of behaviours.
 struct Table {
@@ -19,7 +20,7 @@ struct Table {
 
 const TABLES: [Table; 5] = [
     Table {
-        path: "docs/aws-behaviours.md",
+        path: "tests/behaviours/aws.md",
         width: 1,
         families: &[
             ("A", 17),
@@ -37,7 +38,7 @@ const TABLES: [Table; 5] = [
         ],
     },
     Table {
-        path: "docs/disruption-behaviours.md",
+        path: "tests/behaviours/disruption.md",
         width: 2,
         families: &[
             ("CA", 31),
@@ -59,7 +60,7 @@ const TABLES: [Table; 5] = [
         ],
     },
     Table {
-        path: "docs/lifecycle-behaviours.md",
+        path: "tests/behaviours/lifecycle.md",
         width: 2,
         families: &[
             ("LA", 9),
@@ -81,7 +82,7 @@ const TABLES: [Table; 5] = [
         ],
     },
     Table {
-        path: "docs/changes-1.15-behaviours.md",
+        path: "tests/behaviours/changes-1.15.md",
         width: 1,
         families: &[
             ("1.", 15),
@@ -95,7 +96,7 @@ const TABLES: [Table; 5] = [
         ],
     },
     Table {
-        path: "docs/scheduling-behaviours.md",
+        path: "tests/behaviours/scheduling.md",
         width: 1,
         families: &[
             ("RQ", 17),
@@ -139,7 +140,7 @@ const TABLES: [Table; 5] = [
 ];
 
 /// The mark of a difference that is written down.
-const DIFFERENCE: &str = "[compatibility](compatibility.md)";
+const DIFFERENCE: &str = "[compatibility](../../docs/compatibility.md)";
 /// The mark of what is missing.
 const NOT_BUILT: &str = "not built: ";
 
@@ -180,6 +181,22 @@ fn every_behaviour_has_one_row() {
         wanted.sort();
         assert_eq!(texts, wanted, "{path}");
     }
+}
+
+#[test]
+fn the_index_lists_every_page() {
+    let row = |table: &Table| {
+        let file = table.path.rsplit('/').next().expect("a name");
+        let text = read(table.path);
+        let title = text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a title");
+        let rows: usize = table.families.iter().map(|(_, count)| count).sum();
+        format!("| [{title}]({file}) | {rows} |\n")
+    };
+    let rows: String = TABLES.iter().map(row).collect();
+    let index = read("tests/behaviours/README.md");
+    let table = format!("| page | rows |\n|---|---|\n{rows}");
+    expect_file!["../../behaviours/README.md"]
+        .assert_eq(&pages::with_table(&index, "pages", &table));
 }
 
 #[test]

@@ -114,6 +114,6 @@ fn with_tables(page: &str) -> String {
 
 #[test]
 fn the_page_says_what_can_be_set() {
-    let page = include_str!("../../../docs/settings.md");
-    expect_file!["../../../docs/settings.md"].assert_eq(&with_tables(page));
+    let page = read("docs/settings.md");
+    expect_file!["../../../docs/settings.md"].assert_eq(&with_tables(&page));
 }

@@ -32,7 +32,7 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("FEATURE_GATES"),
         default: "",
         allowed: Allowed::Gates,
-        meaning: "Opens and closes feature gates; what it does not name is as by default.",
+        meaning: "Opens and closes feature gates. Gates that are not listed have their defaults.",
         set: gates_of,
     },
     Setting {
@@ -41,8 +41,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("PREFERENCE_POLICY"),
         default: "Respect",
         allowed: Allowed::OneOf(&["Respect", "Ignore"]),
-        meaning: "Whether preferences of pods hold until nothing can be launched with them, or are not \
-                  looked at.",
+        meaning: "`Respect` drops a pod's preferences one by one only if no node can be launched with \
+                  them. `Ignore` ignores preferences.",
         set: |settings, text| {
             let policy = match text {
                 "Respect" => Some(PreferencePolicy::Respect),
@@ -58,8 +58,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("MIN_VALUES_POLICY"),
         default: "Strict",
         allowed: Allowed::OneOf(&["Strict", "BestEffort"]),
-        meaning: "Whether `minValues` of NodePools hold, or are lowered to what there is, which the \
-                  NodeClaim says.",
+        meaning: "`Strict` keeps `minValues` of NodePools. `BestEffort` lowers them to the values that \
+                  exist, and marks the NodeClaim.",
         set: |settings, text| {
             let policy = match text {
                 "Strict" => Some(MinValuesPolicy::Strict),
@@ -75,7 +75,7 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("BATCH_MAX_DURATION"),
         default: "10s",
         allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
-        meaning: "For how long pods are gathered at most before nodes are asked for.",
+        meaning: "Longest time for which `provision` gathers pending pods before it plans.",
         set: |settings, text| put(&mut settings.batch.max, batch_duration(text)),
     },
     Setting {
@@ -84,7 +84,7 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("BATCH_IDLE_DURATION"),
         default: "1s",
         allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
-        meaning: "Nodes are asked for once no pod has come for so long.",
+        meaning: "`provision` plans when no pod has arrived for this time.",
         set: |settings, text| put(&mut settings.batch.idle, batch_duration(text)),
     },
     Setting {
@@ -93,8 +93,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("VM_MEMORY_OVERHEAD_PERCENT"),
         default: "0.075",
         allowed: Allowed::Share,
-        meaning: "The share of an instance's memory that is taken for lost to firmware and kernel, until \
-                  a node of its type was seen.",
+        meaning: "Share of an instance's memory reserved for firmware and kernel, until a node of its \
+                  type and image has joined.",
         set: |settings, text| {
             let share = Share::parse(text).filter(|share| share.is_at_most_all());
             put(&mut settings.nodes.memory_overhead, share)
@@ -106,8 +106,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("RESERVED_ENIS"),
         default: "0",
         allowed: Allowed::Whole(*INTERFACES.start(), *INTERFACES.end()),
-        meaning: "Network interfaces of each node that are not for pods: they count less for the number \
-                  of pods.",
+        meaning: "Network interfaces per node that pods do not use. They lower the number of pods per \
+                  node.",
         set: |settings, text| put(&mut settings.nodes.reserved_enis, whole(text, &INTERFACES)),
     },
     Setting {
@@ -116,8 +116,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("ISOLATED_VPC"),
         default: "false",
         allowed: SWITCH,
-        meaning: "Asks for no on-demand prices: their API has no endpoint in a VPC, and those that come \
-                  with the program count.",
+        meaning: "For functions in a VPC without internet access: do not ask the pricing API, which \
+                  has no VPC endpoint. The built-in on-demand prices count.",
         set: |settings, text| put(&mut settings.is_isolated, text.parse().ok()),
     },
     Setting {
@@ -126,7 +126,7 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("DISABLE_DRY_RUN"),
         default: "false",
         allowed: SWITCH,
-        meaning: "Has EC2NodeClasses ready without EC2 having checked a launch from them by a dry run.",
+        meaning: "EC2NodeClasses become ready without a dry run of a launch.",
         set: |settings, text| {
             let is_disabled: Option<bool> = text.parse().ok();
             let of = |is_disabled| if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
@@ -139,8 +139,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: Some("ENABLE_ZONAL_SHIFT"),
         default: "false",
         allowed: SWITCH,
-        meaning: "Launches nothing in a zone while traffic of the cluster is shifted away from it, which is \
-                  asked each minute. Zonal shift must be enabled for the cluster.",
+        meaning: "Launch nothing in a zone while cluster traffic is shifted away from it, checked each \
+                  minute. Zonal shift must be enabled for the cluster.",
         set: |settings, text| put(&mut settings.heeds_zonal_shifts, text.parse().ok()),
     },
     Setting {
@@ -149,9 +149,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "ignore",
         allowed: Allowed::OneOf(&["ignore", "replace-first"]),
-        meaning: "What is done when EC2 recommends to leave a spot instance: nothing, as Karpenter does, \
-                  or its node is replaced as one that has drifted, within budgets of the reason \
-                  `Drifted`: the new node is there before the old one is drained.",
+        meaning: "What happens when EC2 recommends leaving a spot instance. `ignore`: nothing, as in \
+                  Karpenter. `replace-first`: the node counts as drifted and is replaced within the \
+                  budgets of the reason `Drifted`.",
         set: |settings, text| {
             let said = match text {
                 "ignore" => Some(RebalanceRecommendations::Ignore),
@@ -167,8 +167,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "5",
         allowed: Allowed::Whole(*POLL_SECONDS.start(), *POLL_SECONDS.end()),
-        meaning: "Seconds between two looks for pending pods while nothing happens; for ten minutes after \
-                  a pod needed a node it is one.",
+        meaning: "Seconds between checks for pending pods. For ten minutes after a pod needed a node, \
+                  the interval is one second.",
         set: |settings, text| {
             let seconds = whole(text, &POLL_SECONDS);
             let of = |seconds: u32| SignedDuration::from_secs(seconds.into());
@@ -181,11 +181,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "karpenter",
         allowed: Allowed::OneOf(&["karpenter", "thorough"]),
-        meaning: "How far consolidation looks. `thorough` asks every node by itself and grows many sets of \
-                  nodes, a part in each look and the rest in the next ones, and takes what saves most: \
-                  never less than Karpenter's own choice, within the same budgets and after the same 15 \
-                  seconds. It also puts several new nodes in the place of others where these, packed so \
-                  that they cost least, are cheaper together.",
+        meaning: "`karpenter` searches as Karpenter does. `thorough` also checks each node alone, more \
+                  sets of nodes, and several replacements at once. It never saves less than \
+                  Karpenter's choice, and keeps the same budgets and the 15-second wait.",
         set: |settings, text| {
             let consolidation = match text {
                 "karpenter" => Some(ConsolidationSearch::Karpenter),
@@ -201,10 +199,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "karpenter",
         allowed: Allowed::OneOf(&["karpenter", "cheapest"]),
-        meaning: "How pods are packed onto new nodes of NodePools without the annotation \
-                  `journeyman/packing`. `cheapest` places the same pods by the same rules, and chooses which \
-                  of them share a node so that what is bought costs least: never more than by Karpenter's \
-                  own choice.",
+        meaning: "How pods share new nodes of NodePools without the annotation `journeyman/packing`. \
+                  `cheapest` keeps the same rules and chooses the cheapest nodes, never dearer than \
+                  Karpenter's choice for the same pods.",
         set: |settings, text| put(&mut settings.policies.packing, Packing::parse(text)),
     },
     Setting {
@@ -213,9 +210,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "0",
         allowed: Allowed::Dollars,
-        meaning: "What every node counts as beside its instance and its volumes, in dollars for one hour, where \
-                  pods are packed so that what is bought costs least: with more than `0` fewer, larger nodes are \
-                  preferred. Nobody pays it, and limits of dollars do not know it.",
+        meaning: "Virtual surcharge per node, in dollars an hour, when Journeyman compares fleets by \
+                  price. Higher values favour fewer, larger nodes. AWS charges nothing for it, and \
+                  price caps ignore it.",
         set: |settings, text| {
             put(&mut settings.policies.node_charge, HourlyPrice::parse_dollars(text).ok())
         },
@@ -226,8 +223,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "0s",
         allowed: Allowed::Duration(*REST_SECONDS.start(), *REST_SECONDS.end()),
-        meaning: "For how long consolidation leaves a workload alone of which a pod was moved to give a \
-                  node up; Karpenter moves it again at once.",
+        meaning: "How long consolidation avoids a workload after moving one of its pods. Karpenter has \
+                  no such pause.",
         set: |settings, text| {
             let rest = duration_within(text, &REST_SECONDS);
             put(&mut settings.policies.calm.workload_rest, rest)
@@ -239,9 +236,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "0",
         allowed: Allowed::Share,
-        meaning: "The share of the price of nodes that a new node must save at least for consolidation to \
-                  put it in their place; with more than `0` it is never of the type of one of them and \
-                  paid for alike. Karpenter takes whatever saves anything.",
+        meaning: "Least share of the old nodes' price that a replacement must save. Above `0`, a \
+                  replacement also has another type or capacity type. Karpenter replaces for any \
+                  saving.",
         set: |settings, text| {
             let share = Share::parse(text).filter(|share| share.is_at_most_all());
             put(&mut settings.policies.calm.saving_min_millionths, share.map(Share::millionths))
@@ -253,8 +250,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "0",
         allowed: Allowed::Dollars,
-        meaning: "What consolidation must save at least in a month of 730 hours for each pod that it moves, in \
-                  dollars; what saves less is left. With `0` it takes whatever saves anything, as Karpenter.",
+        meaning: "Least saving per moved pod, in dollars a month (730 hours), for consolidation. `0`: \
+                  any saving is enough, as in Karpenter.",
         set: |settings, text| {
             let month = HourlyPrice::parse_dollars(text).ok();
             let hour = month.map(|price| HourlyPrice::from_parts(price.parts() / HOURS_PER_MONTH));
@@ -267,9 +264,8 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "0",
         allowed: Allowed::Whole(*MOVES.start(), *MOVES.end()),
-        meaning: "Pods that consolidation and drift may evict within an hour at most before nodes wait; \
-                  `0` is no bound, as in Karpenter. Nodes that must go do not wait: interruption, \
-                  expiration, repair, somebody's deletion.",
+        meaning: "Maximum pods that consolidation and drift evict per hour. `0`: no maximum, as in \
+                  Karpenter. Interruption, expiration, repair and deletion do not wait.",
         set: |settings, text| {
             let most = whole(text, &MOVES);
             let of = |most: u32| (most > 0).then_some(u64::from(most));
@@ -282,9 +278,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "cluster",
         allowed: Allowed::OneOf(&["cluster", "nodepool", "none"]),
-        meaning: "Which metrics are metrics of CloudWatch, each of which is paid for: `cluster` is four for the \
-                  whole cluster, `nodepool` is all of them, for the cluster and for each NodePool, and `none` is \
-                  none. The page metrics.md has the list and the cost.",
+        meaning: "Which metrics go to CloudWatch, which charges for each. `cluster`: four for the \
+                  cluster. `nodepool`: all, for the cluster and each NodePool. docs/metrics.md lists \
+                  them and their cost.",
         set: |settings, text| {
             let dimensions = match text {
                 "cluster" => MetricDimensions::Cluster,
@@ -300,9 +296,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "none",
         allowed: Allowed::DollarsOrNone,
-        meaning: "What all nodes of NodePools may cost together in an hour, in dollars; `none` is any price. \
-                  It is kept like the limits of a NodePool: nothing is launched that might cost more. The \
-                  annotation `journeyman/max-dollars-per-hour` says it for one NodePool.",
+        meaning: "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman \
+                  launches nothing that might exceed it. The annotation `journeyman/max-dollars-per- \
+                  hour` sets it for one NodePool.",
         set: |settings, text| {
             let most = (text != "none").then(|| HourlyPrice::parse_dollars(text)).transpose();
             put(&mut settings.policies.dollars_per_hour_max, most.ok())
@@ -314,9 +310,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "decisions",
         allowed: Allowed::OneOf(&["decisions", "facts"]),
-        meaning: "What is kept of decisions for 90 days. With `facts` also all that they were made on, packed, \
-                  so that `journeyman replay` makes them again: up to some hundred kilobytes in the table for \
-                  each.",
+        meaning: "What is kept of each decision for 90 days. `facts` adds everything that the decision \
+                  was based on, up to some hundred kilobytes each, so that `journeyman replay` can \
+                  repeat it.",
         set: |settings, text| {
             let record = match text {
                 "decisions" => Some(Record::Decisions),
@@ -332,9 +328,9 @@ pub const SETTINGS: [Setting; 23] = [
         karpenter: None,
         default: "kube-system,karpenter",
         allowed: Allowed::Namespaces,
-        meaning: "The namespaces that Karpenter may run in. While its lease `karpenter-leader-election` is held in \
-                  one of them, the functions do nothing; a lease of that name in another namespace, where others \
-                  may make leases, is only logged.",
+        meaning: "Namespaces that Karpenter may run in. While its lease `karpenter-leader-election` is \
+                  held in one of them, the functions pause. In other namespaces the lease is only \
+                  logged.",
         set: |settings, text| {
             let is_name = |name: &&str| {
                 let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

@@ -11,53 +11,53 @@ use crate::{DeletionReason, join::JoinReason, validation::FailedCheck};
 /// The type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionKind {
-    /// Of an EC2NodeClass: its terms select images.
+    /// EC2NodeClass: images match its terms.
     AmisReady,
-    /// Of an EC2NodeClass: its capacity reservations were looked up.
+    /// EC2NodeClass: capacity reservations were read.
     CapacityReservationsReady,
-    /// Of a NodeClaim: its node may be given up for cost.
+    /// NodeClaim: the node may be consolidated.
     Consolidatable,
-    /// Of a NodeClaim: its node is as large as was expected.
+    /// NodeClaim: the node has the expected resources.
     ConsistentStateFound,
-    /// Of a NodeClaim: why it is being given up.
+    /// NodeClaim: why it is disrupted.
     DisruptionReason,
-    /// Of a NodeClaim that is given up: nothing on its node has to be waited for any more.
+    /// NodeClaim being terminated: its pods are evicted.
     Drained,
-    /// Of a NodeClaim: it no longer looks like its NodePool or its EC2NodeClass.
+    /// NodeClaim: differs from its NodePool or EC2NodeClass.
     Drifted,
-    /// Of a NodeClaim: its node is ready, without startup taints and with all its resources.
+    /// NodeClaim: the node is ready, without startup taints and with all resources.
     Initialized,
-    /// Of an EC2NodeClass: there is an instance profile for its nodes.
+    /// EC2NodeClass: the instance profile exists.
     InstanceProfileReady,
-    /// Of a NodeClaim: its instance is ending.
+    /// NodeClaim: the instance is terminating.
     InstanceTerminating,
-    /// Of a NodeClaim: it has an instance.
+    /// NodeClaim: has an instance.
     Launched,
-    /// Of a NodePool: its EC2NodeClass is ready.
+    /// NodePool: its EC2NodeClass is ready.
     NodeClassReady,
-    /// Of a NodePool: its latest nodes joined the cluster.
+    /// NodePool: its latest nodes joined the cluster.
     NodeRegistrationHealthy,
-    /// Of an EC2NodeClass: its placement group was found, if it selects one.
+    /// EC2NodeClass: the placement group exists, if one is selected.
     PlacementGroupReady,
-    /// Of a Pod: the kubelet has not yet done, or cannot do, an in-place resize.
+    /// Pod: an in-place resize is waiting or impossible.
     PodResizePending,
-    /// Of a Pod: it has a node.
+    /// Pod: has a node.
     PodScheduled,
-    /// Of a NodePool: EC2 refuses its launches because a quota of the account is used up. Absent otherwise.
+    /// NodePool: an EC2 quota blocks its launches; otherwise absent.
     QuotaExceeded,
-    /// The roll-up of the others.
+    /// All other conditions of the object hold.
     Ready,
-    /// Of a NodeClaim: its instance is rebooted.
+    /// NodeClaim: the instance is being rebooted.
     Rebooting,
-    /// Of a NodeClaim: its node joined the cluster.
+    /// NodeClaim: the node joined the cluster.
     Registered,
-    /// Of an EC2NodeClass: its terms select security groups.
+    /// EC2NodeClass: security groups match its terms.
     SecurityGroupsReady,
-    /// Of an EC2NodeClass: its terms select subnets.
+    /// EC2NodeClass: subnets match its terms.
     SubnetsReady,
-    /// The object breaks no rule that only its controller checks.
+    /// The object is valid, also by rules that the API server does not check.
     ValidationSucceeded,
-    /// Of a NodeClaim that is given up: no volume is attached to its node that has to be waited for.
+    /// NodeClaim being terminated: volumes are detached.
     VolumesDetached,
 }
 
@@ -137,95 +137,95 @@ impl fmt::Display for ConditionKind {
 pub enum ConditionReason {
     /// No image matches the terms.
     AmiNotFound,
-    /// Nobody has looked yet, or the look did not end.
+    /// Not checked yet, or the check did not finish.
     AwaitingReconciliation,
-    /// Of `VolumesDetached`: volumes are attached still.
+    /// `VolumesDetached`: volumes are still attached.
     AwaitingVolumeDetachment,
-    /// The addresses of the cluster's services are not known.
+    /// The cluster's service CIDR is unknown.
     ClusterCidrResolutionFailed,
-    /// Of `ConsistentStateFound`: the node has less than was expected.
+    /// `ConsistentStateFound`: the node has fewer resources than expected.
     ConsistencyCheckFailed,
     /// Other conditions of the object do not hold.
     DependenciesNotReady,
     /// Of `DisruptionReason`: why the claim is given up, or will be.
     Disrupted(DeletionReason),
-    /// Of `Drained`: pods are still on the node.
+    /// `Drained`: pods are still on the node.
     Draining,
     /// What EC2 said to a dry run.
     DryRun(FailedCheck),
-    /// Dry runs are turned off.
+    /// Dry runs are off.
     DryRunDisabled,
     /// The condition holds, and there is no more to say: the reason is the type itself.
     Holds(ConditionKind),
-    /// The launch template of the user's own says it.
+    /// The custom launch template sets it.
     InLaunchTemplate,
-    /// `spec.kubelet` breaks a rule.
+    /// `spec.kubelet` is invalid.
     InvalidKubeletConfiguration,
-    /// `spec.kubelet` has expressions.
+    /// `spec.kubelet` contains expressions.
     KubeletExpressionsDisabled,
-    /// Of `Initialized`: a taint that the node gets rid of by itself is still on it.
+    /// `Initialized`: the node still has a temporary taint.
     KnownEphemeralTaintsExist,
-    /// There is no instance, and there was an error.
+    /// The launch failed.
     LaunchFailed,
-    /// The launch template of the user's own cannot be launched from.
+    /// The custom launch template cannot be used.
     LaunchTemplateInvalid,
-    /// The launch template of the user's own does not exist.
+    /// The custom launch template does not exist.
     LaunchTemplateNotFound,
     /// The EC2NodeClass does not exist.
     NodeClassNotFound,
-    /// Of `Launched`: the EC2NodeClass changed, and nobody looked at it since.
+    /// `Launched`: the EC2NodeClass changed and was not checked since.
     NodeClassNotReady,
-    /// The EC2NodeClass does not say whether it is ready.
+    /// The readiness of the EC2NodeClass is unknown.
     NodeClassReadinessUnknown,
     /// The EC2NodeClass is being deleted.
     NodeClassTerminating,
     /// Several nodes report the same instance.
     MultipleNodesFound,
-    /// The node did not join the cluster yet.
+    /// The node has not joined the cluster yet.
     NodeNotFound,
     /// Of `Registered`: why it does not, as a look into its instance found.
     NotJoined(JoinReason),
-    /// Of `Initialized`: the node is not ready.
+    /// `Initialized`: the node is not ready.
     NodeNotReady,
-    /// The NodePool breaks a rule.
+    /// The NodePool is invalid.
     NodePoolValidationFailed,
     /// No placement group matches the selector.
     PlacementGroupNotFound,
-    /// EC2 could not be asked for the placement group.
+    /// EC2 did not answer about the placement group.
     PlacementGroupResolutionFailed,
-    /// Of `Rebooting`: EC2 took the request.
+    /// `Rebooting`: EC2 accepted the request.
     RebootIssued,
-    /// Of `Rebooting`: EC2 is asked.
+    /// `Rebooting`: the request is sent.
     RebootRequested,
-    /// Of `Rebooting`: the node is ready after another boot.
+    /// `Rebooting`: the node is ready after the reboot.
     RebootSucceeded,
-    /// Of `Ready`: not every other condition is known for this generation.
+    /// `Ready`: another condition is not known for this generation.
     ReconcilingDependents,
     /// Too many nodes did not join.
     RegistrationFailed,
-    /// Of `Initialized`: the node does not report a resource that the claim asks for.
+    /// `Initialized`: the node lacks a resource that the NodeClaim requests.
     ResourceNotRegistered,
     /// No security group matches the terms.
     SecurityGroupsNotFound,
-    /// Of `Initialized`: a startup taint is still on the node.
+    /// `Initialized`: the node still has a startup taint.
     StartupTaintsExist,
     /// No subnet matches the terms.
     SubnetsNotFound,
-    /// A tag is one that every launch sets itself.
+    /// A tag is reserved for Journeyman.
     TagValidationFailed,
-    /// Of `VolumesDetached`: the claim's deadline came first.
+    /// `VolumesDetached`: the deadline of the NodeClaim passed.
     TerminationGracePeriodElapsed,
-    /// Of `Ready`: another condition is false.
+    /// `Ready`: another condition is false.
     UnhealthyDependents,
-    /// The alias cannot be for this version of Kubernetes.
+    /// The image alias does not exist for this version of Kubernetes.
     UnsupportedAlias,
-    /// Nodes of the image family cannot be told what `spec.kubelet` says.
+    /// The image family cannot apply `spec.kubelet`.
     UnsupportedKubeletConfiguration,
-    /// Of a Pod: no node has room for it.
+    /// Pod: no node has room for it.
     Unschedulable,
-    /// Of `PodResizePending`: the node can never give what the pod asks for now.
+    /// `PodResizePending`: the node can never provide what the pod now requests.
     Infeasible,
-    /// The EC2NodeClass breaks a rule.
+    /// The EC2NodeClass is invalid.
     ValidationFailed,
     /// A reason of others, kept as it is.
     Other(String),

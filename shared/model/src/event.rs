@@ -41,59 +41,59 @@ impl fmt::Display for EventObject {
 /// The reason of an event: what tools look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventReason {
-    /// Of a Node: its pods are gone, and volumes are attached still.
+    /// Node: drained, but volumes are still attached.
     AwaitingVolumeDetachment,
-    /// Of a Node and its NodeClaim: its capacity reservation takes the instance back.
+    /// Node, NodeClaim: the capacity reservation takes the instance back.
     CapacityReservationInstanceInterrupted,
-    /// Of a Pod: it is deleted, whatever budgets say, because the deadline of its node is near.
+    /// Pod: deleted regardless of budgets, because the deadline of its node is near.
     Disrupted,
-    /// Of a Node and its NodeClaim, or of a NodePool: why it may not be disrupted.
+    /// Node, NodeClaim, NodePool: why disruption is blocked.
     DisruptionBlocked,
-    /// Of a NodeClaim that replaces others: it has no instance yet.
+    /// NodeClaim that replaces another: not launched yet.
     DisruptionLaunching,
-    /// Of a Node and its NodeClaim: it is given up.
+    /// Node, NodeClaim: disrupted and about to be drained.
     DisruptionTerminating,
-    /// Of a NodeClaim that replaces others: its node is not initialized yet.
+    /// NodeClaim that replaces another: not initialized yet.
     DisruptionWaitingReadiness,
-    /// Of a Pod: its eviction was accepted.
+    /// Pod: evicted.
     Evicted,
-    /// Of a NodeClaim that somebody else made: it cannot be adopted.
+    /// NodeClaim that Journeyman did not create: cannot be adopted.
     FailedAdoption,
-    /// Of a NodeClaim: its node has less than was expected.
+    /// NodeClaim: the node has fewer resources than expected.
     FailedConsistencyCheck,
-    /// Of a Node: pods are left on it.
+    /// Node: pods remain on it.
     FailedDraining,
-    /// Of a NodeClaim: its node does not join, and what a look into its instance found.
+    /// NodeClaim: the node does not join, and why.
     FailedRegistration,
-    /// Of a Pod: it finds no place.
+    /// Pod: cannot be scheduled, and why.
     FailedScheduling,
-    /// Of a NodeClaim, and of the pods that it was promised for: there is no capacity, or no EC2NodeClass.
+    /// NodeClaim and its pods: no capacity, or the EC2NodeClass is gone.
     InsufficientCapacityError,
-    /// Of a Node and its NodeClaim: the instance stops, stopped or was terminated by somebody else.
+    /// Node, NodeClaim: the instance stops, stopped or was terminated from outside.
     InstanceTerminating,
-    /// Of a Node and its NodeClaim: AWS announced a change of the instance.
+    /// Node, NodeClaim: AWS announced a change of the instance.
     InstanceUnhealthy,
-    /// Of a Pod: its annotation `karpenter.sh/do-not-disrupt` protects nothing.
+    /// Pod: the value of `karpenter.sh/do-not-disrupt` is invalid and protects nothing.
     InvalidDoNotDisruptAnnotation,
-    /// Of a NodePool: no instance type fits its requirements.
+    /// NodePool: no instance type meets its requirements.
     NoCompatibleInstanceTypes,
-    /// Of a NodeClaim that is deleted: its EC2NodeClass is not ready.
+    /// NodeClaim: deleted because its EC2NodeClass is not ready.
     NodeClassNotReady,
-    /// Of a Node and its NodeClaim: too many nodes are ill for it to be repaired.
+    /// Node, NodeClaim: not repaired because too many nodes fail.
     NodeRepairBlocked,
-    /// Of a Pod: it has a place.
+    /// Pod: nominated to a node or NodeClaim.
     Nominated,
-    /// Of a Node and its NodeClaim: EC2 takes the spot instance back.
+    /// Node, NodeClaim: EC2 takes the spot instance back.
     SpotInterrupted,
-    /// Of a Node and its NodeClaim: when it ends, whatever runs on it.
+    /// Node, NodeClaim: when it ends at the latest.
     TerminationGracePeriodExpiring,
-    /// Of a Node and its NodeClaim: it is given up because its instance is taken away.
+    /// Node, NodeClaim: terminated because of an interruption.
     TerminatingOnInterruption,
-    /// Of a Node and its NodeClaim: why it is not consolidated.
+    /// Node, NodeClaim: why it is not consolidated.
     Unconsolidatable,
-    /// Of a NodePool: traffic is shifted away from zones that its nodes may be in.
+    /// NodePool: traffic is shifted away from zones of its nodes.
     ZonalShiftActive,
-    /// Of a NodePool: traffic is shifted away from such zones no longer.
+    /// NodePool: the zonal shift has ended.
     ZonalShiftCleared,
 }
 

@@ -7,49 +7,49 @@ use crate::{ImageId, SecurityGroupId, SubnetId, interruption::StatusProblem};
 /// Why the instance of a claim does not join, as far as that can be seen from outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JoinReason {
-    /// Its kubelet gets no answer from the API server: no route, a security group, a private endpoint.
+    /// The kubelet cannot reach the API server: route, security group or private endpoint.
     ApiServerUnreachable,
-    /// A program on it is made for another architecture than its processor's.
+    /// A program was built for another processor architecture.
     ArchitectureMismatch,
-    /// `nodeadm` or the bootstrap script gave up, and says why in the message.
+    /// `nodeadm` or the bootstrap script failed; the message says why.
     BootstrapFailed,
-    /// It does not trust the certificate of the API server: its user data has another cluster's.
+    /// The user data has another cluster's certificate authority.
     CertificateRejected,
-    /// EKS knows no cluster by the name that its user data says.
+    /// EKS has no cluster of the name in the user data.
     ClusterNotFound,
-    /// The CNI may not give it addresses: the role lacks a permission.
+    /// The CNI cannot assign addresses: its role lacks a permission.
     CniPermissionMissing,
-    /// containerd does not run on it.
+    /// containerd does not run.
     ContainerRuntimeFailed,
-    /// Its disk is full.
+    /// The disk is full.
     DiskFull,
-    /// It cannot resolve the name of the API server.
+    /// The API server's name does not resolve.
     DnsFailed,
-    /// It may not pull an image that it needs: the role lacks a permission of ECR.
+    /// The role lacks a permission to pull an image from ECR.
     ImagePullDenied,
-    /// Its metadata service does not answer.
+    /// The instance metadata service does not answer.
     InstanceMetadataUnreachable,
-    /// EC2's checks of the instance or of its host fail.
+    /// EC2's status checks fail.
     InstanceStatusFailed,
-    /// Its kernel panicked.
+    /// The kernel panicked.
     KernelPanic,
-    /// Its kubelet does not take its configuration.
+    /// The kubelet rejects its configuration.
     KubeletConfigInvalid,
-    /// Its role has no access entry in the cluster.
+    /// The node role has no EKS access entry.
     NoAccessEntry,
-    /// It has no instance profile, or that has no role.
+    /// The instance has no profile, or the profile has no role.
     NoNodeRole,
-    /// The role lacks a permission that a node needs before it joins, such as `ec2:DescribeInstances`.
+    /// The role lacks a permission for joining, such as `ec2:DescribeInstances`.
     NodeRolePermissionMissing,
-    /// The API server refuses its role, which has an access entry: that is of another type, or of another role.
+    /// The API server refuses the role: its access entry has another type or role.
     NodeRoleRefused,
-    /// Nothing that was looked at could be read; the message says why.
+    /// No source could be read; the message says why.
     NotLookedInto,
-    /// A program that it needs was ended for want of memory.
+    /// A required program was killed for lack of memory.
     OutOfMemory,
-    /// Nothing known is wrong with it: the message has the last lines of its console.
+    /// No known cause; the message has the last console lines.
     UnknownJoinFailure,
-    /// Its user data has an error of syntax, or a script in it failed.
+    /// The user data has a syntax error, or its script failed.
     UserDataFailed,
 }
 

@@ -24,7 +24,7 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The EC2NodeClass of a node.
 pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
-/// Annotation of NodeClaims: the instance profile that the instance was launched with.
+/// NodeClaim annotation: the instance profile of the instance.
 pub const INSTANCE_PROFILE: &str = "karpenter.k8s.aws/instance-profile-name";
 /// The capacity reservation that an instance was launched from.
 pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
@@ -59,74 +59,71 @@ pub const INSTANCE_LOCAL_NVME: &str = "karpenter.k8s.aws/instance-local-nvme";
 pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 /// `default` or `dedicated`.
 pub const INSTANCE_TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
-/// Set once a node was registered.
+/// Node: registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
-/// Set once a node was initialized.
+/// Node: initialized.
 pub const INITIALIZED: &str = "karpenter.sh/initialized";
-/// Keeps Karpenter from copying taints onto a node whose user data set them.
+/// Node: taints are not copied, because the user data sets them.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
-/// Annotation that keeps a pod, node or claim from voluntary disruption.
+/// Annotation that blocks voluntary disruption of a pod, node or NodeClaim.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
-/// Annotation: with `true` on a Node it is not repaired.
+/// Node annotation: `true` blocks repair.
 pub const DO_NOT_REPAIR: &str = "karpenter.sh/do-not-repair";
-/// Annotation: what moving a pod costs more or less than others, a 32-bit integer. It goes before
-/// [`POD_DELETION_COST`].
+/// Pod annotation: the cost of moving the pod, a 32-bit integer. Without it,
+/// `controller.kubernetes.io/pod-deletion-cost` counts.
 pub const DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
-/// An annotation of a pod: what it costs to delete it before others.
+/// Pod annotation: the cost of deleting the pod before others.
+///
 /// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-/// Annotation with the time at which a node is ended whatever runs on it.
+/// NodeClaim annotation: when the node is terminated at the latest.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// Annotation: whether `minValues` was relaxed for the claim.
+/// NodeClaim annotation: `minValues` was relaxed.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
-/// Annotation: an overlay changes the price of an instance type that the claim may become.
+/// NodeClaim annotation: a NodeOverlay changes the price of one of its instance types.
 pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
-/// Annotation: an overlay changes the capacity of an instance type that the claim may become.
+/// NodeClaim annotation: a NodeOverlay changes the capacity of one of its instance types.
 pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
-/// Taint of a node that is being given up (NoSchedule).
+/// Taint of a disrupted node (NoSchedule).
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
-/// Taint of a node that is rebooted.
+/// Taint of a rebooting node.
 pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
-/// Taint of a node that has joined and is not registered yet (NoExecute).
+/// Taint of a node before its registration (NoExecute).
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
-/// Finalizer on nodes and claims.
+/// Finalizer of nodes and NodeClaims.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
-/// Who looks after an object.
+/// The manager of an object: `journeyman`.
 ///
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`] on what is ours, and the name of our writes.
 pub const MANAGER: &str = "journeyman";
-/// Annotation of a claim whose instance has the tags that say whose it is.
+/// NodeClaim annotation: the instance has all its tags.
 pub const TAGGED: &str = "karpenter.k8s.aws/tagged";
-/// Annotation of our own on a claim whose instance had a name before it had a node: that name is kept.
+/// NodeClaim annotation: the instance had a name before its node joined, and keeps it.
 pub const KEEPS_NAME: &str = "journeyman/keeps-name";
 /// Tag: the name of an instance.
 pub const NAME_TAG: &str = "Name";
-/// Tag of our own: the ledger that promised the instance. Only instances with it are ever terminated
-/// without a claim.
+/// Instance tag: the ledger that launched it. Only instances with this tag are terminated without a NodeClaim.
 pub const LEDGER_TAG: &str = "journeyman/ledger";
-/// Annotation of our own: the version of the claim that its NodeClaim object shows in full.
+/// NodeClaim annotation: the version of the record that the object shows.
 pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
-/// Annotation of our own on an EC2NodeClass: the placement group that it selects, for which Karpenter's
-/// status has no field.
+/// EC2NodeClass annotation: the selected placement group.
 pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
-/// Annotation of our own on an EC2NodeClass that names a launch template of the user's own: the number of
-/// the version that its status is about.
+/// EC2NodeClass annotation: the version of the custom launch template that the status describes.
 pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
-/// Annotation of our own on a NodePool: how pods are packed onto its nodes, `karpenter` or `cheapest`.
+/// NodePool annotation: how pods share new nodes, `karpenter` or `cheapest`.
 pub const PACKING: &str = "journeyman/packing";
-/// Annotation of our own on a NodePool: how much of what its pods request a new node with several pods may
-/// hold, such as `20%`.
+/// NodePool annotation: maximum share of the pool's requests on one new node, such as `20%`.
 pub const MAX_NODE_SHARE: &str = "journeyman/max-node-share";
-/// Annotation of our own on a NodePool: how many dollars its nodes may cost in an hour together, such as `12.5`.
+/// NodePool annotation: maximum price of its nodes together in dollars an hour, such as `12.5`.
 pub const MAX_DOLLARS_PER_HOUR: &str = "journeyman/max-dollars-per-hour";
-/// Tag: the EKS cluster that owns an instance.
+/// Instance tag: the EKS cluster.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
-/// Tag: the NodeClaim of an instance.
+/// Instance tag: the NodeClaim.
 pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
 
-/// Tag of our own: the batch of claims that an instance was launched for.
+/// Instance tag: the batch of NodeClaims that the launch was for.
 pub const BATCH_TAG: &str = "karpenter.sh/nodeclaim-batch";
 
 /// Tags that every launch sets itself, beside those that start with [`CLUSTER_TAG_PREFIX`].

@@ -33,7 +33,9 @@ fn documented(path: &str, start: &str) -> Vec<(String, String)> {
             let name: String =
                 name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             if !doc.is_empty() && !name.is_empty() {
-                said.push((name, doc.join(" ")));
+                // The paragraphs after the first are for readers of the code.
+                let doc = doc.join(" ");
+                said.push((name, doc.split("  ").next().unwrap_or_default().to_owned()));
             }
             doc.clear();
         }
@@ -104,7 +106,8 @@ fn rejections() -> String {
     of_enum(block, RejectionReason::ALL, RejectionReason::as_str)
 }
 
-/// Labels, annotations, taints, tags and finalizers.
+/// Labels, annotations, taints, tags and finalizers, without the labels that instance types and offerings define:
+/// Karpenter's page has those.
 fn labels() -> String {
     let docs = documented("shared/model/src/labels.rs", "well-known-labels>\n");
     let text = read("shared/model/src/labels.rs");
@@ -116,6 +119,7 @@ fn labels() -> String {
     let words = docs.iter().filter_map(|(name, _)| Some((name.clone(), value(name)?)));
     // What only other labels start with is no label.
     let words = words.filter(|(_, word)| word.contains('/') && !word.ends_with(['/', '-']));
+    let words = words.filter(|(_, word)| !model::labels::is_well_known(word));
     table(words, &docs)
 }
 
@@ -131,7 +135,7 @@ fn with_tables(page: &str) -> String {
     ];
     let mut text = page.to_owned();
     for (name, head, table) in tables {
-        let table = format!("| {head} | what it says |\n|---|---|\n{table}");
+        let table = format!("| {head} | meaning |\n|---|---|\n{table}");
         text = pages::with_table(&text, name, &table);
     }
     text

@@ -13,27 +13,27 @@ use crate::{
 /// What kind of decision it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecisionKind {
-    /// Nodes are launched for pods, for static NodePools, or because a user made a NodeClaim.
+    /// NodeClaims are created: for pods, static NodePools, or NodeClaims that users made.
     Launch,
-    /// Pods go onto nodes that are there or promised.
+    /// Pods are nominated to existing or launching nodes.
     Placement,
-    /// Pods get no node, or a static NodePool gets no more.
+    /// Pods cannot be scheduled, or a static NodePool cannot grow.
     Refusal,
-    /// Nodes are given up or replaced by choice.
+    /// Nodes are disrupted by choice.
     Disruption,
-    /// Nodes stay that a method of disruption looked at.
+    /// Nodes that a method checked and did not disrupt.
     NonDisruption,
-    /// A command of disruption is rolled back: its nodes stay.
+    /// A disruption command is rolled back; its nodes remain.
     RollBack,
-    /// AWS takes an instance, or it is ill.
+    /// AWS takes an instance, or an instance fails.
     Interruption,
-    /// Nodes are given up that must go: expired, deleted, ended, or that never joined.
+    /// Nodes that must end: expired, deleted, ended, or never joined.
     Termination,
-    /// Claims that got no instance are withdrawn.
+    /// NodeClaims that got no instance are deleted.
     Withdrawal,
-    /// Instances that nobody knew become claims.
+    /// Unknown instances become NodeClaims.
     Adoption,
-    /// Another release wrote it.
+    /// Written by another release.
     #[default]
     Other,
 }

@@ -36,111 +36,111 @@ rejection_reasons! {
     // Of NodePools that launch nothing for pods.
     /// The pod does not tolerate a taint of the NodePool.
     TaintNotTolerated,
-    /// The pod and the NodePool ask for different values of a label.
+    /// The pod and the NodePool require different values of a label.
     IncompatibleRequirements,
-    /// The volumes of the pod are where the NodePool launches nothing.
+    /// The pod's volumes are where the NodePool launches nothing.
     VolumesElsewhere,
-    /// No instance type has what the pod and the NodePool ask for.
+    /// No instance type meets the requirements of pod and NodePool.
     NoInstanceType,
-    /// Instance types that would do cannot be bought now.
+    /// The matching instance types are unavailable now.
     NotSold,
-    /// Every capacity reservation that could be used is full.
+    /// Every usable capacity reservation is full.
     ReservationsFull,
-    /// The pod asks for more of a resource than any instance type has.
+    /// The pod requests more of a resource than any instance type has.
     TooLarge,
-    /// A DaemonSet takes a host port that the pod needs.
+    /// A DaemonSet uses a host port that the pod needs.
     HostPortTaken,
-    /// Every instance type that fits is more than the limits of the NodePool leave.
+    /// Every fitting instance type exceeds the limits of the NodePool.
     LimitsExceeded,
-    /// Every instance type that fits costs more than a cap in dollars leaves, of the NodePool or of the cluster.
+    /// Every fitting instance type exceeds a price cap, of the NodePool or the cluster.
     DollarCapReached,
-    /// Too few instance types are left for a `minValues`.
+    /// Too few instance types remain for a `minValues`.
     MinValues,
-    /// A topology spread constraint, an affinity or an anti-affinity to other pods leaves no domain.
+    /// Topology spread, affinity or anti-affinity leaves no domain.
     TopologyRules,
-    /// What the pod asks for is there, and nowhere together.
+    /// Each requirement can be met, but not all together.
     NothingTogether,
-    /// The NodePool or its EC2NodeClass is not ready, or launches were refused.
+    /// The NodePool or EC2NodeClass is not ready, or EC2 refused launches.
     NodePoolClosed,
     /// There is no NodePool.
     NoNodePool,
-    /// The pod asks for something that is not supported, or cannot be read.
+    /// The pod is unreadable or requests something unsupported.
     PodRefused,
-    /// One plan considers only so much: the next one goes on.
+    /// The plan is full; the next plan continues.
     LeftForNextPlan,
-    /// What was chosen could not be promised after all.
+    /// The NodeClaim could not be created after all.
     NotPromised,
-    /// A static NodePool does not get its replicas: limits, or it is not usable.
+    /// A static NodePool cannot reach its replicas.
     ReplicasMissing,
 
     // Of launches.
-    /// EC2 had no capacity for any offering that the launch may use.
+    /// EC2 has no capacity for any permitted offering.
     InsufficientCapacity,
-    /// EC2 refused the request, or nothing could be asked for.
+    /// EC2 refused the launch, or no request was possible.
     LaunchRefused,
-    /// The EC2NodeClass was not ready for as long as a launch may take.
+    /// The EC2NodeClass was not ready in time.
     NodeClassNotReady,
 
     // Of nodes that are not disrupted.
-    /// A NodeClaim has no instance yet, so that nothing is decided.
+    /// A NodeClaim has no instance yet, so nothing is decided.
     Incomplete,
-    /// Nobody manages the node.
+    /// The node is not managed.
     Unmanaged,
-    /// The node did not join yet.
+    /// The node has not joined yet.
     NotJoined,
     /// The node is not initialized.
     NotInitialized,
-    /// The node is being given up already.
+    /// The node is already being disrupted.
     AlreadyGoing,
-    /// Pending pods were promised to the node.
+    /// Pending pods are nominated to the node.
     Nominated,
-    /// An annotation protects the node, or a pod on it.
+    /// An annotation on the node or a pod blocks disruption.
     DoNotDisrupt,
-    /// The node lacks a label that is needed, or its NodePool.
+    /// The node lacks its NodePool or a required label.
     NotOfNodePool,
-    /// A pod that may be on the node cannot be read.
+    /// A pod that may be on the node is unreadable.
     UnreadablePod,
-    /// A PodDisruptionBudget allows no disruption of a pod on the node.
+    /// A PodDisruptionBudget blocks a pod on the node.
     PodDisruptionBudget,
-    /// The method is for other NodePools: static ones, or those that are not.
+    /// The method is for other NodePools: only static, or only others.
     OtherMethod,
     /// The node has not drifted.
     NotDrifted,
-    /// The node is not ill, or not for long enough.
+    /// The node does not fail, or not for long enough.
     NotIll,
-    /// `consolidationPolicy` or `consolidateAfter` of the NodePool says no.
+    /// `consolidationPolicy` or `consolidateAfter` excludes the node.
     ConsolidationDisabled,
-    /// Pods run on the node that need another one.
+    /// Pods on the node need another node.
     Used,
-    /// Nothing must have happened on the node for `consolidateAfter`.
+    /// Waiting for `consolidateAfter` since the last pod change.
     NotConsolidatable,
-    /// The price of the node is not known.
+    /// The price of the node is unknown.
     UnknownPrice,
-    /// The node is empty: another method looks after it.
+    /// The node is empty; removed by emptiness.
     Empty,
-    /// A setting that keeps workloads calm holds it back.
+    /// `WorkloadRest`, `ReplacementSaving`, `MoveSaving` or `MovesPerHour` holds it back.
     Calm,
-    /// Too many nodes of the NodePool are ill.
+    /// Too many nodes of the NodePool fail.
     TooManyIll,
-    /// One look simulates only so much, and the node was not reached.
+    /// The search ended before this node.
     NotReached,
-    /// The disruption budgets of the NodePool are spent.
+    /// The disruption budgets of the NodePool are used up.
     BudgetSpent,
-    /// A budget or a limit leaves room for others only.
+    /// The remaining budget or limit is used by other nodes.
     NoRoom,
-    /// The node cannot go together with others, or there is no other.
+    /// The node cannot be disrupted together with other nodes, or there is no other.
     NotTogether,
-    /// A pod of the node, or of the cluster, would find no place.
+    /// A pod of the node, or of the cluster, could not be scheduled.
     NoPlaceForPods,
     /// The pods of the node would need several new nodes.
     ManyNodes,
-    /// Whatever could take the pods is not cheaper, or not by enough.
+    /// The replacement is not cheaper, or not by enough.
     NotCheaper,
-    /// Replacing spot by spot is not allowed here.
+    /// Spot-to-spot consolidation is off or not allowed here.
     SpotToSpot,
-    /// The replacement could be like the node.
+    /// The replacement could be the same as the node.
     SameType,
-    /// The node, its claim or what was to replace it is not there any more, or not as it was.
+    /// The node, NodeClaim or replacement has changed since.
     Changed,
 
     // Of commands that are rolled back.
@@ -148,6 +148,6 @@ rejection_reasons! {
     ReplacementGone,
     /// A replacement was not ready in time.
     ReplacementLate,
-    /// A reboot was refused, or the node did not come back from it.
+    /// EC2 refused the reboot, or the node did not return.
     RebootFailed,
 }

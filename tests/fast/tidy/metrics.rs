@@ -133,7 +133,7 @@ fn the_page_says_what_is_measured() {
         format!("| {mark}`{}`{mark} | {kind} | {labels} | {} |\n", metric.name, metric.meaning)
     });
     let rows: String = rows.collect();
-    let table = format!("| metric | kind | labels | what it says |\n|---|---|---|---|\n{rows}");
+    let table = format!("| metric | kind | labels | meaning |\n|---|---|---|---|\n{rows}");
     let page = read("docs/metrics.md");
     expect_file!["../../../docs/metrics.md"]
         .assert_eq(&pages::with_table(&page, "metrics", &table));

@@ -82,32 +82,32 @@ const fn declared(metric: Metric) -> Metric {
 pub(super) static CREATED: Metric = declared(counter(
     "karpenter_nodeclaims_created_total",
     &["reason", "nodepool", "min_values_relaxed"],
-    "NodeClaims that were promised; `reason` is `provisioned`, or what the nodes that they replace are disrupted for.",
+    "NodeClaims created; `reason` is `provisioned`, or why the nodes that they replace are disrupted.",
 ));
 
 pub(super) static DISRUPTED: Metric = declared(counter(
     "karpenter_nodeclaims_disrupted_total",
     &["reason", "nodepool", "capacity_type", "termination_mode"],
-    "NodeClaims that were given up by a decision, an event of AWS, or because they could not be launched.",
+    "NodeClaims disrupted, interrupted or not launched.",
 ));
 
 pub(super) static TERMINATED: Metric = declared(counter(
     "karpenter_nodeclaims_terminated_total",
     &["nodepool", "capacity_type", "zone"],
-    "NodeClaims whose instance ended and that are gone.",
+    "NodeClaims terminated.",
 ));
 
 pub(super) static UNSCHEDULABLE_PODS: Metric = declared(gauge(
     "karpenter_scheduler_unschedulable_pods_count",
     &["controller"],
-    "Pods that the last look at the whole cluster found no place for.",
+    "Pods that cannot be scheduled.",
 ));
 
 pub(super) static CLAIM_TERMINATION: Metric = Metric {
     name: "karpenter_nodeclaims_termination_duration_seconds",
     kind: MetricKind::Histogram(OF_TERMINATION),
     labels: &["nodepool"],
-    meaning: "From the moment at which a NodeClaim is given up until it is gone.",
+    meaning: "From the disruption or deletion of a NodeClaim until it is gone.",
     is_declared: false,
 };
 
@@ -118,77 +118,74 @@ pub(super) static NODES_CREATED: Metric = counter(
 );
 
 pub(super) static NODES_TERMINATED: Metric =
-    counter("karpenter_nodes_terminated_total", &["nodepool", "zone"], "Nodes that are gone.");
+    counter("karpenter_nodes_terminated_total", &["nodepool", "zone"], "Nodes terminated.");
 
-pub(super) static NODES_DRAINED: Metric = counter(
-    "karpenter_nodes_drained_total",
-    &["nodepool"],
-    "Nodes on which nothing is left that has to be waited for.",
-);
+pub(super) static NODES_DRAINED: Metric =
+    counter("karpenter_nodes_drained_total", &["nodepool"], "Nodes drained.");
 
 pub(super) static LIFETIME: Metric = Metric {
     name: "karpenter_nodes_lifetime_duration_seconds",
     kind: MetricKind::Histogram(OF_LIFETIME),
     labels: &["nodepool"],
-    meaning: "From the launch of an instance until its node is gone.",
+    meaning: "From launch until the node is gone.",
     is_declared: false,
 };
 
 pub(super) static DECISIONS: Metric = counter(
     "karpenter_voluntary_disruption_decisions_total",
     &["decision", "reason", "consolidation_type"],
-    "Commands of disruption that began; `decision` is `delete`, `replace` or `reboot`.",
+    "Disruption commands begun; `decision` is `delete`, `replace` or `reboot`.",
 );
 
 pub(super) static FAILED_VALIDATIONS: Metric = counter(
     "karpenter_voluntary_disruption_failed_validations_total",
     &["consolidation_type"],
-    "Commands that did not hold any more when they were to begin.",
+    "Disruption commands that failed their validation.",
 );
 
 pub(super) static QUEUE_FAILURES: Metric = counter(
     "karpenter_voluntary_disruption_queue_failures_total",
     &["decision", "reason", "consolidation_type"],
-    "Commands that were rolled back because a replacement did not come.",
+    "Disruption commands rolled back because a replacement failed.",
 );
 
 pub(super) static LAUNCH_FAILURES: Metric = counter(
     "karpenter_cloudprovider_instance_launch_failures_total",
     &["zone", "capacity_type", "reason"],
-    "Offerings of which EC2 had no capacity when they were asked for.",
+    "Offerings without capacity at a launch.",
 );
 
 pub(super) static MESSAGES_RECEIVED: Metric = counter(
     "karpenter_interruption_received_messages_total",
     &["message_type"],
-    "Messages of EventBridge about instances of the account.",
+    "EventBridge messages about instances of the account.",
 );
 
 pub(super) static NODEPOOLS_LIMIT: Metric = gauge(
     "karpenter_nodepools_limit",
     &["resource_type", "nodepool"],
-    "What `spec.limits` of a NodePool allows, in cores, bytes or pieces.",
+    "`spec.limits` of a NodePool, in cores, bytes or pieces.",
 );
 
 pub(super) static NODEPOOLS_USAGE: Metric = gauge(
     "karpenter_nodepools_usage",
     &["resource_type", "nodepool"],
-    "What the instances of a NodePool have together, in cores, bytes or pieces.",
+    "Resources of all instances of a NodePool, in cores, bytes or pieces.",
 );
 
 pub(super) static NODEPOOLS_COST: Metric = gauge(
     "karpenter_nodepools_cost_total",
     &["nodepool"],
-    "What the instances of a NodePool cost together, in dollars an hour, by the prices of their launch.",
+    "Price of all instances of a NodePool in dollars an hour, at the prices of their launches.",
 );
 
 pub(super) static NODE_COUNT: Metric =
-    gauge("karpenter_cluster_state_node_count", &[], "Nodes of NodePools that joined the cluster.");
+    gauge("karpenter_cluster_state_node_count", &[], "Nodes of NodePools in the cluster.");
 
 pub(super) static NODES_ALLOCATABLE: Metric = gauge(
     "karpenter_nodes_allocatable",
     &["resource_type", "node_name", "nodepool", "arch", "capacity_type", "instance_type", "zone"],
-    "What pods may have of a node together, of `cpu` in cores and of `memory` in bytes.",
+    "Allocatable resources of a node: `cpu` in cores, `memory` in bytes.",
 );
 
 /// All of them, by name.

@@ -177,6 +177,11 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("version", &[("The version", "journeyman version")]),
 ];
 
+/// The groups of commands in the order of help: a title, and the names of its commands.
+pub fn groups() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    GROUPS.iter().copied()
+}
+
 /// The command as it is parsed and as it documents itself.
 pub fn command() -> Command {
     let plain = Args::command();

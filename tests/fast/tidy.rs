@@ -10,6 +10,8 @@
 
 #[path = "tidy/behaviours.rs"]
 mod behaviours;
+#[path = "tidy/cli.rs"]
+mod cli;
 #[path = "tidy/crates.rs"]
 mod crates;
 #[path = "tidy/events.rs"]

@@ -14,6 +14,8 @@ mod behaviours;
 mod cli;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/docs.rs"]
+mod docs;
 #[path = "tidy/events.rs"]
 mod events;
 #[path = "tidy/files.rs"]

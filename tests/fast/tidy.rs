@@ -44,3 +44,5 @@ mod rooms;
 mod settings;
 #[path = "tidy/suites.rs"]
 mod suites;
+#[path = "tidy/words.rs"]
+mod words;

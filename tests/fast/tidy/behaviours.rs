@@ -1,8 +1,8 @@
 //! The tables of Karpenter's behaviours in `tests/behaviours` are complete, and what they name exists.
 //!
 //! A row is `| id | behaviour | shown by |`. What shows a behaviour is named as `crate::test`; else the
-//! row says `[compatibility](../../docs/compatibility.md): subject`, where the subject begins a line of that
-//! document, or `not built: ` and what has to be built first.
+//! row says `[compatibility](../../docs/compatibility.md): subject` or `[differences](differences.md): subject`, where the
+//! subject begins a line of that document, or `not built: ` and what has to be built first.
 
 use std::{collections::BTreeMap, fs};
 
@@ -139,8 +139,11 @@ const TABLES: [Table; 5] = [
     },
 ];
 
-/// The mark of a difference that is written down.
-const DIFFERENCE: &str = "[compatibility](../../docs/compatibility.md)";
+/// The marks of differences that are written down, and where.
+const DIFFERENCES: [(&str, &str); 2] = [
+    ("[compatibility](../../docs/compatibility.md)", "docs/compatibility.md"),
+    ("[differences](differences.md)", "tests/behaviours/differences.md"),
+];
 /// The mark of what is missing.
 const NOT_BUILT: &str = "not built: ";
 
@@ -201,19 +204,21 @@ fn the_index_lists_every_page() {
 
 #[test]
 fn what_shows_a_behaviour_exists() {
-    let differences = read("docs/compatibility.md");
+    let differences = DIFFERENCES.map(|(mark, path)| (mark, read(path)));
     let mut sources: BTreeMap<&str, String> = BTreeMap::new();
     let texts = TABLES.map(|table| (table.path, read(table.path)));
     for (path, text) in &texts {
         for (id, shown) in rows(text) {
             let quoted = shown.split('`').skip(1).step_by(2);
             let named: Vec<_> = quoted.filter_map(|name| name.split_once("::")).collect();
-            let says_why = shown.contains(NOT_BUILT) || shown.contains(DIFFERENCE);
+            let is_marked = differences.iter().any(|(mark, _)| shown.contains(mark));
+            let says_why = shown.contains(NOT_BUILT) || is_marked;
             assert!(says_why || !named.is_empty(), "{path}: {id} has neither a test nor a reason");
-            if let Some((_, rest)) = shown.split_once(&format!("{DIFFERENCE}: ")) {
+            for (mark, page) in &differences {
+                let Some((_, rest)) = shown.split_once(&format!("{mark}: ")) else { continue };
                 let subject = rest.split(';').next().unwrap_or(rest);
                 let line = format!("| {subject}");
-                assert!(differences.contains(&line), "{path}: {id}: no line about {subject}");
+                assert!(page.contains(&line), "{path}: {id}: no line about {subject}");
             }
             for (name, test) in named {
                 let source = sources.entry(name).or_insert_with(|| {

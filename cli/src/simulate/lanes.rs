@@ -20,7 +20,7 @@ pub(super) fn lanes(record: &Record, events: &[TimelineEvent], end: Timestamp) -
         lives.add(event);
     }
     let mut rows: Vec<Lane> = lives.lanes.into_values().collect();
-    rows.sort_by(|one, other| one.from.cmp(&other.from).then_with(|| one.name.cmp(&other.name)));
+    rows.sort_by(|a, b| a.from.cmp(&b.from).then_with(|| a.name.cmp(&b.name)));
     let left_out = rows.len().saturating_sub(LANES_MAX);
     // The newest ones are what is looked for.
     rows.drain(..left_out);

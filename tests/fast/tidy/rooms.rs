@@ -73,7 +73,8 @@ const CLI: &[Room] = &[
             "rbac", "render", "replay", "shadow", "simulate", "template", "validate",
         ],
     ),
-    ("run", &["args", "options"]),
+    ("help", &["args"]),
+    ("run", &["args", "help", "options"]),
 ];
 
 const INSTALLER: &[Room] = &[

@@ -343,7 +343,7 @@ fn a_cluster_that_is_made_anew_over_its_old_table_gets_new_nodes() {
 #[test]
 fn in_a_new_account_what_its_quotas_allow_runs() {
     let mut settings = WorldSettings::default();
-    // What accounts begin with: docs/operations.md.
+    // What accounts begin with: tests/fast/sim/failures.md.
     settings.limits.quotas.concurrent_invocations = Some(10);
     settings.limits.quotas.on_demand_vcpus = Some(5);
     settings.limits.quotas.spot_vcpus = Some(5);

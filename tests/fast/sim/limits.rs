@@ -1,5 +1,5 @@
 //! What goes wrong in a real account, one story for each finding. The numbers are those of
-//! `docs/operations.md`.
+//! `tests/fast/sim/failures.md`.
 
 #[path = "limits/cost.rs"]
 mod cost;

@@ -1,4 +1,4 @@
-//! Storms and stories notice when what safety rests on is taken away. `docs/operations.md` names the seeds
+//! Storms and stories notice when what safety rests on is taken away. `tests/fast/sim/failures.md` names the seeds
 //! and the stories.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! C1 to C4 of `docs/operations.md`.
+//! C1 to C4 of `tests/fast/sim/failures.md`.
 
 use model::{ClaimPhase, Function, NodeClaim};
 use simulator::{

@@ -1,4 +1,4 @@
-//! H1 to H9 of `docs/operations.md`, those that a world can show.
+//! H1 to H9 of `tests/fast/sim/failures.md`, those that a world can show.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! M1 to M8 of `docs/operations.md`, those that a world can show.
+//! M1 to M8 of `tests/fast/sim/failures.md`, those that a world can show.
 
 use jiff::SignedDuration;
 use model::Function;

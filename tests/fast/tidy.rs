@@ -30,6 +30,8 @@ mod limits;
 mod metrics;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/printed.rs"]
+mod printed;
 #[path = "tidy/rbac.rs"]
 mod rbac;
 #[path = "tidy/reasons.rs"]

@@ -129,9 +129,18 @@ pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
     list(body, "DaemonSet", |root, _| pod::read_daemon_set(root))
 }
 
-/// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`.
+/// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`. Pools of
+/// another provider, such as EKS Auto Mode, are left out.
+///
+/// Karpenter: `pkg/utils/nodepool/nodepool.go`, `IsManaged`.
 pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
-    list(body, "NodePool", |root, complaints| Some(node_pool::read(root, complaints)?.pool))
+    let page = list(body, "NodePool", |root, complaints| {
+        if node_pool::is_of_another_provider(root.tree()) {
+            return Some(None);
+        }
+        Some(Some(node_pool::read(root, complaints)?.pool))
+    })?;
+    Ok(of_this_provider(page))
 }
 
 /// Reads an EC2NodeClassList, each class with what its status says: what it selects, and what stands
@@ -172,17 +181,22 @@ pub fn observed_node_class_list(body: &[u8]) -> Result<Page<ObservedNodeClass>, 
 ///
 /// Karpenter: `pkg/utils/nodepool/nodepool.go`, `IsManaged`.
 pub fn observed_node_pool_list(body: &[u8]) -> Result<Page<ObservedNodePool>, Error> {
-    let Page { items, malformed, continue_token, resource_version } =
-        list(body, "NodePool", |root, complaints| {
-            if node_pool::is_of_another_provider(root.tree()) {
-                return Some(None);
-            }
-            let pool = node_pool::read(root, complaints)?.pool;
-            let (uid, generation) = seen(root)?;
-            Some(Some(ObservedNodePool { pool, uid, generation }))
-        })?;
+    let page = list(body, "NodePool", |root, complaints| {
+        if node_pool::is_of_another_provider(root.tree()) {
+            return Some(None);
+        }
+        let pool = node_pool::read(root, complaints)?.pool;
+        let (uid, generation) = seen(root)?;
+        Some(Some(ObservedNodePool { pool, uid, generation }))
+    })?;
+    Ok(of_this_provider(page))
+}
+
+/// The page without the objects of another provider, which are `None`.
+fn of_this_provider<T>(page: Page<Option<T>>) -> Page<T> {
+    let Page { items, malformed, continue_token, resource_version } = page;
     let items = items.into_iter().flatten().collect();
-    Ok(Page { items, malformed, continue_token, resource_version })
+    Page { items, malformed, continue_token, resource_version }
 }
 
 /// Which object it is, and which spec of it.
@@ -205,19 +219,18 @@ pub fn synced_node_claim_list(body: &[u8]) -> Result<Page<SyncedNodeClaim>, Erro
     })
 }
 
-/// Reads a NodeClaimList: ours and others', as claims. Those of other providers' node classes that have no
-/// NodePool are left out.
+/// Reads a NodeClaimList: ours and others', as claims. Those of other providers' node classes are left out.
+///
+/// Karpenter: `pkg/utils/nodeclaim/nodeclaim.go`, `IsManaged`.
 pub fn node_claim_list(body: &[u8]) -> Result<Page<NodeClaim>, Error> {
-    let page = list(body, "NodeClaim", |root, _| node_claim::read(root))?;
-    let Page { items, malformed, continue_token, resource_version } = page;
-    let of_pools = |read| match read {
-        node_claim::ReadNodeClaim::Claim(claim) | node_claim::ReadNodeClaim::Standalone(claim) => {
-            Some(*claim)
-        }
-        node_claim::ReadNodeClaim::Foreign => None,
-    };
-    let items = items.into_iter().filter_map(of_pools).collect();
-    Ok(Page { items, malformed, continue_token, resource_version })
+    let page = list(body, "NodeClaim", |root, _| {
+        Some(match node_claim::read(root)? {
+            node_claim::ReadNodeClaim::Claim(claim)
+            | node_claim::ReadNodeClaim::Standalone(claim) => Some(*claim),
+            node_claim::ReadNodeClaim::Foreign => None,
+        })
+    })?;
+    Ok(of_this_provider(page))
 }
 
 /// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.

@@ -35,7 +35,7 @@ pub(crate) enum ReadNodeClaim {
     Claim(Box<NodeClaim>),
     /// One without the label of a NodePool: a user made it.
     Standalone(Box<NodeClaim>),
-    /// One without that label, of another kind of node class: it is for another provider.
+    /// One of another kind of node class: its provider looks after it.
     Foreign,
 }
 
@@ -49,12 +49,14 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
         fields.get("status").and_then(|field| read_status(&field, &conditions)).unwrap_or_default();
     fields.done();
     let (metadata, spec) = (metadata?, spec?);
+    if spec.is_foreign {
+        return Some(ReadNodeClaim::Foreign);
+    }
     let node_pool = match metadata.labels.get(labels::NODE_POOL) {
         Some(pool) => {
             let pool_label = object.at("metadata").at("labels").at(labels::NODE_POOL);
             pool_label.accept(NodePoolName::new(pool))?
         }
-        None if spec.is_foreign => return Some(ReadNodeClaim::Foreign),
         None => NodePoolName::none(),
     };
     let is_standalone = node_pool.is_none();

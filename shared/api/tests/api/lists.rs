@@ -177,6 +177,23 @@ fn a_pool_of_another_provider_is_nobodys_to_tell_of() {
     for (group, count) in [("karpenter.k8s.aws", 1), ("eks.amazonaws.com", 0)] {
         let page = observed_node_pool_list(body(group).as_bytes()).unwrap();
         assert_eq!((page.items.len(), page.malformed), (count, Vec::new()), "{group}");
+        let page = node_pool_list(body(group).as_bytes()).unwrap();
+        assert_eq!((page.items.len(), page.malformed), (count, Vec::new()), "{group}");
+    }
+}
+
+/// Otherwise `sweep` would adopt the instances of EKS Auto Mode, which have the tags of this cluster.
+#[test]
+fn a_claim_of_another_provider_is_left_out() {
+    let body = |group: &str| {
+        format!(
+            r#"{{"items":[{{"metadata":{{"name":"general-1","labels":{{"karpenter.sh/nodepool":"general"}}}},"spec":{{
+            "requirements":[],"nodeClassRef":{{"group":"{group}","kind":"EC2NodeClass","name":"default"}}}}}}]}}"#
+        )
+    };
+    for (group, count) in [("karpenter.k8s.aws", 1), ("eks.amazonaws.com", 0)] {
+        let page = node_claim_list(body(group).as_bytes()).unwrap();
+        assert_eq!((page.items.len(), page.malformed), (count, Vec::new()), "{group}");
     }
 }
 

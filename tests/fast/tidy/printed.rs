@@ -133,6 +133,49 @@ fn a_line_that_is_not_printed_is_seen() {
     assert_eq!(differs(&["b"], "a b\n"), Some("b"));
 }
 
+/// The commands of ours in blocks ` ```sh ` of a page and between backquotes in its text.
+fn named(page: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut block: Option<&str> = None;
+    for line in page.lines().map(str::trim_start) {
+        if let Some(kind) = line.strip_prefix("```") {
+            block = block.is_none().then_some(kind);
+        } else if block == Some("sh") {
+            commands.push(line);
+        } else if block.is_none() {
+            commands.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    let ends = [" #", " | ", " > ", " && ", " || ", ">", "…"];
+    let alone = |line: &str| {
+        let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
+        line[..end].replace('"', "")
+    };
+    let is_ours = |line: &&str| {
+        line.starts_with("journeyman ") && !line.contains("$(") && !line.contains("COMMAND")
+    };
+    commands.into_iter().filter(is_ours).map(alone).collect()
+}
+
+#[test]
+fn commands_of_pages_are_understood() {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion, MissingRequiredArgument};
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (name, text) in pages() {
+        for command in named(&text) {
+            count += 1;
+            let error = Args::try_parse_from(command.split_whitespace()).err();
+            // A page may name a command without what it takes.
+            let is_fine =
+                |kind| matches!(kind, DisplayHelp | DisplayVersion | MissingRequiredArgument);
+            if let Some(error) = error.filter(|error| !is_fine(error.kind())) {
+                wrong.push(format!("{name}: {command}\n{error}"));
+            }
+        }
+    }
+    assert!(count > 50 && wrong.is_empty(), "{count} commands\n{}", wrong.join("\n"));
+}
+
 /// What headings of a page are called in links: GitHub's rule.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut is_code = false;
@@ -193,7 +236,7 @@ fn figures_of_the_readme_are_those_of_the_bills() {
     }
 }
 
-/// Each alarm of the stack has a section of the runbook.
+/// Each alarm of the stack has a section of the runbook, and names it.
 #[test]
 fn every_alarm_has_a_section_of_the_runbook() {
     let read = |path: &str| fs::read_to_string(repository().join(path)).expect("a page");
@@ -207,6 +250,10 @@ fn every_alarm_has_a_section_of_the_runbook() {
     for alarm in alarms {
         let is_there = page.lines().any(|line| line.starts_with("### ") && line.contains(alarm));
         assert!(is_there, "docs/operations.md has no heading with {alarm}");
+        let rest = template.split_once(&format!("\n  {alarm}:\n")).expect("an alarm").1;
+        let words: Vec<&str> = rest.split_whitespace().take(40).collect();
+        let link = format!("docs/operations.md, {alarm}.");
+        assert!(words.join(" ").contains(&link), "{alarm} does not say: See {link}");
     }
 }
 

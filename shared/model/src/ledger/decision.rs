@@ -262,7 +262,16 @@ impl Decision {
         if !matches!(self.kind, DecisionKind::Refusal | DecisionKind::NonDisruption) {
             self.all_pods().for_each(|pod| digest.add(pod));
         }
-        self.rejected.iter().for_each(|rejected| digest.add(rejected));
+        for rejected in &self.rejected {
+            // Why a node stays is the same decision while only figures in the reason move: prices, counts, times.
+            match self.kind {
+                DecisionKind::NonDisruption => {
+                    digest.add(rejected.what.as_deref().unwrap_or_default());
+                    digest.add(WithoutFigures(&rejected.why));
+                }
+                _ => digest.add(rejected),
+            }
+        }
         digest.0
     }
 
@@ -329,4 +338,21 @@ pub struct DecisionPage {
     pub unreadable: Vec<super::UnreadableItem>,
     /// What the next page is before; `None` is that there is no other.
     pub next: Option<String>,
+}
+
+/// A text with one `#` for each number in it.
+struct WithoutFigures<'a>(&'a str);
+
+impl fmt::Display for WithoutFigures<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
+            let (before, number) = rest.split_at(start);
+            let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | ':');
+            f.write_str(before)?;
+            f.write_str("#")?;
+            rest = number.trim_start_matches(is_of_number);
+        }
+        f.write_str(rest)
+    }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use model::{Function, NodeName, PodKey, ledger::decision::*};
+use model::{
+    Function, NodeName, PodKey,
+    ledger::{Rejected, RejectionReason, decision::*},
+};
 
 fn decision(subjects: usize, pods: usize) -> Decision {
     let at = Timestamp::UNIX_EPOCH;
@@ -48,6 +51,31 @@ fn ids_sort_by_time_and_tell_decisions_apart() {
     assert_ne!(first.id(), other.id());
     assert_eq!(first.id(), again.id());
     assert_eq!(first.content(), later.content());
+}
+
+#[test]
+fn that_a_node_stays_is_one_decision_while_only_figures_of_the_reason_move() {
+    let stays = |kind, node: &str, why: &str| {
+        let what = Some(node.to_owned());
+        let rejected = vec![Rejected { what, reason: RejectionReason::Calm, why: why.to_owned() }];
+        Decision { kind, rejected, ..decision(0, 0) }.content()
+    };
+    let first =
+        stays(DecisionKind::NonDisruption, "ip-10-0-0-1", "it saves $0.0121 of 12,000 pods");
+    for (node, why, is_same) in [
+        ("ip-10-0-0-1", "it saves $0.0119 of 900 pods", true),
+        ("ip-10-0-0-2", "it saves $0.0121 of 12,000 pods", false),
+        ("ip-10-0-0-1", "it costs $0.0121 of 12,000 pods", false),
+    ] {
+        assert_eq!(
+            stays(DecisionKind::NonDisruption, node, why) == first,
+            is_same,
+            "{node}: {why}"
+        );
+    }
+    // What a pod needs is a figure, too, and another pod's need is another decision.
+    let refused = |why| stays(DecisionKind::Refusal, "general", why);
+    assert_ne!(refused("needs 4 cpu"), refused("needs 8 cpu"));
 }
 
 #[test]

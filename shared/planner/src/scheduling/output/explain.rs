@@ -131,9 +131,7 @@ impl View<'_, '_> {
             both.add_all(volumes);
         }
         let offer = &problem.offers[template.offer];
-        let matching = Types::of(offer.index.types.len(), |id| {
-            offer.index.types[id].requirements.intersects(&both).is_ok()
-        });
+        let matching = offer.matching(&both);
         let mut asked = wanted.clone();
         asked.add_all(volumes);
         if matching.is_empty() {

@@ -133,7 +133,10 @@ pub(crate) fn convert<'a>(
     for FoundIn { file, founds } in files {
         for outlook in founds {
             match outlook {
-                Ok(outlook) => draft(outlook, file, settings, &mut drafts),
+                Ok(outlook) => match nameless(&outlook, file) {
+                    Some(problem) => problems.push(problem),
+                    None => draft(outlook, file, settings, &mut drafts),
+                },
                 Err(problem) => problems.push(problem),
             }
         }
@@ -156,6 +159,29 @@ pub(crate) fn convert<'a>(
         comments,
     };
     drafts.into_iter().map(converted).collect()
+}
+
+/// What is wrong with an object of an older version that has no name. Nothing is made of it: what would be, is
+/// called after it.
+fn nameless(Found { tree, api_version, kind }: &Found<'_>, file: &str) -> Option<Diagnostic> {
+    let metadata = tree.get("metadata");
+    let is_named =
+        metadata.is_some_and(|metadata| metadata.has("name") || metadata.has("generateName"));
+    if is_named || !is_old(api_version, kind) {
+        return None;
+    }
+    let line = metadata.map_or(tree.line, |metadata| metadata.line);
+    let field = "metadata.name".to_owned();
+    Some(Diagnostic {
+        file: file.to_owned(),
+        line: (line > 0).then_some(line),
+        object: Some(ObjectReference::of(kind, tree)),
+        problem: Problem { weight: Weight::Refused, field, rule: "is required".into() },
+        cure: Some(
+            "write `metadata: {name: default}`; nothing is converted without a name".to_owned(),
+        ),
+        is_stored: false,
+    })
 }
 
 fn draft(outlook: Found<'_>, file: &str, settings: &ConversionSettings, drafts: &mut Vec<Draft>) {

@@ -93,6 +93,22 @@ spec: {template: {spec: {kubelet: {maxPods: 5}, nodeClassRef: {name: elsewhere},
 }
 
 #[test]
+fn nothing_is_made_of_an_old_object_without_a_name_and_one_problem_says_so() {
+    let text = "apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+spec: {provider: {launchTemplate: MyLaunchTemplate}}
+";
+    let converted = to_v1(&[("x.yaml", text)], &ConversionSettings::default());
+    let problems: Vec<_> = converted.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        ["x.yaml:1: Provisioner (without a name): metadata.name: is required; write `metadata: \
+          {name: default}`; nothing is converted without a name"]
+    );
+    assert_eq!(converted.text, "");
+}
+
+#[test]
 fn fields_that_no_version_has_are_refused_where_they_stand() {
     let text = "apiVersion: karpenter.sh/v1alpha5
 kind: Provisioner

@@ -116,7 +116,8 @@ pub(crate) fn read(
     Some(ReadPodSpec { spec, node, volumes, is_gated: !gates.is_empty() })
 }
 
-/// What EKS adds to a Windows pod when it is created: an address of its node.
+/// What EKS adds to a Windows pod when it is created: an address of its node. A node selector or a required term of
+/// the node affinity says that it is one.
 ///
 /// <https://github.com/aws/amazon-vpc-resource-controller-k8s>
 const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
@@ -124,8 +125,7 @@ const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 impl ReadPodSpec {
     /// The spec as the API server of EKS stores it.
     pub(crate) fn admitted(mut self) -> Self {
-        let os = self.spec.node_selector.get(labels::OS);
-        let is_windows = os.and_then(|os| os.single_value()).is_some_and(|os| &**os == "windows");
+        let is_windows = asks_for_windows(&self.spec);
         let name = ResourceName::new(WINDOWS_ADDRESS).ok();
         if let Some(name) =
             name.filter(|name| is_windows && self.spec.requests.get(name.as_str()) == 0)
@@ -134,6 +134,15 @@ impl ReadPodSpec {
         }
         self
     }
+}
+
+fn asks_for_windows(spec: &PodSpec) -> bool {
+    let selected = spec.node_selector.iter();
+    let mut asked = selected.chain(spec.required_terms.iter().flatten());
+    asked.any(|requirement| {
+        let is_of_os = requirement.key().as_str() == labels::OS;
+        is_of_os && !requirement.is_complement() && requirement.has("windows")
+    })
 }
 
 /// The priority that admission gives to the two classes that every cluster has.

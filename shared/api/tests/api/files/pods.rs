@@ -225,6 +225,26 @@ fn a_pod_that_is_resized_in_place_takes_what_is_asked_for_or_given() {
 }
 
 #[test]
+fn eks_gives_windows_pods_an_address_of_their_node_however_they_ask_for_windows() {
+    let term = |os: &str| {
+        format!(
+            "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: \
+             [{{matchExpressions: [{{key: kubernetes.io/os, {os}}}]}}]}}}}}}, "
+        )
+    };
+    let with = "PrivateIPv4Address 1";
+    for (asks, has_address) in [
+        ("nodeSelector: {kubernetes.io/os: windows}, ", true),
+        (&*term("operator: In, values: [windows]"), true),
+        (&*term("operator: NotIn, values: [linux]"), false),
+        ("", false),
+    ] {
+        let requests = pod_of(&format!("{asks}containers: [{{name: m}}]")).spec.requests;
+        assert_eq!(requests.to_string().contains(with), has_address, "{asks}: {requests}");
+    }
+}
+
+#[test]
 fn workloads_have_replicas() {
     let of = |version: &str, kind: &str, spec: &str| {
         let text = format!(

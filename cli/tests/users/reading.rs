@@ -245,7 +245,11 @@ fn w8_a_directory_is_validated_with_a_summary() {
 fn w9_pools_of_other_providers_get_one_kind_line() {
     let auto =
         POOL.replace("karpenter.k8s.aws, kind: EC2NodeClass", "eks.amazonaws.com, kind: NodeClass");
-    let folder = folder("w9", &[("pool.yaml", &auto)]);
+    let web = deployment("web", 1);
+    let folder = folder("w9", &[("pool.yaml", &auto), ("web.yaml", &web)]);
+    let waiting = run(&folder, "plan pool.yaml web.yaml");
+    waiting.says(&["general: the NodePool cannot be used", "left to EKS Auto Mode"]);
+    waiting.is_silent_about(&["does not exist"]);
     let planned = run(&folder, "plan pool.yaml");
     planned
         .complains(&["names a NodeClass of eks.amazonaws.com: the pool is left to EKS Auto Mode"]);

@@ -245,7 +245,9 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     Some(None) => {
-                        let text = format!("EC2NodeClass {class} does not exist");
+                        // A pool of another provider names no EC2NodeClass at all.
+                        let missing = || format!("EC2NodeClass {class} does not exist");
+                        let text = unusable(pool).unwrap_or_else(missing);
                         self.closed.push((&pool.name, text));
                         continue;
                     }

@@ -11,6 +11,7 @@ mod cluster_facts;
 pub mod convert;
 pub mod crds;
 pub mod explain;
+mod gates;
 pub mod get;
 pub mod hash;
 pub mod help;

@@ -16,7 +16,6 @@ use api::{
 use jiff::Timestamp;
 use model::{
     ObjectName, PodKey, Problem,
-    buffer::CapacityBuffer,
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
     policies::Policies,
@@ -31,7 +30,7 @@ use self::{
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
-use crate::workloads;
+use crate::{gates, workloads};
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
@@ -347,24 +346,17 @@ pub(crate) fn user_data_warnings(manifests: &[Manifest]) -> Vec<String> {
     places.flat_map(of_class).collect()
 }
 
-/// That objects do nothing while their feature gate is closed, a line for each.
+/// The `objects` that have no effect because a feature gate is off, a line for each.
 pub(crate) fn closed_gates(objects: &[ClusterObject], policies: &Policies) -> Vec<String> {
-    let note = |what: String, gate: &str| {
-        format!(
-            "{what}: does nothing while the feature gate {gate} is closed: --set FeatureGates={gate}=true"
-        )
-    };
-    let objects = objects.iter().filter_map(|object| match object {
-        ClusterObject::NodeOverlay(overlay) if !policies.node_overlay => {
-            Some(note(format!("NodeOverlay {}", overlay.name), "NodeOverlay"))
-        }
-        ClusterObject::CapacityBuffer { buffer, .. } if !policies.capacity_buffer => {
-            let CapacityBuffer { namespace, name, .. } = buffer;
-            Some(note(format!("CapacityBuffer {namespace}/{name}"), "CapacityBuffer"))
-        }
+    let overlays = objects.iter().filter_map(|object| match object {
+        ClusterObject::NodeOverlay(overlay) => Some(overlay),
         _ => None,
     });
-    objects.collect()
+    let buffers = objects.iter().filter_map(|object| match object {
+        ClusterObject::CapacityBuffer { buffer, .. } => Some(buffer),
+        _ => None,
+    });
+    gates::without_effect(overlays, buffers, policies)
 }
 
 /// A CapacityBuffer that keeps room for what its reference says at each look.

@@ -32,9 +32,18 @@ impl MoreManifests {
     }
 }
 
-/// Settings by the names of the stack's parameters.
+/// Settings of the functions, by the names of the stack's parameters and by Karpenter's own options.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SetArgs {
+    /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
+    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
+    pub feature_gates: String,
+    /// Network interfaces of each node that are not for pods.
+    #[arg(long = "reserved-enis", value_name = "NUMBER")]
+    pub reserved_enis: Option<String>,
+    /// The part of the memory that the operating system will not see.
+    #[arg(long, value_name = "DECIMAL")]
+    pub vm_memory_overhead_percent: Option<String>,
     /// A setting by the name of the stack's parameter, such as `Packing=cheapest`; docs/settings.md lists all. An option
     /// for the same setting wins.
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -45,13 +54,19 @@ pub struct SetArgs {
 pub(crate) type SettingOption<'a> = (&'static str, &'static str, Option<&'a str>);
 
 impl SetArgs {
-    /// Changes `settings` as `--set` says, then as `options` say, then as the option `--feature-gates` with the value
-    /// `gates` says. That option takes gates that no function carries out as well, which the setting refuses.
+    /// The defaults, changed by these options and by `others`.
+    pub(crate) fn read(&self, others: &[SettingOption<'_>]) -> Result<Settings, BadInput> {
+        let mut settings = Settings::default();
+        self.apply(&mut settings, others)?;
+        Ok(settings)
+    }
+
+    /// Changes `settings` as `--set` says, then as these options and `others` say, then as `--feature-gates` says. That
+    /// option takes gates that no function carries out as well, which the setting refuses.
     pub(crate) fn apply(
         &self,
         settings: &mut Settings,
-        options: &[SettingOption<'_>],
-        gates: &str,
+        others: &[SettingOption<'_>],
     ) -> Result<(), BadInput> {
         for text in &self.settings {
             let (name, value) = text
@@ -60,13 +75,21 @@ impl SetArgs {
             let setting = setting(name).map_err(|why| BadInput::one(format!("--set: {why}")))?;
             set(settings, setting, &format!("--set {name}"), value)?;
         }
-        for (option, parameter, value) in options {
+        let node_options = [
+            ("--reserved-enis", "ReservedEnis", self.reserved_enis.as_deref()),
+            (
+                "--vm-memory-overhead-percent",
+                "VmMemoryOverheadPercent",
+                self.vm_memory_overhead_percent.as_deref(),
+            ),
+        ];
+        for (option, parameter, value) in node_options.iter().chain(others) {
             if let Some(value) = value {
                 let setting = setting(parameter).map_err(BadInput::one)?;
                 set(settings, setting, option, value)?;
             }
         }
-        let gated = settings.policies.set_gates(gates);
+        let gated = settings.policies.set_gates(&self.feature_gates);
         gated.map_err(|error| BadInput::one(format!("--feature-gates: {error}")))?;
         settings.nodes.reserved_capacity = settings.policies.reserved_capacity;
         Ok(())
@@ -140,40 +163,6 @@ pub(crate) fn word_of(parameter: &str) -> impl TypedValueParser<Value = String> 
     })
 }
 
-/// Karpenter's settings that concern all nodes.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct NodeSettingsArgs {
-    /// Karpenter's feature gates, such as `ReservedCapacity=false`.
-    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
-    pub feature_gates: String,
-    /// Network interfaces of each node that are not for pods.
-    #[arg(long = "reserved-enis", value_name = "NUMBER")]
-    pub reserved_enis: Option<String>,
-    /// The part of the memory that the operating system will not see.
-    #[arg(long, value_name = "DECIMAL")]
-    pub vm_memory_overhead_percent: Option<String>,
-    /// Any setting.
-    #[command(flatten)]
-    pub more: SetArgs,
-}
-
-impl NodeSettingsArgs {
-    /// The defaults, changed by these options and by `others`.
-    pub(crate) fn read(&self, others: &[SettingOption<'_>]) -> Result<Settings, BadInput> {
-        let mut settings = Settings::default();
-        let node_options = [
-            ("--reserved-enis", "ReservedEnis", self.reserved_enis.as_deref()),
-            (
-                "--vm-memory-overhead-percent",
-                "VmMemoryOverheadPercent",
-                self.vm_memory_overhead_percent.as_deref(),
-            ),
-        ];
-        self.more.apply(&mut settings, &[&node_options, others].concat(), &self.feature_gates)?;
-        Ok(settings)
-    }
-}
-
 /// Reads a duration such as `45m`, which `what` has; it is not negative.
 pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
     match model::duration::parse_go(text) {
@@ -215,8 +204,8 @@ mod tests {
             ["JOURNEYMAN_FEATURE_GATES=NodeOverlay=true", "JOURNEYMAN_PACKING=cheapest"]
         );
         assert!(settings.policies.node_overlay);
-        let set = SetArgs { settings: vec!["Packing=karpenter".to_owned()] };
-        set.apply(&mut settings, &[], "").unwrap();
+        let set = SetArgs { settings: vec!["Packing=karpenter".to_owned()], ..SetArgs::default() };
+        set.apply(&mut settings, &[]).unwrap();
         assert_eq!(settings.policies.packing, model::policies::Packing::Karpenter);
         let wrong =
             set_from(&mut settings, |name| (name == "JOURNEYMAN_PACKING").then(|| "x".to_owned()));

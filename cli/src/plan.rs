@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use model::{
     HourlyPrice, Plan, RegionCatalog,
-    facts::Facts,
+    facts::{Facts, Surroundings},
     labels,
     node_pool::{self, NodePool},
     policies::Policies,
@@ -39,6 +39,7 @@ use serde::Serialize;
 
 pub use self::args::{PlanArgs, PlanFormat};
 use self::{cluster::Cluster, progress::Progress, rounds::Round};
+use crate::gates;
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +222,7 @@ fn looked_at(
     policies: Policies,
     now: Timestamp,
 ) -> Result<Looked, CommandError> {
-    let (offers, catalog) = offers::load(args, &loaded, &policies, now)?;
+    let (offers, catalog) = offers::load(args, &loaded, &policies)?;
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
     let authority = args.certificate_authority()?;
@@ -235,29 +236,16 @@ fn looked_at(
     Ok(Looked { facts, remarks, catalog })
 }
 
-/// The NodePools that launch nothing whatever pods wait, and the NodeOverlays that change nothing, with why.
+/// The NodePools that launch nothing whatever pods wait, and the NodeOverlays and CapacityBuffers that have no effect,
+/// with why.
 fn without_effect(facts: &Facts) -> Vec<String> {
     let pools = planner::pools_without_types(facts).into_iter();
     let mut texts: Vec<String> =
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
-    if facts.policies.node_overlay {
-        let rejected = planner::overlays(facts).rejected.into_iter();
-        texts.extend(
-            rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}")),
-        );
-    } else {
-        let off = "changes nothing: the feature gate NodeOverlay is off";
-        let overlays = facts.surroundings.node_overlays.iter();
-        texts.extend(overlays.map(|overlay| format!("NodeOverlay {} {off}", overlay.name)));
-    }
-    if !facts.policies.capacity_buffer {
-        let off = "keeps no room: the feature gate CapacityBuffer is off";
-        let buffers = facts.surroundings.capacity_buffers.iter();
-        texts
-            .extend(buffers.map(|buffer| {
-                format!("CapacityBuffer {}/{} {off}", buffer.namespace, buffer.name)
-            }));
-    }
+    let rejected = planner::overlays(facts).rejected.into_iter();
+    texts.extend(rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}")));
+    let Surroundings { node_overlays, capacity_buffers, .. } = &facts.surroundings;
+    texts.extend(gates::without_effect(node_overlays, capacity_buffers, &facts.policies));
     texts
 }
 

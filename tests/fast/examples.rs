@@ -6,7 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use api::objects::Object;
-use journeyman::plan::{self, PlanArgs};
+use journeyman::{
+    options::SetArgs,
+    plan::{self, PlanArgs},
+};
 use report::screen::Screen;
 use tests::{files, repository};
 
@@ -39,7 +42,10 @@ fn planned(name: &str) -> String {
     let args = PlanArgs {
         manifests: vec![repository().join("examples/api").join(name)],
         now: Some("2026-08-01T12:00:00Z".to_owned()),
-        feature_gates: "CapacityBuffer=true,NodeOverlay=true,StaticCapacity=true".to_owned(),
+        set: SetArgs {
+            feature_gates: "CapacityBuffer=true,NodeOverlay=true,StaticCapacity=true".to_owned(),
+            ..SetArgs::default()
+        },
         ..PlanArgs::default()
     };
     let (mut out, mut complaints) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use std::{
 use journeyman::{
     authority::AuthorityArgs,
     hash::{self, HashArgs},
-    options::{MoreManifests, NodeSettingsArgs},
+    options::{MoreManifests, SetArgs},
     plan::{self, PlanArgs, PlanFormat},
     render::{self, RenderArgs},
 };
@@ -99,7 +99,10 @@ fn plan_args(scenario: &Scenario, catalog: &Path, manifests: PathBuf) -> PlanArg
         now: scenario.now.clone(),
         preference_policy: flag("preference-policy").map(ToOwned::to_owned),
         min_values_policy: flag("min-values-policy").map(ToOwned::to_owned),
-        feature_gates: flag("feature-gates").unwrap_or_default().to_owned(),
+        set: SetArgs {
+            feature_gates: flag("feature-gates").unwrap_or_default().to_owned(),
+            ..SetArgs::default()
+        },
         legacy_node_repair: flag("legacy-node-repair") == Some("true"),
         output: Some(PlanFormat::Json),
         rounds: 1,
@@ -116,11 +119,11 @@ fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
         from: Some(repository().join("tests/proof/ec2")),
         cluster_facts: Some(cluster),
         now: entry.scenario.now.clone(),
-        settings: NodeSettingsArgs {
+        settings: SetArgs {
             feature_gates: flags.get("feature-gates").cloned().unwrap_or_default(),
             reserved_enis: flags.get("reserved-enis").cloned(),
             vm_memory_overhead_percent: flags.get("vm-memory-overhead-percent").cloned(),
-            ..NodeSettingsArgs::default()
+            ..SetArgs::default()
         },
         min_values_policy: flags.get("min-values-policy").cloned(),
         output: Format::Json,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use report::screen::Format;
 
-use crate::options::NodeSettingsArgs;
+use crate::options::SetArgs;
 
 /// Options of `catalog`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -28,7 +28,7 @@ pub struct CatalogArgs {
     pub capacity_reservations: Option<PathBuf>,
     /// Settings.
     #[command(flatten)]
-    pub settings: NodeSettingsArgs,
+    pub settings: SetArgs,
     /// Only types with one of these values of a label: `arch=arm64`, `category=c,m`, `cpu=4`,
     /// `zone=us-west-2a`, or a label's whole name. One for each label.
     #[arg(long = "where", value_name = "LABEL=VALUE,…")]

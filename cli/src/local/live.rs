@@ -59,7 +59,7 @@ fn start(
     let catalog = instance_catalog::builtin().map_err(|error| builtin(&error))?;
     let mut settings = Settings::default();
     options::set_from_environment(&mut settings)?;
-    args.set.apply(&mut settings, &[], "")?;
+    args.set.apply(&mut settings, &[])?;
     let options = LocalOptions {
         directory,
         api_server: api_server(args)?,

@@ -52,9 +52,6 @@ pub struct PlanArgs {
     /// What becomes of minValues that cannot be reached.
     #[arg(long, value_name = "POLICY", value_parser = word_of("MinValuesPolicy"))]
     pub min_values_policy: Option<String>,
-    /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
-    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
-    pub feature_gates: String,
     /// How many times to plan, each time as if what was planned before had been launched.
     #[arg(long, value_name = "NUMBER", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "disruption")]
@@ -135,7 +132,6 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// The settings that the options stand for.
     pub(crate) fn settings(&self) -> Result<Settings, BadInput> {
-        let mut settings = Settings::default();
         let options = [
             ("--preference-policy", "PreferencePolicy", self.preference_policy.as_deref()),
             ("--min-values-policy", "MinValuesPolicy", self.min_values_policy.as_deref()),
@@ -144,7 +140,7 @@ impl PlanArgs {
             ("--node-charge", "NodeCharge", self.node_charge.as_deref()),
             ("--max-dollars-per-hour", "MaxDollarsPerHour", self.max_dollars_per_hour.as_deref()),
         ];
-        self.set.apply(&mut settings, &options, &self.feature_gates)?;
+        let mut settings = self.set.read(&options)?;
         settings.policies.legacy_node_repair = self.legacy_node_repair;
         Ok(settings)
     }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use api::objects::NodeClassManifest;
-use jiff::Timestamp;
 use launch_template::{NodeSettings, VolumePrice, images_of_types, volume_price};
 use model::{
     HourlyPrice, ImageId, InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
@@ -45,7 +44,6 @@ pub(super) fn load(
     args: &PlanArgs,
     loaded: &Loaded,
     policies: &Policies,
-    now: Timestamp,
 ) -> Result<(Offers, RegionCatalog), BadInput> {
     let (mut offers, catalog) = if let Some(path) = &args.instance_types {
         let catalog = instance_catalog::read(&manifests::text(path)?)
@@ -53,7 +51,7 @@ pub(super) fn load(
         (of_file(&catalog, loaded, policies), catalog)
     } else {
         let (catalog, is_whole) = catalog(args)?;
-        let offers = of_region(args, loaded, &catalog, now)?;
+        let offers = of_region(args, loaded, &catalog)?;
         (Offers { is_whole, ..offers }, catalog)
     };
     offers.charge(loaded, &catalog.region);
@@ -128,8 +126,8 @@ fn of_region(
     args: &PlanArgs,
     loaded: &Loaded,
     catalog: &RegionCatalog,
-    now: Timestamp,
 ) -> Result<Offers, BadInput> {
+    let settings = args.settings()?.nodes;
     let left = match &args.capacity_reservations {
         Some(path) => Some(
             cluster_facts::reservations_left(&manifests::text(path)?)
@@ -137,10 +135,11 @@ fn of_region(
         ),
         None => None,
     };
-    let mut region = Region { catalog, left, assumptions: BTreeSet::new(), notes: Vec::new() };
+    let (assumptions, notes) = (BTreeSet::new(), Vec::new());
+    let mut region = Region { catalog, settings, left, assumptions, notes };
     let mut classes = BTreeMap::new();
     for (read, not_ready) in &loaded.node_classes {
-        classes.insert(read.class.name.clone(), region.offer(read, not_ready.as_ref(), now)?);
+        classes.insert(read.class.name.clone(), region.offer(read, not_ready.as_ref())?);
     }
     for name in refused(loaded) {
         let obstacle = Obstacle::Problem(Problem::unusable("", "it could not be read"));
@@ -166,6 +165,8 @@ fn catalog(args: &PlanArgs) -> Result<(RegionCatalog, bool), BadInput> {
 /// What a region sells, and what was noticed of the classes that are there.
 struct Region<'a> {
     catalog: &'a RegionCatalog,
+    /// Of all nodes.
+    settings: NodeSettings,
     /// Instances that are left, by capacity reservation.
     left: Option<BTreeMap<String, u32>>,
     assumptions: BTreeSet<String>,
@@ -177,7 +178,6 @@ impl Region<'_> {
         &mut self,
         read: &NodeClassManifest,
         not_ready: Option<&NotReady>,
-        now: Timestamp,
     ) -> Result<ClassOffer, BadInput> {
         let problems = read.class.problems.iter().cloned().map(Obstacle::Problem);
         let mut obstacles: Vec<Obstacle> =
@@ -198,12 +198,8 @@ impl Region<'_> {
             let problem = Problem::unusable("", refusal.to_string());
             return Ok(ClassOffer::NotReady(vec![Obstacle::Problem(problem)]));
         }
-        Ok(ClassOffer::Ready(launch_template::offer(
-            self.catalog,
-            &resolved,
-            &BTreeMap::new(),
-            now,
-        )))
+        let types = launch_template::types_of(self.catalog, &resolved, &self.settings);
+        Ok(ClassOffer::Ready(types))
     }
 
     /// The class with what its status names. Without a status it is as if its selectors found a subnet

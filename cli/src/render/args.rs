@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dispatch::Settings;
 use report::{error::BadInput, screen::Format};
 
-use crate::options::{MoreManifests, NodeSettingsArgs, word_of};
+use crate::options::{MoreManifests, SetArgs, word_of};
 
 /// Options of `render`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -46,7 +46,7 @@ pub struct RenderArgs {
     pub diff: Vec<PathBuf>,
     /// Settings.
     #[command(flatten)]
-    pub settings: NodeSettingsArgs,
+    pub settings: SetArgs,
     /// How to print.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: Format,

@@ -76,6 +76,6 @@ impl SimulateArgs {
             ("--node-charge", "NodeCharge", self.node_charge.as_deref()),
             ("--record", "Record", self.record.as_deref()),
         ];
-        self.set.apply(settings, &options, "")
+        self.set.apply(settings, &options)
     }
 }

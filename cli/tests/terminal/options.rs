@@ -123,7 +123,7 @@ const CALLS: &[Call] = &[
     complains("simulate cluster.yaml --duration soon", 2, "--duration"),
     complains(
         "plan web.yaml -f cluster.yaml -R --now 2026-08-01T12:00:00Z --preference-policy Ignore \
-         --min-values-policy BestEffort --feature-gates NodeOverlay=true --rounds 2 \
+         --min-values-policy BestEffort --feature-gates NodeOverlay=true --reserved-enis 1 --vm-memory-overhead-percent 0.1 --rounds 2 \
          --legacy-node-repair --strict --color always",
         1,
         "",

@@ -423,5 +423,21 @@ fn pods_of_a_template_come_before_the_room_of_a_buffer() {
     let waiting = planned["unschedulable"].to_string();
     assert!(waiting.contains("default/capacity-buffer-aaa-9"), "{planned}");
     assert!(!waiting.contains("default/web"), "{planned}");
-    run(&folder, "plan .").says(&["CapacityBuffer default/aaa keeps no room"]);
+    run(&folder, "plan .").says(&["CapacityBuffer default/aaa has no effect"]);
+}
+
+#[test]
+fn settings_of_nodes_change_what_a_plan_fits_onto_them() {
+    let pool = POOL.replace(
+        "requirements:\n",
+        "requirements:\n      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}\n",
+    );
+    let web = deployment("web", 25).replace("800m", "10m");
+    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &web)];
+    let folder = folder("reserved-enis", &files);
+    // m5.large has room for 29 pods, and for 20 without one of its three interfaces.
+    run(&folder, "plan .").says(&["1 node would be launched"]);
+    let reserved = run(&folder, "plan . --reserved-enis 1");
+    reserved.says(&["2 nodes would be launched"]);
+    assert_eq!(run(&folder, "plan . --set ReservedEnis=1").out, reserved.out);
 }

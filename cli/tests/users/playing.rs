@@ -211,15 +211,17 @@ spec: {podTemplateRef: {name: nowhere}, replicas: 2}
     let folder = folder("buffers", &files);
     let closed = run(&folder, "simulate . --duration 5m");
     closed.says(&[
-        "NodeOverlay cheap: does nothing while the feature gate NodeOverlay is closed",
-        "CapacityBuffer default/room: does nothing while the feature gate CapacityBuffer is closed",
+        "NodeOverlay cheap has no effect: the feature gate NodeOverlay is off",
+        "CapacityBuffer default/room has no effect: the feature gate CapacityBuffer is off",
         "1 node for 2 pods",
     ]);
-    let gates = "--set FeatureGates=NodeOverlay=true,CapacityBuffer=true";
+    let gates = "--feature-gates NodeOverlay=true,CapacityBuffer=true";
     let open = run(&folder, &format!("simulate . --duration 5m {gates}"));
     // Two pods, two of the template, and half of the Deployment.
     open.says(&["1 node for 5 pods, from $0.0100 an hour"]);
-    assert!(!open.out.contains("does nothing"), "{}", open.out);
+    assert!(!open.out.contains("has no effect"), "{}", open.out);
+    let set = "--set FeatureGates=NodeOverlay=true,CapacityBuffer=true";
+    assert_eq!(run(&folder, &format!("simulate . --duration 5m {set}")).out, open.out);
     let grows = "end: 10m\nevents:\n- {at: 6m, scale: {workload: web, replicas: 40}}\n";
     std::fs::write(folder.join("grows.yml"), grows).expect("a file");
     let grown = run(

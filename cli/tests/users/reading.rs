@@ -384,7 +384,7 @@ spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operat
     let planned = run(&folder, "plan .");
     planned.says(&[
         "NodePool b launches nothing: its requirements leave no instance type",
-        "NodeOverlay c changes nothing: the feature gate NodeOverlay is off",
+        "NodeOverlay c has no effect: the feature gate NodeOverlay is off (--feature-gates NodeOverlay=true)",
     ]);
     let planned = run(&folder, "plan . --feature-gates NodeOverlay=true");
     planned

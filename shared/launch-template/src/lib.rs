@@ -35,7 +35,7 @@ pub use name::{
 };
 pub use named::named_template;
 pub use node_settings::{NodeSettings, Share};
-pub use offer::{OfferedType, Offers, all_types, choose_last, offer};
+pub use offer::{OfferedType, Offers, all_types, choose_last, offer, types_of};
 pub use reaction::{in_words, is_without_capacity, quota, reaction, unavailable_until};
 pub use readiness::{
     Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,

@@ -54,13 +54,14 @@ pub fn offer(
     unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) -> Vec<Arc<InstanceType>> {
-    let mut types = of_class(catalog, class, &NodeSettings::default());
+    let mut types = types_of(catalog, class, &NodeSettings::default());
     mark_unavailable(&mut types, unavailable_offerings, now);
     types
 }
 
-/// The same as if nothing became unavailable. It is long work for a whole region.
-fn of_class(
+/// The instance types of `catalog` as nodes of `class` with `settings` would have them, sorted by name, as if nothing
+/// became unavailable. It is long work for a whole region.
+pub fn types_of(
     catalog: &RegionCatalog,
     class: &ResolvedNodeClass,
     settings: &NodeSettings,

@@ -11,7 +11,7 @@ use model::{
     node_class::ResolvedNodeClass,
 };
 
-use super::{leave_zones, mark_unavailable, of_class, short::leave_short};
+use super::{leave_zones, mark_unavailable, short::leave_short, types_of};
 use crate::{NodeSettings, measured};
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
@@ -75,7 +75,7 @@ impl Offers {
                 kept.clear();
             }
             let (catalog, estimated) =
-                (Arc::clone(catalog), of_class(catalog, class, &self.settings));
+                (Arc::clone(catalog), types_of(catalog, class, &self.settings));
             let (measured, types) = (BTreeMap::new(), estimated.clone());
             kept.insert(name.clone(), Kept { catalog, class: same, estimated, measured, types });
         }

@@ -1,0 +1,24 @@
+//! Objects that have no effect because a feature gate is off.
+
+use model::{buffer::CapacityBuffer, overlay::NodeOverlay, policies::Policies};
+
+/// A line for each of `overlays` and `buffers` whose feature gate is off.
+pub(crate) fn without_effect<'a>(
+    overlays: impl IntoIterator<Item = &'a NodeOverlay>,
+    buffers: impl IntoIterator<Item = &'a CapacityBuffer>,
+    policies: &Policies,
+) -> Vec<String> {
+    let overlays = overlays.into_iter().filter(|_| !policies.node_overlay);
+    let overlays =
+        overlays.map(|overlay| closed(&format!("NodeOverlay {}", overlay.name), "NodeOverlay"));
+    let buffers = buffers.into_iter().filter(|_| !policies.capacity_buffer);
+    let buffers = buffers.map(|buffer| {
+        let object = format!("CapacityBuffer {}/{}", buffer.namespace, buffer.name);
+        closed(&object, "CapacityBuffer")
+    });
+    overlays.chain(buffers).collect()
+}
+
+fn closed(object: &str, gate: &str) -> String {
+    format!("{object} has no effect: the feature gate {gate} is off (--feature-gates {gate}=true)")
+}

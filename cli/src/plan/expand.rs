@@ -13,6 +13,7 @@ use model::{
     limits::PODS_PER_PLAN_MAX,
     pod::{Owner, PodPhase},
     storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
+    words,
 };
 use report::output::thousands;
 
@@ -21,6 +22,9 @@ use crate::{
     manifests::gated,
     workloads::{deployment_of, with_priority},
 };
+
+/// Pods that one note names.
+const NOMINATED_SHOWN: usize = 3;
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.
@@ -70,7 +74,28 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
             maker.workload(workload, existing, &mut pods);
         }
     }
+    maker.notes.extend(nominated(&pods));
     pods
+}
+
+/// The note that pods wait for nodes on which kube-scheduler preempts others for them: no node is launched for these.
+fn nominated(pods: &[Pod]) -> Option<String> {
+    let waits = |pod: &Pod| {
+        let node =
+            pod.nominated_node.as_ref().filter(|_| pod.node.is_none() && !pod.is_terminal())?;
+        Some(format!("{} for {node}", pod.key))
+    };
+    let named: Vec<String> = pods.iter().filter_map(waits).collect();
+    let shown =
+        named.iter().take(NOMINATED_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match named.len().saturating_sub(NOMINATED_SHOWN) {
+        0 => String::new(),
+        others => format!(" and {} more", words::many(others)),
+    };
+    let count = words::counted(named.len(), "pod");
+    (!named.is_empty()).then(|| {
+        format!("{count} left out, which kube-scheduler nominated nodes for: {shown}{more}")
+    })
 }
 
 fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {

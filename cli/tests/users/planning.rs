@@ -441,3 +441,27 @@ fn settings_of_nodes_change_what_a_plan_fits_onto_them() {
     reserved.says(&["2 nodes would be launched"]);
     assert_eq!(run(&folder, "plan . --set ReservedEnis=1").out, reserved.out);
 }
+
+#[test]
+fn pods_with_a_nominated_node_are_left_out_and_named() {
+    let pod = |name: &str, status: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, uid: {name}}}\n\
+             spec: {{containers: [{{name: m, resources: {{requests: {{cpu: 800m}}}}}}]}}\nstatus: {{phase: \
+             Pending, {status}conditions: [{{type: PodScheduled, status: \"False\", reason: \
+             Unschedulable}}]}}\n"
+        )
+    };
+    let pods: String = ["a", "b", "c", "d"]
+        .map(|name| pod(name, "nominatedNodeName: n1, "))
+        .into_iter()
+        .chain([pod("e", "")])
+        .collect();
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("pods.yaml", &*pods)];
+    let planned = run(&folder("nominated", &files), "plan .");
+    planned.says(&[
+        "default/e",
+        "4 pods left out, which kube-scheduler nominated nodes for: default/a for n1, default/b for n1, \
+         default/c for n1 and 1 more",
+    ]);
+}

@@ -11,18 +11,22 @@ use std::{
     fmt,
     io::Write,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use dispatch::Settings;
-use launch_template::{Launch, NodeSettings};
-use model::{InstanceType, InstanceTypeName, Resources};
+use launch_template::{Launch, NodeSettings, Sold};
+use model::{
+    InstanceType, InstanceTypeName, NodeClaim, Resources, node_pool::NodePool,
+    overlay::NodeOverlay, policies::Policies,
+};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
     screen::{Format, Screen},
 };
 
-use crate::cluster_facts;
+use crate::{cluster_facts, gates};
 
 pub use self::args::RenderArgs;
 
@@ -35,7 +39,7 @@ pub(crate) struct Rendered {
     pool_hash: Option<String>,
     /// The drift hash of the EC2NodeClass in this cluster.
     class_hash: Option<String>,
-    /// What in the user data nodes will not do, each after `spec.userData: `.
+    /// What in the user data nodes will not do, and which NodeOverlays change nothing.
     warnings: Vec<String>,
     /// What was taken for granted, because no object says it.
     assumptions: Vec<String>,
@@ -95,8 +99,17 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         node_pool: args.node_pool.as_deref(),
     };
     let input = input::load(&asked, &settings)?;
-    let input::Input { catalog, class, mut claim, cluster, profile, assumptions, pool_hash } =
-        input;
+    let input::Input {
+        catalog,
+        class,
+        mut claim,
+        cluster,
+        profile,
+        assumptions,
+        pool_hash,
+        pools,
+        overlays,
+    } = input;
     let class_hash =
         class.class.hash.map(|hash| hash.with_ca_bundle(&cluster.ca_bundle).to_string());
     let mut types = launch_template::all_types(&catalog, &class, &settings);
@@ -111,19 +124,23 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         }
     }
     claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();
-    let types: Vec<_> =
-        types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
+    let types: Vec<_> = types.into_iter().map(|offered| Arc::new(offered.instance_type)).collect();
+    let (overlaid, mut warnings) = overlaid(&claim, &pools, &overlays, &types, &policies);
+    let sold = Sold { types: overlaid.as_deref().unwrap_or(&types), listed: &types };
+    let user_data = launch_template::user_data_warnings(&class.class).into_iter();
+    warnings.extend(user_data.map(|text| format!("spec.userData: {text}")));
     let claims = [*claim];
     let launch = launch_template::requests_with(
         &claims,
         &class,
-        &types,
+        sold,
         &cluster,
         &profile,
         policies.min_values,
     )
     .map_err(|refusal| CommandError::Refused(refusal.to_string()))?;
-    let types = types
+    let types = sold
+        .types
         .iter()
         .map(|instance_type| (instance_type.name.clone(), InstanceType::clone(instance_type)));
     Ok(Rendered {
@@ -132,9 +149,34 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         settings,
         pool_hash,
         class_hash,
-        warnings: launch_template::user_data_warnings(&class.class),
+        warnings,
         assumptions,
     })
+}
+
+/// What NodeOverlays make of the `types` that `claim` may become, `None` if nothing; and those that change nothing, with
+/// why.
+fn overlaid(
+    claim: &NodeClaim,
+    pools: &[NodePool],
+    overlays: &[NodeOverlay],
+    types: &[Arc<InstanceType>],
+    policies: &Policies,
+) -> (Option<Vec<Arc<InstanceType>>>, Vec<String>) {
+    if !policies.node_overlay {
+        return (None, gates::without_effect(overlays, [], policies));
+    }
+    if !pools.iter().any(|pool| pool.name == claim.node_pool) {
+        let why = format!("NodePool {} of the NodeClaim is not in the files", claim.node_pool);
+        let of_overlay =
+            |overlay: &NodeOverlay| format!("NodeOverlay {} changes nothing: {why}", overlay.name);
+        return (None, overlays.iter().map(of_overlay).collect());
+    }
+    let mut applied = planner::overlays_on(pools, overlays, |_| Some(types));
+    let of_pool = applied.pools.remove(&claim.node_pool);
+    let rejected = applied.rejected.into_iter();
+    let rejected = rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}"));
+    (of_pool.map(|overlaid| overlaid.types), rejected.collect())
 }
 
 fn unreadable(path: &Path, error: &impl fmt::Display) -> BadInput {

@@ -50,6 +50,8 @@ mod metrics;
 mod neighbour;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
+#[path = "sim/overlays.rs"]
+mod overlays;
 #[path = "sim/readiness.rs"]
 mod readiness;
 #[path = "sim/recorded.rs"]

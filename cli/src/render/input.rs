@@ -15,6 +15,7 @@ use model::{
         ResolvedNodeClass, ResolvedTemplate, TemplateSource,
     },
     node_pool::NodePool,
+    overlay::NodeOverlay,
     static_hash::NODE_POOL,
 };
 use report::error::BadInput;
@@ -34,6 +35,9 @@ pub(super) struct Input {
     pub(super) claim: Box<NodeClaim>,
     pub(super) cluster: ClusterSettings,
     pub(super) profile: String,
+    /// The NodePools that may launch from the class, with the one that is launched from, if it is there.
+    pub(super) pools: Vec<NodePool>,
+    pub(super) overlays: Vec<NodeOverlay>,
     /// What was taken for granted, because no object says it.
     pub(super) assumptions: Vec<String>,
     /// The drift hash of the NodePool; `None` without one.
@@ -52,7 +56,7 @@ pub(super) struct Asked<'a> {
 /// Reads the objects in `files`, the facts, and what EC2 says.
 pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, CommandError> {
     let objects = Objects::read(asked.files, asked.node_pool)?;
-    let Objects { class, mut status, not_ready, pool, claim } = objects;
+    let Objects { class, mut status, not_ready, pool, claim, pools, overlays } = objects;
     let facts_of = cluster_facts::cluster_facts(&manifests::text(asked.facts)?);
     let facts = facts_of.map_err(|error| unreadable(asked.facts, &error))?;
     let name = class.name.to_string();
@@ -84,7 +88,8 @@ pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, 
             return Err(BadInput::one("there is neither a NodePool nor a NodeClaim").into());
         }
     };
-    Ok(Input { catalog, class, claim, cluster: facts.settings, profile, assumptions, pool_hash })
+    let cluster = facts.settings;
+    Ok(Input { catalog, class, claim, cluster, profile, pools, overlays, assumptions, pool_hash })
 }
 
 /// The objects of a launch.
@@ -94,6 +99,8 @@ struct Objects {
     not_ready: Option<NotReady>,
     pool: Option<NodePool>,
     claim: Option<Box<NodeClaim>>,
+    pools: Vec<NodePool>,
+    overlays: Vec<NodeOverlay>,
 }
 
 impl Objects {
@@ -108,6 +115,7 @@ impl Objects {
             return Err(BadInput(problems));
         }
         let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
+        let mut overlays = Vec::new();
         let flat_map =
             read.manifests.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
         for (object, place) in flat_map {
@@ -115,9 +123,11 @@ impl Objects {
                 Object::NodeClass(read) => classes.push((*read, place)),
                 Object::NodePool(pool) => pools.push(pool),
                 Object::NodeClaim(claim) => claims.push(claim),
+                Object::NodeOverlay(overlay) => overlays.push(overlay),
                 _ => {}
             }
         }
+        let mut all = pools.clone();
         if let Some(name) = node_pool {
             let known: Vec<String> = pools.iter().map(|pool| pool.name.to_string()).collect();
             pools.retain(|pool| pool.name.as_str() == name);
@@ -140,11 +150,12 @@ impl Objects {
             BadInput::one(format!("there is no EC2NodeClass{name}"))
         })?;
         let NodeClassManifest { class, status, .. } = read;
+        all.retain(|pool| pool.template.node_class == class.name);
         let wrong = |problem: Problem| {
             BadInput::one(format!("{}: EC2NodeClass {}: {problem}", place.file, class.name))
         };
         let status = status.map_err(|problem| wrong(*problem))?;
-        Ok(Self { class, status, not_ready: place.not_ready, pool, claim })
+        Ok(Self { class, status, not_ready: place.not_ready, pool, claim, pools: all, overlays })
     }
 }
 

@@ -44,8 +44,8 @@ pub(super) fn document(rendered: &Rendered) -> Value {
     let shown: Vec<Value> =
         templates.iter().map(|launch_template| template(rendered, launch_template)).collect();
     let mut document = json!({"launchTemplates": shown, "fleet": fleet(rendered)});
-    let warnings = rendered.warnings.iter().map(|text| format!("spec.userData: {text}")).collect();
-    let texts = [("assumed", rendered.assumptions.clone()), ("warnings", warnings)];
+    let texts =
+        [("assumed", rendered.assumptions.clone()), ("warnings", rendered.warnings.clone())];
     if let Value::Object(fields) = &mut document {
         let present = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
         fields.extend(present.map(|(key, texts)| (key.to_owned(), json!(texts))));

@@ -24,7 +24,7 @@ pub(super) fn write(rendered: &Rendered, screen: Screen, out: &mut impl Write) -
         screen.text(0, &format!("assumed: {assumption}"), out)?;
     }
     for warning in &rendered.warnings {
-        screen.text(0, &format!("warning: spec.userData: {warning}"), out)?;
+        screen.text(0, &format!("warning: {warning}"), out)?;
     }
     let mut first: Option<BTreeMap<String, String>> = None;
     for (index, template) in rendered.launch.templates.iter().enumerate() {

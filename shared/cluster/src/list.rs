@@ -18,6 +18,7 @@ use model::{
     node::Node,
     node_class::ListedNodeClass,
     node_pool::NodePool,
+    overlay::NodeOverlay,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
     words::many,
@@ -106,6 +107,10 @@ impl Cluster for KubeCluster {
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         let listing = self.list(&NODE_CLASSES).await;
         or_not_installed(listing, "EC2NodeClass", api_version::AWS_V1)
+    }
+
+    async fn node_overlays(&self) -> Result<Listing<NodeOverlay>, PortError> {
+        surroundings::overlays(self).await
     }
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {

@@ -100,6 +100,14 @@ impl Reader<'_> {
     }
 }
 
+/// NodeOverlays, by name.
+pub(crate) async fn overlays(cluster: &KubeCluster) -> Result<Listing<NodeOverlay>, PortError> {
+    let listing = cluster.list(&OVERLAYS).await;
+    let mut listing = or_not_installed(listing, "NodeOverlay", api_version::KARPENTER_V1ALPHA1)?;
+    listing.items.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(listing)
+}
+
 /// Reads all of it, the kinds side by side.
 pub(crate) async fn read(
     cluster: &KubeCluster,
@@ -129,10 +137,7 @@ pub(crate) async fn read(
     surroundings.disruption_budgets = reader.kept(budgets);
     surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
     if policies.node_overlay {
-        let listing = cluster.list(&OVERLAYS).await;
-        let listing = or_not_installed(listing, "NodeOverlay", api_version::KARPENTER_V1ALPHA1)?;
-        surroundings.node_overlays = reader.kept(listing);
-        surroundings.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
+        surroundings.node_overlays = reader.kept(overlays(cluster).await?);
     }
     if policies.capacity_buffer {
         surroundings.capacity_buffers = reader.buffers().await?;

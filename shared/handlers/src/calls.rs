@@ -73,6 +73,7 @@ const DISRUPT: &[&str] = &[
 const LAUNCH: &[&str] = &[
     "Catalog.catalog",
     "Cluster.node_classes",
+    "Cluster.node_overlays",
     "Cluster.node_pools",
     "Discovery.cluster_settings",
     "Discovery.free_addresses",

@@ -11,6 +11,7 @@
 //! What became of a batch is concluded by [`planner::concluded`].
 
 mod dry_run;
+mod overlaid;
 mod prepare;
 mod record;
 
@@ -40,6 +41,7 @@ use crate::{
     recorder::Recorder,
     settings::Settings,
 };
+use overlaid::Overlays;
 use prepare::{Classes, Prepared, Unprepared};
 use record::Recorded;
 
@@ -136,6 +138,7 @@ struct Shared {
     snapshot: Snapshot,
     catalog: std::sync::Arc<RegionCatalog>,
     classes: Classes,
+    overlays: Overlays,
 }
 
 async fn pass<A: Adapters>(
@@ -158,7 +161,8 @@ async fn pass<A: Adapters>(
     let LaunchPorts { cluster, catalog, discovery, memory, .. } = *ports;
     let classes = Classes::look(cluster, discovery, &memory.addresses, at);
     let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
-    let shared = Shared { snapshot, catalog, classes };
+    let overlays = Overlays::look(ports, &due, (&snapshot, &catalog, &classes), at).await;
+    let shared = Shared { snapshot, catalog, classes, overlays };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
         let outcome = outcome(ports, &shared, &mut batch, at)
             .await
@@ -205,12 +209,12 @@ async fn outcome<A: Adapters>(
             }
             ReadBack::Visible(instances) if instances.is_empty() && batch.age(at) < LAUNCH_TTL => {}
             ReadBack::Visible(instances) => {
-                return Ok(record::found(&instances, &batch.claims, &shared.catalog));
+                return Ok(record::found(&instances, &batch.claims, shared));
             }
         }
     }
     Ok(match prepare::prepare(ports, shared, &batch.claims, at).await {
-        Ok(prepared) => ask(ports, prepared, batch, at).await?,
+        Ok(prepared) => ask(ports, shared, prepared, batch, at).await?,
         Err(Unprepared::Refused(refusal)) => match batch.requested_at() {
             None => LaunchOutcome::Refused(refusal.to_string(), refusal.event()),
             Some(_) => LaunchOutcome::Later(refusal.to_string()),
@@ -249,6 +253,7 @@ async fn stamp(
 /// Asks EC2 for the instances of `batch`.
 async fn ask<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
+    shared: &Shared,
     prepared: Box<Prepared>,
     batch: &mut Batch,
     at: &Invocation,
@@ -280,8 +285,8 @@ async fn ask<A: Adapters>(
                 if answer.errors.iter().any(FleetError::is_template_missing) {
                     ensured.forget();
                 }
-                let addresses = &memory.addresses;
-                return Ok(record::answered(&answer, &prepared, &batch.claims, addresses));
+                let known = (&*prepared, &shared.overlays);
+                return Ok(record::answered(&answer, known, &batch.claims, &memory.addresses));
             }
             Err(error) if error.fault == Fault::NotFound => ensured.forget(),
             Err(error) if error.fault == Fault::Permanent => {

@@ -11,7 +11,7 @@ use std::{
 
 use model::{
     CapacityType, InstanceType, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
-    NodePoolName, SubnetId, Zone, labels,
+    NodePoolName, OfferingKey, SubnetId, Zone, labels,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
         TemplateVersion,
@@ -123,14 +123,52 @@ pub fn requests(
     settings: &ClusterSettings,
     instance_profile: &str,
 ) -> Result<Launch, BatchRefusal> {
-    requests_with(claims, class, types, settings, instance_profile, MinValuesPolicy::Strict)
+    requests_with(
+        claims,
+        class,
+        Sold::at_list_prices(types),
+        settings,
+        instance_profile,
+        MinValuesPolicy::Strict,
+    )
 }
 
-/// The same, where `minValues` that cannot be reached may be no reason to refuse.
+/// The instance types that a batch may become, twice in the same order.
+#[derive(Clone, Copy, Debug)]
+pub struct Sold<'a> {
+    /// With the prices and the capacity that NodeOverlays give them. What is chosen, and in which order EC2 is asked
+    /// for it, follows these.
+    pub types: &'a [Arc<InstanceType>],
+    /// As [`crate::offer`] has them: at EC2's prices.
+    pub listed: &'a [Arc<InstanceType>],
+}
+
+impl<'a> Sold<'a> {
+    /// Types that no overlay changes.
+    pub fn at_list_prices(types: &'a [Arc<InstanceType>]) -> Self {
+        Self { types, listed: types }
+    }
+
+    /// Whether an overlay gives a price to something that is asked for. EC2 would choose by its own prices unless it
+    /// is given priorities.
+    fn is_repriced(&self, templates: &[FleetTemplate], capacity_type: CapacityType) -> bool {
+        let is_repriced = |wanted: &FleetOverride| {
+            let (instance_type, zone) = (wanted.instance_type.clone(), wanted.zone.clone());
+            let key = OfferingKey { capacity_type, instance_type, zone };
+            let listed = self.listed.iter().find(|listed| listed.name == key.instance_type);
+            let listed = listed.and_then(|listed| listed.offering(&key));
+            listed.is_some_and(|listed| listed.price != wanted.price)
+        };
+        templates.iter().flat_map(|template| &template.overrides).any(is_repriced)
+    }
+}
+
+/// The same, where NodeOverlays may have changed types, and `minValues` that cannot be reached may be no reason to
+/// refuse.
 pub fn requests_with(
     claims: &[NodeClaim],
     class: &ResolvedNodeClass,
-    types: &[Arc<InstanceType>],
+    sold: Sold<'_>,
     settings: &ClusterSettings,
     instance_profile: &str,
     min_values: MinValuesPolicy,
@@ -140,7 +178,7 @@ pub fn requests_with(
     };
     check_ready(claim, class)?;
     let no_capacity = |why| BatchRefusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
-    let candidates = candidates(claim, types, min_values).map_err(no_capacity)?;
+    let candidates = candidates(claim, sold.types, min_values).map_err(no_capacity)?;
     let capacity_type = capacity_type(&candidates);
     let batch = Batch { claim, class, settings, capacity_type, instance_profile };
     let subnets = subnet_of_zones(&class.subnets);
@@ -172,13 +210,14 @@ pub fn requests_with(
         return Err(no_capacity(why.to_owned()));
     }
     let size = u32::try_from(claims.len()).unwrap_or(u32::MAX);
-    let is_relaxed = has_annotation(claim, labels::MIN_VALUES_RELAXED);
+    let relaxed = claim.annotations.get(labels::MIN_VALUES_RELAXED);
+    let is_relaxed = relaxed.is_some_and(|value| value == "true");
     let request = FleetRequest {
         token: claim.batch.clone(),
         count: claim.batch_size.max(size),
         capacity_type,
         market: grouped.first().map(Group::market).unwrap_or_default(),
-        is_prioritized: has_annotation(claim, labels::PRICE_OVERLAY_APPLIED),
+        is_prioritized: sold.is_repriced(&fleet_templates, capacity_type),
         context: class.class.context.clone().filter(|_| !is_relaxed),
         templates: fleet_templates,
         tags: batch.tags(),
@@ -271,10 +310,6 @@ fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Batch
         return Err(BatchRefusal::NotReady { class: name.clone(), obstacles });
     }
     Ok(())
-}
-
-fn has_annotation(claim: &NodeClaim, key: &str) -> bool {
-    claim.annotations.get(key).is_some_and(|value| value == "true")
 }
 
 /// For each zone the subnet with the most free addresses; ties go to the one that stands first.

@@ -76,7 +76,7 @@ pub use lifecycle::{
 pub use scheduling::{
     facts::{
         buffer::virtual_pods,
-        overlay::{Rejection, overlays},
+        overlay::{Overlaid, Rejection, overlays, overlays_on},
     },
     launchable::known::KnownTypes,
     provision::{

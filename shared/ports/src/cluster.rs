@@ -12,6 +12,7 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    overlay::NodeOverlay,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -96,6 +97,8 @@ ports! {
         async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
         /// EC2NodeClasses, each with what its status says of launching from it.
         async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError>;
+        /// NodeOverlays, by name. A cluster that does not know the kind has none.
+        async fn node_overlays(&self) -> Result<Listing<NodeOverlay>, PortError>;
         /// DaemonSets.
         async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
         /// What else decides where pods may go: volumes, namespaces, budgets; behind their gates

@@ -172,7 +172,7 @@ pub(crate) struct ClusterState {
     /// The class of claims that name none.
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
-    node_overlays: BTreeMap<ObjectName, NodeOverlay>,
+    pub(crate) node_overlays: BTreeMap<ObjectName, NodeOverlay>,
     pod_templates: BTreeMap<PodKey, Arc<PodSpec>>,
     capacity_buffers: BTreeMap<(Namespace, ObjectName), (CapacityBuffer, Option<BufferReferent>)>,
     /// What no list can show.

@@ -52,6 +52,7 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Cluster.node_classes" | "NodeClasses.observed_classes" => {
             Load::items(cluster.node_classes.len())
         }
+        "Cluster.node_overlays" => Load::items(cluster.node_overlays.len()),
         "Cluster.daemon_sets" => Load::items(cluster.daemon_sets.len()),
         "Cluster.surroundings" => Load {
             others: number(cluster.nodes.len()),

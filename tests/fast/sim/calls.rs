@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    repair, reservations,
+    overlays, repair, reservations,
     rights::Asked,
     settings::settings,
     standalone, storm, sweep_jobs, volumes,
@@ -205,6 +205,7 @@ fn played() -> Seen {
     seen.add(&standalone::played());
     seen.add(&volumes::staying());
     seen.add(&repair::rebooting());
+    seen.add(&overlays::played());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

@@ -19,7 +19,7 @@ use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 use crate::{
     calls::with_every_kind_of_class,
     neighbour::{self, Neighbour},
-    repair,
+    overlays, repair,
     settings::settings,
     storm::play_seeds,
     sweep_jobs, volumes,
@@ -35,10 +35,12 @@ const STRIDE: u64 = 5;
 pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// Those without which nothing can be decided or done: no object is at fault.
-const OUTAGES: [&str; 20] = [
+const OUTAGES: [&str; 21] = [
     "Catalog.catalog",
     "Cluster.daemon_sets",
     "Cluster.node_classes",
+    // Of claims that were planned with an overlay.
+    "Cluster.node_overlays",
     "Cluster.node_pools",
     "Cluster.nodes",
     "Cluster.pods",
@@ -93,6 +95,10 @@ fn story_of(operation: &str) -> Story {
             parameters: vec![("FeatureGates", repair::REBOOTS)],
             joined: repair::make_one_ill,
             ..Story::of(sim(WorldSettings::default()))
+        },
+        "Cluster.node_overlays" => Story {
+            parameters: vec![("FeatureGates", "NodeOverlay=true")],
+            ..Story::of(overlays::cheap())
         },
         "Ledger.open" | "NodeClaims.take_over" => {
             Story { joined: lose_ledger, is_hard: true, ..Story::of(sim(WorldSettings::default())) }

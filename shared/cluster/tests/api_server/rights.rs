@@ -21,6 +21,7 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    overlay::NodeOverlay,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -85,6 +86,7 @@ each_with_its_rights! {
         fn nodes() -> Listing<Node>;
         fn node_pools() -> Listing<NodePool>;
         fn node_classes() -> Listing<ListedNodeClass>;
+        fn node_overlays() -> Listing<NodeOverlay>;
         fn daemon_sets() -> Listing<DaemonSet>;
         fn surroundings(policies: &Policies) -> Surrounded;
         fn pods(selection: &PodSelection) -> Listing<Pod>;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use launch_template::{BatchRefusal, Live, of_status};
+use launch_template::{BatchRefusal, Live, Sold, of_status};
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, ReservationId,
     condition::{ConditionReason, NotReady},
@@ -23,7 +23,7 @@ pub(super) struct Prepared {
     /// Launch templates that must exist before it is sent.
     pub(super) templates: Vec<LaunchTemplate>,
     pub(super) class: ResolvedNodeClass,
-    /// As nodes of the class would have them.
+    /// As nodes of the class would have them, without what overlays change.
     pub(super) types: Vec<Arc<InstanceType>>,
     /// The instance profile, unless a launch template of the user's own has it.
     pub(super) profile: Option<String>,
@@ -33,8 +33,8 @@ pub(super) struct Prepared {
 
 /// EC2NodeClasses, and what of that which they select changes with every launch.
 pub(super) struct Classes {
-    listed: Vec<ListedNodeClass>,
-    live: Live,
+    pub(super) listed: Vec<ListedNodeClass>,
+    pub(super) live: Live,
 }
 
 impl Classes {
@@ -111,7 +111,7 @@ pub(super) async fn prepare<A: Adapters>(
     at: &Invocation,
 ) -> Result<Box<Prepared>, Unprepared> {
     let LaunchPorts { discovery, memory, .. } = *ports;
-    let Shared { snapshot, catalog, classes: Classes { listed, live } } = shared;
+    let Shared { snapshot, catalog, classes: Classes { listed, live }, overlays } = shared;
     let Some(first) = claims.first() else { return Err(BatchRefusal::NoClaims.into()) };
     let name = &first.node_class;
     let Some(listed) = listed.iter().find(|listed| listed.class.name == *name) else {
@@ -127,10 +127,12 @@ pub(super) async fn prepare<A: Adapters>(
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
     launch_template::choose_last(&mut class, &snapshot.shortages, at.now);
     let types = memory.offers.offer(catalog, &class, snapshot, at.now);
+    let overlaid = overlays.types(first, &types).map_err(Unprepared::Port)?;
+    let sold = Sold { types: overlaid, listed: &types };
     let named = profile.as_deref().unwrap_or_default();
     let min_values = ports.settings.policies.min_values;
     let launch =
-        launch_template::requests_with(claims, &class, &types, &settings, named, min_values)?;
+        launch_template::requests_with(claims, &class, sold, &settings, named, min_values)?;
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
     let ledger = snapshot.head.ledger.as_ref();

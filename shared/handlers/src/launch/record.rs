@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ImageId, InstanceId, InstanceType, NodeClaim, OfferingKey, RegionCatalog,
-    ReservationId, ZoneId, labels,
+    CapacityType, ImageId, InstanceId, InstanceType, NodeClaim, OfferingKey, ReservationId, ZoneId,
+    labels,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
     ledger::{Snapshot, WriteOutcome},
 };
 use planner::{Conclusion, LaunchError, LaunchOutcome, NewInstance, Shortfall};
 use ports::{Adapters, Invocation, Ledger as _, PortError};
 
-use super::{LaunchPorts, prepare::Prepared};
+use super::{LaunchPorts, Shared, overlaid::Overlays, prepare::Prepared};
 use crate::{
     commit::origin,
     error::{Error, story},
@@ -38,7 +38,7 @@ impl Recorded {
 /// The `answer` to a request for `claims`. What it says of free addresses is noted in `addresses`.
 pub(super) fn answered(
     answer: &FleetAnswer,
-    prepared: &Prepared,
+    (prepared, overlays): (&Prepared, &Overlays),
     claims: &[NodeClaim],
     addresses: &FreeAddresses,
 ) -> LaunchOutcome {
@@ -52,7 +52,7 @@ pub(super) fn answered(
         let offering = OfferingKey { capacity_type, instance_type, zone };
         let subnet = prepared.class.subnets.iter().find(|subnet| subnet.zone == offering.zone);
         let zone_id = subnet.map(|subnet| &subnet.zone_id);
-        let new = new_instance(claim, (id, image), offering, &prepared.types, zone_id);
+        let new = new_instance(claim, (id, image), offering, (&prepared.types, overlays), zone_id);
         let capacity = new.known_type.as_ref().map_or(&claim.capacity, |known| &known.capacity);
         note_addresses(addresses, prepared, instance, capacity.get("pods"));
         Some(NewInstance {
@@ -72,15 +72,16 @@ pub(super) fn answered(
 pub(super) fn found(
     instances: &[Instance],
     claims: &[NodeClaim],
-    catalog: &RegionCatalog,
+    Shared { catalog, overlays, .. }: &Shared,
 ) -> LaunchOutcome {
+    let known = (&*catalog.instance_types, overlays);
     let instance_of = |claim: &NodeClaim| {
         let Instance {
             id, instance_type, zone, capacity_type, image, is_named, reservation, ..
         } = instances.get(place(claim))?.clone();
         let zone_id = catalog.zones.get(&zone);
         let offering = OfferingKey { capacity_type, instance_type, zone };
-        let new = new_instance(claim, (id, image), offering, &catalog.instance_types, zone_id);
+        let new = new_instance(claim, (id, image), offering, known, zone_id);
         let reservation = reservation.as_ref().map(ToString::to_string);
         Some(NewInstance { is_named, reservation, ..new })
     };
@@ -93,10 +94,11 @@ fn new_instance(
     claim: &NodeClaim,
     (id, image): (InstanceId, ImageId),
     offering: OfferingKey,
-    types: &[Arc<InstanceType>],
+    (types, overlays): (&[Arc<InstanceType>], &Overlays),
     zone_id: Option<&ZoneId>,
 ) -> NewInstance {
-    let known_type = types.iter().find(|known| known.name == offering.instance_type).cloned();
+    let known_type = types.iter().find(|known| known.name == offering.instance_type);
+    let known_type = known_type.map(|known| overlays.extended(claim, known));
     let OfferingKey { capacity_type, ref zone, .. } = offering;
     let labels = |known: &Arc<InstanceType>| {
         launch_template::node_labels(claim, known, zone, zone_id, capacity_type)

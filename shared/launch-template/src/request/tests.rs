@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use model::{
-    ImageId,
+    HourlyPrice, ImageId,
     launch::LaunchTemplateData,
     node_class::{BlockDevice, ImageFamily},
 };
@@ -120,21 +120,63 @@ fn a_batch_is_one_request_with_its_token_and_size() {
 }
 
 #[test]
-fn prices_of_an_overlay_and_a_context_are_passed_on() {
+fn a_context_is_passed_on_unless_min_values_are_relaxed() {
     let mut class = al2023();
     class.class.context = Some("context-1".to_owned());
     let mut claim = claim(&[ON_DEMAND, "zone=us-west-2a"], &[LARGE]);
-    claim.annotations.insert(labels::PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
+    let context = |claim: &NodeClaim| launch(claim, &class, &[LARGE]).request.context;
+    assert_eq!(context(&claim).as_deref(), Some("context-1"));
+    claim.annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
+    assert_eq!(context(&claim), None);
+}
+
+/// [`LARGE`] at `price` where it is bought as `capacity_type`, by an overlay.
+fn repriced(capacity_type: CapacityType, price: &str) -> FleetRequest {
+    let class = al2023();
+    let listed = crate::offer(&catalog(&[LARGE]), &class, &BTreeMap::new(), now());
+    let mut types = listed.clone();
+    for instance_type in &mut types {
+        let offerings = Arc::make_mut(instance_type).offerings.iter_mut();
+        for offering in offerings.filter(|offering| offering.capacity_type == capacity_type) {
+            offering.price = HourlyPrice::parse_dollars(price).unwrap();
+        }
+    }
+    let sold = Sold { types: &types, listed: &listed };
+    let claim = claim(&[BOTH, "zone=us-west-2a"], &[LARGE]);
+    let strict = MinValuesPolicy::Strict;
+    requests_with(&[claim], &class, sold, &settings(), PROFILE, strict).unwrap().request
+}
+
+#[test]
+fn what_an_overlay_makes_cheaper_is_asked_for_and_by_priority() {
     check_request(
-        &launch(&claim, &class, &[LARGE]).request,
+        &repriced(CapacityType::OnDemand, "0.01"),
         &expect![[r"
-        golden-1-0 x1 on-demand prioritized context-1
+        golden-1-0 x1 on-demand prioritized
         template
-          m7i.large us-west-2a subnet-0a ami-0a01 0.1008
+          m7i.large us-west-2a subnet-0a ami-0a01 0.0100
     "]],
     );
-    claim.annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
-    assert_eq!(launch(&claim, &class, &[LARGE]).request.context, None);
+    check_request(
+        &repriced(CapacityType::Spot, "0.05"),
+        &expect![[r"
+        golden-1-0 x1 spot prioritized
+        template
+          m7i.large us-west-2a subnet-0a ami-0a01 0.0500
+    "]],
+    );
+}
+
+#[test]
+fn ec2_chooses_where_no_overlay_prices_what_is_asked_for() {
+    check_request(
+        &repriced(CapacityType::OnDemand, "0.2"),
+        &expect![[r"
+        golden-1-0 x1 spot
+        template
+          m7i.large us-west-2a subnet-0a ami-0a01 0.0400
+    "]],
+    );
 }
 
 fn template(class: &ResolvedNodeClass, settings: &ClusterSettings) -> LaunchTemplate {

@@ -21,6 +21,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ("CatalogStore.stored", &["dynamodb:GetItem"]),
     ("Cluster.daemon_sets", API_SERVER),
     ("Cluster.node_classes", API_SERVER),
+    ("Cluster.node_overlays", API_SERVER),
     ("Cluster.node_pools", API_SERVER),
     ("Cluster.nodes", API_SERVER),
     ("Cluster.pods", API_SERVER),

@@ -52,6 +52,7 @@ const GET_CLAIM: Right = right("get", KARPENTER, "nodeclaims");
 const LIST_CLAIMS: Right = right("list", KARPENTER, "nodeclaims");
 const LIST_CLASSES: Right = right("list", AWS, "ec2nodeclasses");
 const LIST_NODES: Right = right("list", CORE, "nodes");
+const LIST_OVERLAYS: Right = right("list", KARPENTER, "nodeoverlays");
 const LIST_PODS: Right = right("list", CORE, "pods");
 const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
@@ -60,6 +61,7 @@ const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Cluster.daemon_sets", &[right("list", APPS, "daemonsets")]),
     ("Cluster.node_classes", &[LIST_CLASSES]),
+    ("Cluster.node_overlays", &[LIST_OVERLAYS]),
     ("Cluster.node_pools", &[LIST_POOLS]),
     ("Cluster.nodes", &[LIST_NODES]),
     ("Cluster.pods", &[LIST_PODS]),
@@ -74,7 +76,7 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
             right("list", APPS, "replicasets"),
             right("list", APPS, "statefulsets"),
             right("list", BUFFERS, "capacitybuffers"),
-            right("list", KARPENTER, "nodeoverlays"),
+            LIST_OVERLAYS,
             right("list", POLICY, "poddisruptionbudgets"),
             right("list", STORAGE, "csinodes"),
             right("list", STORAGE, "storageclasses"),

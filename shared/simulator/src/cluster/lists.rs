@@ -6,6 +6,7 @@ use model::{
     api_version,
     buffer::{BufferTarget, CapacityBuffer},
     facts::Surroundings,
+    overlay::NodeOverlay,
     policies::Policies,
     storage::{Storage, VolumeClaimKey},
 };
@@ -99,6 +100,12 @@ impl World {
         }
     }
 
+    /// NodeOverlays, by name.
+    pub(crate) fn listed_overlays(&self) -> Listing<NodeOverlay> {
+        let overlays = self.cluster.node_overlays.iter();
+        self.list_of_custom(NODE_OVERLAY, overlays.map(|(name, overlay)| (name, overlay.clone())))
+    }
+
     /// What surrounds the cluster's pods.
     pub(crate) fn surroundings(&self, policies: Policies) -> Surrounded {
         let cluster = &self.cluster;
@@ -119,9 +126,7 @@ impl World {
             ..Surroundings::default()
         };
         if policies.node_overlay {
-            let overlays = cluster.node_overlays.iter();
-            let overlays = overlays.map(|(name, overlay)| (name, overlay.clone()));
-            surroundings.node_overlays = reader.kept(self.list_of_custom(NODE_OVERLAY, overlays));
+            surroundings.node_overlays = reader.kept(self.listed_overlays());
         }
         if policies.capacity_buffer {
             let buffers = cluster.capacity_buffers.values().map(|(buffer, refers_to)| {

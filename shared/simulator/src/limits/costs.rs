@@ -133,6 +133,7 @@ pub const COSTS: &[Cost] = &[
     cost("Cluster.nodes", &[cluster("list nodes", PAGE)]),
     cost("Cluster.node_pools", &[cluster("list nodepools", PAGE)]),
     cost("Cluster.node_classes", &[cluster("list ec2nodeclasses", PAGE)]),
+    cost("Cluster.node_overlays", &[cluster("list nodeoverlays", PAGE)]),
     cost("Cluster.daemon_sets", &[cluster("list daemonsets", PAGE)]),
     // Items are volume claims, others nodes.
     abreast(

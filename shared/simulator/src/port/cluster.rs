@@ -11,6 +11,7 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    overlay::NodeOverlay,
     policies::Policies,
     problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
@@ -56,6 +57,10 @@ impl Cluster for Sim {
             Ok(world.list_of_custom(NODE_CLASS, classes))
         })
         .await
+    }
+
+    async fn node_overlays(&self) -> Result<Listing<NodeOverlay>, PortError> {
+        self.step(("Cluster.node_overlays", Read), "", |world| Ok(world.listed_overlays())).await
     }
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {

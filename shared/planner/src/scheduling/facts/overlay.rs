@@ -13,8 +13,8 @@ use std::{
 };
 
 use model::{
-    HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, ObjectName, Problem, Requirements,
-    ResourceName, Resources,
+    HourlyPrice, InstanceType, InstanceTypeName, NodeClassName, NodePoolName, ObjectName, Problem,
+    Requirements, ResourceName, Resources,
     facts::Facts,
     labels,
     node_pool::NodePool,
@@ -57,17 +57,28 @@ pub enum Rejection {
 }
 
 /// What overlays make of the instance types of each pool, behind the gate `NodeOverlay`.
-///
-/// Heavier overlays are worked in first, of equal ones the name that sorts last. The first price
-/// that an offering gets stays, and so does the first amount of each resource. With V overlays, P
-/// pools and T types with O offerings each that is V·P·T·O.
 pub fn overlays(facts: &Facts) -> Overlays {
     if !facts.policies.node_overlay {
         return Overlays::default();
     }
-    let mut pools: Vec<View<'_>> =
-        facts.node_pools.iter().filter_map(|pool| View::of(facts, pool)).collect();
-    let mut overlays: Vec<&NodeOverlay> = facts.surroundings.node_overlays.iter().collect();
+    let types = |class: &NodeClassName| facts.ready_types(class);
+    overlays_on(&facts.node_pools, &facts.surroundings.node_overlays, types)
+}
+
+/// What `overlays` make of the instance types of each of `pools`. `types` are those of an EC2NodeClass, sorted by
+/// name; `None` of one that is not ready, whose pools no overlay changes.
+///
+/// Heavier overlays are worked in first, of equal ones the name that sorts last. The first price
+/// that an offering gets stays, and so does the first amount of each resource. With V overlays, P
+/// pools and T types with O offerings each that is V·P·T·O.
+pub fn overlays_on<'a>(
+    pools: &'a [NodePool],
+    overlays: &[NodeOverlay],
+    types: impl Fn(&NodeClassName) -> Option<&'a [Arc<InstanceType>]>,
+) -> Overlays {
+    let view = |pool: &'a NodePool| Some(View::of(pool, types(&pool.template.node_class)?));
+    let mut pools: Vec<View<'_>> = pools.iter().filter_map(view).collect();
+    let mut overlays: Vec<&NodeOverlay> = overlays.iter().collect();
     overlays.sort_by_key(|overlay| (Reverse(overlay.weight), Reverse(&overlay.name)));
     let mut rejected = BTreeMap::new();
     for overlay in overlays {
@@ -127,12 +138,11 @@ struct Capacity {
 }
 
 impl<'a> View<'a> {
-    fn of(facts: &'a Facts, pool: &'a NodePool) -> Option<Self> {
-        let types = facts.ready_types(&pool.template.node_class)?;
+    fn of(pool: &'a NodePool, types: &'a [Arc<InstanceType>]) -> Self {
         let map = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let labels = Requirements::of_labels(map.chain([(labels::NODE_POOL, pool.name.as_str())]));
         let (prices, capacities) = (BTreeMap::new(), BTreeMap::new());
-        Some(Self { pool, labels, types, prices, capacities })
+        Self { pool, labels, types, prices, capacities }
     }
 
     /// What `overlay` is about. The labels of the pool help to choose and do not become the types'.

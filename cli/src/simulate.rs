@@ -93,6 +93,9 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         let (ledger, facts) = (sim.ledger(), sim.recorded_facts());
         records::write(path, (sim.now(), &ledger), &sim.decisions(), &facts)?;
     }
+    for warning in scenario::in_vain(&sim.timeline(0), start) {
+        Screen::of_stderr().lines(&warning, &mut io::stderr())?;
+    }
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
     // Also of what ended too early it is told how far it came.
     let end = if stopped.is_err() { sim.now() } else { end };

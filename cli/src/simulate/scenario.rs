@@ -11,9 +11,11 @@ use model::{
     CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClaimName, NodeClassName, NodeName,
     NodePoolName, ObjectName, OfferingKey, PodKey, Zone,
 };
-use report::error::BadInput;
+use report::{error::BadInput, output::elapsed};
 use serde::Deserialize;
-use simulator::{Action, ClusterObject, JoinFailure, Sim, SpotTarget, WorldSettings};
+use simulator::{
+    Action, ClusterObject, Happening, JoinFailure, Sim, SpotTarget, TimelineEvent, WorldSettings,
+};
 
 use crate::{
     manifests::{self, Depth},
@@ -210,6 +212,18 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// A warning for each of `happened` that a scenario has happen to something that is not there.
+pub(super) fn in_vain(happened: &[TimelineEvent], start: Timestamp) -> Vec<String> {
+    let warning = |event: &TimelineEvent| match &event.happening {
+        Happening::Planned { what, is_in_vain: true } => Some(format!(
+            "warning: events: at {}: {what}: changes nothing, it is not there",
+            elapsed(start, event.at)
+        )),
+        _ => None,
+    };
+    happened.iter().filter_map(warning).collect()
 }
 
 impl WrittenEvent {

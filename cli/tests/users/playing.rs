@@ -253,6 +253,37 @@ fn a_scenario_applies_one_object_where_its_class_is_there() {
 }
 
 #[test]
+fn an_event_that_matches_nothing_is_warned_of_and_what_is_applied_or_deleted_is_in_the_story() {
+    let scenario = "end: 9m\nevents:\n\
+                    - {at: 2m, scale: {workload: wed, replicas: 9}}\n\
+                    - {at: 3m, delete: {kind: NodePool, name: lost}}\n\
+                    - {at: 4m, interruptSpot: ip-1-2-3-4}\n\
+                    - {at: 5m, price: {instanceType: m5.lerge, zone: us-west-2a, capacityType: spot, \
+                    pricePerHour: \"1\"}}\n\
+                    - {at: 6m, apply: again.yaml}\n\
+                    - {at: 7m, delete: {kind: Deployment, name: web}}\n";
+    let web = deployment("web", 1);
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &web), ("s.yml", scenario)];
+    let folder = folder("in-vain", &files);
+    std::fs::write(folder.join("again.yaml"), deployment("web", 2)).expect("a file");
+    let played = run(&folder, "simulate class.yaml pool.yaml web.yaml --scenario s.yml");
+    let in_vain = [
+        "at +00:02:00: scale workload default/wed to 9: changes nothing, it is not there",
+        "at +00:03:00: delete NodePool lost: changes nothing",
+        "at +00:04:00: interrupt spot instance of node ip-1-2-3-4: changes nothing",
+        "at +00:05:00: set the price of spot m5.lerge us-west-2a: changes nothing",
+    ];
+    played.complains(&in_vain);
+    assert_eq!(played.complaints.lines().count(), in_vain.len(), "{}", played.complaints);
+    played.says(&[
+        "+00:06:00 scenario: apply workload default/web",
+        "+00:07:00 scenario: delete workload default/web",
+        "+00:03:00 scenario: delete NodePool lost: changes nothing, it is not there",
+    ]);
+}
+
+#[test]
 fn a_startup_taint_without_an_owner_stays() {
     let web = deployment("web", 1);
     for (key, placed, note) in [

@@ -97,6 +97,7 @@ fn text(happening: &Happening) -> Option<String> {
         | Happening::NodeReboots { .. }
         | Happening::NodeDrained { .. }
         | Happening::CallFailed { .. }
+        | Happening::Planned { .. }
         | Happening::NodeRemoved { .. } => None,
     }
 }

@@ -12,6 +12,7 @@ mod lists;
 mod neighbours;
 mod node_claims;
 mod nodes;
+mod planned;
 mod pods;
 mod records;
 mod scheduler;

@@ -65,6 +65,13 @@ pub enum Happening {
         /// How many pods it wants now.
         replicas: u32,
     },
+    /// Something happened that was planned for this time and that no other happening tells of.
+    Planned {
+        /// What, such as `delete NodePool general`.
+        what: String,
+        /// Whether nothing that it is about is there, so that nothing changed.
+        is_in_vain: bool,
+    },
     /// A claim was committed.
     ClaimPromised {
         /// Which.

@@ -222,7 +222,7 @@ impl World {
         let Some(((at, _), event)) = self.agenda.pop_first() else { return };
         self.pass_until(at);
         match event {
-            Event::Act(action) => self.act(action),
+            Event::Act(action) => self.act_as_planned(action),
             Event::Wake(waker) => waker.wake(),
             Event::Schedule(function) => self.schedule(function),
             Event::InstanceRuns(instance) => self.instance_runs(&instance),

@@ -72,6 +72,14 @@ impl Words {
                 let like = like.called(&workload.to_string()).apart();
                 ("WorkloadScaled", format!("{workload} wants {pods}"), Some(like))
             }
+            Happening::Planned { what, is_in_vain } => {
+                let text = if *is_in_vain {
+                    format!("scenario: {what}: changes nothing, it is not there")
+                } else {
+                    format!("scenario: {what}")
+                };
+                ("Planned", text, None)
+            }
             Happening::ClaimPromised { claim, node_pool } => {
                 let common = format!("NodePool {node_pool}");
                 let like = Like::thing("NodeClaim", "promised", common).called(claim.as_str());

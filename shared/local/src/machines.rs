@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1 as core;
 use kube::{
     Api, Client,
@@ -14,7 +14,7 @@ use model::{
     resources::format_amount,
 };
 use serde_json::{Value, json};
-use simulator::Sim;
+use simulator::{Sim, WorldSettings};
 use tracing::Instrument as _;
 
 const LOOKS: Duration = Duration::from_millis(500);
@@ -25,7 +25,15 @@ const CONFLICT: u16 = 409;
 /// Whether the kubelet of an instance reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kubelet {
-    Reports,
+    /// Since this boot: 0 for the first, 1 after one reboot.
+    Reports {
+        boot: u64,
+    },
+    /// Until the instance has booted again.
+    Boots {
+        boot: u64,
+        since: Timestamp,
+    },
     Silent,
 }
 
@@ -71,6 +79,7 @@ impl Machines {
                 }
             }
             self.silence_all_but(&working).await;
+            self.reboot().await;
         }
     }
 
@@ -97,21 +106,49 @@ impl Machines {
                 return;
             }
         }
-        self.kubelets.insert(instance.id.clone(), Kubelet::Reports);
+        let boot = self.account.reboots(&instance.id);
+        self.kubelets.insert(instance.id.clone(), Kubelet::Reports { boot });
+    }
+
+    /// The kubelet of an instance that was rebooted is silent until the instance has booted, and then reports another
+    /// boot.
+    async fn reboot(&mut self) {
+        let now = self.account.now();
+        for (id, kubelet) in &mut self.kubelets {
+            let (Kubelet::Reports { boot } | Kubelet::Boots { boot, .. }) = *kubelet else {
+                continue;
+            };
+            let name = node_name(id, &self.region);
+            let last = self.account.reboots(id);
+            if boot != last {
+                if annotate(&self.nodes, &name, json!("Silent")).await {
+                    tracing::info!("{name} reboots");
+                }
+                *kubelet = Kubelet::Boots { boot: last, since: now };
+            } else if let Kubelet::Boots { since, .. } = *kubelet
+                && self.boot <= now.duration_since(since)
+            {
+                let another = json!({ "status": { "nodeInfo": { "bootID": boot_id(id, boot) } } });
+                let patch = Patch::Merge(another);
+                let has_booted =
+                    self.nodes.patch_status(&name, &PatchParams::default(), &patch).await.is_ok();
+                if has_booted && annotate(&self.nodes, &name, Value::Null).await {
+                    tracing::info!("{name} is back after its reboot");
+                    *kubelet = Kubelet::Reports { boot };
+                }
+            }
+        }
     }
 
     /// The kubelets of all but these instances report no longer.
     async fn silence_all_but(&mut self, working: &[Instance]) {
-        let silent = json!({ "metadata": {
-            "annotations": { "kubelet.control-plane/ready": "Silent" } } });
-        let patch = Patch::Merge(silent);
         for (id, kubelet) in &mut self.kubelets {
             if *kubelet == Kubelet::Silent || working.iter().any(|instance| instance.id == *id) {
                 continue;
             }
             let name = node_name(id, &self.region);
             // Its node may be gone already.
-            if self.nodes.patch(&name, &PatchParams::default(), &patch).await.is_ok() {
+            if annotate(&self.nodes, &name, json!("Silent")).await {
                 tracing::info!("{name} falls silent");
             }
             *kubelet = Kubelet::Silent;
@@ -168,9 +205,35 @@ impl Machines {
             "status": {
                 "capacity": amounts(&claim.capacity),
                 "allocatable": amounts(&claim.allocatable),
+                "addresses": [{ "type": "Hostname", "address": name }],
+                "nodeInfo": {
+                    "bootID": boot_id(&instance.id, self.account.reboots(&instance.id)),
+                    "machineID": instance.id.as_str(),
+                    "systemUUID": instance.id.as_str(),
+                    "operatingSystem": is(labels::OS, "linux"),
+                    "architecture": is(labels::ARCH, "amd64"),
+                    "osImage": "simulated",
+                    "kernelVersion": "simulated",
+                    "containerRuntimeVersion": "simulated",
+                    "kubeProxyVersion": "",
+                    "kubeletVersion": format!("v{}.0", WorldSettings::default().kubernetes_version),
+                },
             },
         })
     }
+}
+
+/// Tells the stand-in for kubelets what the node reports: `Silent` is nothing, `null` that it is ready. Returns false
+/// if the node is not there.
+async fn annotate(nodes: &Api<core::Node>, name: &str, reports: Value) -> bool {
+    let annotations = json!({ "kubelet.control-plane/ready": reports });
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+    nodes.patch(name, &PatchParams::default(), &patch).await.is_ok()
+}
+
+/// What a kubelet reports of a boot: 0 is the first, 1 the one after the first reboot.
+fn boot_id(instance: &InstanceId, boot: u64) -> String {
+    format!("{instance}/{boot}")
 }
 
 /// What the node of an instance in `region` is called.

@@ -11,6 +11,7 @@ mod operations;
 mod outage;
 mod profile;
 mod quota;
+mod reboot;
 mod refusal;
 mod reservation;
 mod status;
@@ -85,6 +86,8 @@ pub(crate) struct InstanceRecord {
     end_reason: Option<String>,
     /// Which state it took, and when.
     states: Vec<(Timestamp, InstanceState)>,
+    /// How often it was rebooted.
+    reboots: u64,
     price: HourlyPrice,
     /// Nano-dollars for an hour, times seconds.
     accrued: u128,
@@ -347,20 +350,6 @@ impl World {
                 self.happened(Happening::NodeDrained { node });
             }
             self.end_instance(instance);
-        }
-    }
-
-    /// An instance boots again: its node is silent until it is back, and whatever it is ill with that a boot
-    /// cures is gone then.
-    ///
-    /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RebootInstances.html>: the request on one that is
-    /// terminated changes nothing.
-    pub(crate) fn reboot(&mut self, instance: &InstanceId) {
-        if !self.account.instances.get(instance).is_some_and(InstanceRecord::is_live) {
-            return;
-        }
-        if let Some(node) = self.cluster.node_of_instance.get(instance).cloned() {
-            self.node_reboots(&node);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Machines end, do not join and fall ill, and images grow old.
 
 use k8s_openapi::api::core::v1 as core;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulator::{Action, SpotTarget};
 
@@ -73,6 +74,30 @@ async fn a_node_that_is_not_ready_for_half_an_hour_is_replaced() {
     moves(&story, &before, 2).await;
     let told = story.told(&before.name).await;
     assert!(told.contains("DisruptionTerminating"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_a_reboot_cures_is_rebooted_in_place() {
+    let Some(story) = Story::begin("reboot", json!({})).await else { return };
+    story.deploy(1).await;
+    let claim = story.initialized().await;
+    let boot = async || story.node(&claim).await?.status?.node_info.map(|info| info.boot_id);
+    let before = boot().await.unwrap();
+    let report = async |status: &str, reason: &str| {
+        let reported =
+            json!({ "type": "AcceleratedHardwareReady", "status": status, "reason": reason });
+        let patch = Patch::Strategic(json!({ "status": { "conditions": [reported] } }));
+        let nodes = story.all::<core::Node>();
+        drop(nodes.patch_status(&claim.node, &PatchParams::default(), &patch).await.unwrap());
+    };
+    report("False", "NvidiaXID46Error").await;
+    story.stage.half_an_hour().await;
+    story.until_condition(&claim, "Rebooting", "True").await;
+    report("True", "Healthy").await;
+    assert_eq!(story.until_reason(&claim, "Rebooting", "False").await, "RebootSucceeded");
+    assert_ne!(boot().await.unwrap(), before);
+    story.until_ready(1).await;
+    story.nothing_leaks().await;
 }
 
 #[tokio::test]

@@ -186,6 +186,7 @@ fn play(kubeconfig: &Path, mut asked: mpsc::UnboundedReceiver<Look>, shared: &Sh
     });
     let mut policies = Settings::default();
     policies.policies.node_repair = true;
+    policies.policies.reboot_for_repair = true;
     LocalSet::new().block_on(&runtime, async {
         let catalog = catalog();
         let sim = Sim::new(settings, Arc::clone(&catalog));

@@ -7,7 +7,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::node::{IllCondition, IllStatus};
+use crate::{
+    NodeClaim,
+    node::{IllCondition, IllStatus},
+};
 
 /// What is done about one condition of a node: the node is replaced, or rebooted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,13 +142,22 @@ impl Due {
     }
 }
 
-/// What is due at `now` for a node that was created at `created_at`; `None` while nothing is.
-pub fn due(conditions: &[IllCondition], created_at: Timestamp, now: Timestamp) -> Option<Due> {
+/// From when on tolerations of the conditions of a node are counted at the earliest: its creation, or when it was back
+/// after its last reboot, as its conditions may be older than the boot.
+///
+/// Karpenter 1.15: `pkg/controllers/state/statenode.go`, `GetRepairResult`.
+pub fn counted_from(created_at: Timestamp, claim: Option<&NodeClaim>) -> Timestamp {
+    let reboot = claim.and_then(|claim| claim.conditions.reboots.last());
+    reboot.and_then(|reboot| reboot.ended_at).map_or(created_at, |at| at.max(created_at))
+}
+
+/// What is due at `now` for a node whose tolerations are [counted from](counted_from) a time; `None` while nothing is.
+pub fn due(conditions: &[IllCondition], from: Timestamp, now: Timestamp) -> Option<Due> {
     let mut due: Option<Due> = None;
     for condition in conditions {
         for policy in matching(condition) {
-            let from = condition.since.unwrap_or(created_at).max(created_at);
-            let Ok(since) = from.checked_add(policy.toleration) else { continue };
+            let begins = condition.since.unwrap_or(from).max(from);
+            let Ok(since) = begins.checked_add(policy.toleration) else { continue };
             if now < since {
                 continue;
             }

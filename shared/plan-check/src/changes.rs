@@ -324,7 +324,8 @@ fn not_ill(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     if total.div_ceil(5) < ill {
         return Some(format!("{ill} of {total} nodes of NodePool {pool} are ill"));
     }
-    let due = repair::due(&node.ill_conditions, node.created_at, world.facts.now);
+    let from = repair::counted_from(node.created_at, Some(claim));
+    let due = repair::due(&node.ill_conditions, from, world.facts.now);
     due.is_none().then(|| format!("node {} is not ill for long enough", node.name))
 }
 

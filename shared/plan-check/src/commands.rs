@@ -108,7 +108,8 @@ fn not_rebootable(world: &World<'_>, command: &Command, claim: &NodeClaim) -> Op
     }
     let now = world.facts.now;
     let node = world.node_of.get(&claim.name)?;
-    let due = repair::due(&node.ill_conditions, node.created_at, now);
+    let from = repair::counted_from(node.created_at, Some(claim));
+    let due = repair::due(&node.ill_conditions, from, now);
     let is_enough = due.is_some_and(|due| due.action == RepairAction::Reboot);
     if command.method != Method::Repair || !world.facts.policies.reboot_for_repair {
         Some("nobody reboots nodes for that".to_owned())

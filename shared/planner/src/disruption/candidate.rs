@@ -162,7 +162,8 @@ fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
     {
         return None;
     }
-    let due = repair::due(&node.ill_conditions, node.created_at, state.now)?;
+    let from = repair::counted_from(node.created_at, entry.claim);
+    let due = repair::due(&node.ill_conditions, from, state.now)?;
     let may_reboot = state.facts.policies.reboot_for_repair
         && node.is_initialized()
         // By it another boot is told from this one.

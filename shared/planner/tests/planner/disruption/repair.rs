@@ -310,6 +310,21 @@ fn a_node_is_rebooted_where_that_is_enough_and_may_help() {
         ill.conditions = ill.conditions.with_reboot(reboot);
     }
     assert_eq!(progress(&twice), replaced, "twice within a day is enough");
+    let rebooted = |minutes: i64| {
+        let mut facts = rebootable();
+        let reboot = Reboot {
+            requested_at: ago(60 * minutes),
+            boot_id: "earlier".to_owned(),
+            drained_at: ago(60 * minutes),
+            issued_at: Some(ago(60 * minutes)),
+            ended_at: Some(ago(60 * minutes)),
+        };
+        let ill = claim(&mut facts, "n3");
+        ill.conditions = ill.conditions.with_reboot(reboot);
+        facts
+    };
+    assert_eq!(ask(&rebooted(9), Repair).proposal, None, "what it reports may be of the last boot");
+    assert_eq!(progress(&rebooted(10)), (0, Progress::Rebooting { since: facts.now }));
     let mut spent = rebootable();
     spent.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
     assert_eq!(ask(&spent, Repair).proposal, None, "budgets pace reboots, too");

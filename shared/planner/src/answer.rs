@@ -126,7 +126,7 @@ fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     } else {
         provision_with_reasons(facts, types)
     };
-    let mut events = events::of_pods(&plan, &facts.pods);
+    let mut events = events::of_pods(&plan, &facts.pods, facts.now);
     events.extend(events::of_pools_without_types(&closed));
     let wakes = if plan.promises.is_empty() { Vec::new() } else { vec![Function::Launch] };
     let asks_again = is_any_missing;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodeName, NodePoolName, Plan, Pod,
     PodKey, Zone,
@@ -12,31 +12,45 @@ use model::{
     event::{EventObject, EventReason, ObjectEvent},
     join::JoinFinding,
     labels,
-    ledger::Snapshot,
+    ledger::{RejectionReason, Snapshot},
     node::Eviction,
     node_class::ListedNodeClass,
     node_pool::NodePool,
-    plan::Target,
+    plan::{Target, Unplaced},
     words,
 };
 
 use crate::{Answer, disruption::Objection};
 
-/// Of pods that a plan is about: where they go, and why others find no place.
+/// A new EC2NodeClass is resolved and checked within this time.
+const RESOLVED_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// Of pods that a plan made at `now` is about: where they go, and why others find no place.
 ///
-/// Karpenter: `pkg/controllers/provisioning/scheduling/events.go`.
+/// While the EC2NodeClass of a NodePool is not resolved, nothing is said of pods that may go there and are younger than
+/// five minutes.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/events.go`. It leaves such NodePools out.
 #[must_use]
-pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
+pub fn of_pods(plan: &Plan, pods: &[Pod], now: Timestamp) -> Vec<ObjectEvent> {
     let by_key: BTreeMap<&PodKey, &Pod> = pods.iter().map(|pod| (&pod.key, pod)).collect();
     let about = |key: &PodKey| {
         let pod = by_key.get(key)?;
         Some(EventObject::Pod(pod.key.clone(), Some(pod.uid.clone())))
     };
-    let unplaced = plan.unplaced.iter().filter_map(|unplaced| {
-        let reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
-        let why = format!("no node for it: {}", reasons.join("; "));
-        Some(ObjectEvent::new(about(&unplaced.pod)?, EventReason::FailedScheduling, why))
-    });
+    let waits = |unplaced: &Unplaced| {
+        let mut reasons = unplaced.reasons.iter();
+        reasons.any(|reason| reason.reason == RejectionReason::ClassUnresolved)
+            && by_key
+                .get(&unplaced.pod)
+                .is_some_and(|pod| now.duration_since(pod.created_at) < RESOLVED_WITHIN)
+    };
+    let unplaced =
+        plan.unplaced.iter().filter(|unplaced| !waits(unplaced)).filter_map(|unplaced| {
+            let reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
+            let why = format!("no node for it: {}", reasons.join("; "));
+            Some(ObjectEvent::new(about(&unplaced.pod)?, EventReason::FailedScheduling, why))
+        });
     let nominated = |pods: &[PodKey], place: String| {
         let objects: Vec<EventObject> = pods.iter().filter_map(about).collect();
         objects.into_iter().map(move |object| {

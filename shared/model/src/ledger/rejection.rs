@@ -62,6 +62,8 @@ rejection_reasons! {
     NothingTogether,
     /// The NodePool or EC2NodeClass is not ready, or EC2 refused launches.
     NodePoolClosed,
+    /// The EC2NodeClass of the NodePool was not resolved yet: nothing is wrong with it so far.
+    ClassUnresolved,
     /// There is no NodePool.
     NoNodePool,
     /// The pod is unreadable or requests something unsupported.

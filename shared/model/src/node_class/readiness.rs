@@ -41,6 +41,17 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
+    /// Whether the next look of `resolve` may remove it: nothing is wrong with the class so far.
+    pub fn is_unresolved(&self) -> bool {
+        match self {
+            Self::NotReady(NotReady::Unseen | NotReady::Stale) => true,
+            Self::NotReady(NotReady::Conditions { ready: Some(ready), others }) => {
+                !ready.is_false && others.iter().all(|condition| !condition.is_false)
+            }
+            _ => false,
+        }
+    }
+
     /// Several obstacles on one line.
     pub fn in_words(obstacles: &[Self]) -> String {
         obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")

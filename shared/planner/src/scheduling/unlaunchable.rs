@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{
     NodePoolName,
-    facts::{Daemon, Facts},
+    facts::{ClassOffer, Daemon, Facts},
+    node_class::Obstacle,
     node_pool::NodePool,
     policies::MinValuesPolicy,
 };
@@ -31,6 +32,17 @@ pub fn pools_without_types(facts: &Facts) -> BTreeMap<NodePoolName, String> {
 }
 
 impl<'a> Problem<'a> {
+    /// Whether `pool` launches nothing only because its EC2NodeClass was not resolved yet.
+    pub(crate) fn has_unresolved_class(&self, pool: &NodePoolName) -> bool {
+        let named = self.facts.node_pools.iter().find(|known| known.name == *pool);
+        let class =
+            named.and_then(|pool| self.facts.classes.as_ref()?.get(&pool.template.node_class));
+        match class {
+            Some(ClassOffer::NotReady(obstacles)) => obstacles.iter().all(Obstacle::is_unresolved),
+            _ => false,
+        }
+    }
+
     /// The same of the facts of this problem, whose pools are open.
     pub(crate) fn pools_without_types(&mut self) -> BTreeMap<NodePoolName, String> {
         let facts = self.facts;

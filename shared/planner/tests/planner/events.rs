@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodUid, Zone,
     claim::Deletion,
+    condition::NotReady,
     disruption::{Command, DisruptionReason, Method, Progress},
     event::ObjectEvent,
+    facts::ClassOffer,
     labels,
     ledger::{RejectionReason, Snapshot},
     node::Eviction,
-    node_class::{ClassStatus, ListedNodeClass, Subnet},
+    node_class::{ClassStatus, ListedNodeClass, Obstacle, Subnet},
     plan::{Placement, Reason, Target, Unplaced},
     pod::PodPhase,
 };
-use planner::{disruption::Objection, events::*};
+use planner::{disruption::Objection, events::*, provision};
 
 use crate::planner::support::{cluster::owned, *};
 
@@ -40,7 +42,7 @@ fn a_pod_is_told_where_it_goes_or_why_nowhere() {
         }],
         ..Plan::default()
     };
-    let events = of_pods(&plan, &pods);
+    let events = of_pods(&plan, &pods, now());
     assert_eq!(said_of(&events), ["Pod default/a FailedScheduling", "Pod default/b Nominated"]);
     let messages: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
     assert_eq!(
@@ -48,7 +50,26 @@ fn a_pod_is_told_where_it_goes_or_why_nowhere() {
         ["no node for it: default: needs 10Ti memory", "it should go onto node/node-1"]
     );
     // Of a pod that nobody saw, such as a virtual one, nothing is said.
-    assert_eq!(of_pods(&plan, &[]), []);
+    assert_eq!(of_pods(&plan, &[], now()), []);
+}
+
+#[test]
+fn a_pod_is_told_nothing_while_a_class_that_is_young_is_resolved() {
+    let waits = |obstacle: Obstacle, minutes: i64| {
+        let mut facts = facts(vec![pod("web cpu=1")]);
+        facts.now = facts.pods[0].created_at + SignedDuration::from_mins(minutes);
+        add_class(&mut facts, "default", ClassOffer::NotReady(vec![obstacle]));
+        let plan = provision(&facts);
+        assert_eq!(plan.unplaced.len(), 1);
+        of_pods(&plan, &facts.pods, facts.now).is_empty()
+    };
+    assert!(waits(Obstacle::NotReady(NotReady::Unseen), 0));
+    assert!(waits(Obstacle::NotReady(NotReady::Stale), 4));
+    assert!(waits(Obstacle::NotReady(NotReady::ready(false, "")), 0));
+    assert!(!waits(Obstacle::NotReady(NotReady::ready(true, "wrong")), 0));
+    assert!(!waits(Obstacle::SubnetsNotFound, 0));
+    // `resolve` does not look: that must not be hidden for ever.
+    assert!(!waits(Obstacle::NotReady(NotReady::Unseen), 5));
 }
 
 fn claims(phases: [ClaimPhase; 2]) -> (Snapshot, Vec<NodeClaim>) {

@@ -65,7 +65,11 @@ pub(crate) fn reasons(
         })
         .collect();
     reasons.extend(problem.closed.iter().map(|(pool, text)| {
-        let reason = RejectionReason::NodePoolClosed;
+        let reason = if problem.has_unresolved_class(pool) {
+            RejectionReason::ClassUnresolved
+        } else {
+            RejectionReason::NodePoolClosed
+        };
         Reason { node_pool: Some((*pool).clone()), reason, text: text.clone() }
     }));
     if reasons.is_empty() {

@@ -17,9 +17,10 @@ use report::{
     output,
     screen::Screen,
 };
+use simulator::Sim;
 
 use super::{LocalArgs, LocalCommand};
-use crate::options;
+use crate::{options, records};
 
 /// Columns of who says a line: the longest function is called `provision`.
 const WHO: usize = 9;
@@ -72,9 +73,25 @@ fn start(
         port: args.port,
     };
     let told = move |line: &LogLine| tell(line, screen);
-    local::run(&options, told, |ready| welcome(ready, screen)).map_err(refused)?;
-    screen.lines("Ended. Nothing is left of it but the logs.", out)?;
+    let data = args.data.as_deref();
+    local::run(&options, told, |ready| welcome(ready, data, screen), write).map_err(refused)?;
+    let ended = if args.kubeconfig.is_some() {
+        "Ended. Definitions, roles, NodePools and EC2NodeClasses stay in the cluster; Nodes and NodeClaims \
+         are gone."
+    } else {
+        "Ended. Nothing is left of it but the logs."
+    };
+    screen.lines(ended, out)?;
     Ok(())
+}
+
+/// Writes what the ledger of `account` holds. Readers find the last whole file.
+fn write(account: &Sim, path: &Path) -> Result<(), String> {
+    let (ledger, facts) = (account.ledger(), account.recorded_facts());
+    let new = path.with_extension("new");
+    records::write(&new, (account.now(), &ledger), &account.decisions(), &facts)
+        .map_err(|error| error.to_string())?;
+    fs::rename(&new, path).map_err(|error| error.to_string())
 }
 
 /// What is wrong with a cluster that runs is said as what is wrong with the command's input.
@@ -137,17 +154,25 @@ fn tell(line: &LogLine, screen: Screen) {
     drop(screen.behind(&head, &text, &mut io::stdout().lock()));
 }
 
-fn welcome(ready: &LocalReady, screen: Screen) {
-    let LocalReady { kubeconfig, aws_endpoint, logs, after } = ready;
+/// Says what to do next, in lines that can be copied. `data` is the directory that the cluster was started with.
+fn welcome(ready: &LocalReady, data: Option<&Path>, screen: Screen) {
+    let LocalReady { kubeconfig, aws_endpoint, logs, ledger, after } = ready;
+    let local = data.map_or_else(
+        || "journeyman local".to_owned(),
+        |data| format!("journeyman local --data {}", quoted(data)),
+    );
     let lines = [
         (0, format!("Ready after {}. In another terminal:", output::seconds(*after))),
-        (2, format!("export KUBECONFIG={}", kubeconfig.display())),
+        (2, format!("export KUBECONFIG={}", quoted(kubeconfig))),
         (2, "kubectl apply -f examples/story   # a NodePool, an EC2NodeClass, 100 pods".to_owned()),
         (2, "kubectl get nodeclaims -o wide -w".to_owned()),
-        (2, "journeyman local reclaim NODE     # EC2 takes a spot instance back".to_owned()),
-        (2, "journeyman local outage ZONE      # and its end: --end".to_owned()),
+        (2, format!("{local} reclaim NODE     # EC2 takes a spot instance back")),
+        (2, format!("{local} outage ZONE      # and its end: --end")),
         (0, "The simulated account answers for EC2, IAM, SSM, Pricing and EKS:".to_owned()),
         (2, format!("export AWS_ENDPOINT_URL={aws_endpoint} AWS_REGION=us-west-2")),
+        (2, "export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test".to_owned()),
+        (0, "What the functions decided, for explain, get and replay:".to_owned()),
+        (2, format!("export JOURNEYMAN_LEDGER={}", quoted(ledger))),
         (0, format!("What each function says is in {}", logs.display())),
         (0, "Ctrl-C ends it.".to_owned()),
     ];
@@ -155,7 +180,33 @@ fn welcome(ready: &LocalReady, screen: Screen) {
     // Where nobody reads it the cluster goes on.
     drop(writeln!(out));
     for (indent, line) in lines {
-        drop(screen.text(indent, &line, out));
+        // Commands are copied: they are no text that may be broken.
+        drop(match indent {
+            0 => screen.text(indent, &line, out),
+            _ => writeln!(out, "  {line}"),
+        });
     }
     drop(writeln!(out));
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@,%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        let words = ["/tmp/a-b_c.d", "/tmp/a b", "it's", ""];
+        let quoted = words.map(|path| quoted(path.as_ref()));
+        assert_eq!(quoted, ["/tmp/a-b_c.d", "'/tmp/a b'", r"'it'\''s'", "''"]);
+    }
 }

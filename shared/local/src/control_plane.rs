@@ -82,9 +82,8 @@ impl ControlPlane {
 
     fn complaint(&self) -> LocalError {
         let said = fs::read_to_string(&self.log).unwrap_or_default();
-        let last = said.lines().rfind(|line| !line.trim().is_empty());
-        let said = last.unwrap_or("it ended without a word").to_owned();
-        LocalError::ControlPlane { program: self.program.clone(), said }
+        let (program, log) = (self.program.clone(), self.log.clone());
+        LocalError::ControlPlane { program, said: cause(&said).to_owned(), log }
     }
 
     /// Ends it and waits for its end.
@@ -95,5 +94,28 @@ impl ControlPlane {
             // It may have ended just now.
             drop(self.child.kill().await);
         }
+    }
+}
+
+/// The line of a log that says why a program of Go ended: the one before a trace of calls, else the last one.
+fn cause(log: &str) -> &str {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_before_a_trace =
+        |line: &&str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
+    let panic = lines.clone().find(is_before_a_trace);
+    panic.or_else(|| lines.next_back()).unwrap_or("it ended without a word")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn why_a_control_plane_ended_is_not_the_end_of_a_trace() {
+        let full = "panic: write /data/wal: no space left on device";
+        let trace = format!("{{\"level\":\"warn\"}}\n{full}\n\nmain.main()\n\tmain.go:74 +0x69b\n");
+        assert_eq!(cause(&trace), full);
+        assert_eq!(cause("a warning\nlisten tcp: address in use\n"), "listen tcp: address in use");
+        assert_eq!(cause(" \n"), "it ended without a word");
     }
 }

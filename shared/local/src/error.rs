@@ -19,13 +19,23 @@ pub enum LocalError {
         /// Why.
         source: io::Error,
     },
-    /// The control plane does not start, or ended by itself; the text is what it said last.
-    #[error("control plane {}: {said}", program.display())]
+    /// The control plane does not start, or ended by itself.
+    #[error("control plane {}: {said} (the rest is in {})", program.display(), log.display())]
     ControlPlane {
         /// The program.
         program: PathBuf,
-        /// What it said.
+        /// Why, as it said it.
         said: String,
+        /// All that it said.
+        log: PathBuf,
+    },
+    /// The account cannot answer at a port.
+    #[error("--port {port}: {source}")]
+    Port {
+        /// Which.
+        port: u16,
+        /// Why not.
+        source: io::Error,
     },
     /// The cluster is not one to play in.
     #[error("{}: {why}", kubeconfig.display())]
@@ -54,6 +64,9 @@ pub enum LocalError {
     /// An installation that does not come to be.
     #[error("{0}: not within half a minute")]
     Late(&'static str),
+    /// The functions are not through their first pass; the directory has what they said.
+    #[error("the functions did not begin to work within four minutes: {} says why", .0.join("sweep.log").display())]
+    NeverReady(PathBuf),
     /// The account does not do what it was asked for.
     #[error("{0}")]
     Refused(String),

@@ -43,6 +43,32 @@ pub struct LocalFunctions {
     happenings: Rc<Happenings>,
     /// Those that were through at least once.
     succeeded: Rc<RefCell<BTreeSet<Function>>>,
+    rounds: Rounds,
+}
+
+/// The functions that their schedules called and that are not through yet.
+#[derive(Clone, Debug, Default)]
+struct Rounds(Rc<RefCell<BTreeSet<Function>>>);
+
+/// A round of one function, until it is dropped.
+#[derive(Debug)]
+struct Round {
+    rounds: Rounds,
+    function: Function,
+}
+
+impl Rounds {
+    /// A round of `function`; `None` while its last one goes on.
+    fn begin(&self, function: Function) -> Option<Round> {
+        let begins = self.0.borrow_mut().insert(function);
+        begins.then(|| Round { rounds: self.clone(), function })
+    }
+}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        self.rounds.0.borrow_mut().remove(&self.function);
+    }
 }
 
 impl std::fmt::Debug for LocalFunctions {
@@ -77,6 +103,7 @@ impl LocalFunctions {
             scheduled: 0,
             happenings: Rc::new(Happenings::of(account)),
             succeeded: Rc::default(),
+            rounds: Rounds::default(),
         })
     }
 
@@ -98,13 +125,15 @@ impl LocalFunctions {
     /// Calls functions with what lies in their queues.
     pub(crate) fn deliver(&mut self) {
         while let Some(call) = self.account.next_delivery() {
-            self.call(call);
+            self.call(call, None);
         }
     }
 
-    /// The schedules of `functions` come round.
+    /// The schedules of `functions` come round: one that takes longer than a round is not called again before it is
+    /// through.
     pub(crate) fn schedule(&mut self, functions: &[Function]) {
         for function in functions {
+            let Some(round) = self.rounds.begin(*function) else { continue };
             self.scheduled += 1;
             let now = self.account.now();
             let invocation = ports::Invocation {
@@ -116,11 +145,11 @@ impl LocalFunctions {
             // Deliveries of the account count from below.
             let id = u64::MAX - self.scheduled;
             let payload = Payload::Schedule;
-            self.call(FunctionCall { id, function: *function, payload, invocation });
+            self.call(FunctionCall { id, function: *function, payload, invocation }, Some(round));
         }
     }
 
-    fn call(&mut self, call: FunctionCall) {
+    fn call(&mut self, call: FunctionCall, round: Option<Round>) {
         let (id, function) = (call.id, call.function);
         let known = self.handlers.iter_mut().find(|(known, _, _)| *known == function);
         let Some((_, handler, reports)) = known else { return };
@@ -142,6 +171,7 @@ impl LocalFunctions {
             };
             account.finish(&call, &outcome);
             happenings.tell_of(function, &reports);
+            drop(round);
         };
         drop(tokio::task::spawn_local(passes.instrument(span)));
     }
@@ -156,4 +186,19 @@ async fn and_after_each_poll<T>(work: impl Future<Output = T>, look: impl Fn()) 
         poll
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_not_called_again_before_its_round_is_over() {
+        let rounds = Rounds::default();
+        let sweep = rounds.begin(Function::Sweep);
+        assert!(sweep.is_some() && rounds.begin(Function::Sweep).is_none());
+        assert!(rounds.begin(Function::Disrupt).is_some(), "others have rounds of their own");
+        drop(sweep);
+        assert!(rounds.begin(Function::Sweep).is_some());
+    }
 }

@@ -3,21 +3,24 @@
 use std::{path::Path, time::Duration};
 
 use k8s_openapi::{
-    api::core::v1::Node,
+    api::{coordination::v1::Lease, core::v1::Node},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, Config,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
     core::GroupVersionKind,
 };
-use serde_json::Value;
+use model::{labels, lease};
+use serde_json::{Value, json};
 
 use crate::LocalError;
 
 /// Who owns the fields that are applied here.
 const MANAGER: &str = "journeyman";
+/// The code of the API server for what is not there.
+const NOT_FOUND: u16 = 404;
 const LOOKS: u32 = 150;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
@@ -106,6 +109,29 @@ pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), Loca
         }
     }
     until_established(client, &definitions).await
+}
+
+/// Removes what no function removes any more: NodeClaims, whose instances are no more, and the lease of the ledger that
+/// had them, for which the next ledger of the cluster would wait.
+pub(crate) async fn withdraw(client: &Client) {
+    let kind = GroupVersionKind::gvk("karpenter.sh", "v1", "NodeClaim");
+    let claims: Api<DynamicObject> =
+        Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "nodeclaims"));
+    let ours = ListParams::default().labels(&format!("{}={MANAGER}", labels::MANAGED_BY));
+    let listed = claims.list(&ours).await.map(|list| list.items).unwrap_or_default();
+    for claim in listed {
+        let name = claim.metadata.name.unwrap_or_default();
+        let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+        // One that is being deleted is gone with its finalizers.
+        drop(claims.patch(&name, &PatchParams::default(), &free).await);
+        match claims.delete(&name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == NOT_FOUND => {}
+            Err(error) => tracing::warn!("NodeClaim {name} stays, delete it: {error}"),
+        }
+    }
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
+    drop(leases.delete(lease::LEDGER_LEASE, &DeleteParams::default()).await);
 }
 
 async fn until_established(client: &Client, names: &[String]) -> Result<(), LocalError> {

@@ -62,6 +62,11 @@ impl Place {
         self.directory.join("logs")
     }
 
+    /// What the ledger holds, for commands that read it.
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.directory.join("ledger")
+    }
+
     /// Tells others where the account answers.
     pub(crate) fn publish(&self, endpoint: &str) -> Result<(), LocalError> {
         let path = endpoint_file(&self.directory);
@@ -74,6 +79,7 @@ impl Place {
         drop(fs::remove_dir_all(self.control_plane()));
         drop(fs::remove_file(self.kubeconfig()));
         drop(fs::remove_file(endpoint_file(&self.directory)));
+        drop(fs::remove_file(self.ledger()));
     }
 }
 

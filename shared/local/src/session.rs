@@ -1,10 +1,16 @@
 //! A cluster on this machine, from its start to its end.
 
-use std::{path::PathBuf, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use aws_server::{AwsServer, listen, serve};
 use dispatch::Settings;
 use jiff::SignedDuration;
+use kube::Client;
 use model::{ClusterName, RegionCatalog};
 use serde_json::Value;
 use simulator::{Sim, Trace, WorldSettings};
@@ -18,10 +24,13 @@ use crate::{
     place::Place,
 };
 
+/// How often the ledger is written down, if it changed.
+const WRITTEN_EVERY: Duration = Duration::from_secs(2);
 /// How often the account moves on.
 const TICK: Duration = Duration::from_millis(10);
-/// For every function's first pass, which takes a second.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// For every function's first pass, which takes a second; in a cluster where another ledger was lost, its lease is
+/// respected for three minutes first.
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Whose API server it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,16 +73,19 @@ pub struct LocalReady {
     pub aws_endpoint: String,
     /// One file for each function.
     pub logs: PathBuf,
+    /// What the ledger holds, as the caller wrote it down.
+    pub ledger: PathBuf,
     /// Since the start.
     pub after: SignedDuration,
 }
 
 /// Runs a cluster until somebody interrupts or terminates this process. `tell` hears what its functions say,
-/// `ready` when it can be used.
+/// `ready` when it can be used. `write` writes the ledger of an account to a file, when the ledger changed.
 pub fn run(
     options: &LocalOptions,
     tell: impl Fn(&LogLine) + Send + Sync + 'static,
     ready: impl Fn(&LocalReady),
+    write: impl Fn(&Sim, &Path) -> Result<(), String>,
 ) -> Result<(), LocalError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let place = Place::take(&options.directory)?;
@@ -81,7 +93,7 @@ pub fn run(
     let outcome = LocalSet::new().block_on(&runtime, async {
         let mut parts = Parts::default();
         let outcome = tokio::select! {
-            outcome = parts.live(options, &place, &ready) => outcome,
+            outcome = parts.live(options, &place, (&ready, &write)) => outcome,
             outcome = asked_to_end() => outcome,
         };
         lines::be_silent();
@@ -118,6 +130,8 @@ struct Parts {
     control_plane: Option<ControlPlane>,
     /// In somebody else's cluster.
     machines: Option<Machines>,
+    /// Once the functions may act there.
+    client: Option<Client>,
     is_ours: bool,
 }
 
@@ -126,9 +140,12 @@ impl Parts {
         &mut self,
         options: &LocalOptions,
         place: &Place,
-        ready: impl Fn(&LocalReady),
+        (ready, write): (impl Fn(&LocalReady), impl Fn(&Sim, &Path) -> Result<(), String>),
     ) -> Result<(), LocalError> {
         let started_at = lines::present();
+        let port = options.port;
+        let taken = |source| LocalError::Port { port, source };
+        let (listener, aws_endpoint) = listen(port).await.map_err(taken)?;
         let kubeconfig = self.api_server(&options.api_server, place).await?;
         let NamedCluster { client, url, ca_bundle } = install::connect(&kubeconfig).await?;
         if !self.is_ours {
@@ -145,7 +162,6 @@ impl Parts {
             ..made_up
         });
         let account = Sim::new(settings, Arc::clone(&options.catalog));
-        let (listener, aws_endpoint) = listen(options.port).await?;
         let server = AwsServer::new(&account).with_clock(lines::present).with_endpoint(&url);
         drop(tokio::task::spawn_local(serve(Rc::new(server), listener)));
         place.publish(&aws_endpoint)?;
@@ -159,10 +175,13 @@ impl Parts {
         let mut world = LocalWorld::new(&account, functions, options.schedule);
         let awake = play_until(&mut world, LocalWorld::is_awake);
         if timeout(PATIENCE, awake).await.is_err() {
-            return Err(LocalError::Late("the functions are through their first pass"));
+            return Err(LocalError::NeverReady(place.logs()));
         }
         let after = lines::present().duration_since(started_at);
-        ready(&LocalReady { kubeconfig, aws_endpoint, logs: place.logs(), after });
+        // From now on the lease of the cluster is ours, and so is what it guards.
+        self.client = Some(client.clone());
+        let (logs, ledger) = (place.logs(), place.ledger());
+        ready(&LocalReady { kubeconfig, aws_endpoint, logs, ledger: ledger.clone(), after });
 
         let machines = self.machines.insert(Machines::of(
             &account,
@@ -179,6 +198,7 @@ impl Parts {
         tokio::select! {
             () = play_until(&mut world, |_| false) => Ok(()),
             () = machines.play(|_| true) => Ok(()),
+            () = write_down(&account, &ledger, write) => Ok(()),
             failure = failure => Err(failure),
         }
     }
@@ -201,11 +221,32 @@ impl Parts {
     }
 
     async fn stop(self) {
-        if let Some(machines) = self.machines.filter(|_| !self.is_ours) {
-            machines.leave().await;
+        if !self.is_ours {
+            if let Some(machines) = &self.machines {
+                machines.leave().await;
+            }
+            if let Some(client) = &self.client {
+                install::withdraw(client).await;
+            }
         }
         if let Some(control_plane) = self.control_plane {
             control_plane.stop().await;
+        }
+    }
+}
+
+/// Writes what the ledger of `account` holds whenever it changed, for ever.
+async fn write_down(account: &Sim, path: &Path, write: impl Fn(&Sim, &Path) -> Result<(), String>) {
+    let mut ticks = tokio::time::interval(WRITTEN_EVERY);
+    let mut written = None;
+    loop {
+        ticks.tick().await;
+        let now = Some((account.ledger(), account.decisions()));
+        if now != written {
+            if let Err(problem) = write(account, path) {
+                tracing::warn!("{}: {problem}", path.display());
+            }
+            written = now;
         }
     }
 }

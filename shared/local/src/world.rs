@@ -43,7 +43,10 @@ impl LocalWorld {
         self.functions.tell();
         self.functions.deliver();
         // No function acts before the ledger is open, so that the others are not called before either.
-        if !self.is_open && self.functions.has_succeeded(Function::Sweep) {
+        if !self.is_open
+            && self.functions.has_succeeded(Function::Sweep)
+            && self.account.ledger().head.objection(now).is_none()
+        {
             self.is_open = true;
             self.due = now;
         }
@@ -54,8 +57,8 @@ impl LocalWorld {
         }
     }
 
-    /// Whether every function that has a schedule was through.
+    /// Whether the functions may act, and each one that has a schedule was through.
     pub fn is_awake(&self) -> bool {
-        self.functions.have_succeeded()
+        self.is_open && self.functions.have_succeeded()
     }
 }

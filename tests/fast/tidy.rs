@@ -14,6 +14,8 @@ mod behaviours;
 mod cli;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/differs.rs"]
+mod differs;
 #[path = "tidy/docs.rs"]
 mod docs;
 #[path = "tidy/events.rs"]

@@ -44,7 +44,7 @@ const CLI: &[Room] = &[
     ("convert", &["manifests", "options"]),
     ("authority", &["cluster_facts", "manifests"]),
     ("hash", &["authority", "manifests", "options"]),
-    ("local", &["options"]),
+    ("local", &["options", "records"]),
     ("simulate", &["least", "manifests", "options", "records", "workloads"]),
     ("validate", &["assumed", "manifests", "options"]),
     (

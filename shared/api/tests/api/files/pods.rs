@@ -239,8 +239,9 @@ fn eks_gives_windows_pods_an_address_of_their_node_however_they_ask_for_windows(
         (&*term("operator: NotIn, values: [linux]"), false),
         ("", false),
     ] {
-        let requests = pod_of(&format!("{asks}containers: [{{name: m}}]")).spec.requests;
-        assert_eq!(requests.to_string().contains(with), has_address, "{asks}: {requests}");
+        let requests =
+            pod_of(&format!("{asks}containers: [{{name: m}}]")).spec.requests.to_string();
+        assert_eq!(requests.contains(with), has_address, "{asks}: {requests}");
     }
 }
 

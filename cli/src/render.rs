@@ -15,7 +15,7 @@ use std::{
 };
 
 use dispatch::Settings;
-use launch_template::{Launch, NodeSettings, Sold};
+use launch_template::{Launch, NodeSettings, PricedTypes};
 use model::{
     InstanceType, InstanceTypeName, NodeClaim, Resources, node_pool::NodePool,
     overlay::NodeOverlay, policies::Policies,
@@ -126,7 +126,7 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
     claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();
     let types: Vec<_> = types.into_iter().map(|offered| Arc::new(offered.instance_type)).collect();
     let (overlaid, mut warnings) = overlaid(&claim, &pools, &overlays, &types, &policies);
-    let sold = Sold { types: overlaid.as_deref().unwrap_or(&types), listed: &types };
+    let sold = PricedTypes { types: overlaid.as_deref().unwrap_or(&types), listed: &types };
     let user_data = launch_template::user_data_warnings(&class.class).into_iter();
     warnings.extend(user_data.map(|text| format!("spec.userData: {text}")));
     let claims = [*claim];

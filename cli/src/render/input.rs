@@ -127,7 +127,7 @@ impl Objects {
                 _ => {}
             }
         }
-        let mut all = pools.clone();
+        let mut of_class = pools.clone();
         if let Some(name) = node_pool {
             let known: Vec<String> = pools.iter().map(|pool| pool.name.to_string()).collect();
             pools.retain(|pool| pool.name.as_str() == name);
@@ -150,12 +150,20 @@ impl Objects {
             BadInput::one(format!("there is no EC2NodeClass{name}"))
         })?;
         let NodeClassManifest { class, status, .. } = read;
-        all.retain(|pool| pool.template.node_class == class.name);
+        of_class.retain(|pool| pool.template.node_class == class.name);
         let wrong = |problem: Problem| {
             BadInput::one(format!("{}: EC2NodeClass {}: {problem}", place.file, class.name))
         };
         let status = status.map_err(|problem| wrong(*problem))?;
-        Ok(Self { class, status, not_ready: place.not_ready, pool, claim, pools: all, overlays })
+        Ok(Self {
+            class,
+            status,
+            not_ready: place.not_ready,
+            pool,
+            claim,
+            pools: of_class,
+            overlays,
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub use reaction::{in_words, is_without_capacity, quota, reaction, unavailable_u
 pub use readiness::{
     Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,
 };
-pub use request::{BatchRefusal, Launch, Sold, requests, requests_with};
+pub use request::{BatchRefusal, Launch, PricedTypes, requests, requests_with};
 pub use stored::{Live, of_status, selected};
 pub use user_data::{check_user_data, user_data_warnings};
 pub use volumes::{VolumePrice, volume_price};

@@ -126,7 +126,7 @@ pub fn requests(
     requests_with(
         claims,
         class,
-        Sold::at_list_prices(types),
+        PricedTypes::at_list_prices(types),
         settings,
         instance_profile,
         MinValuesPolicy::Strict,
@@ -135,7 +135,7 @@ pub fn requests(
 
 /// The instance types that a batch may become, twice in the same order.
 #[derive(Clone, Copy, Debug)]
-pub struct Sold<'a> {
+pub struct PricedTypes<'a> {
     /// With the prices and the capacity that NodeOverlays give them. What is chosen, and in which order EC2 is asked
     /// for it, follows these.
     pub types: &'a [Arc<InstanceType>],
@@ -143,15 +143,23 @@ pub struct Sold<'a> {
     pub listed: &'a [Arc<InstanceType>],
 }
 
-impl<'a> Sold<'a> {
+impl<'a> PricedTypes<'a> {
     /// Types that no overlay changes.
     pub fn at_list_prices(types: &'a [Arc<InstanceType>]) -> Self {
         Self { types, listed: types }
     }
 
-    /// Whether an overlay gives a price to something that is asked for. EC2 would choose by its own prices unless it
-    /// is given priorities.
-    fn is_repriced(&self, templates: &[FleetTemplate], capacity_type: CapacityType) -> bool {
+    /// Whether an overlay gives a price to something that is asked for `claim`. EC2 would choose by its own prices unless
+    /// it is given priorities. If no overlay is at hand, the claim says whether one priced it.
+    fn is_repriced(
+        &self,
+        claim: &NodeClaim,
+        templates: &[FleetTemplate],
+        capacity_type: CapacityType,
+    ) -> bool {
+        if std::ptr::eq(self.types, self.listed) {
+            return has_annotation(claim, labels::PRICE_OVERLAY_APPLIED);
+        }
         let is_repriced = |wanted: &FleetOverride| {
             let (instance_type, zone) = (wanted.instance_type.clone(), wanted.zone.clone());
             let key = OfferingKey { capacity_type, instance_type, zone };
@@ -168,7 +176,7 @@ impl<'a> Sold<'a> {
 pub fn requests_with(
     claims: &[NodeClaim],
     class: &ResolvedNodeClass,
-    sold: Sold<'_>,
+    sold: PricedTypes<'_>,
     settings: &ClusterSettings,
     instance_profile: &str,
     min_values: MinValuesPolicy,
@@ -210,14 +218,13 @@ pub fn requests_with(
         return Err(no_capacity(why.to_owned()));
     }
     let size = u32::try_from(claims.len()).unwrap_or(u32::MAX);
-    let relaxed = claim.annotations.get(labels::MIN_VALUES_RELAXED);
-    let is_relaxed = relaxed.is_some_and(|value| value == "true");
+    let is_relaxed = has_annotation(claim, labels::MIN_VALUES_RELAXED);
     let request = FleetRequest {
         token: claim.batch.clone(),
         count: claim.batch_size.max(size),
         capacity_type,
         market: grouped.first().map(Group::market).unwrap_or_default(),
-        is_prioritized: sold.is_repriced(&fleet_templates, capacity_type),
+        is_prioritized: sold.is_repriced(claim, &fleet_templates, capacity_type),
         context: class.class.context.clone().filter(|_| !is_relaxed),
         templates: fleet_templates,
         tags: batch.tags(),
@@ -310,6 +317,10 @@ fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Batch
         return Err(BatchRefusal::NotReady { class: name.clone(), obstacles });
     }
     Ok(())
+}
+
+fn has_annotation(claim: &NodeClaim, key: &str) -> bool {
+    claim.annotations.get(key).is_some_and(|value| value == "true")
 }
 
 /// For each zone the subnet with the most free addresses; ties go to the one that stands first.

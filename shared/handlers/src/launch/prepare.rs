@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use launch_template::{BatchRefusal, Live, Sold, of_status};
+use launch_template::{BatchRefusal, Live, PricedTypes, of_status};
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, ReservationId,
     condition::{ConditionReason, NotReady},
@@ -128,7 +128,7 @@ pub(super) async fn prepare<A: Adapters>(
     launch_template::choose_last(&mut class, &snapshot.shortages, at.now);
     let types = memory.offers.offer(catalog, &class, snapshot, at.now);
     let overlaid = overlays.types(first, &types).map_err(Unprepared::Port)?;
-    let sold = Sold { types: overlaid, listed: &types };
+    let sold = PricedTypes { types: overlaid, listed: &types };
     let named = profile.as_deref().unwrap_or_default();
     let min_values = ports.settings.policies.min_values;
     let launch =

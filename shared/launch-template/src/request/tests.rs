@@ -141,7 +141,7 @@ fn repriced(capacity_type: CapacityType, price: &str) -> FleetRequest {
             offering.price = HourlyPrice::parse_dollars(price).unwrap();
         }
     }
-    let sold = Sold { types: &types, listed: &listed };
+    let sold = PricedTypes { types: &types, listed: &listed };
     let claim = claim(&[BOTH, "zone=us-west-2a"], &[LARGE]);
     let strict = MinValuesPolicy::Strict;
     requests_with(&[claim], &class, sold, &settings(), PROFILE, strict).unwrap().request
@@ -165,6 +165,13 @@ fn what_an_overlay_makes_cheaper_is_asked_for_and_by_priority() {
           m7i.large us-west-2a subnet-0a ami-0a01 0.0500
     "]],
     );
+}
+
+#[test]
+fn a_claim_says_that_an_overlay_priced_it_where_no_overlay_is_at_hand() {
+    let mut claim = claim(&[ON_DEMAND], &[LARGE]);
+    claim.annotations.insert(labels::PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
+    assert!(launch(&claim, &al2023(), &[LARGE]).request.is_prioritized);
 }
 
 #[test]

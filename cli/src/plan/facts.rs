@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use api::objects::NodeClassManifest;
 use jiff::Timestamp;
 use model::{
-    ClusterName, NodeClaim, NodeClassName,
+    ClusterName, CommandId, NodeClaim, NodeClassName,
+    claim::Disrupting,
     condition::NotReady,
+    disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
     node_class::NodeClass,
@@ -46,8 +48,10 @@ pub(super) fn of(
     let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
     sort(&mut surroundings);
-    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim));
-    let ledger = Snapshot { claims: claims.collect(), ..Snapshot::default() };
+    let commands = claims.iter().filter_map(replacing);
+    let commands = commands.map(|command| (CommandId::derived(&command), command)).collect();
+    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let ledger = Snapshot { claims, commands, ..Snapshot::default() };
     let facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
@@ -75,6 +79,20 @@ fn class_hashes(
         Some((class.name.clone(), hash))
     };
     classes.iter().filter_map(|(read, _)| hash(&read.class)).collect()
+}
+
+/// The command that replaces the node of `claim`, as far as the NodeClaim says it: which nodes come in its place only the
+/// ledger knows.
+fn replacing(claim: &NodeClaim) -> Option<Command> {
+    let Disrupting { reason, since } = claim.conditions.disruption?;
+    Some(Command {
+        method: Method::ALL.into_iter().find(|method| method.reason() == reason)?,
+        found_at: since,
+        candidates: vec![claim.name.clone()],
+        replacements: Vec::new(),
+        drain: None,
+        progress: Progress::Launching { since, claims: Vec::new() },
+    })
 }
 
 /// Notes that `claim` has drifted where the hash that is stored with its class says so and that of the class's spec is

@@ -25,6 +25,8 @@ pub enum ConditionKind {
     Drained,
     /// NodeClaim: differs from its NodePool or EC2NodeClass.
     Drifted,
+    /// NodeClaim: no pod on the node needs another node; otherwise absent.
+    Empty,
     /// NodeClaim: the node is ready, without startup taints and with all resources.
     Initialized,
     /// EC2NodeClass: the instance profile exists.
@@ -63,7 +65,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -71,6 +73,7 @@ impl ConditionKind {
         Self::DisruptionReason,
         Self::Drained,
         Self::Drifted,
+        Self::Empty,
         Self::Initialized,
         Self::InstanceProfileReady,
         Self::InstanceTerminating,
@@ -100,6 +103,7 @@ impl ConditionKind {
             Self::DisruptionReason => "DisruptionReason",
             Self::Drained => "Drained",
             Self::Drifted => "Drifted",
+            Self::Empty => "Empty",
             Self::Initialized => "Initialized",
             Self::InstanceProfileReady => "InstanceProfileReady",
             Self::InstanceTerminating => "InstanceTerminating",

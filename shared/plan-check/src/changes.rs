@@ -112,6 +112,7 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         message: stored.message.clone(),
         retry: stored.retry,
         conditions: ClaimConditions {
+            last_pod_event_at: stored.conditions.last_pod_event_at,
             consolidatable_since: stored.conditions.consolidatable_since,
             inconsistent: stored.conditions.inconsistent.clone(),
             drifted: stored.conditions.drifted.clone(),

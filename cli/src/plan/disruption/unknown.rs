@@ -40,7 +40,7 @@ pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Ve
     let empty = empty(facts);
     if view == View::Journeyman && 0 < empty {
         lines.push(format!(
-            "since when {} empty, which the ledger alone has: here it is taken to be so since now",
+            "since when {} empty: the NodeClaim has no condition Empty, and the function `disrupt` counts from its next look",
             if empty == 1 { "1 node is".to_owned() } else { format!("{} nodes are", many(empty)) }
         ));
     }

@@ -35,10 +35,11 @@ use super::{
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [ConditionKind; 12] = [
+const OWN_CONDITIONS: [ConditionKind; 13] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
     ConditionKind::Initialized,
+    ConditionKind::Empty,
     ConditionKind::Consolidatable,
     ConditionKind::ConsistentStateFound,
     ConditionKind::Drifted,
@@ -278,6 +279,7 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let entries = findings(claim);
     let is_kept = |kind: ConditionKind| match kind {
         ConditionKind::Consolidatable
+        | ConditionKind::Empty
         | ConditionKind::Drifted
         | ConditionKind::DisruptionReason
         | ConditionKind::Drained
@@ -381,10 +383,11 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     entries
 }
 
-/// What is seen of the node of a claim that is initialized: whether it may be consolidated, and whether it is as
-/// large as was expected.
+/// What is seen of the node of a claim that is initialized: whether it is empty, whether it may be consolidated, and
+/// whether it is as large as was expected.
 ///
-/// Karpenter: `pkg/controllers/nodeclaim/{disruption/consolidation,consistency/controller}.go`.
+/// Karpenter: `pkg/controllers/nodeclaim/{disruption/consolidation,consistency/controller}.go`; before v1, condition
+/// `Empty`.
 fn seen_of_node(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     if claim.phase != ClaimPhase::Initialized {
         return Vec::new();
@@ -394,10 +397,12 @@ fn seen_of_node(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
         None => Found::holds(kind),
         Some(why) => Found::fails(kind, ConditionReason::ConsistencyCheckFailed, why),
     };
-    let consolidatable = claim.conditions.consolidatable_since;
-    let consolidatable =
-        consolidatable.map(|since| (Found::holds(ConditionKind::Consolidatable), since));
-    consolidatable.into_iter().chain([(consistent, claim.phase_since)]).collect()
+    let since = [
+        (ConditionKind::Empty, claim.empty_since),
+        (ConditionKind::Consolidatable, claim.conditions.consolidatable_since),
+    ];
+    let holding = since.into_iter().filter_map(|(kind, since)| Some((Found::holds(kind), since?)));
+    holding.chain([(consistent, claim.phase_since)]).collect()
 }
 
 /// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their

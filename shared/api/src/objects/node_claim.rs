@@ -13,7 +13,8 @@ use model::{
     InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ProviderId,
     Requirement, Requirements, Resources, Zone,
     api_version::AWS_GROUP,
-    claim::{ClaimConditions, Deletion, LaunchedInstance},
+    claim::{ClaimConditions, Deletion, Disrupting, LaunchedInstance},
+    disruption::DisruptionReason,
     duration, labels,
 };
 
@@ -66,6 +67,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
     let instance = status.instance(&metadata, &spec, created_at);
     let is_ours =
         metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER);
+    let disruption = status.disruption().filter(|_| is_ours && metadata.deleted_at.is_none());
     let claim = Box::new(NodeClaim {
         batch: object.name().accept(BatchId::new(name.as_str()))?,
         name,
@@ -91,11 +93,18 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
         requested_at: instance.as_ref().map(|instance| instance.launched_at),
         instance,
         node: status.node,
-        empty_since: None,
+        empty_since: status
+            .conditions
+            .since(ConditionKind::Empty)
+            .filter(|_| is_ours && status.conditions.is_true(ConditionKind::Empty)),
         deletion: metadata.deleted_at.map(|at| deletion(&metadata, at)),
         conditions: ClaimConditions {
             last_pod_event_at: status.last_pod_event_at,
-            initialized_at: status.conditions.since(ConditionKind::Initialized),
+            // Of our own claims the phase says it.
+            initialized_at: status
+                .conditions
+                .since(ConditionKind::Initialized)
+                .filter(|_| !is_ours),
             // Our own objects never say: it is worked out.
             is_consolidatable: (!is_ours)
                 .then(|| status.conditions.is_true(ConditionKind::Consolidatable)),
@@ -106,7 +115,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
             volumes: None,
             consolidatable_since: status.conditions.since(ConditionKind::Consolidatable),
             inconsistent: None,
-            disruption: None,
+            disruption,
             reboots: Vec::new(),
             looked_into_at: None,
             instance_terminating_since: status
@@ -234,6 +243,14 @@ fn read_status(field: &Field<'_>, conditions: &Conditions) -> Option<Status> {
 }
 
 impl Status {
+    /// What the claim is replaced for, where it is given up once its replacement is there.
+    fn disruption(&self) -> Option<Disrupting> {
+        let kind = ConditionKind::DisruptionReason;
+        let text = self.conditions.reason_if_true(kind)?;
+        let reason = DisruptionReason::ALL.into_iter().find(|reason| reason.as_str() == text)?;
+        Some(Disrupting { reason, since: self.conditions.since(kind)? })
+    }
+
     /// The instance that the provider id names. Its type, zone and capacity type are its labels';
     /// where a label is missing, what the provider id or the requirements leave of them.
     fn instance(

@@ -310,6 +310,17 @@ fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
 }
 
 #[test]
+fn a_claim_says_since_when_its_node_is_empty() {
+    let claim = NodeClaim { empty_since: Some(time("05:00")), ..initialized() };
+    let object = shown(None, &claim);
+    let is_said =
+        |object: &Value| conditions(object).contains(&"Empty=True Empty 05:00".to_owned());
+    assert!(is_said(&object), "{:?}", conditions(&object));
+    let used = NodeClaim { version: claim.version + 1, ..initialized() };
+    assert!(!is_said(&shown(Some(object), &used)));
+}
+
+#[test]
 fn a_node_that_lacks_something_makes_its_claim_inconsistent() {
     let mut claim = initialized();
     claim.conditions.inconsistent = Some("expected 4 of cpu, and the node has 2".to_owned());

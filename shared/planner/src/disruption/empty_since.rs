@@ -1,10 +1,12 @@
-//! Since when nodes are empty: noted on their claims, as nothing watches pods between two looks.
+//! Since when nodes are empty, and when pods last came to them or went: noted on their claims when the first pod comes
+//! or the last one goes, as nothing watches pods between two looks.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/podevents/controller.go`, which notes when a pod came or went.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use model::{NodeClaim, NodeName, facts::Facts};
+use jiff::Timestamp;
+use model::{NodeClaim, NodeName, Pod, claim::ClaimConditions, facts::Facts};
 
 use crate::world::World;
 
@@ -14,8 +16,13 @@ pub(super) fn changes(facts: &Facts) -> Vec<NodeClaim> {
         // Any node may be its.
         return Vec::new();
     }
+    // When the pod came to each node that came last, as far as it started.
+    let mut needed: BTreeMap<&NodeName, Option<Timestamp>> = BTreeMap::new();
     let needing = facts.pods.iter().filter(|pod| pod.is_reschedulable());
-    let needed: BTreeSet<&NodeName> = needing.filter_map(|pod| pod.node.as_ref()).collect();
+    for (node, pod) in needing.filter_map(|pod: &Pod| Some((pod.node.as_ref()?, pod))) {
+        let came = needed.entry(node).or_default();
+        *came = pod.started_at.max(*came);
+    }
     let world = World::of(facts);
     let claims = facts.ledger.claims.values();
     claims.filter_map(|claim| changed(facts, &world, &needed, claim)).collect()
@@ -24,17 +31,19 @@ pub(super) fn changes(facts: &Facts) -> Vec<NodeClaim> {
 fn changed(
     facts: &Facts,
     world: &World<'_>,
-    needed: &BTreeSet<&NodeName>,
+    needed: &BTreeMap<&NodeName, Option<Timestamp>>,
     claim: &NodeClaim,
 ) -> Option<NodeClaim> {
     let node = world.node(claim).filter(|node| node.is_initialized())?;
     if claim.is_deleting() {
         return None;
     }
-    let empty_since = match (needed.contains(&node.name), claim.empty_since) {
-        (true, Some(_)) => None,
-        (false, None) => Some(facts.now),
-        (true, None) | (false, Some(_)) => return None,
+    let (empty_since, event) = match (needed.get(&node.name), claim.empty_since) {
+        (Some(came), Some(_)) => (None, came.unwrap_or(facts.now)),
+        (None, None) => (Some(facts.now), facts.now),
+        (Some(_), None) | (None, Some(_)) => return None,
     };
-    Some(NodeClaim { empty_since, version: claim.version + 1, ..claim.clone() })
+    let last_pod_event_at = claim.conditions.last_pod_event_at.max(Some(event));
+    let conditions = ClaimConditions { last_pod_event_at, ..claim.conditions.clone() };
+    Some(NodeClaim { empty_since, conditions, ..claim.following() })
 }

@@ -18,7 +18,10 @@ mod rounds;
 mod scratch;
 mod table;
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
 use jiff::Timestamp;
 use model::{
@@ -28,7 +31,7 @@ use model::{
     node_pool::{self, NodePool},
     policies::Policies,
 };
-use planner::{Fleets, KnownTypes, Launches};
+use planner::{Fleets, KnownTypes, Launches, foreseen};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -38,7 +41,7 @@ use report::{
 use serde::Serialize;
 
 pub use self::args::{PlanArgs, PlanFormat};
-use self::{cluster::Cluster, progress::Progress, rounds::Round};
+use self::{args::View, cluster::Cluster, progress::Progress, rounds::Round};
 use crate::gates;
 
 /// What a plan says about the exit code.
@@ -135,7 +138,7 @@ pub fn run(
         return Err(BadInput::one(rule).into());
     }
     let now = now(args)?;
-    let policies = policies(args)?;
+    let policies = args.settings()?.policies;
     let progress = Progress::new();
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
@@ -173,7 +176,7 @@ pub fn run(
     let emptied = args.from_scratch.then(|| scratch::emptied(&facts, &machines));
     let remarks = if args.from_scratch { remarks.with(scratch::notes(&machines)) } else { remarks };
     let facts = emptied.as_ref().unwrap_or(&facts);
-    let mut planned = plan(args, facts, remarks);
+    let mut planned = plan(args, facts, remarks, disruption::view_of(facts));
     planned.cluster = cluster;
     for plan in planned.plans() {
         plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
@@ -203,7 +206,7 @@ impl RunCommand for PlanArgs {
 /// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
-    let policies = policies(args)?;
+    let policies = args.settings()?.policies;
     let loaded = input::load(args, &Progress::new())?;
     Ok(looked_at(args, loaded, policies, now)?.facts)
 }
@@ -249,13 +252,20 @@ fn without_effect(facts: &Facts) -> Vec<String> {
     texts
 }
 
-/// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.
-pub fn show_disruption(
-    args: &PlanArgs,
-    facts: &Facts,
-    out: &mut impl Write,
-) -> Result<(), CommandError> {
-    disruption::run(args, Screen::default(), (facts, &Remarks::default()), None, out)
+/// What `plan` prints in the format that `args` ask for, of `facts` instead of what they read. All that EC2 offers is
+/// among them.
+pub fn show(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Result<(), CommandError> {
+    let remarks = Remarks { is_catalog_whole: true, ..Remarks::default() };
+    let screen = Screen::default();
+    if args.disruption {
+        return disruption::run(args, screen, (facts, &remarks), None, out);
+    }
+    let planned = plan(args, facts, remarks, args.view.unwrap_or(View::Journeyman));
+    match args.output {
+        Some(format) => print_document(format, (None, &json::document(&planned)), out)?,
+        None => table::show(&planned, facts, screen, out)?,
+    }
+    Ok(())
 }
 
 /// A document for machines, after the cluster as it is.
@@ -302,12 +312,6 @@ impl Planned {
     }
 }
 
-/// How to decide. How far consolidation looks is up to `disruption` alone: it asks for both.
-fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
-    let consolidation = Policies::default().consolidation;
-    Ok(Policies { consolidation, ..args.settings()?.policies })
-}
-
 /// Has each of `pools` that does not say it itself say how much of it one node may hold.
 fn share_nodes(pools: &mut [NodePool], text: &str) -> Result<(), BadInput> {
     if node_pool::parse_share(text).is_none() {
@@ -322,22 +326,32 @@ fn share_nodes(pools: &mut [NodePool], text: &str) -> Result<(), BadInput> {
     Ok(())
 }
 
-/// One pass of provisioning, and those that would follow. While a claim has no instance Karpenter makes
-/// none, because it does not know what will join.
-fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
-    let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
-    let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
+/// One pass of provisioning, and those that would follow. While a NodeClaim of Karpenter has no instance, Karpenter
+/// creates none, because it does not know what will join; the function `provision` counts on what it created.
+fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Planned {
+    let has_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
+    let is_waiting = has_waiting && view == View::Karpenter;
+    let types = KnownTypes::default();
+    let fixed = planner::launches(facts, &types);
+    let (facts, plan) = if is_waiting {
+        (Cow::Borrowed(facts), Plan::default())
+    } else {
+        let (facts, answer) = foreseen::next_claims(facts, &types);
+        (facts, answer.plan)
+    };
+    let facts = &*facts;
     let (plan, refused) = judged(facts, plan);
     remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
+    remarks.left_out.extend((view == View::Journeyman).then(|| on_their_way(facts)).flatten());
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
         prices: Prices::of(facts, &plan),
         included: included::of_plan(facts, &plan),
         plan,
         is_waiting,
-        fixed: planner::launches(facts, &KnownTypes::default()),
+        fixed,
         later,
         remarks,
         cluster: None,
@@ -359,6 +373,21 @@ fn unseen(facts: &Facts) -> Option<String> {
     });
     let number = unseen.count();
     (number > 0).then(|| format!("{} that kube-scheduler has not given up", pods(number)))
+}
+
+/// NodeClaims that wait for their nodes: for which pods they were created, no object says.
+fn on_their_way(facts: &Facts) -> Option<String> {
+    let claims = facts.ledger.claims.values();
+    let waiting = claims
+        .filter(|claim| claim.node.is_none() && !claim.is_deleting() && claim.pods.is_empty());
+    let number = waiting.count();
+    let claims = counted(number, "NodeClaim");
+    (number > 0).then(|| {
+        format!(
+            "for which pods {claims} without a node {} created, which only the ledger has: pods may be planned onto others",
+            if number == 1 { "was" } else { "were" }
+        )
+    })
 }
 
 /// `1 pod`, `2 pods`.

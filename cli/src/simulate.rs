@@ -2,7 +2,7 @@
 
 pub mod args;
 mod drains;
-pub(crate) mod dumps;
+pub mod dumps;
 mod html;
 mod lanes;
 mod progress;

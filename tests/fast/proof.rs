@@ -21,7 +21,11 @@ use journeyman::{
     plan::{self, PlanArgs, PlanFormat},
     render::{self, RenderArgs},
 };
-use model::{RegionCatalog, policies::Packing, recorded::Question};
+use model::{
+    RegionCatalog,
+    policies::{ConsolidationSearch, Packing},
+    recorded::Question,
+};
 use report::screen::{Format, Screen};
 use scheduling::Paid;
 use serde::Deserialize;
@@ -30,6 +34,8 @@ use tests::repository;
 
 #[path = "proof/adoption.rs"]
 mod adoption;
+#[path = "foreseen.rs"]
+mod differences;
 #[path = "proof/disruption.rs"]
 mod disruption;
 #[path = "proof/scheduling.rs"]
@@ -248,7 +254,7 @@ fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
         }
         adopted += 1;
         let mut out = Vec::new();
-        plan::show_disruption(&args, &facts, &mut out).expect("an answer");
+        plan::show(&args, &facts, &mut out).expect("an answer");
         let answer = serde_json::from_slice(&out).expect("the answer is JSON");
         let faults = disruption::faults(&entry.expected, &answer);
         wrong
@@ -297,6 +303,37 @@ fn what_is_decided_passes_the_check_before_the_commit() {
     let refused: Vec<String> =
         played.iter().flat_map(|entry| violations(entry, &catalogs, &folder)).collect();
     assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
+}
+
+/// What `plan` and `plan --disruption` say of the scenario and functions would not do.
+fn unforeseen(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
+    let manifests = entry.manifests(folder);
+    let args = plan_args(&entry.scenario, &catalogs.of(&entry.scenario).0, manifests);
+    let Ok(mut facts) = plan::read_facts(&args) else { return Vec::new() };
+    let mut differ = Vec::new();
+    for consolidation in [ConsolidationSearch::Karpenter, ConsolidationSearch::Thorough] {
+        facts.policies.consolidation = consolidation;
+        let disrupt = Question::Disrupt { unseen: BTreeSet::new(), from: None };
+        let plan = planner::answer(&facts, &disrupt, &planner::Memory::default()).plan;
+        let why = differences::disruption_differs(&facts, &[&plan]);
+        differ.extend(why.map(|why| format!("{}, {consolidation:?}: {why}", entry.name)));
+    }
+    let plan = planner::answer(&facts, &Question::Provision, &planner::Memory::default()).plan;
+    let why = differences::creation_differs(&facts, &plan);
+    differ.extend(why.map(|why| format!("{}: {why}", entry.name)));
+    differ
+}
+
+#[test]
+fn what_plan_says_of_scenarios_is_what_functions_decide() {
+    let (entries, folder) = entries("foreseen");
+    let catalogs = Catalogs::unpacked(&folder);
+    let is_played = |entry: &&Entry| entry.name.starts_with("disruption/");
+    let played: Vec<&Entry> = entries.iter().filter(is_played).collect();
+    assert!(100 < played.len(), "only {} scenarios of disruption are packed", played.len());
+    let differ: Vec<String> =
+        played.iter().flat_map(|entry| unforeseen(entry, &catalogs, &folder)).collect();
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }
 
 #[test]

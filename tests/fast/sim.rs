@@ -12,6 +12,9 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "foreseen.rs"]
+mod differences;
+
 #[path = "sim/buffers.rs"]
 mod buffers;
 #[path = "sim/calls.rs"]
@@ -26,6 +29,8 @@ mod dollars;
 mod dry_run;
 #[path = "sim/explained.rs"]
 mod explained;
+#[path = "sim/foreseen.rs"]
+mod foreseen;
 #[path = "sim/gates.rs"]
 mod gates;
 #[path = "sim/interruptions.rs"]

@@ -10,7 +10,10 @@ mod unknown;
 use std::{borrow::Cow, io::Write};
 
 use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
-use planner::disruption::{self, Finding, Options, Outlook};
+use planner::{
+    disruption::{self, Finding, Options, Outlook, Proposal},
+    foreseen::{self, DisruptionStep},
+};
 use report::{error::BadInput, output::count, screen::Screen};
 
 use super::{CommandError, Remarks, cluster::Cluster, print_document};
@@ -26,10 +29,22 @@ struct Found<'a> {
     /// What goes before a method is asked, whatever runs on it: expired nodes, deleted ones, surplus replicas.
     ahead: &'a [Decision],
     outlook: Outlook,
+    /// What the function `disrupt` would commit next, in order; empty in Karpenter's view.
+    next: Vec<DisruptionStep>,
     /// What the facts do not say, and what would.
     unknown: Vec<String>,
     /// What the wider search found, if it was asked for.
     thorough: Option<Finding>,
+}
+
+impl Found<'_> {
+    /// What is carried out: what the function `disrupt` finds, or in Karpenter's view what its first method finds.
+    fn proposal(&self) -> Option<&Proposal> {
+        match self.view {
+            View::Journeyman => self.next.iter().find_map(|step| step.proposal.as_ref()),
+            View::Karpenter => self.outlook.proposal(),
+        }
+    }
 }
 
 /// Decides on the facts and prints.
@@ -48,7 +63,11 @@ pub(super) fn run(
     }
     let view = args.view.unwrap_or_else(|| view_of(facts));
     let options = options(view, remarks);
-    let is_thorough = args.settings()?.policies.consolidation == ConsolidationSearch::Thorough;
+    let is_thorough = facts.policies.consolidation == ConsolidationSearch::Thorough;
+    let next = match view {
+        View::Journeyman => foreseen::next_steps(facts, &options),
+        View::Karpenter => Vec::new(),
+    };
     let work = args.consolidation_work.unwrap_or(WORK);
     let (without, ahead) = &without_forced(facts);
     // Karpenter's methods still look at what its other controllers are about to delete.
@@ -60,6 +79,7 @@ pub(super) fn run(
         ahead,
         unknown: unknown::of(facts, view, &outlook.not_listed),
         outlook,
+        next,
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
@@ -89,7 +109,7 @@ fn without_forced(facts: &Facts) -> (Cow<'_, Facts>, Vec<Decision>) {
 }
 
 /// Whose decisions are shown of a cluster with these claims: Karpenter's where it manages all of them.
-fn view_of(facts: &Facts) -> View {
+pub(super) fn view_of(facts: &Facts) -> View {
     let mut claims = facts.ledger.claims.values();
     let is_karpenters = !facts.ledger.claims.is_empty() && !claims.any(NodeClaim::is_managed_here);
     if is_karpenters { View::Karpenter } else { View::Journeyman }

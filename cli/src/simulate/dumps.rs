@@ -7,13 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use api::karpenter::node_claim_patch::{self, StoredNodeClaim};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod, PodKey, ProviderId, Resources,
+    NodeClaim, Pod, PodKey, Resources,
     api_version::KARPENTER_V1,
     duration::later,
     event::{EventObject, ObjectEvent},
-    labels,
+    facts::Facts,
     node::Node,
     pod::PodPhase,
     resources,
@@ -51,18 +52,7 @@ impl Dumps {
         files: &[InputFile],
     ) -> Result<Self, BadInput> {
         fs::create_dir_all(folder).map_err(|error| bad(folder, &error))?;
-        let mut written = Vec::new();
-        for file in files {
-            let documents = serde_saphyr::from_multiple::<Value>(&file.text)
-                .map_err(|error| BadInput::one(format!("{}: {error}", file.name)))?;
-            for document in documents {
-                flatten(document, &mut written);
-            }
-        }
-        // The cluster has its own of these.
-        written.retain(|object| {
-            !["Node", "NodeClaim", "Pod", "ReplicaSet"].contains(&text(object, "/kind"))
-        });
+        let written = written(files)?;
         Ok(Self {
             folder: folder.to_owned(),
             every,
@@ -109,7 +99,7 @@ impl Dumps {
             }
             items.push(object);
         }
-        items.extend(claims.iter().filter_map(claim));
+        items.extend(claims.iter().map(claim));
         items.extend(sim.nodes().iter().map(node));
         items.extend(sim.told().iter().filter_map(|(at, said)| of_node(*at, said)));
         items.extend(self.scaled.iter().cloned());
@@ -120,6 +110,33 @@ impl Dumps {
         );
         items
     }
+}
+
+/// The objects of `files`, as they are written, but those that the cluster has its own of.
+fn written(files: &[InputFile]) -> Result<Vec<Value>, BadInput> {
+    let mut written = Vec::new();
+    for file in files {
+        let documents = serde_saphyr::from_multiple::<Value>(&file.text)
+            .map_err(|error| BadInput::one(format!("{}: {error}", file.name)))?;
+        documents.into_iter().for_each(|document| flatten(document, &mut written));
+    }
+    written.retain(|object| {
+        !["Node", "NodeClaim", "Pod", "ReplicaSet"].contains(&text(object, "/kind"))
+    });
+    Ok(written)
+}
+
+/// What `kubectl get … -A -o json` would print of the cluster that `facts` were observed of, to which `files` were
+/// applied. The pods of their Deployments and StatefulSets are there, the workloads themselves are not.
+pub fn of_facts(facts: &Facts, files: &[InputFile]) -> Result<Value, BadInput> {
+    let mut items = written(files)?;
+    let templates: Vec<Value> = items.clone();
+    let templates: BTreeMap<String, &Value> = templates.iter().filter_map(template).collect();
+    items.retain(|object| !["Deployment", "StatefulSet", "Job"].contains(&text(object, "/kind")));
+    items.extend(facts.ledger.claims.values().map(claim));
+    items.extend(facts.nodes.values().map(node));
+    items.extend(facts.pods.iter().map(|listed| pod(listed, &templates)));
+    Ok(json!({"apiVersion": "v1", "kind": "List", "items": items}))
 }
 
 /// The objects of a document, which may be a list of them.
@@ -164,48 +181,26 @@ fn amounts(amounts: &Resources) -> Value {
     Value::Object(shown.collect())
 }
 
-fn condition(kind: &str, at: Timestamp) -> Value {
-    json!({"type": kind, "status": "True", "reason": kind, "message": "",
-        "lastTransitionTime": at.to_string()})
-}
-
-/// A claim once it has an instance, as Karpenter's NodeClaim says it.
-fn claim(claim: &NodeClaim) -> Option<Value> {
-    let instance = claim.instance.as_ref()?;
-    let mut labels = claim.labels.clone();
-    let known = [
-        (labels::NODE_POOL, claim.node_pool.to_string()),
-        (labels::INSTANCE_TYPE, instance.instance_type.to_string()),
-        (labels::ZONE, instance.zone.to_string()),
-        (labels::CAPACITY_TYPE, instance.capacity_type.to_string()),
-        (labels::MANAGED_BY, labels::MANAGER.to_owned()),
+/// A claim, as the functions write its NodeClaim.
+fn claim(claim: &NodeClaim) -> Value {
+    let mut object = node_claim_patch::created(claim, None);
+    let said = [
+        ("creationTimestamp", json!(claim.created_at.to_string())),
+        ("uid", json!(uid(claim.name.as_str()))),
     ];
-    labels.extend(known.map(|(key, value)| (key.to_owned(), value)));
-    let mut conditions = vec![condition("Launched", instance.launched_at)];
-    if claim.node.is_some() {
-        conditions.push(condition("Registered", claim.phase_since));
-        conditions.push(condition("Initialized", claim.phase_since));
+    let deleted = claim.deletion.as_ref().map(|_| claim.phase_since.to_string());
+    let deleted = deleted.map(|at| ("deletionTimestamp", json!(at)));
+    for (key, value) in said.into_iter().chain(deleted) {
+        if let Some(metadata) = object.get_mut("metadata") {
+            insert(metadata, key, value);
+        }
     }
-    let consolidatable_since = claim.conditions.consolidatable_since;
-    conditions.extend(consolidatable_since.map(|since| condition("Consolidatable", since)));
-    let mut metadata = json!({"name": claim.name.as_str(), "labels": labels,
-        "annotations": claim.annotations, "creationTimestamp": claim.created_at.to_string(),
-        "uid": uid(claim.name.as_str())});
-    if claim.deletion.is_some() {
-        insert(&mut metadata, "deletionTimestamp", json!(claim.phase_since.to_string()));
-        insert(&mut metadata, "finalizers", json!(["karpenter.sh/termination"]));
+    let stored = StoredNodeClaim::read(object.to_string().as_bytes());
+    let status = stored.ok().and_then(|stored| node_claim_patch::changes(&stored, claim).status);
+    if let Some(status) = status.and_then(|mut applied| Some(applied.get_mut("status")?.take())) {
+        insert(&mut object, "status", status);
     }
-    let mut status = json!({
-        "providerID": ProviderId::of_instance(&instance.zone, &instance.id).to_string(),
-        "capacity": amounts(&claim.capacity), "allocatable": amounts(&claim.allocatable),
-        "conditions": conditions});
-    if let Some(node) = &claim.node {
-        insert(&mut status, "nodeName", json!(node.as_str()));
-    }
-    Some(json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata,
-        "spec": {"requirements": [], "nodeClassRef": {"group": "karpenter.k8s.aws",
-            "kind": "EC2NodeClass", "name": claim.node_class.as_str()}},
-        "status": status}))
+    object
 }
 
 /// An event about a node; `None` of another.

@@ -30,9 +30,6 @@ use crate::{
     settings::Settings,
 };
 
-/// Commands that one look begins at most: drift replaces one node by each.
-const COMMANDS_PER_LOOK: u32 = 10;
-
 /// Everything that `disrupt` may touch.
 #[derive(Debug)]
 pub struct DisruptPorts<'a, A: Adapters> {
@@ -128,7 +125,7 @@ async fn look<A: Adapters>(
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;
     let question = || memory.next_search.borrow().question();
-    let goes_on = |begun| begun < COMMANDS_PER_LOOK && !is_time_up(clock, at);
+    let goes_on = |begun| begun < pace::COMMANDS_PER_LOOK && !is_time_up(clock, at);
     let outcome = decider.decide_all(&mut facts, question, goes_on, at).await?;
     let committed = outcome.plan.as_ref().filter(|_| outcome.last.is_some());
     let due = pace::next_disruption(&facts, committed);

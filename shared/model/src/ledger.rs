@@ -53,6 +53,22 @@ impl Counters {
             departures: self.departures.max(other.departures),
         }
     }
+
+    /// The counters after a commit that `adds` claims, changes `changed` and stores `started`.
+    #[must_use]
+    pub fn after(
+        self,
+        adds: bool,
+        changed: &[NodeClaim],
+        started: &BTreeMap<CommandId, Command>,
+    ) -> Self {
+        let gives_up = changed.iter().any(NodeClaim::is_deleting);
+        let moves = !started.values().all(Command::is_found);
+        Self {
+            arrivals: self.arrivals + u64::from(adds),
+            departures: self.departures + u64::from(gives_up || moves),
+        }
+    }
 }
 
 impl fmt::Display for Counters {
@@ -313,12 +329,7 @@ impl Commit {
     /// What the counters are after it, where they were `head` before.
     pub fn next(&self, head: Counters) -> Counters {
         let adds = !self.promised.is_empty() || !self.adopted.is_empty();
-        let gives_up = self.changed.iter().any(NodeClaim::is_deleting);
-        let moves = !self.started.values().all(Command::is_found);
-        Counters {
-            arrivals: head.arrivals + u64::from(adds),
-            departures: head.departures + u64::from(gives_up || moves),
-        }
+        head.after(adds, &self.changed, &self.started)
     }
 
     /// Whether it may be made on `head`.

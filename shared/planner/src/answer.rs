@@ -51,6 +51,8 @@ pub struct Answer {
     pub missing_replicas: Vec<Reason>,
     /// Where the next look continues; `None` if consolidation did not look.
     pub next_search: Option<NextSearch>,
+    /// What a look for nodes to disrupt found, and the plan stores or begins; `None` if there was nothing, or no look.
+    pub proposal: Option<Proposal>,
 }
 
 /// Where the next look for consolidation continues: [`Question::Disrupt`] carries it.
@@ -82,6 +84,7 @@ impl Answer {
             asks_again: false,
             missing_replicas: Vec::new(),
             next_search: None,
+            proposal: None,
         }
     }
 }
@@ -116,7 +119,7 @@ pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
 
 /// The nodes that static NodePools lack, or, if they lack none, the nodes that pods need. Pods may be scheduled
 /// to nodes of static NodePools, so these come first.
-fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
+pub(crate) fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     let replicas = launches(facts, types);
     let missing_replicas = replicas.notes.clone();
     let is_any_missing = !replicas.promises.is_empty();
@@ -154,7 +157,7 @@ const REASONS: [DisruptionReason; 4] = [
 ];
 
 /// The first step of disruption on `facts`, with its events.
-fn disrupted(facts: &Facts, options: &Options) -> Answer {
+pub(crate) fn disrupted(facts: &Facts, options: &Options) -> Answer {
     let mut answer = first_step(facts, options);
     answer.events.splice(0..0, events::of_commands(&facts.ledger, &answer.plan));
     answer.asks_again = answer.plan.started.values().any(Command::is_under_way);
@@ -188,7 +191,7 @@ fn first_step(facts: &Facts, options: &Options) -> Answer {
 
 fn new_look(facts: &Facts, options: &Options) -> Answer {
     let (mut plan, mut basis) = (disruption::observed(facts), Basis::Claims);
-    let (mut events, mut next_search) = (Vec::new(), None);
+    let (mut events, mut next_search, mut acting) = (Vec::new(), None, None);
     let is_asked = |reason: &DisruptionReason| {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
@@ -203,16 +206,19 @@ fn new_look(facts: &Facts, options: &Options) -> Answer {
         if is_last {
             next_search = Some(NextSearch { unseen: finding.unseen, from: finding.left });
         }
-        let Some(Proposal { command, .. }) = finding.proposal else { continue };
-        let id = CommandId::derived(&command);
+        let Some(proposal) = finding.proposal else { continue };
+        let command = &proposal.command;
+        let id = CommandId::derived(command);
         if !command.method.is_eventual() {
             // It begins once it was validated; until then its nodes say that they may be consolidated.
-            plan.started.insert(id, command);
+            plan.started.insert(id, command.clone());
+            acting = Some(proposal);
             break;
         }
-        match prepared.begun((&id, &command)) {
+        match prepared.begun((&id, command)) {
             Ok(begun) => {
                 (plan, basis, is_command_begun) = (with(begun, plan), Basis::Both, true);
+                acting = Some(proposal);
                 break;
             }
             Err(objection) => {
@@ -226,7 +232,7 @@ fn new_look(facts: &Facts, options: &Options) -> Answer {
     if !is_command_begun {
         disruption::note(&prepared.state, &mut plan.changes);
     }
-    Answer { events, next_search, ..Answer::of(plan, basis) }
+    Answer { events, next_search, proposal: acting, ..Answer::of(plan, basis) }
 }
 
 /// `plan`, with what was `observed` before it.

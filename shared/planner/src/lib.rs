@@ -33,6 +33,7 @@
 //! * [`events`] says which events are published.
 //! * [`pace`] says when a function looks at the whole cluster.
 //! * [`answer`] is the one door to decisions: a function, a simulation and a replay ask it a question about facts.
+//! * [`foreseen`] strings answers together: what functions would commit next.
 //! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's),
 //!   `told` (what records say) and `index` (tables and sets of numbers) are below all of them.
 //!
@@ -45,6 +46,7 @@ mod answer;
 pub mod disruption;
 pub mod events;
 pub mod eviction;
+pub mod foreseen;
 pub mod index;
 pub mod lifecycle;
 pub mod pace;

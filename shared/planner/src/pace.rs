@@ -16,6 +16,8 @@ use model::{
     pulse::{PassEnd, PulseNote},
 };
 
+/// Commands that one look of `disrupt` begins at most: drift replaces one node by each.
+pub const COMMANDS_PER_LOOK: u32 = 10;
 /// Until the next beat while pods come.
 const BUSY: SignedDuration = SignedDuration::from_secs(1);
 /// After a pending pod, other pods are expected for this time.

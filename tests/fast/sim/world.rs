@@ -140,11 +140,16 @@ pub(crate) fn minute(minutes: i64) -> Timestamp {
     start.checked_add(SignedDuration::from_mins(minutes)).expect("a time of this year")
 }
 
-/// The NodePool of [`MANIFESTS`] takes no arm64 from `time` on: nodes of that architecture drift.
-pub(crate) fn drift(sim: &Sim, time: Timestamp) {
+/// [`MANIFESTS`] with a NodePool that takes no arm64.
+pub(crate) fn narrowed() -> String {
     let text = MANIFESTS.replace("values: [amd64, arm64]", "values: [amd64]");
     assert_ne!(text, MANIFESTS);
-    let texts = [manifests::InputFile::named("world.yaml", &text)];
+    text
+}
+
+/// The NodePool of [`MANIFESTS`] takes no arm64 from `time` on: nodes of that architecture drift.
+pub(crate) fn drift(sim: &Sim, time: Timestamp) {
+    let texts = [manifests::InputFile::named("world.yaml", &narrowed())];
     renew_pools(sim, time, manifests::parse(&texts).expect("the manifests are sound").objects);
 }
 

@@ -7,7 +7,10 @@ use model::{
     disruption::{Method, Replacement},
     plan::Target,
 };
-use planner::disruption::{Destination, Finding, Proposal};
+use planner::{
+    disruption::{Destination, Finding, Proposal},
+    foreseen::DisruptionStep,
+};
 use serde::Serialize;
 
 use super::{Found, table::remarks};
@@ -30,6 +33,9 @@ pub(super) struct Document<'a> {
     waiting: Option<String>,
     methods: BTreeMap<&'static str, Option<Action<'a>>>,
     first: Option<&'static str>,
+    /// What the function `disrupt` would commit next, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next: Vec<Commit<'a>>,
     ineligible: Vec<Stays<'a>>,
     /// The nodes that have drifted, and why.
     drifted: BTreeMap<&'a str, &'a str>,
@@ -65,6 +71,21 @@ struct Action<'a> {
     decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drain_seconds: Option<BTreeMap<&'a str, Option<i64>>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Commit<'a> {
+    /// Why the nodes are disrupted.
+    reason: &'static str,
+    /// The method that found them; missing where they are terminated without a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'static str>,
+    /// In the order in which their pods are moved.
+    node_claims: Vec<&'a str>,
+    /// Those of the NodeClaims that have a node.
+    nodes: Vec<&'a str>,
+    replacements: Vec<New<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,7 +164,8 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
         unknown: &found.unknown,
         waiting: outlook.waiting.as_ref().map(ToString::to_string),
         methods: asked.clone().map(method).collect(),
-        first: outlook.first().map(Method::as_str),
+        first: found.proposal().map(|proposal| proposal.command.method.as_str()),
+        next: found.next.iter().map(|step| commit(found, step)).collect(),
         ineligible: ineligible
             .map(|(node, reason)| Stays { node, reason: reason.to_string() })
             .collect(),
@@ -173,6 +195,18 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
         }),
         left_out: &said.left_out,
         assumptions: &said.assumptions,
+    }
+}
+
+fn commit<'a>(found: &'a Found<'_>, step: &'a DisruptionStep) -> Commit<'a> {
+    let claim = |name| found.facts.ledger.claims.get(name);
+    let node = |name| Some(claim(name)?.node.as_ref()?.as_str());
+    Commit {
+        reason: step.reason.as_str(),
+        method: step.proposal.as_ref().map(|proposal| proposal.command.method.as_str()),
+        node_claims: step.claims.iter().map(model::NodeClaimName::as_str).collect(),
+        nodes: step.claims.iter().filter_map(node).collect(),
+        replacements: step.replacements.iter().map(new).collect(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    NodeName, NodePoolName,
+    NodeClaimName, NodeName, NodePoolName,
     disruption::{DisruptionReason, Method, Replacement, VALIDATION_DELAY},
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
@@ -40,7 +40,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     screen.text(0, whose(found.view), out)?;
     for (method, answer) in &outlook.answers {
         if let Some(proposal) = &answer.proposal {
-            let is_first = outlook.first() == Some(*method);
+            let is_first = found.proposal().is_some_and(|acting| acting.command.method == *method);
             let after = if is_first { "" } else { " (another time)" };
             show_proposal(&format!("{method}{after}"), proposal, screen, out)?;
         }
@@ -64,6 +64,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     if let Some(thorough) = &found.thorough {
         show_thorough(thorough, screen, out)?;
     }
+    show_next(found, screen, out)?;
     show_drifted(outlook, screen, out)?;
     show_staying(found, screen, out)?;
     show_budgets(found, screen, out)?;
@@ -96,9 +97,9 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
 }
 
 /// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
-fn headline(Found { outlook, ahead, .. }: &Found<'_>) -> String {
-    let (Some(method), Some(proposal)) = (outlook.first(), outlook.proposal()) else {
-        let nothing = if ahead.is_empty() { "Nothing" } else { "Nothing else" };
+fn headline(found: &Found<'_>) -> String {
+    let Some(proposal) = found.proposal() else {
+        let nothing = if found.ahead.is_empty() { "Nothing" } else { "Nothing else" };
         return format!("{nothing} would be given up");
     };
     let going = counted(proposal.nodes().count(), "node");
@@ -106,7 +107,7 @@ fn headline(Found { outlook, ahead, .. }: &Found<'_>) -> String {
         0 => String::new(),
         number => format!(" and {} come", many(number)),
     };
-    format!("{going} would go{coming}, by {method}: {}", worth(proposal))
+    format!("{going} would go{coming}, by {}: {}", proposal.command.method, worth(proposal))
 }
 
 /// What `proposal` saves or costs, and how many pods it moves.
@@ -151,6 +152,29 @@ fn show_proposal(
     }
     for (to, pods) in destinations(proposal) {
         screen.text(2, &format!("moves  {pods} to {to}"), out)?;
+    }
+    Ok(())
+}
+
+/// What the function commits one after the other, where that is more than the first command.
+fn show_next(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    if found.next.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    screen.title("What `disrupt` does next, in this order", out)?;
+    let name = |name: &NodeClaimName| {
+        let node = found.facts.ledger.claims.get(name).and_then(|claim| claim.node.as_ref());
+        node.map_or_else(|| name.to_string(), ToString::to_string)
+    };
+    for step in &found.next {
+        let names: Vec<String> = step.claims.iter().map(name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let comes: Vec<String> = step.replacements.iter().map(in_words).collect();
+        let comes =
+            if comes.is_empty() { comes } else { vec![format!(" → {}", comes.join(", "))] };
+        let text = format!("{}: {}{}", step.reason, named(&names, NODES_SHOWN), comes.concat());
+        screen.text(2, &text, out)?;
     }
     Ok(())
 }

@@ -1,0 +1,175 @@
+//! What `plan` and `plan --disruption` say on what a function looked at is what the function commits then; so is what
+//! they say on a dump of it.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use jiff::Timestamp;
+use journeyman::{
+    manifests::InputFile,
+    plan::{self, PlanArgs},
+    simulate::dumps,
+};
+use model::{
+    Plan,
+    facts::Facts,
+    labels,
+    ledger::Snapshot,
+    recorded::{Question, RecordedFacts},
+};
+use planner::NextSearch;
+use simulator::Sim;
+
+use crate::{
+    differences::{committed, creation_differs, disruption_differs},
+    recorded::parameters,
+    settings::settings,
+    storm::{self, play_seeds},
+    world::{self, MANIFESTS, minute, runner_with},
+};
+
+/// Worlds of a plain `cargo test`; CI plays more.
+const SEEDS_DEFAULT: u64 = 6;
+
+/// How many steps were foreseen, by kind.
+#[derive(Default)]
+struct Seen {
+    looks: AtomicUsize,
+    disrupted: AtomicUsize,
+    created: AtomicUsize,
+}
+
+/// What the ledger and AWS know, and no object of the cluster says: `facts` read from a dump with that of `seen`.
+fn with_the_rest(facts: Facts, seen: &Facts) -> Facts {
+    let mut claims = facts.ledger.claims;
+    for (name, claim) in &mut claims {
+        let known = seen.ledger.claims.get(name).expect("it was dumped");
+        claim.pods.clone_from(&known.pods);
+    }
+    let ledger = Snapshot { claims, ..seen.ledger.clone() };
+    Facts {
+        cluster: seen.cluster.clone(),
+        now: seen.now,
+        ledger,
+        classes: seen.classes.clone(),
+        class_hashes: seen.class_hashes.clone(),
+        class_images: seen.class_images.clone(),
+        node_charges: seen.node_charges.clone(),
+        deleted_claims: seen.deleted_claims.clone(),
+        ending_reservations: seen.ending_reservations.clone(),
+        policies: seen.policies.clone(),
+        ..facts
+    }
+}
+
+/// `facts` as a dump of the cluster shows them, at the same time.
+fn dumped(facts: &Facts, seed: u64) -> Facts {
+    let pool = facts.node_pools.first().expect("a pool");
+    let is_narrow =
+        pool.template.requirements.get(labels::ARCH).is_some_and(|arch| !arch.has("arm64"));
+    let text = if is_narrow { world::narrowed() } else { MANIFESTS.to_owned() };
+    let files = [InputFile::named("world.yaml", &text)];
+    let dump = dumps::of_facts(facts, &files).expect("a dump");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("foreseen");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let path = folder.join(format!("{seed}.json"));
+    std::fs::write(&path, dump.to_string()).expect("a file for the test");
+    let args =
+        PlanArgs { manifests: vec![path], now: Some(facts.now.to_string()), ..PlanArgs::default() };
+    with_the_rest(plan::read_facts(&args).expect("the dump is sound"), facts)
+}
+
+/// What previews are asked about: what a function saw, and a dump of it.
+fn by(facts: &Facts, seed: u64) -> [(&'static str, Facts); 2] {
+    [("facts", facts.clone()), ("dump", dumped(facts, seed))]
+}
+
+/// What of the objects reads otherwise in a dump.
+fn unlike(seen: &Facts, dumped: &Facts) -> String {
+    let lines = |facts: &Facts| {
+        let objects = format!(
+            "{:#?}\n{:#?}\n{:#?}\n{:#?}",
+            facts.node_pools, facts.ledger.claims, facts.nodes, facts.pods
+        );
+        objects.lines().map(ToOwned::to_owned).collect::<Vec<String>>()
+    };
+    let (seen, dumped) = (lines(seen), lines(dumped));
+    let missing = |these: &[String], those: &[String]| {
+        let those: std::collections::BTreeSet<&String> = those.iter().collect();
+        let lines = these.iter().filter(|line| !those.contains(line));
+        lines.take(12).map(|line| line.trim().to_owned()).collect::<Vec<String>>()
+    };
+    format!("seen {:?}, dumped {:?}", missing(&seen, &dumped), missing(&dumped, &seen))
+}
+
+/// Compares every look that was recorded in `sim`.
+fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
+    let facts = sim.recorded_facts();
+    let mut looks: BTreeMap<Timestamp, Vec<&RecordedFacts>> = BTreeMap::new();
+    for recorded in facts.values() {
+        match recorded.question {
+            Question::Disrupt { .. } => {
+                looks.entry(recorded.facts.now).or_default().push(recorded);
+            }
+            Question::Provision => {
+                let plan = &recorded.plan;
+                for (how, facts) in by(&recorded.facts, seed) {
+                    if let Some(why) = creation_differs(&facts, plan) {
+                        let unlike = unlike(&recorded.facts, &facts);
+                        return Err(format!(
+                            "{}: provision, by its {how}: {why}\n{unlike}",
+                            facts.now
+                        ));
+                    }
+                }
+                seen.created.fetch_add(plan.promises.len(), Ordering::Relaxed);
+            }
+            Question::CarryOn | Question::Interrupt(_) => {}
+        }
+    }
+    for (now, mut looks) in looks {
+        looks.sort_by_key(|recorded| recorded.plan.parent);
+        let Some(first) = looks.first() else { continue };
+        if first.question != NextSearch::default().question() {
+            return Err(format!("{now}: a search goes on: play smaller worlds"));
+        }
+        // Another function committed in between: what follows is another look.
+        let mut counters = first.plan.parent;
+        let same = looks.iter().take_while(|recorded| {
+            let is_next = recorded.plan.parent == counters;
+            let Plan { promises, changes, started, .. } = &recorded.plan;
+            counters = counters.after(!promises.is_empty(), changes, started);
+            is_next
+        });
+        let plans: Vec<&Plan> = same.map(|recorded| &recorded.plan).collect();
+        for (how, facts) in by(&first.facts, seed) {
+            if let Some(why) = disruption_differs(&facts, &plans) {
+                let unlike = unlike(&first.facts, &facts);
+                return Err(format!("{now}: disrupt, by its {how}: {why}\n{unlike}"));
+            }
+        }
+        seen.looks.fetch_add(1, Ordering::Relaxed);
+        let steps = plans.iter().flat_map(|plan| committed(plan)).count();
+        seen.disrupted.fetch_add(steps, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_plan_says_of_random_worlds_is_what_functions_do() {
+    let seen = Seen::default();
+    play_seeds(SEEDS_DEFAULT, |seed| {
+        let sim = storm::stormy(storm::settings(seed));
+        let mut runner = runner_with(&sim, settings(&parameters(seed))).0;
+        world::drift(&sim, minute(20));
+        runner.run_until(minute(40)).expect("nothing unsafe happens");
+        compare(&sim, seed, &seen)
+    });
+    let [looks, disrupted, created] =
+        [seen.looks, seen.disrupted, seen.created].map(AtomicUsize::into_inner);
+    println!("{looks} looks, {disrupted} steps of disruption and {created} claims foreseen");
+    assert!(0 < looks.min(disrupted).min(created));
+}

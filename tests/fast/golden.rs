@@ -55,7 +55,7 @@ fn every_claim_that_was_stored_is_what_it_was() {
             [
                 "example.com/gpu DoesNotExist",
                 "example.com/rack Exists",
-                "karpenter.k8s.aws/instance-cpu Exists >=4 minValues 2",
+                "karpenter.k8s.aws/instance-cpu Gt 3 minValues 2",
                 "karpenter.sh/capacity-type In [on-demand spot]",
                 "topology.kubernetes.io/zone NotIn [us-west-2d]",
             ]

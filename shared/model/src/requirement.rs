@@ -354,9 +354,24 @@ impl Requirement {
 }
 
 impl fmt::Display for Requirement {
-    /// `key In [a b]`: at most five values, then how many others; then bounds and `minValues`.
+    /// `key In [a b]`: at most five values, then how many others; then bounds and `minValues`. Bounds are written as
+    /// `Gt` and `Lt`, whichever operator made them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.key, self.operator())?;
+        let bounds = [
+            self.at_least.map(|least| match least.checked_sub(1).filter(|below| *below >= 0) {
+                Some(below) => (Operator::Gt, below),
+                None => (Operator::Gte, least),
+            }),
+            self.at_most.map(|most| match most.checked_add(1) {
+                Some(above) => (Operator::Lt, above),
+                None => (Operator::Lte, most),
+            }),
+        ];
+        self.key.fmt(f)?;
+        // `Exists` says nothing beside a bound.
+        if bounds == [None, None] || !self.values.is_empty() {
+            write!(f, " {}", self.operator())?;
+        }
         if !self.values.is_empty() {
             let shown: Vec<&str> = self.values.iter().take(5).map(|v| &**v).collect();
             write!(f, " [{}", shown.join(" "))?;
@@ -365,11 +380,8 @@ impl fmt::Display for Requirement {
                 others => write!(f, " and {others} others]")?,
             }
         }
-        if let Some(least) = self.at_least {
-            write!(f, " >={least}")?;
-        }
-        if let Some(most) = self.at_most {
-            write!(f, " <={most}")?;
+        for (operator, number) in bounds.into_iter().flatten() {
+            write!(f, " {operator} {number}")?;
         }
         if let Some(min_values) = self.min_values {
             write!(f, " minValues {min_values}")?;

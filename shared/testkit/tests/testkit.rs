@@ -12,8 +12,8 @@ mod testkit {
         for (word, expected) in [
             ("zone=a,b", "topology.kubernetes.io/zone In [a b]"),
             ("team!=a", "team NotIn [a]"),
-            ("size>5", "size Exists >=6"),
-            ("size<=5", "size Exists <=5"),
+            ("size>5", "size Gt 5"),
+            ("size<=5", "size Lt 6"),
             ("team", "team Exists"),
             ("!arch", "kubernetes.io/arch DoesNotExist"),
             ("team=a,b@2", "team In [a b] minValues 2"),

@@ -56,7 +56,7 @@ fn what_is_of_a_class_or_no_list_is_refused() {
     };
     let bounded = Requirement::new("cpu", Operator::Gt, ["4"]).unwrap();
     change(&mut parts, &|instance_type| instance_type.requirements.replace(bounded.clone()));
-    assert_eq!(refused(&parts), "catalog: a1.2xlarge: `cpu Exists >=5` is no list");
+    assert_eq!(refused(&parts), "catalog: a1.2xlarge: `cpu Gt 4` is no list");
     let id = "cr-1".parse().unwrap();
     let reservation =
         Reservation { id, kind: "default".to_owned(), interruptible: false, count: 1 };

@@ -317,7 +317,7 @@ pub(crate) fn gated(kind: &str, key: &PodKey, pods: u32) -> Option<String> {
 }
 
 /// Why nothing can be launched from `class` whatever its selectors find, if so.
-fn unlaunchable(class: &NodeClass) -> Option<String> {
+pub(crate) fn unlaunchable(class: &NodeClass) -> Option<String> {
     let resolved = ResolvedNodeClass {
         class: class.clone(),
         subnets: Vec::new(),
@@ -329,21 +329,6 @@ fn unlaunchable(class: &NodeClass) -> Option<String> {
     };
     let refusal = launch_template::check_user_data(&resolved).err()?;
     Some(format!("{refusal}: every launch from it is refused"))
-}
-
-/// What is wrong with the user data of the EC2NodeClasses in `manifests`, each with its place.
-pub(crate) fn user_data_warnings(manifests: &[Manifest]) -> Vec<String> {
-    let places =
-        manifests.iter().flat_map(|manifest| manifest.objects.iter().zip(&manifest.places));
-    let of_class = |(object, place): (&objects::Object, &Place)| {
-        let objects::Object::NodeClass(read) = object else { return Vec::new() };
-        let name = &read.class.name;
-        let warnings = launch_template::user_data_warnings(&read.class).into_iter();
-        let warnings = warnings.map(|text| format!("EC2NodeClass `{name}`: spec.userData: {text}"));
-        let texts = unlaunchable(&read.class).into_iter().chain(warnings);
-        texts.map(|text| format!("{}: {text}", in_words(place))).collect()
-    };
-    places.flat_map(of_class).collect()
 }
 
 /// The `objects` that have no effect because a feature gate is off, a line for each.
@@ -378,6 +363,7 @@ fn buffered(buffer: BufferManifest) -> ClusterObject {
 pub(crate) fn named(object: &objects::Object) -> String {
     match object {
         objects::Object::NodePool(pool) => format!("NodePool {}", pool.name),
+        objects::Object::NodeClass(read) => format!("EC2NodeClass {}", read.class.name),
         objects::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
         objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
         objects::Object::CsiNode(node, _) => format!("CSINode {node}"),

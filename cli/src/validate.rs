@@ -1,6 +1,8 @@
 //! `journeyman validate`: what an API server or Karpenter would find wrong with manifests.
 
+mod together;
 mod warnings;
+mod zones;
 
 use crate::options::MoreManifests;
 use report::command::RunCommand;
@@ -17,6 +19,7 @@ use report::{
     screen::Screen,
 };
 
+use self::warnings::Findings;
 use crate::manifests::{self, Read};
 
 /// Options of `validate`.
@@ -48,9 +51,11 @@ pub fn run(
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let wrong: std::collections::BTreeSet<&str> =
         problems.iter().map(|problem| problem.file.as_str()).collect();
-    let warnings = warnings::warnings(&read.manifests)?;
+    let Findings { warnings, unchecked } = warnings::findings(&read.manifests, &files)?;
+    let unchecked: Vec<String> = elsewhere.into_iter().chain(unchecked).collect();
     let verdict = match (problems.len(), warnings.len()) {
-        (0, 0) => "nothing is wrong".to_owned(),
+        (0, 0) if unchecked.is_empty() => "nothing is wrong".to_owned(),
+        (0, 0) => "nothing is wrong in what was checked".to_owned(),
         (0, warnings) => count(number(warnings), "warning"),
         (problems, _) => {
             let (problems, files) = (number(problems), number(wrong.len()));
@@ -59,7 +64,7 @@ pub fn run(
     };
     screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
     print_kinds(&read, screen, out)?;
-    let parts = [("Warnings", &warnings), ("Not checked", &elsewhere), ("Left out", &read.notes)];
+    let parts = [("Warnings", &warnings), ("Not checked", &unchecked), ("Left out", &read.notes)];
     for (title, texts) in parts {
         if !texts.is_empty() {
             writeln!(out)?;

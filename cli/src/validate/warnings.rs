@@ -3,36 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
-    files::Manifest,
-    objects::{NodeClassManifest, Object},
+    files::{Manifest, Place, lines::Lines},
+    objects::Object,
 };
-use jiff::Timestamp;
-use model::{
-    ClusterName, NodeClassName, PodSpec, RegionCatalog, Requirement, Taint,
-    facts::{ClassOffer, Facts},
-    labels,
-    ledger::Snapshot,
-    node_class::{ResolvedNodeClass, ResolvedTemplate},
-    node_pool::NodePool,
-};
-use planner::Rejection;
+use model::{PodSpec, RegionCatalog, Requirement, Requirements, labels, node_class::NodeClass};
 use report::error::BadInput;
 
-use crate::{assumed, manifests};
-
-/// Startup taints that Karpenter, AWS or common network plug-ins take away.
-const REMOVED_BY_OTHERS: [&str; 7] = [
-    labels::UNREGISTERED_TAINT,
-    "ebs.csi.aws.com/agent-not-ready",
-    "efs.csi.aws.com/agent-not-ready",
-    "fsx.csi.aws.com/agent-not-ready",
-    "s3.csi.aws.com/agent-not-ready",
-    "node.cilium.io/agent-not-ready",
-    "node.cloudprovider.kubernetes.io/uninitialized",
-];
+use super::{together::Together, zones::Zones};
+use crate::manifests::{self, InputFile};
 
 /// Labels whose values depend on the account, the region or the cluster, which are not looked at.
-const OF_THE_ACCOUNT: [&str; 10] = [
+pub(super) const OF_THE_ACCOUNT: [&str; 10] = [
     labels::NODE_POOL,
     labels::CAPACITY_TYPE,
     labels::ZONE,
@@ -45,31 +26,118 @@ const OF_THE_ACCOUNT: [&str; 10] = [
     labels::PLACEMENT_GROUP_PARTITION,
 ];
 
-/// What the objects of `manifests` do not do although nothing is wrong with them, each with its place.
-pub(super) fn warnings(manifests: &[Manifest]) -> Result<Vec<String>, BadInput> {
+/// Where in its object stands what a warning is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// A field by its path.
+    Field(&'static str),
+    /// A label, an annotation or a taint by its key, with one of its values if one is meant.
+    Value(String, Option<String>),
+}
+
+/// What one object does not do, and where that stands in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Warning {
+    pub(super) spot: Spot,
+    pub(super) text: String,
+}
+
+/// What objects do not do although nothing is wrong with them, each in words with its place.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) warnings: Vec<String>,
+    /// What could not be looked at.
+    pub(super) unchecked: Vec<String>,
+}
+
+/// Looks at the objects of `manifests`, which stand in `files`.
+pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Findings, BadInput> {
     let catalog = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
     let known = KnownValues::of(&catalog);
-    let together = Together::of(manifests, &catalog)?;
-    let mut warnings = manifests::user_data_warnings(manifests);
+    let together = Together::of(manifests, &known, &catalog)?;
+    let mut findings = Findings::default();
+    let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for (object, place) in manifests.iter().flat_map(|m| m.objects.iter().zip(&m.places)) {
-        let texts = match object {
-            Object::NodePool(pool) => together.of_pool(pool, &known),
-            Object::NodeOverlay(overlay) => {
-                let mut texts = known.complaints("spec.requirements", overlay.requirements.iter());
-                texts.extend(together.overlays.get(overlay.name.as_str()).cloned());
-                texts
-            }
-            object => pod_spec(object).map(|spec| of_pods(spec, &known)).unwrap_or_default(),
-        };
-        let place = manifests::in_words(place);
-        let name = manifests::named(object);
-        warnings.extend(texts.into_iter().map(|text| format!("{place}: {name}: {text}")));
+        let (warnings, elsewhere) = of_object(object, &together, &known, &catalog);
+        // What is said of user data names its class.
+        let is_class = matches!(object, Object::NodeClass(_));
+        let name = (!is_class).then(|| manifests::named(object));
+        for Warning { spot, text } in warnings {
+            let lines = lines.entry(&place.file).or_insert_with(|| {
+                let file = files.iter().find(|file| file.name == place.file);
+                file.map(|file| Lines::of(&file.text)).unwrap_or_default()
+            });
+            let line = place.line.and_then(|line| match &spot {
+                Spot::Field(field) => lines.of_field(line, field),
+                Spot::Value(key, value) => lines.of_value(line, key, value.as_deref()),
+            });
+            let place = manifests::in_words(&Place { line: line.or(place.line), ..place.clone() });
+            let name = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+            findings.warnings.push(format!("{place}: {name}{text}"));
+        }
+        if !elsewhere.is_empty() {
+            let values: Vec<String> = elsewhere.into_iter().collect();
+            let (place, name) = (manifests::in_words(place), manifests::named(object));
+            let (values, here) = (values.join(", "), &catalog.region);
+            findings.unchecked.push(format!(
+                "{place}: {name}: {values}: only instance types and zones of {here} are built in"
+            ));
+        }
     }
-    Ok(warnings)
+    Ok(findings)
+}
+
+/// The warnings of `object`, and the regions and zones in it that are not looked at.
+fn of_object(
+    object: &Object,
+    together: &Together<'_>,
+    known: &KnownValues,
+    catalog: &RegionCatalog,
+) -> (Vec<Warning>, BTreeSet<String>) {
+    let (mut warnings, asked) = match object {
+        Object::NodePool(pool) => {
+            let requirements = pool.template.requirements.iter().collect();
+            (together.of_pool(pool, known), vec![requirements])
+        }
+        Object::NodeOverlay(overlay) => {
+            let mut warnings = known.complaints("spec.requirements", overlay.requirements.iter());
+            warnings.extend(together.of_overlay(overlay.name.as_str()));
+            (warnings, vec![overlay.requirements.iter().collect()])
+        }
+        Object::NodeClass(read) => (of_user_data(&read.class), Vec::new()),
+        object => match pod_spec(object) {
+            Some(spec) => (together.of_pods(spec, known), alternatives(spec)),
+            None => (Vec::new(), Vec::new()),
+        },
+    };
+    let mut elsewhere = BTreeSet::new();
+    for requirements in asked {
+        let zones = Zones::of(requirements.into_iter(), catalog);
+        for warning in zones.impossible {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        elsewhere.extend(zones.elsewhere);
+    }
+    (warnings, elsewhere)
+}
+
+pub(super) fn warning(spot: Spot, text: String) -> Warning {
+    Warning { spot, text }
+}
+
+/// What is wrong with the user data of `class`.
+fn of_user_data(class: &NodeClass) -> Vec<Warning> {
+    let name = &class.name;
+    let texts = launch_template::user_data_warnings(class).into_iter();
+    let texts = texts.map(|text| format!("EC2NodeClass `{name}`: spec.userData: {text}"));
+    let texts = manifests::unlaunchable(class).into_iter().chain(texts);
+    texts.map(|text| warning(Spot::Field("spec.userData"), text)).collect()
 }
 
 /// What each pod of `object` is like, if it is or makes pods.
-fn pod_spec(object: &Object) -> Option<&PodSpec> {
+pub(super) fn pod_spec(object: &Object) -> Option<&PodSpec> {
     match object {
         Object::Pod(read) => Some(&read.pod.spec),
         Object::Workload(workload) => Some(&workload.spec),
@@ -79,15 +147,17 @@ fn pod_spec(object: &Object) -> Option<&PodSpec> {
     }
 }
 
-fn of_pods(spec: &PodSpec, known: &KnownValues) -> Vec<String> {
-    let required = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-    let mut texts = known.complaints("its node selector or affinity", required);
-    texts.extend(spec.ineffective_do_not_disrupt());
-    texts
+/// What the pods ask of a node's labels: one list for each required term, or one in all.
+pub(super) fn alternatives(spec: &PodSpec) -> Vec<Vec<&Requirement>> {
+    if spec.required_terms.is_empty() {
+        return vec![spec.node_selector.iter().collect()];
+    }
+    let terms = spec.required_terms.iter();
+    terms.map(|term| spec.node_selector.iter().chain(term).collect()).collect()
 }
 
 /// The values of each label that some instance type has.
-struct KnownValues {
+pub(super) struct KnownValues {
     /// Of the instance types.
     region: String,
     by_label: BTreeMap<String, BTreeSet<String>>,
@@ -109,12 +179,12 @@ impl KnownValues {
 
     /// The values in `requirements` that no instance type has, each with the value to write where that is clear.
     /// Values that are excluded are only named where one is near: an exclusion may be meant for other regions.
-    fn complaints<'r>(
+    pub(super) fn complaints<'r>(
         &self,
         field: &str,
         requirements: impl Iterator<Item = &'r Requirement>,
-    ) -> Vec<String> {
-        let mut texts = Vec::new();
+    ) -> Vec<Warning> {
+        let mut warnings: Vec<Warning> = Vec::new();
         for requirement in requirements {
             let key = requirement.key().as_str();
             let Some(known) = self.by_label.get(key) else { continue };
@@ -128,119 +198,27 @@ impl KnownValues {
                     || (format!(" of {}", self.region), String::new()),
                     |meant| (String::new(), format!(": write `{meant}`")),
                 );
-                texts.push(format!(
-                    "{field}: no instance type{of_region} has {key} `{value}`{cure}"
-                ));
+                let text =
+                    format!("{field}: no instance type{of_region} has {key} `{value}`{cure}");
+                let spot = Spot::Value(key.to_owned(), Some(value.to_string()));
+                if !warnings.iter().any(|warning| warning.spot == spot) {
+                    warnings.push(warning(spot, text));
+                }
             }
         }
-        texts
+        warnings
     }
-}
 
-/// What only the objects together tell.
-struct Together<'m> {
-    /// Why a NodePool launches nothing, by its name.
-    pools: BTreeMap<String, String>,
-    /// Why a NodeOverlay changes nothing, by its name.
-    overlays: BTreeMap<String, String>,
-    /// What the pods of all workloads are like.
-    workloads: Vec<&'m PodSpec>,
-}
-
-impl<'m> Together<'m> {
-    fn of(manifests: &'m [Manifest], catalog: &RegionCatalog) -> Result<Self, BadInput> {
-        let cluster = ClusterName::new("validate");
-        let cluster = cluster.map_err(|error| BadInput::one(error.to_string()))?;
-        let mut facts = Facts::of(cluster, Timestamp::UNIX_EPOCH, Snapshot::default());
-        facts.policies.node_overlay = true;
-        let (mut classes, mut workloads) = (BTreeMap::new(), Vec::new());
-        for object in manifests.iter().flat_map(|manifest| &manifest.objects) {
-            match object {
-                Object::NodePool(pool) => {
-                    let mut pool = pool.clone();
-                    for label in OF_THE_ACCOUNT {
-                        let _not_looked_at = pool.template.requirements.remove(label);
-                    }
-                    facts.node_pools.push(pool);
-                }
-                Object::NodeOverlay(overlay) => {
-                    facts.surroundings.node_overlays.push(overlay.clone());
-                }
-                Object::NodeClass(read) => classes.extend(offer(read, catalog)?),
-                Object::Pod(_) => {}
-                object => workloads.extend(pod_spec(object)),
-            }
-        }
-        facts.classes = Some(classes);
-        let pools = planner::pools_without_types(&facts).into_iter();
-        // What breaks a rule is a problem already.
-        let conflict = |(name, why): (model::ObjectName, Rejection)| match why {
-            Rejection::RuntimeValidation(_) => None,
-            why @ Rejection::Conflict(_) => {
-                Some((name.to_string(), format!("it changes nothing: {why}")))
-            }
+    /// `asked` by labels alone whose values are the same everywhere, without those that [`Self::complaints`] has
+    /// something to say of.
+    pub(super) fn narrowed<'r>(
+        &self,
+        asked: impl Iterator<Item = &'r Requirement>,
+    ) -> Requirements {
+        let is_asked = |requirement: &&Requirement| {
+            self.by_label.contains_key(requirement.key().as_str())
+                && self.complaints("", std::iter::once(*requirement)).is_empty()
         };
-        Ok(Self {
-            pools: pools.map(|(name, why)| (name.to_string(), why)).collect(),
-            overlays: planner::overlays(&facts).rejected.into_iter().filter_map(conflict).collect(),
-            workloads,
-        })
+        asked.filter(is_asked).cloned().collect()
     }
-
-    fn of_pool(&self, pool: &NodePool, known: &KnownValues) -> Vec<String> {
-        let template = &pool.template;
-        let field = "spec.template.spec.requirements";
-        let mut texts = known.complaints(field, template.requirements.iter());
-        if texts.is_empty() {
-            let why = self.pools.get(pool.name.as_str());
-            texts.extend(why.map(|why| format!("it launches nothing: {why}")));
-        }
-        let annotation = template.annotations.get(labels::DO_NOT_DISRUPT);
-        if let Some(text) = annotation.filter(|text| !["true", "false"].contains(&text.as_str())) {
-            texts.push(format!(
-                "spec.template.metadata.annotations: {} is `{text}`, which protects nothing: of nodes only \
-                 `true` counts",
-                labels::DO_NOT_DISRUPT
-            ));
-        }
-        let startup_taints = template.startup_taints.iter();
-        texts.extend(startup_taints.filter(|taint| self.is_lasting(taint)).map(|taint| {
-            format!(
-                "spec.template.spec.startupTaints: none of the workloads here tolerates {taint}: if nothing else \
-                 takes it away, nodes are never initialized"
-            )
-        }));
-        texts
-    }
-
-    /// Whether nothing is seen that would take `taint` away. Without workloads nothing is known.
-    fn is_lasting(&self, taint: &Taint) -> bool {
-        let is_tolerated = |spec: &&PodSpec| spec.tolerations.iter().any(|t| t.tolerates(taint));
-        !REMOVED_BY_OTHERS.contains(&taint.key.as_str())
-            && !self.workloads.is_empty()
-            && !self.workloads.iter().any(is_tolerated)
-    }
-}
-
-/// What can be launched with the class if its selectors find something everywhere; `None` if nothing can, whatever
-/// they find.
-fn offer(
-    read: &NodeClassManifest,
-    catalog: &RegionCatalog,
-) -> Result<Option<(NodeClassName, ClassOffer)>, BadInput> {
-    let class = &read.class;
-    if !class.problems.is_empty() {
-        return Ok(None);
-    }
-    let resolved = ResolvedNodeClass {
-        class: class.clone(),
-        subnets: assumed::subnets(catalog)?,
-        security_groups: Vec::new(),
-        images: assumed::images(class)?.0,
-        reservations: Vec::new(),
-        placement_group: None,
-        launch_template: ResolvedTemplate::Made,
-    };
-    let types = launch_template::offer(catalog, &resolved, &BTreeMap::new(), Timestamp::UNIX_EPOCH);
-    Ok(Some((class.name.clone(), ClassOffer::Ready(types))))
 }

@@ -23,6 +23,7 @@ mod playing;
 mod reading;
 mod reporting;
 mod shadowing;
+mod validating;
 
 pub(crate) const CLASS: &str = "\
 apiVersion: karpenter.k8s.aws/v1

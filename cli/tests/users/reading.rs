@@ -369,17 +369,17 @@ spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operat
     let warned = run(&folder, "validate .");
     assert_eq!(warned.code, Some(0), "{}{}", warned.out, warned.complaints);
     warned.says(&[
-        "./a.yaml:1: NodePool a: spec.template.spec.requirements: no instance type has kubernetes.io/os `Linux`: write `linux`",
+        "./a.yaml:14: NodePool a: spec.template.spec.requirements: no instance type has kubernetes.io/os `Linux`: write `linux`",
         "no instance type has karpenter.k8s.aws/instance-category `T`: write `t`",
         "no instance type of us-west-2 has node.kubernetes.io/instance-type `m99.large`",
-        "karpenter.sh/do-not-disrupt is `30m`, which protects nothing: of nodes only `true` counts",
-        "none of the workloads here tolerates example.com/agent:NoSchedule",
-        "NodePool b: it launches nothing: its requirements leave no instance type",
+        "./a.yaml:7: NodePool a: spec.template.metadata.annotations: karpenter.sh/do-not-disrupt is `30m`, which protects nothing: of nodes only `true` counts",
+        "./a.yaml:11: NodePool a: spec.template.spec.startupTaints: none of the workloads here tolerates example.com/agent:NoSchedule",
+        "./a.yaml:31: NodePool b: it launches nothing: its requirements leave no instance type",
         "Deployment default/web: annotation karpenter.sh/do-not-disrupt is `True`",
         "NodeOverlay c: it changes nothing: it conflicts with another overlay of its weight: the price of c6a.",
         "no instance type has karpenter.k8s.aws/instance-family `C6G`: write `c6g`",
     ]);
-    warned.is_silent_about(&["`none`", "eu-west-1a", "cilium", "NodeOverlay d: it changes"]);
+    warned.is_silent_about(&["`none`", "cilium", "NodeOverlay d: it changes"]);
     // `plan` says what of it has no effect.
     let planned = run(&folder, "plan .");
     planned.says(&[

@@ -21,6 +21,7 @@ use crate::{
 
 pub mod duplicates;
 mod json_list;
+pub mod lines;
 pub mod older;
 pub mod stored;
 

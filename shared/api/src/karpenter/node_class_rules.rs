@@ -57,7 +57,8 @@ pub(crate) const SPEC: &[Rule] = &[
         "self.amiSelectorTerms.exists(x, has(x.alias)) ? true : has(self.amiFamily)",
         "must specify amiFamily if amiSelectorTerms does not contain an alias",
         |spec| {
-            if !spec.has("amiFamily") && alias_family(spec).is_none() {
+            let terms = spec.at("amiSelectorTerms").list().unwrap_or_default();
+            if !spec.has("amiFamily") && !terms.iter().any(|term| term.has("alias")) {
                 let rule = "is required when no amiSelectorTerms has an alias";
                 spec.at("amiFamily").complain(rule);
             }

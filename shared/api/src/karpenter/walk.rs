@@ -34,7 +34,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
     schema: &Value,
     hints: Hints,
 ) -> Option<T> {
-    check(field, schema, hints);
+    let _has_right_keys = check(field, schema, hints);
     if field.has_within(Weight::Refused) {
         return None;
     }
@@ -63,14 +63,17 @@ fn checks(schema: &Value) -> impl Iterator<Item = Check> {
 }
 
 /// Complains of everything in `field` that is not as `schema` asks for. Rules across fields are only
-/// looked at where each field by itself is right. The checks of patterns and rules ask for more than their
-/// expressions do: see [`Field::beyond_definition`].
-fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
-    let is_of_its_type = match schema.get("type").and_then(Value::as_str) {
-        Some("object") => map(field, schema, hints).is_some(),
-        Some("array") => list(field, schema, hints).is_some(),
-        Some("string") => text(field, schema, hints).is_some(),
-        Some("boolean") => field.boolean().is_some(),
+/// looked at where the keys of the field and within it are right: a value that is wrong hides nothing else. The
+/// checks of patterns and rules ask for more than their expressions do: see [`Field::beyond_definition`].
+///
+/// Returns whether its keys are right: there is no unknown one, no required one is missing, and maps and lists stand
+/// where they should.
+fn check(field: &Field<'_>, schema: &Value, hints: Hints) -> bool {
+    let (is_of_its_type, has_right_keys) = match schema.get("type").and_then(Value::as_str) {
+        Some("object") => map(field, schema, hints).map_or((false, false), |right| (true, right)),
+        Some("array") => list(field, schema, hints).map_or((false, false), |right| (true, right)),
+        Some("string") => (text(field, schema, hints).is_some(), true),
+        Some("boolean") => (field.boolean().is_some(), true),
         Some("integer") => {
             let bound = |key: &str, default: i64| {
                 schema.get(key).and_then(Value::as_i64).unwrap_or(default)
@@ -78,15 +81,19 @@ fn check(field: &Field<'_>, schema: &Value, hints: Hints) {
             let is_short = schema.get("format").and_then(Value::as_str) == Some("int32");
             let (least, most) =
                 if is_short { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
-            field.integer::<i64>(bound("minimum", least), bound("maximum", most)).is_some()
+            let number = field.integer::<i64>(bound("minimum", least), bound("maximum", most));
+            (number.is_some(), true)
         }
-        _ if schema.get("x-kubernetes-int-or-string").is_some() => field.quantity().is_some(),
-        _ => true,
+        _ if schema.get("x-kubernetes-int-or-string").is_some() => {
+            (field.quantity().is_some(), true)
+        }
+        _ => (true, true),
     };
-    if is_of_its_type && !field.has_within(Weight::Refused) {
+    if is_of_its_type && has_right_keys {
         let field = field.beyond_definition();
         checks(schema).for_each(|check| check(&field));
     }
+    has_right_keys
 }
 
 /// A limit of `schema` on how many there are.
@@ -100,24 +107,26 @@ fn too_many(field: &Field<'_>, schema: &Value, key: &str, count: usize) {
     }
 }
 
-fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
+/// Whether all keys are right; `None` if it is no map.
+fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<bool> {
     let entries = field.entries()?;
+    let mut has_right_keys = true;
     too_many(field, schema, "maxProperties", entries.len());
     if let Some(values) = schema.get("additionalProperties") {
         for (_, value) in &entries {
-            check(value, values, hints);
+            has_right_keys &= check(value, values, hints);
         }
-        return Some(());
+        return Some(has_right_keys);
     }
     let is_open = schema.get("x-kubernetes-preserve-unknown-fields").is_some();
     let Some(members) = schema.get("properties").and_then(Value::as_object) else {
-        return Some(());
+        return Some(true);
     };
     let mut cures = Vec::new();
     for (key, value) in entries.iter().filter(|_| !is_open) {
         match members.get(*key) {
             Some(_) if value.tree().is_null() => {}
-            Some(member) => check(value, member, hints),
+            Some(member) => has_right_keys &= check(value, member, hints),
             None if field.ignores_unknown() || hints.dropped.contains(&value.path()) => {}
             None => {
                 let near = || {
@@ -126,22 +135,26 @@ fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
                 };
                 let cure = (hints.cure)(field.path(), key).or_else(near);
                 cures.extend(cure.clone());
+                has_right_keys = false;
                 value.complain_cured("unknown field", cure);
             }
         }
     }
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     for key in required.filter_map(Value::as_str).filter(|key| !field.has(key)) {
+        has_right_keys = false;
         // One that is spelled otherwise was complained about already.
         if !cures.iter().any(|cure| cure.contains(&format!("`{key}"))) {
             field.missing(key).complain("is required");
         }
     }
-    Some(())
+    Some(has_right_keys)
 }
 
-fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
+/// Whether all keys of its items are right; `None` if it is no list.
+fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<bool> {
     let items = field.list()?;
+    let mut has_right_keys = true;
     too_many(field, schema, "maxItems", items.len());
     if items.len() < limit(schema, "minItems").unwrap_or_default() {
         field.complain("must have at least one entry");
@@ -149,14 +162,14 @@ fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let is_set = schema.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("set");
     for (index, item) in items.iter().enumerate() {
         if let Some(schema) = schema.get("items") {
-            check(item, schema, hints);
+            has_right_keys &= check(item, schema, hints);
         }
         let before = items.iter().take(index);
         if is_set && before.into_iter().any(|other| other.tree().value == item.tree().value) {
             item.complain("stands there twice");
         }
     }
-    Some(())
+    Some(has_right_keys)
 }
 
 fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {

@@ -10,6 +10,7 @@ use model::{
     duration, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool, parse_share},
     policies::Packing,
+    problem::Weight,
     static_hash::NODE_POOL,
 };
 
@@ -117,7 +118,11 @@ struct Spec {
 }
 
 fn read_spec(field: &Field<'_>) -> Option<Spec> {
-    let spec: NodePoolSpec = walk::typed(field, NodePoolSpec::schema(), cures::NODE_POOL)?;
+    let spec: Option<NodePoolSpec> = walk::typed(field, NodePoolSpec::schema(), cures::NODE_POOL);
+    let Some(spec) = spec else {
+        check_parts(&field.at("template"));
+        return None;
+    };
     let hash = hash::node_pool(&spec.template).ok();
     let limits = spec.limits.map(|_| Limits(amounts::read(&field.at("limits"))));
     let (template, node_class_line) = template(spec.template, &field.at("template"))?;
@@ -133,6 +138,23 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
         node_class_line,
         hash,
     })
+}
+
+/// Complains of what can be read of the template of a pool that is refused for other parts.
+fn check_parts(template: &Field<'_>) {
+    let metadata = template.at("metadata");
+    if template.has("metadata") && metadata.has("labels") {
+        let labels = metadata.at("labels");
+        requirement::check_labels(&labels.text_map().unwrap_or_default(), &labels);
+    }
+    let spec = template.at("spec");
+    let has_requirements = template.has("spec") && spec.has("requirements");
+    let items = spec.at("requirements").list_if_any().filter(|_| has_requirements);
+    for item in items.into_iter().flatten().filter(|item| !item.has_within(Weight::Refused)) {
+        if let Ok(spec) = serde_json::from_value(item.tree().to_json()) {
+            let _of_no_pool = requirement::of_node_pool(&spec, &item);
+        }
+    }
 }
 
 /// The template of `spec`, which stands at `field`, and the line of its `nodeClassRef`.

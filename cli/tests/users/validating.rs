@@ -1,0 +1,132 @@
+//! What `validate` finds in one file alone.
+
+use crate::{CLASS, POOL, folder, run};
+
+/// A NodePool whose requirements are `requirements`, the first of which is on line 9.
+fn pool(requirements: &str) -> String {
+    let (start, _) = POOL.split_once("      - ").expect("its requirements");
+    format!("{start}{requirements}")
+}
+
+#[test]
+fn a_lone_node_pool_that_no_instance_type_fits_is_told_so() {
+    let nothing = "pool.yaml:9: NodePool general: it launches nothing: its requirements leave no instance \
+                   type that can be bought now: no instance type has";
+    for (requirement, said) in [
+        (
+            "{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ['100000']}",
+            format!("{nothing} karpenter.k8s.aws/instance-cpu Gt 100000"),
+        ),
+        (
+            "{key: kubernetes.io/arch, operator: NotIn, values: [amd64, arm64]}",
+            format!("{nothing} kubernetes.io/arch NotIn [amd64 arm64]"),
+        ),
+        (
+            "{key: topology.kubernetes.io/zone, operator: In, values: [us-west-2z]}",
+            "pool.yaml:9: NodePool general: no node has topology.kubernetes.io/zone `us-west-2z`: us-west-2 \
+             has us-west-2a, us-west-2b, us-west-2c, us-west-2d"
+                .to_owned(),
+        ),
+        (
+            "{key: topology.kubernetes.io/zone, operator: In, values: [Frankfurt]}",
+            "`Frankfurt`: AWS has none of this name".to_owned(),
+        ),
+    ] {
+        let folder = folder("lone", &[("pool.yaml", &pool(&format!("      - {requirement}\n")))]);
+        let warned = run(&folder, "validate pool.yaml");
+        warned.says(&["1 file: 1 warning", &said]);
+        assert_eq!(warned.code, Some(0), "{requirement}");
+    }
+}
+
+#[test]
+fn what_each_requirement_of_a_lone_node_pool_allows_may_be_impossible_together() {
+    let both = pool(
+        "      - {key: topology.kubernetes.io/region, operator: In, values: [us-west-2]}
+      - {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1a, us-west-2-lax-1a]}
+      - {key: topology.kubernetes.io/zone, operator: NotIn, values: [us-west-2-lax-1a]}
+      - {key: kubernetes.io/arch, operator: In, values: [AMD64]}
+      - {key: karpenter.k8s.aws/instance-family, operator: In, values: [m7g]}
+      - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c]}
+",
+    );
+    let folder = folder("together", &[("pool.yaml", &both)]);
+    let warned = run(&folder, "validate pool.yaml");
+    warned.says(&[
+        "1 file: 3 warnings",
+        "pool.yaml:12: NodePool general: spec.template.spec.requirements: no instance type has \
+         kubernetes.io/arch `AMD64`: write `amd64`",
+        "no instance type has karpenter.k8s.aws/instance-category In [c] and \
+         karpenter.k8s.aws/instance-family In [m7g]",
+        "pool.yaml:10: NodePool general: no node in a zone of eu-west-1 has \
+         topology.kubernetes.io/region us-west-2",
+        "NodePool general: eu-west-1a: only instance types and zones of us-west-2 are built in",
+    ]);
+}
+
+#[test]
+fn regions_that_are_not_built_in_are_not_checked() {
+    for value in ["eu-west-1a", "us-gov-west-1b", "eu-central-1-ham-1a"] {
+        let zone = format!(
+            "      - {{key: topology.kubernetes.io/zone, operator: In, values: [{value}]}}\n"
+        );
+        let folder = folder("elsewhere", &[("pool.yaml", &pool(&zone))]);
+        let said = run(&folder, "validate pool.yaml");
+        said.says(&["1 file: nothing is wrong in what was checked", "Not checked", value]);
+        assert_eq!(said.code, Some(0), "{value}");
+    }
+}
+
+#[test]
+fn a_pod_that_no_instance_type_can_host_is_told_so() {
+    let pod = "apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  nodeSelector:
+    kubernetes.io/arch: arm64
+    team: a
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions:
+          - {key: karpenter.k8s.aws/instance-family, operator: In, values: [c6a]}
+  containers: [{name: c}]
+";
+    let folder = folder("pod", &[("pod.yaml", pod)]);
+    let warned = run(&folder, "validate pod.yaml");
+    warned.says(&[
+        "1 file: 1 warning",
+        "Pod default/p: its node selector or affinity: its requirements leave no instance type",
+        "no instance type has karpenter.k8s.aws/instance-family In [c6a] and kubernetes.io/arch In [arm64]",
+    ]);
+    let possible = pod.replace("[c6a]", "[c6a, c6g]");
+    let folder = self::folder("pod", &[("pod.yaml", &possible)]);
+    run(&folder, "validate pod.yaml").says(&["1 file: nothing is wrong"]);
+}
+
+#[test]
+fn a_value_that_is_wrong_hides_nothing_else() {
+    let pool = pool(
+        "      - {key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [a]}
+      - {key: kubernetes.io/arch, operator: Is, values: [amd64]}
+      - {key: kubernetes.io/hostname, operator: Exists}
+  weight: 1000
+",
+    );
+    let class = CLASS.replace("  role: nodes\n", "  role: nodes\n  instanceProfile: mine\n");
+    let class = class.replace("al2023@latest}", "al2024@latest}, {id: x}");
+    let folder = folder("all", &[("all.yaml", &format!("{pool}---\n{class}"))]);
+    let refused = run(&folder, "validate all.yaml");
+    refused.says(&[
+        "all.yaml:9: NodePool general: spec.template.spec.requirements[0].values: operator Gt",
+        "requirements[1].operator: must be one of",
+        "label `kubernetes.io/hostname` is restricted",
+        "spec.weight: must be 1 to 100",
+        "`role` and `instanceProfile` exclude each other",
+        "`al2024` is not one of",
+        "spec.amiSelectorTerms[1].id: `x` is not a valid image id",
+    ]);
+    refused.is_silent_about(&["spec.amiFamily"]);
+}

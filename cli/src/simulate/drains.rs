@@ -10,11 +10,13 @@ use simulator::Sim;
 /// How long a drain may take before it is named: longer than the grace period of most pods.
 const USUAL: SignedDuration = SignedDuration::from_mins(10);
 
-/// A node that is drained for long, and that has no time at which it ends with its pods.
+/// A node that has been draining for long, and that has no time at which it ends with its pods.
 pub(super) struct LongDrain {
     node: NodeName,
     node_pool: NodePoolName,
-    /// Since when it is drained.
+    /// Whether its NodePool is there, from which next nodes take their `terminationGracePeriod`.
+    has_node_pool: bool,
+    /// Since when it is draining.
     since: Timestamp,
     now: Timestamp,
     /// Pods that stay although it is their turn, and whether their annotation is why.
@@ -41,32 +43,34 @@ impl LongDrain {
                 .chain(asked.map(|request| (request.pod, false)))
                 .collect();
             let is_long = USUAL <= now.duration_since(deletion.at) && !pods.is_empty();
-            let node_pool = claim.node_pool.clone();
-            is_long.then_some(Self { node, node_pool, since: deletion.at, now, pods })
+            let (node_pool, since) = (claim.node_pool.clone(), deletion.at);
+            let has_node_pool = sim.node_pool_record(&node_pool).is_some();
+            is_long.then_some(Self { node, node_pool, has_node_pool, since, now, pods })
         };
         sim.claims().iter().filter_map(drained).collect()
     }
 
     /// For people: the node, its pods, and what would end the drain.
     pub(super) fn lines(&self) -> Vec<String> {
-        let Self { node, node_pool, since, now, pods } = self;
+        let Self { node, node_pool, has_node_pool, since, now, pods } = self;
         let taken = elapsed(*since, *now);
-        let mut lines = vec![format!("node {node}: drained for {}", taken.trim_start_matches('+'))];
+        let mut lines =
+            vec![format!("node {node}: draining for {}", taken.trim_start_matches('+'))];
         lines.extend(
             pods.iter().map(|(pod, is_protected)| format!("pod {pod}: {}", why(*is_protected))),
         );
-        let object = if node_pool.is_none() {
-            "its NodeClaim".to_owned()
-        } else {
-            format!("NodePool {node_pool}")
-        };
-        lines.push(format!("terminationGracePeriod in {object} would set the drain an end"));
+        lines.push("the drain ends when these pods are deleted".to_owned());
+        lines.extend(has_node_pool.then(|| {
+            format!(
+                "terminationGracePeriod in NodePool {node_pool} would end drains of its next nodes"
+            )
+        }));
         lines
     }
 
     /// For machines.
     pub(super) fn json(&self) -> Value {
-        let Self { node, node_pool, since, now: _, pods } = self;
+        let Self { node, node_pool, has_node_pool, since, now: _, pods } = self;
         let pods = pods
             .iter()
             .map(|(pod, is_protected)| json!({"pod": pod.to_string(), "why": why(*is_protected)}));
@@ -75,7 +79,7 @@ impl LongDrain {
             "nodePool": node_pool.to_string(),
             "since": since.to_string(),
             "pods": pods.collect::<Vec<_>>(),
-            "cure": "terminationGracePeriod",
+            "cure": has_node_pool.then_some("terminationGracePeriod"),
         })
     }
 }

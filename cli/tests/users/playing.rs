@@ -302,3 +302,22 @@ fn a_startup_taint_without_an_owner_stays() {
         played.says(&[&format!("pods placed      {placed}"), &note]);
     }
 }
+
+#[test]
+fn a_drain_that_waits_for_pods_is_advised_no_field_of_a_node_pool_that_is_gone() {
+    let web = deployment("web", 1).replace(
+        "metadata: {labels",
+        "metadata: {annotations: {karpenter.sh/do-not-disrupt: 'true'}, labels",
+    );
+    let deleted = "events: [{at: 5m, delete: {kind: NodePool, name: general}}]";
+    let files = [
+        ("in/class.yaml", CLASS),
+        ("in/pool.yaml", POOL),
+        ("in/web.yaml", &*web),
+        ("deleted.yaml", deleted),
+    ];
+    let folder = folder("gone", &files);
+    let played = run(&folder, "simulate --manifests in --scenario deleted.yaml --duration 30m");
+    played.says(&[": draining for 00:2", "the drain ends when these pods are deleted"]);
+    played.is_silent_about(&["terminationGracePeriod", ": drained for"]);
+}

@@ -104,8 +104,9 @@ pub(super) const LAUNCHES: &[Row] = &[
         "simulate --duration 4h",
         &[
             "Drains that wait for pods",
-            ": drained for 02:59:",
-            "terminationGracePeriod in NodePool default would set the drain an end",
+            ": draining for 02:59:",
+            "the drain ends when these pods are deleted",
+            "terminationGracePeriod in NodePool default would end drains of its next nodes",
         ],
         &[],
     ),

@@ -82,7 +82,7 @@ pub enum ConsolidationPolicy {
 /// How the nodes of a pool are given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disruption {
-    /// How long nothing must have happened on a node; `None` is never.
+    /// How long a node must be without a pod change before it is consolidated; `None` is never.
     pub consolidate_after: Option<SignedDuration>,
     /// Which nodes.
     pub policy: ConsolidationPolicy,

@@ -83,7 +83,10 @@ pub enum Objection {
     #[error("its condition Consolidatable is not true")]
     NotConsolidatable,
     /// Pods came or went more recently than its NodePool's `consolidateAfter`, which is this.
-    #[error("nothing must have happened on it for {}", model::duration::format_go(*.0))]
+    #[error(
+        "it waits for consolidateAfter ({}) since its last pod change",
+        model::duration::format_go(*.0)
+    )]
     Unsettled(SignedDuration),
     /// Its NodePool does not offer its instance type.
     #[error("its instance type is not known, so neither is its price")]
@@ -128,8 +131,10 @@ pub enum Objection {
     /// The method gives up several nodes, and no other is left.
     #[error("no second node may go with it")]
     Alone,
-    /// Better nodes go without it.
-    #[error("it cannot go together with those that are better to give up")]
+    /// Nodes that are cheaper to disrupt go without it.
+    #[error(
+        "nodes that are cheaper to disrupt come first, and cannot be disrupted together with it"
+    )]
     NotTogether,
     /// It cannot go with so many better nodes before it.
     #[error("together with the {} before it: {objection}", model::words::counted(*.before, "node"))]

@@ -56,7 +56,7 @@ pub mod world;
 
 pub use answer::{Answer, Memory, NextSearch, answer};
 pub use lifecycle::{
-    adopt::{Adoption, Present, adopt, left_behind, without_instance},
+    adopt::{Adoption, Present, adopt, left_behind, users_without_instance, without_instance},
     drain::{
         Drainage, InstanceView, RebootStep, VolumeLook, VolumeStep, await_volumes, drain, held,
         held_for_reboot, let_go, reboot, released,

@@ -2,8 +2,9 @@
 
 use jiff::SignedDuration;
 use model::{
-    BatchId, ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Operator,
-    Requirement,
+    BatchId, CapacityType, ClaimPhase, DeletionReason, HourlyPrice, NodeClaim, NodeClaimName,
+    NodePoolName, Operator, Requirement,
+    claim::LaunchedInstance,
     condition::ConditionReason,
     event::{EventObject, EventReason},
     labels,
@@ -222,6 +223,25 @@ fn a_users_claim_waits_for_its_class_and_says_so() {
     assert_eq!(why.reason, Some(ConditionReason::NodeClassReadinessUnknown));
     run(&sim, 14);
     assert_eq!(claim(&sim).map(|claim| claim.phase), Some(ClaimPhase::Initialized));
+}
+
+#[test]
+fn a_users_claim_whose_instance_nobody_has_is_deleted() {
+    let launched = |phase| {
+        let instance = LaunchedInstance {
+            id: testkit::build::id("i-00000000000000001"),
+            instance_type: testkit::build::id("m7g.large"),
+            zone: testkit::build::id("us-west-2a"),
+            capacity_type: CapacityType::OnDemand,
+            price: HourlyPrice::default(),
+            image: None,
+            launched_at: minute(3),
+        };
+        NodeClaim { phase, instance: Some(instance), ..mine() }
+    };
+    let is_there = |phase, end| play(launched(phase), end).node_claim(&mine().name).is_some();
+    assert_eq!([7, 12].map(|end| is_there(ClaimPhase::Registered, end)), [true, false]);
+    assert_eq!([17, 22].map(|end| is_there(ClaimPhase::Launched, end)), [true, false]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    CommitId, DeletionReason, Function, InstanceId, NodeClaim, Plan,
+    CommitId, DeletionReason, Function, InstanceId, NodeClaim, NodeClaimName, Plan,
     launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Snapshot},
     limits,
@@ -63,6 +63,7 @@ pub(super) async fn equalize<A: Adapters>(
     standalone::tell_left(left);
     let head = &compared.snapshot.head;
     jobs.note(Job::Instances, standalone::promise(ports, (head, counters), claims, at).await);
+    jobs.note(Job::Instances, standalone::remove(ports, &compared.abandoned, at).await);
     jobs.note(Job::Instances, end(ports, &compared, &instances, at).await);
     let Compared { lost, left_behind, snapshot, .. } = compared;
     let because = Because {
@@ -113,6 +114,8 @@ struct Compared {
     instances: Vec<Instance>,
     adoption: Adoption,
     standalone: Standalone,
+    /// Users' objects whose instances are gone.
+    abandoned: Vec<NodeClaimName>,
     lost: Vec<NodeClaim>,
     left_behind: Vec<Node>,
     snapshot: Snapshot,
@@ -151,21 +154,21 @@ async fn compare<A: Adapters>(
     // A node that cannot be read may be ready.
     let unreadable: BTreeSet<&str> =
         nodes.malformed.iter().map(|malformed| malformed.object.as_str()).collect();
-    let is_unreadable = |claim: &NodeClaim| {
-        claim.node.as_ref().is_some_and(|node| unreadable.contains(format!("Node {node}").as_str()))
+    let may_be_ready = |claim: &NodeClaim| match &claim.node {
+        Some(node) => unreadable.contains(format!("Node {node}").as_str()),
+        None => !unreadable.is_empty(),
     };
     // Of an instance in a zone that is left, EC2's silence says nothing.
     let is_shifted = |claim: &NodeClaim| snapshot.head.is_shifted(claim, at.now);
-    let lost = lost
-        .into_iter()
-        .filter(|claim| !is_unreadable(claim) && !is_shifted(claim))
-        .cloned()
-        .collect();
+    let is_gone = |claim: &&NodeClaim| !may_be_ready(claim) && !is_shifted(claim);
+    let lost = lost.into_iter().filter(is_gone).cloned().collect();
+    let abandoned = planner::users_without_instance(&present, &snapshot, at.now).into_iter();
+    let abandoned = abandoned.filter(is_gone).map(|claim| claim.name.clone()).collect();
     let left_behind = planner::left_behind(&present, &snapshot, &adoption.claims, at.now)
         .into_iter()
         .cloned()
         .collect();
-    Ok(Compared { instances, adoption, standalone, lost, left_behind, snapshot })
+    Ok(Compared { instances, adoption, standalone, abandoned, lost, left_behind, snapshot })
 }
 
 /// Takes our finalizer from nodes that nothing else holds.

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     CommitId, DeletionReason, Function, NodeClaim, NodeClaimName,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, DecisionKind, Head, Snapshot},
+    limits,
 };
-use ports::{Adapters, Invocation, Ledger as _};
+use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _, PortError};
 
-use super::{SweepPorts, instances};
-use crate::{Error, pulse::wake, sync::sync};
+use super::{SweepPorts, in_turn, instances};
+use crate::{Error, job::Tally, pulse::wake, sync::sync};
 
 /// Promises claims that users made, and makes their objects ours before `launch` looks: from then on a
 /// finalizer holds them. Where that fails, the next sweep does it.
@@ -68,6 +69,25 @@ pub(super) fn tell_left(left: &[(NodeClaimName, &'static str)]) {
     for (name, why) in left {
         tracing::warn!(claim = %name, why, "nothing is launched for a user's NodeClaim");
     }
+}
+
+/// Deletes users' objects whose instances are gone, and lets them go: nothing of them is in the ledger. They are
+/// objects of ours first, as only those are written. What fails keeps no other, and is tried again by the next sweep.
+pub(super) async fn remove<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    names: &[NodeClaimName],
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let mut tally = Tally::default();
+    for name in in_turn(names.iter().collect(), limits::NODE_CLAIMS_PER_SWEEP_MAX, at) {
+        tracing::info!(claim = %name, "EC2 does not list the instance of a user's NodeClaim: it is deleted");
+        let mut answer = ports.node_claims.take_over(name).await;
+        if answer.is_ok() {
+            answer = ports.node_claims.remove(name).await;
+        }
+        tally.note(format_args!("NodeClaim {name}"), answer);
+    }
+    tally.done()
 }
 
 /// Gives those claims of users up that are called as `gone`: somebody took their objects away and their

@@ -18,6 +18,8 @@ use model::{
     node_pool::NodePool,
 };
 
+use super::settle::REGISTRATION_TTL;
+
 /// An instance that is younger is left to whoever launched it.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/garbagecollection` of the AWS provider leaves 30 seconds; a launch
@@ -257,25 +259,68 @@ pub fn without_instance<'c>(
     nodes: &[Node],
     now: Timestamp,
 ) -> Vec<&'c NodeClaim> {
-    let live: BTreeSet<&InstanceId> = instances
-        .iter()
-        .filter(|instance| instance.state < InstanceState::ShuttingDown)
-        .map(|instance| &instance.id)
-        .collect();
-    let ready: BTreeSet<InstanceId> = nodes
-        .iter()
-        .filter(|node| node.is_ready)
-        .filter_map(|node| node.provider_id.as_ref().and_then(ProviderId::instance))
-        .collect();
+    let living = Living::of(instances, nodes);
     let is_lost = |claim: &&NodeClaim| {
         let joined = matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized);
-        claim.instance.as_ref().filter(|_| joined).is_some_and(|instance| {
-            !live.contains(&instance.id)
-                && !ready.contains(&instance.id)
-                && YOUNG <= now.duration_since(instance.launched_at)
-        })
+        joined && living.is_missing(claim, YOUNG, now)
     };
     claims.into_iter().filter(is_lost).collect()
+}
+
+/// NodeClaim objects that users made and that name an instance which EC2 does not list, so that none of them is ever
+/// adopted: they have no claim in the ledger of `snapshot`, and their nodes are not ready. One whose node never joined
+/// has as long as every claim has for that.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/garbagecollection/controller.go`; `lifecycle/liveness.go`.
+#[must_use]
+pub fn users_without_instance<'p>(
+    present: &Present<'p>,
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Vec<&'p NodeClaim> {
+    let living = Living::of(present.instances, present.nodes);
+    let unreadable = snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref());
+    let known: BTreeSet<&NodeClaimName> = snapshot.claims.keys().chain(unreadable).collect();
+    let is_lost = |object: &&NodeClaim| {
+        let age = match object.phase {
+            ClaimPhase::Promised => return false,
+            ClaimPhase::Launched => REGISTRATION_TTL,
+            ClaimPhase::Registered | ClaimPhase::Initialized | ClaimPhase::Deleting => YOUNG,
+        };
+        object.is_standalone()
+            && !object.is_managed_here()
+            && !known.contains(&object.name)
+            && living.is_missing(object, age, now)
+    };
+    present.objects.iter().filter(is_lost).collect()
+}
+
+/// What of the cluster's instances is alive, as EC2 or a kubelet says.
+struct Living<'p> {
+    listed: BTreeSet<&'p InstanceId>,
+    with_ready_node: BTreeSet<InstanceId>,
+}
+
+impl<'p> Living<'p> {
+    fn of(instances: &'p [Instance], nodes: &[Node]) -> Self {
+        let listed =
+            instances.iter().filter(|instance| instance.state < InstanceState::ShuttingDown);
+        let ready = nodes.iter().filter(|node| node.is_ready);
+        let of_node = |node: &Node| node.provider_id.as_ref().and_then(ProviderId::instance);
+        Self {
+            listed: listed.map(|instance| &instance.id).collect(),
+            with_ready_node: ready.filter_map(of_node).collect(),
+        }
+    }
+
+    /// Whether the instance of `claim` is not alive, `age` after its launch or later.
+    fn is_missing(&self, claim: &NodeClaim, age: SignedDuration, now: Timestamp) -> bool {
+        claim.instance.as_ref().is_some_and(|instance| {
+            !self.listed.contains(&instance.id)
+                && !self.with_ready_node.contains(&instance.id)
+                && age <= now.duration_since(instance.launched_at)
+        })
+    }
 }
 
 /// Nodes that are deleted and that our finalizer alone holds: no claim of the ledger is theirs, none is being

@@ -22,7 +22,7 @@ use model::{
 /// report is kept after that was seen.
 ///
 /// Karpenter: `liveness.go`, `registrationTimeout`.
-const REGISTRATION_TTL: SignedDuration = SignedDuration::from_mins(15);
+pub(super) const REGISTRATION_TTL: SignedDuration = SignedDuration::from_mins(15);
 
 /// The next state of a claim, and what has to be done for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

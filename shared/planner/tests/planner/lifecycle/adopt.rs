@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BatchId, CapacityType, ClaimPhase, LedgerId, NodeClaim, RegionCatalog,
+    BatchId, CapacityType, ClaimPhase, LedgerId, NodeClaim, NodePoolName, RegionCatalog,
     facts::Facts,
     labels,
     launch::{Instance, InstanceState},
@@ -204,6 +204,43 @@ fn a_claim_goes_when_ec2_does_not_list_its_instance_and_its_node_is_not_ready() 
     assert_eq!(lost(&claim, &[], &unready), 1);
     let joining = NodeClaim { phase: ClaimPhase::Launched, ..claim };
     assert_eq!(lost(&joining, &[], &[]), 0);
+}
+
+#[test]
+fn a_users_object_goes_when_ec2_does_not_list_its_instance() {
+    let (mut facts, claim) = cluster();
+    let nodes: Vec<Node> = facts.nodes.values().cloned().collect();
+    let unready = [Node { is_ready: false, ..nodes[0].clone() }];
+    let users = NodeClaim { node_pool: NodePoolName::none(), ..claim.clone() };
+    let gone = |object: &NodeClaim, instances: &[Instance], nodes: &[Node], facts: &Facts| {
+        let objects = std::slice::from_ref(object);
+        let present = Present { objects, instances, nodes, ..Present::default() };
+        users_without_instance(&present, &facts.ledger, now()).len()
+    };
+    assert_eq!(gone(&users, &[], &unready, &facts), 0, "the ledger has its claim");
+    facts.ledger.claims.clear();
+    assert_eq!(gone(&users, &[], &unready, &facts), 1);
+    let ends = NodeClaim { phase: ClaimPhase::Deleting, ..users.clone() };
+    assert_eq!(gone(&ends, &[], &unready, &facts), 1);
+    assert_eq!(gone(&users, &[instance(&claim, None)], &unready, &facts), 0, "it is adopted");
+    assert_eq!(gone(&users, &[], &nodes, &facts), 0, "its kubelet is alive");
+    let mut shown = users.clone();
+    shown.labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
+    for stays in [claim, shown, NodeClaim { phase: ClaimPhase::Promised, ..users.clone() }] {
+        assert_eq!(gone(&stays, &[], &unready, &facts), 0, "{stays:?}");
+    }
+    // One that never joined has as long as others have.
+    let launched = |seconds: i64, phase| {
+        let mut object = NodeClaim { phase, ..users.clone() };
+        object.instance.as_mut().unwrap().launched_at = ago(seconds);
+        gone(&object, &[], &[], &facts)
+    };
+    assert_eq!([299, 300].map(|age| launched(age, ClaimPhase::Registered)), [0, 1]);
+    assert_eq!([899, 900].map(|age| launched(age, ClaimPhase::Launched)), [0, 1]);
+    let (item, problem) = ("claim#x".to_owned(), "no".to_owned());
+    let claim = Some(users.name.clone());
+    facts.ledger.unreadable.push(UnreadableItem { claim, item, instance: None, problem });
+    assert_eq!(gone(&users, &[], &unready, &facts), 0, "the ledger may have its claim");
 }
 
 #[test]

@@ -114,7 +114,12 @@ async fn look<A: Adapters>(
         for reason in answer.missing_replicas.iter().filter(|_| policies.static_capacity) {
             tracing::info!(%reason, "a static NodePool does not get its replicas");
         }
-        Looked { counters, has_all_replicas: answer.missing_replicas.is_empty(), disrupted }
+        Looked {
+            counters,
+            has_all_replicas: answer.missing_replicas.is_empty(),
+            waits_for_class: pace::waits_for_class(&answer.plan),
+            disrupted,
+        }
     });
     Ok((Report { plan: outcome.plan, malformed }, looked))
 }

@@ -11,7 +11,7 @@ use model::{
     disruption::{Command, VALIDATION_DELAY},
     duration::later,
     facts::Facts,
-    ledger::{Counters, Snapshot, digest},
+    ledger::{Counters, RejectionReason, Snapshot, digest},
     node_pool::NodePool,
     pulse::{PassEnd, PulseNote},
 };
@@ -32,6 +32,9 @@ const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
 const LOOK_AGAIN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// One part in how many of the time for which the same pods have been pending they wait for the next look.
 const PENDING_PARTS: i32 = 20;
+/// If pods wait for an EC2NodeClass that `resolve` has not looked at yet, or whose dry run is under way, the whole
+/// cluster is looked at again sooner: the class is ready within two minutes, and nothing tells `provision` of it.
+const CLASS_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(5);
 /// If a part of the pods of the last look is still pending, and no claim was created or deleted, the whole cluster
 /// is looked at again: the other pods may have taken the room of these.
 ///
@@ -148,6 +151,8 @@ pub struct Looked {
     pub counters: Counters,
     /// Whether every static NodePool has its replicas, or claims for them.
     pub has_all_replicas: bool,
+    /// Whether pods wait for an EC2NodeClass: see [`waits_for_class`].
+    pub waits_for_class: bool,
     /// Number of claims that were disrupted shortly before the look: see [`disrupted_lately`].
     pub disrupted: usize,
 }
@@ -185,12 +190,34 @@ pub fn after(
         return (seen.end(past.note, others_come), Some(last_look));
     }
     let is_settled = seen.pending.is_empty() && looked.has_all_replicas && !seen.keeps_buffers;
-    let digest = seen.digest(&replicas, is_settled, looked.counters);
+    let rest = match (is_settled, looked.waits_for_class) {
+        (true, _) => Rest::Nothing,
+        (false, true) => Rest::AwaitsClass,
+        (false, false) => Rest::Unplaced,
+    };
+    let digest = seen.digest(&replicas, rest, looked.counters);
     let same = past.note.filter(|note| seen.pending.is_empty() || note.digest == digest);
     let first_seen = if seen.pending.is_empty() { Timestamp::UNIX_EPOCH } else { now };
     let since = same.map_or(first_seen, |note| note.since);
     let note = PulseNote { digest, at: now, since };
     (seen.end(Some(note), others_come), Some(last_look))
+}
+
+/// Whether a pod of `plan` waits for an EC2NodeClass that `resolve` has yet to look at, or to hear of its dry run.
+#[must_use]
+pub fn waits_for_class(plan: &Plan) -> bool {
+    let mut reasons = plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons);
+    reasons.any(|reason| reason.reason == RejectionReason::ClassUnresolved)
+}
+
+/// What a look leaves to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    /// For pods or static NodePools there is no node.
+    Unplaced,
+    /// Pods wait for an EC2NodeClass.
+    AwaitsClass,
 }
 
 /// Number of claims that were disrupted within the time of one interruption.
@@ -205,15 +232,22 @@ impl Seen<'_> {
     fn rest(&self, past: &Past, now: Timestamp) -> Option<PassEnd> {
         let is_any_disrupted = self.is_any_disrupted(past);
         let replicas = self.replicas();
-        let is_noted = |is_settled| {
-            past.note.is_some_and(|note| {
-                note.digest == self.digest(&replicas, is_settled, self.counters)
-                    && (is_settled || now.duration_since(note.at) < self.look_again_after(note))
-            })
+        let noted = |rest: Rest| {
+            past.note.filter(|note| note.digest == self.digest(&replicas, rest, self.counters))
         };
+        let is_early = |note: PulseNote, least| {
+            now.duration_since(note.at) < self.look_again_after(note, least)
+        };
+        if let Some(note) = noted(Rest::AwaitsClass) {
+            let is_early = is_early(note, CLASS_AGAIN_AFTER);
+            return is_early.then(|| self.end(past.note, false));
+        }
         let is_idle = self.pending.is_empty() && !is_any_disrupted && !self.keeps_buffers;
         let is_covered = || past.last_look.as_ref().is_some_and(|last| last.covers(self, now));
-        if (replicas.is_empty() && (is_idle || is_covered())) || is_noted(true) || is_noted(false) {
+        let is_known = (replicas.is_empty() && (is_idle || is_covered()))
+            || noted(Rest::Nothing).is_some()
+            || noted(Rest::Unplaced).is_some_and(|note| is_early(note, LOOK_AGAIN_AFTER));
+        if is_known {
             return Some(self.end(past.note, false));
         }
         let rests_until = past.last_look.as_ref().map(|last| last.rests_until);
@@ -221,14 +255,14 @@ impl Seen<'_> {
         Some(PassEnd { read: None, next_at: Some(next_at), note: past.note })
     }
 
-    /// How long after the look of `note` the whole cluster is looked at again without any news.
-    fn look_again_after(&self, note: PulseNote) -> SignedDuration {
+    /// How long after the look of `note` the whole cluster is looked at again without any news, `least` at least.
+    fn look_again_after(&self, note: PulseNote, least: SignedDuration) -> SignedDuration {
         if self.pending.is_empty() || self.keeps_buffers {
-            return LOOK_AGAIN_AFTER;
+            return least;
         }
         let pending_for = note.at.duration_since(note.since);
         let part = pending_for.checked_div(PENDING_PARTS).unwrap_or_default();
-        part.clamp(LOOK_AGAIN_AFTER, LOOK_AGAIN_WITHIN)
+        part.clamp(least, LOOK_AGAIN_WITHIN)
     }
 
     /// The end of a pass that served everything it had read.
@@ -254,11 +288,11 @@ impl Seen<'_> {
         self.node_pools.iter().filter_map(line).collect()
     }
 
-    /// Digest of what a look is about: pending pods, static NodePools, what happened to claims so far, and whether
-    /// nothing is left to do.
-    fn digest(&self, replicas: &[String], is_settled: bool, counters: Counters) -> u64 {
+    /// Digest of what a look is about: pending pods, static NodePools, what happened to claims so far, and what is
+    /// left to do.
+    fn digest(&self, replicas: &[String], rest: Rest, counters: Counters) -> u64 {
         let pods = self.pending.iter().map(|pod| format!("{} {}", pod.key, pod.uid));
-        let end = format!("{counters} {is_settled}");
+        let end = format!("{counters} {rest:?}");
         let lines: Vec<String> = pods.chain(replicas.iter().cloned()).chain([end]).collect();
         digest(lines.join("\n").as_bytes())
     }

@@ -43,7 +43,18 @@ fn past(served: Counters) -> Past {
 
 /// A look that created nothing, and what the next pass starts from.
 fn looked(seen: &Seen<'_>, past: &Past, disrupted: usize, second: i64) -> Past {
-    let looked = Looked { counters: seen.counters, has_all_replicas: true, disrupted };
+    looked_at(seen, past, (disrupted, false), second)
+}
+
+/// The same, whether or not pods wait for an EC2NodeClass.
+fn looked_at(
+    seen: &Seen<'_>,
+    past: &Past,
+    (disrupted, waits_for_class): (usize, bool),
+    second: i64,
+) -> Past {
+    let counters = seen.counters;
+    let looked = Looked { counters, has_all_replicas: true, waits_for_class, disrupted };
     let (end, look) = pace::after(seen, past, Some(&looked), at(second));
     Past { served: seen.counters, note: end.note, last_look: look.map(Rc::new) }
 }
@@ -107,6 +118,24 @@ fn the_same_pods_are_looked_at_again_after_thirty_seconds_and_fewer_after_ten() 
     // Another process does not know which pods the look was about: it looks once more.
     let unknown = Past { last_look: None, ..after.clone() };
     assert_eq!(pace::next(&seen(&pods[..1], counters, 12), &unknown, at(12)), Pace::Look);
+}
+
+#[test]
+fn pods_that_wait_for_a_class_are_looked_at_again_after_five_seconds() {
+    let pods = [pending("a", 0)];
+    let counters = counters(3, 0);
+    let first = seen(&pods, counters, 10);
+    let after = looked_at(&first, &past(counters), (0, true), 10);
+    let next = |after: &Past, now| pace::next(&seen(&pods, counters, now), after, at(now));
+    assert_eq!(rests_for(next(&after, 14), 14), 1);
+    assert_eq!(next(&after, 15), Pace::Look);
+    // Once the class is ready, or not for long.
+    let known = looked(&seen(&pods, counters, 15), &after, 0, 15);
+    assert_eq!(rests_for(next(&known, 44), 44), 1);
+    // One that nobody looks at for long is asked for more rarely.
+    let still = looked_at(&seen(&pods, counters, 410), &after, (0, true), 410);
+    assert_eq!(rests_for(next(&still, 429), 429), 1);
+    assert_eq!(next(&still, 430), Pace::Look);
 }
 
 #[test]

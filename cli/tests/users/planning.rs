@@ -465,3 +465,22 @@ fn pods_with_a_nominated_node_are_left_out_and_named() {
          default/c for n1 and 1 more",
     ]);
 }
+
+#[test]
+fn the_rule_that_keeps_pods_from_a_place_is_named() {
+    let web = deployment("web", 2).replace(
+        "spec: {containers",
+        "spec: {nodeSelector: {team: a, kubernetes.io/arch: amd64}, containers",
+    );
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("remedy", &files);
+    let planned = run(&folder, "plan .");
+    planned.says(&[
+        "No place for 2 pods",
+        "it would have a place without its node selector team In [a]",
+    ]);
+    let document = run(&folder, "plan . --output json").json();
+    let reasons = document["unschedulable"][0]["reasons"].as_array().expect("reasons");
+    let said = reasons.iter().map(|reason| reason["message"].as_str().expect("a text"));
+    assert_eq!(said.filter(|text| text.contains("would have a place")).count(), 1);
+}

@@ -70,6 +70,7 @@ pub mod solver;
 pub mod output;
 
 pub mod provision;
+pub mod remedy;
 pub(crate) mod replace;
 pub mod static_pool;
 pub mod unlaunchable;

@@ -5,5 +5,6 @@ mod numbers;
 mod output;
 mod packing;
 mod provision;
+mod remedy;
 mod solver;
 mod static_pool;

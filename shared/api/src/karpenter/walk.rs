@@ -66,8 +66,8 @@ fn checks(schema: &Value) -> impl Iterator<Item = Check> {
 /// looked at where the keys of the field and within it are right: a value that is wrong hides nothing else. The
 /// checks of patterns and rules ask for more than their expressions do: see [`Field::beyond_definition`].
 ///
-/// Returns whether its keys are right: there is no unknown one, no required one is missing, and maps and lists stand
-/// where they should.
+/// Returns whether its keys are right: there is no unknown one, nothing that is required is missing, and maps and
+/// lists stand where they should.
 fn check(field: &Field<'_>, schema: &Value, hints: Hints) -> bool {
     let (is_of_its_type, has_right_keys) = match schema.get("type").and_then(Value::as_str) {
         Some("object") => map(field, schema, hints).map_or((false, false), |right| (true, right)),
@@ -158,6 +158,7 @@ fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<bool> {
     too_many(field, schema, "maxItems", items.len());
     if items.len() < limit(schema, "minItems").unwrap_or_default() {
         field.complain("must have at least one entry");
+        has_right_keys = false;
     }
     let is_set = schema.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("set");
     for (index, item) in items.iter().enumerate() {

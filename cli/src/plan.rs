@@ -265,10 +265,14 @@ fn without_effect(facts: &Facts) -> Vec<String> {
     texts
 }
 
-/// What `plan` prints in the format that `args` ask for, of `facts` instead of what they read. All that EC2 offers is
-/// among them.
-pub fn show(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Result<(), CommandError> {
-    let remarks = Remarks { is_catalog_whole: true, ..Remarks::default() };
+/// What `plan` prints in the format that `args` ask for, of `facts` instead of what they read. `is_catalog_whole`: all that
+/// EC2 offers is among them.
+pub fn show(
+    args: &PlanArgs,
+    (facts, is_catalog_whole): (&Facts, bool),
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
+    let remarks = Remarks { is_catalog_whole, ..Remarks::default() };
     let screen = Screen::default();
     if args.disruption {
         return disruption::run(args, screen, (facts, &remarks), None, out);

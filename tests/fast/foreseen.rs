@@ -21,7 +21,7 @@ fn printed(facts: &Facts, disruption: bool) -> Value {
         ..PlanArgs::default()
     };
     let mut out = Vec::new();
-    plan::show(&args, facts, &mut out).expect("an answer");
+    plan::show(&args, (facts, true), &mut out).expect("an answer");
     serde_json::from_slice(&out).expect("the answer is JSON")
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn creation_differs(facts: &Facts, plan: &Plan) -> Option<String> {
     let is_static = plan.promises.iter().all(|promise| promise.claim.pods.is_empty());
     let list = if is_static { "staticNodeClaims" } else { "newNodeClaims" };
     let said: Vec<String> =
-        answer[list].as_array().into_iter().flatten().map(replacement).collect();
+        answer.get(list).and_then(Value::as_array).into_iter().flatten().map(replacement).collect();
     let made = created(plan);
     (made != said).then(|| format!("made {made:#?}, foreseen {said:#?}"))
 }

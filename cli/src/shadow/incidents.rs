@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::objects::EventSubject;
-use jiff::Timestamp;
-use model::{CapacityType, InstanceId, NodeName, OfferingKey, ProviderId, event::EventReason};
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, InstanceId, NodeName, OfferingKey, ProviderId, duration::later,
+    event::EventReason,
+};
 use report::output::{count, many};
 use serde_json::{Value, json};
 use simulator::{Action, RunningInstance, Sim, SpotTarget};
@@ -17,6 +20,9 @@ const SPOT: &str = "SpotInterruption";
 /// What says that a node goes because of its instance. Karpenter says that an instance terminates even where it
 /// terminates it.
 const TAKEN: [&str; 2] = [EventReason::TerminatingOnInterruption.as_str(), SPOT];
+
+/// How long after EC2's notice a cluster says so in an event.
+const TOLD_AFTER: SignedDuration = SignedDuration::from_secs(2);
 
 /// What happened to an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +44,7 @@ pub(super) fn is_used(reason: &str) -> bool {
 /// A misfortune of one of their instances.
 #[derive(Clone, Debug)]
 struct Incident {
-    /// When their cluster said so.
+    /// When EC2 said so, or the first dump if it did before.
     at: Timestamp,
     instance: InstanceId,
     /// The node of the instance, if it had one.
@@ -121,6 +127,12 @@ impl Incidents {
             })
             .filter(|incident| is_between(&incident.at))
             .collect();
+        if let Some((first, _)) = times {
+            let begun = later(first.at, SignedDuration::from_secs(1));
+            for incident in &mut incidents {
+                incident.at = later(incident.at, -TOLD_AFTER).max(begun);
+            }
+        }
         incidents.sort_by(|a, b| (a.at, &a.instance).cmp(&(b.at, &b.instance)));
         let is_known = machines.known.values().all(|machine| !machine.is_spot())
             || dumps.iter().any(|dump| dump.has_events);

@@ -118,7 +118,9 @@ fn written(files: &[InputFile]) -> Result<Vec<Value>, BadInput> {
     for file in files {
         let documents = serde_saphyr::from_multiple::<Value>(&file.text)
             .map_err(|error| BadInput::one(format!("{}: {error}", file.name)))?;
-        documents.into_iter().for_each(|document| flatten(document, &mut written));
+        for document in documents {
+            flatten(document, &mut written);
+        }
     }
     written.retain(|object| {
         !["Node", "NodeClaim", "Pod", "ReplicaSet"].contains(&text(object, "/kind"))

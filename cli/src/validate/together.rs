@@ -164,13 +164,13 @@ impl<'m> Together<'m> {
     }
 }
 
-/// That `what` for the reason `why`, which names requirements of `asked`.
+/// That `what` for the reason `why`, at the requirement that is `asked` for, or at all of them.
 fn at_fault(what: &str, why: &str, asked: &Requirements) -> Warning {
-    let keys = asked.iter().map(|requirement| requirement.key().as_str());
-    let named = keys.filter_map(|key| Some((why.find(key)?, key))).min();
-    let spot = named.map_or(Spot::Field("spec.template.spec.requirements"), |(_, key)| {
-        Spot::Value(key.to_owned(), None)
-    });
+    let mut keys = asked.iter().map(|requirement| requirement.key().as_str());
+    let spot = match (keys.next(), keys.next()) {
+        (Some(only), None) => Spot::Value(only.to_owned(), None),
+        _ => Spot::Field("spec.template.spec.requirements"),
+    };
     warning(spot, format!("{what}: {why}"))
 }
 

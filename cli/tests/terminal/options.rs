@@ -87,7 +87,8 @@ const CALLS: &[Call] = &[
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(
-        "simulate cluster.yaml --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m \
+        "simulate cluster.yaml --feature-gates NodeOverlay=true --reserved-enis 1 --vm-memory-overhead-percent 0.08 \
+         --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m \
          --set Consolidation=thorough",
         "pods unplaced",
     ),
@@ -204,7 +205,8 @@ const CALLS: &[Call] = &[
         "",
     ),
     complains(
-        "local --data definitions --control-plane ./nowhere --cache . --set Packing=cheapest",
+        "local --data definitions --control-plane ./nowhere --cache . --set Packing=cheapest --feature-gates NodeRepair=true \
+         --reserved-enis 1 --vm-memory-overhead-percent 0.08",
         2,
         "",
     ),

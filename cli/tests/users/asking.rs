@@ -304,9 +304,12 @@ fn what_a_ledger_has_is_listed_for_people_and_for_programs() {
 #[test]
 fn what_is_explained_may_be_named_as_kubectl_users_name_it() {
     let folder = folder("asking-names", &[]);
-    run(&folder, "simulate --ledger ledger.jsonl");
+    let played = run(&folder, "simulate --ledger ledger.jsonl");
+    let placed = played.out.split("pods placed").nth(1).expect("a summary");
+    let placed: u32 = placed.split_whitespace().next().and_then(|n| n.parse().ok()).expect("pods");
     let pods = run(&folder, "explain pod web --ledger ledger.jsonl --limit 2");
-    pods.says(&["139 pods by that name", "default/web-", "and 137 more: --limit shows more"]);
+    let (all, hidden) = (format!("{placed} pods by that name"), format!("and {} more", placed - 2));
+    pods.says(&[&all, "default/web-", &hidden]);
     let node = run(&folder, "explain node ip-10-0-0-17 --ledger ledger.jsonl");
     node.says(&["node ip-10-0-0-17.us-west-2.compute.internal", "Interruption"]);
     // `ip-10-0-0-1` is no whole word of `ip-10-0-0-17`.

@@ -60,7 +60,7 @@ fn with_the_rest(facts: Facts, seen: &Facts) -> Facts {
         node_charges: seen.node_charges.clone(),
         deleted_claims: seen.deleted_claims.clone(),
         ending_reservations: seen.ending_reservations.clone(),
-        policies: seen.policies.clone(),
+        policies: seen.policies,
         ..facts
     }
 }

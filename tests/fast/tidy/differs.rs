@@ -6,7 +6,8 @@ use tests::repository;
 
 /// The fields of each line of a file of `tests/live/e2e`.
 fn rows(name: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(repository().join("tests/live/e2e").join(name)).unwrap();
+    let text = fs::read_to_string(repository().join("tests/live/e2e").join(name));
+    let text = text.expect("the file");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }

@@ -73,12 +73,8 @@ impl Words {
                 ("WorkloadScaled", format!("{workload} wants {pods}"), Some(like))
             }
             Happening::Planned { what, is_in_vain } => {
-                let text = if *is_in_vain {
-                    format!("scenario: {what}: changes nothing, it is not there")
-                } else {
-                    format!("scenario: {what}")
-                };
-                ("Planned", text, None)
+                let vain = if *is_in_vain { ": changes nothing, it is not there" } else { "" };
+                ("Planned", format!("scenario: {what}{vain}"), None)
             }
             Happening::ClaimPromised { claim, node_pool } => {
                 let common = format!("NodePool {node_pool}");
@@ -115,21 +111,18 @@ impl Words {
             Happening::NodeReady { node } => {
                 ("NodeReady", format!("node {node} ready"), Some(self.node("ready", node.as_str())))
             }
-            Happening::NodeReboots { node } => (
-                "NodeReboots",
-                format!("node {node} reboots"),
-                Some(self.node("reboot", node.as_str())),
-            ),
-            Happening::NodeDrained { node } => (
-                "NodeDrained",
-                format!("node {node} drained"),
-                Some(self.node("drained", node.as_str())),
-            ),
-            Happening::NodeRemoved { node } => (
-                "NodeRemoved",
-                format!("node {node} removed"),
-                Some(self.node("removed", node.as_str())),
-            ),
+            Happening::NodeReboots { node } => {
+                let like = self.node("reboot", node.as_str());
+                ("NodeReboots", format!("node {node} reboots"), Some(like))
+            }
+            Happening::NodeDrained { node } => {
+                let like = self.node("drained", node.as_str());
+                ("NodeDrained", format!("node {node} drained"), Some(like))
+            }
+            Happening::NodeRemoved { node } => {
+                let like = self.node("removed", node.as_str());
+                ("NodeRemoved", format!("node {node} removed"), Some(like))
+            }
             Happening::SpotNotice { instance, node, ends_at: _ } => {
                 let named = node.as_ref().map(|node| format!(" ({node})")).unwrap_or_default();
                 let text = format!("EC2 takes {instance}{named} back in two minutes");

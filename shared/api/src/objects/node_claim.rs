@@ -67,7 +67,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
     let instance = status.instance(&metadata, &spec, created_at);
     let is_ours =
         metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER);
-    let disruption = status.disruption().filter(|_| is_ours && metadata.deleted_at.is_none());
+    let conditions = status.claim_conditions(is_ours, &metadata, phase_since);
     let claim = Box::new(NodeClaim {
         batch: object.name().accept(BatchId::new(name.as_str()))?,
         name,
@@ -93,39 +93,9 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
         requested_at: instance.as_ref().map(|instance| instance.launched_at),
         instance,
         node: status.node,
-        empty_since: status
-            .conditions
-            .since(ConditionKind::Empty)
-            .filter(|_| is_ours && status.conditions.is_true(ConditionKind::Empty)),
+        empty_since: is_ours.then(|| status.conditions.since(ConditionKind::Empty)).flatten(),
         deletion: metadata.deleted_at.map(|at| deletion(&metadata, at)),
-        conditions: ClaimConditions {
-            last_pod_event_at: status.last_pod_event_at,
-            // Of our own claims the phase says it.
-            initialized_at: status
-                .conditions
-                .since(ConditionKind::Initialized)
-                .filter(|_| !is_ours),
-            // Our own objects never say: it is worked out.
-            is_consolidatable: (!is_ours)
-                .then(|| status.conditions.is_true(ConditionKind::Consolidatable)),
-            drifted: status.conditions.reason_if_true(ConditionKind::Drifted),
-            drifted_since: status.conditions.since(ConditionKind::Drifted),
-            drained_since: status.conditions.since(ConditionKind::Drained),
-            // Whoever gives it up looks.
-            volumes: None,
-            consolidatable_since: status.conditions.since(ConditionKind::Consolidatable),
-            inconsistent: None,
-            disruption,
-            reboots: Vec::new(),
-            looked_into_at: None,
-            instance_terminating_since: status
-                .conditions
-                .is_true(ConditionKind::InstanceTerminating)
-                .then(|| {
-                    let since = status.conditions.since(ConditionKind::InstanceTerminating);
-                    since.unwrap_or(phase_since)
-                }),
-        },
+        conditions,
         labels: metadata.labels,
         message: None,
         retry: None,
@@ -249,6 +219,38 @@ impl Status {
         let text = self.conditions.reason_if_true(kind)?;
         let reason = DisruptionReason::ALL.into_iter().find(|reason| reason.as_str() == text)?;
         Some(Disrupting { reason, since: self.conditions.since(kind)? })
+    }
+
+    /// What it says beside its phase; `is_ours` if the functions wrote the object.
+    fn claim_conditions(
+        &self,
+        is_ours: bool,
+        metadata: &Metadata,
+        phase_since: Timestamp,
+    ) -> ClaimConditions {
+        let Self { conditions, .. } = self;
+        let terminating = ConditionKind::InstanceTerminating;
+        ClaimConditions {
+            last_pod_event_at: self.last_pod_event_at,
+            // Of our own claims the phase says it.
+            initialized_at: conditions.since(ConditionKind::Initialized).filter(|_| !is_ours),
+            // Our own objects never say: it is worked out.
+            is_consolidatable: (!is_ours)
+                .then(|| conditions.is_true(ConditionKind::Consolidatable)),
+            drifted: conditions.reason_if_true(ConditionKind::Drifted),
+            drifted_since: conditions.since(ConditionKind::Drifted),
+            drained_since: conditions.since(ConditionKind::Drained),
+            // Whoever gives it up looks.
+            volumes: None,
+            consolidatable_since: conditions.since(ConditionKind::Consolidatable),
+            inconsistent: None,
+            disruption: self.disruption().filter(|_| is_ours && metadata.deleted_at.is_none()),
+            reboots: Vec::new(),
+            looked_into_at: None,
+            instance_terminating_since: conditions
+                .is_true(terminating)
+                .then(|| conditions.since(terminating).unwrap_or(phase_since)),
+        }
     }
 
     /// The instance that the provider id names. Its type, zone and capacity type are its labels';

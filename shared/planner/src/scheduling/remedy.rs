@@ -51,8 +51,8 @@ pub fn remedies(facts: &Facts, plan: &Plan, known: &KnownTypes) -> BTreeMap<PodK
     search.of_pods(&mut groups);
     search.of_pools(&mut groups);
     search.of_sets(&mut groups);
-    let found = groups.into_iter().filter_map(|group| Some((group.keys, group.text?)));
-    found.flat_map(|(keys, text)| keys.into_iter().map(move |key| (key, text.clone()))).collect()
+    let texts = groups.into_iter().filter_map(|group| Some((group.keys, group.text?)));
+    texts.flat_map(|(keys, text)| keys.into_iter().map(move |key| (key, text.clone()))).collect()
 }
 
 /// Equal pods without a place.
@@ -234,9 +234,9 @@ impl Search<'_> {
     fn of_pods(&mut self, groups: &mut [Group<'_>]) {
         let mut tries = Vec::new();
         for (number, group) in groups.iter().enumerate() {
-            let all: Vec<&Rule> = group.rules.iter().collect();
+            let rules: Vec<&Rule> = group.rules.iter().collect();
             tries.push(Rule::without(group.pod, key(group.pod, &[number]), &[]));
-            tries.push(Rule::without(group.pod, key(group.pod, &[number, 0]), &all));
+            tries.push(Rule::without(group.pod, key(group.pod, &[number, 0]), &rules));
             for (place, rule) in group.rules.iter().enumerate() {
                 tries.push(Rule::without(group.pod, key(group.pod, &[number, place + 1]), &[rule]));
             }
@@ -381,11 +381,11 @@ fn places(facts: &Facts, known: &KnownTypes, waiting: &[PodKey]) -> BTreeMap<Pod
 
 /// `pool` without one of its rules, for each of them, which goes first in words.
 fn relaxed(pool: &NodePool) -> Vec<(String, NodePool)> {
-    let mut all = Vec::new();
+    let mut relaxations = Vec::new();
     let mut add = |what: String, change: &dyn Fn(&mut NodePool)| {
         let mut relaxed = pool.clone();
         change(&mut relaxed);
-        all.push((format!("{what} of NodePool {}", pool.name), relaxed));
+        relaxations.push((format!("{what} of NodePool {}", pool.name), relaxed));
     };
     for taint in &pool.template.taints {
         add(format!("the taint {taint}"), &|pool| {
@@ -403,5 +403,5 @@ fn relaxed(pool: &NodePool) -> Vec<(String, NodePool)> {
             pool.limits.0.remove(resource);
         });
     }
-    all
+    relaxations
 }

@@ -56,7 +56,7 @@ fn emptiness_is_noted_and_forgotten() {
     let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
     assert_eq!(since, [("claim-a", Some(now())), ("claim-b", None)]);
     let event = |claim: &NodeClaim| claim.conditions.last_pod_event_at;
-    let started = facts.pods[0].started_at.unwrap_or(now());
+    let started = facts.pods[0].started_at.unwrap_or_else(now);
     assert_eq!(event(&seen.changes[0]), Some(now()));
     assert_eq!(event(&seen.changes[1]), Some(started));
     assert!(seen.promises.is_empty() && seen.decisions.is_empty());

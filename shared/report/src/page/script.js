@@ -168,7 +168,7 @@
     const more = make('button', { type: 'button', class: 'more' });
     const last = packing.moments.length - 1;
     const moment = make('input', { type: 'range', min: 0, max: last, step: 1, value: last });
-    const when = make('output', {});
+    const when = make('span', { class: 'when' });
     const order = make('select', {}, ...[['free', 'Most unused CPU first'], ['full', 'Fullest CPU first'], ['price', 'Most expensive first'], ['name', 'By name']].map(([value, words]) => make('option', { value }, words)));
     const filter = make('input', { type: 'search', placeholder: 'node, type, zone, pool, pod', autocomplete: 'off', spellcheck: 'false' });
     const PAGE = 24;

@@ -395,6 +395,11 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             let seen = (names.collect(), reported.collect());
             same(&format!("with the gate {node_overlay}"), &seen, &wanted)?;
         }
-        Ok(())
+        // A launch asks for them alone, whatever the gate says.
+        let listing = self.port.node_overlays().await?;
+        let names: Vec<&str> = listing.items.iter().map(|overlay| overlay.name.as_str()).collect();
+        same("the overlays by themselves", &names, &vec!["readable"])?;
+        let reported: Vec<&str> = listing.malformed.iter().map(|m| m.object.as_str()).collect();
+        same("which of them is reported", &reported, &vec!["NodeOverlay unreadable"])
     }
 }

@@ -46,8 +46,9 @@ fn problem(folder: &Path, page: &str, target: &str) -> Option<String> {
     if anchor.is_empty() {
         return None;
     }
-    let text = if path.is_empty() { page.to_owned() } else { fs::read_to_string(&file).ok()? };
-    (!anchors(&text).contains(anchor)).then(|| format!("{target}: no such heading"))
+    let text = if path.is_empty() { Ok(page.to_owned()) } else { fs::read_to_string(&file) };
+    let has_heading = text.is_ok_and(|text| anchors(&text).contains(anchor));
+    (!has_heading).then(|| format!("{target}: no such heading"))
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! What README.md and `docs/` print of the command's output is what the command prints today, and what
-//! they link to exists.
+//! What README.md and `docs/` print of the command's output is what the command prints today.
 //!
 //! A block ` ```console ` is a command behind `$ ` and its output. A line `…` stands for lines that the
 //! page leaves out; a line that ends in `…` shows how a line begins. Commands are `journeyman …` or
 //! `cargo run -- …`; blocks of other commands are samples of what needs a cluster or an account.
 
-use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use clap::Parser as _;
 use expect_test::expect_file;
@@ -28,9 +27,6 @@ const PICTURE: [(&str, Shown); 3] = [
 
 /// Columns of the picture.
 const COLUMNS: usize = 104;
-
-/// Links to things outside of the repository, which are not looked up.
-const ELSEWHERE: [&str; 2] = ["https://", "http://"];
 
 /// The pages for users: README.md and everything below `docs/`, each by its path from the repository.
 fn pages() -> Vec<(String, String)> {
@@ -181,42 +177,6 @@ fn commands_of_pages_are_understood() {
         }
     }
     assert!(count > 50 && wrong.is_empty(), "{count} commands\n{}", wrong.join("\n"));
-}
-
-/// What headings of a page are called in links: GitHub's rule.
-fn anchors(page: &str) -> BTreeSet<String> {
-    let mut is_code = false;
-    let mut anchors = BTreeSet::new();
-    for line in page.lines() {
-        is_code ^= line.trim_start().starts_with("```");
-        if !is_code && line.starts_with('#') {
-            let heading = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
-            anchors
-                .insert(heading.chars().filter(|c| kept(*c)).collect::<String>().replace(' ', "-"));
-        }
-    }
-    anchors
-}
-
-#[test]
-fn links_of_pages_lead_somewhere() {
-    let root = repository();
-    for (name, text) in pages() {
-        let folder = root.join(&name).parent().expect("a folder").to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if ELSEWHERE.iter().any(|other| link.starts_with(other)) {
-                continue;
-            }
-            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let path = if file.is_empty() { root.join(&name) } else { folder.join(file) };
-            assert!(path.exists(), "{name}: {link} does not exist");
-            if !anchor.is_empty() {
-                let page = fs::read_to_string(&path).expect("a page");
-                assert!(anchors(&page).contains(anchor), "{name}: {link} has no such heading");
-            }
-        }
-    }
 }
 
 #[test]

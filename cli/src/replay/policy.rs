@@ -41,30 +41,12 @@ pub(super) fn replace(recorded: &mut RecordedFacts, loaded: Loaded) -> Vec<Strin
 /// What it is called.
 fn name(object: &ClusterObject) -> String {
     match object {
-        ClusterObject::NodePool(pool) => format!("NodePool {}", pool.name),
-        ClusterObject::NodeClass(class) => {
-            format!("EC2NodeClass {}, which offers what the account had then,", class.name)
+        ClusterObject::NodeClass(_) => {
+            format!("{object}, which offers what the account had then,")
         }
-        ClusterObject::DaemonSet(daemon_set) => format!("DaemonSet {}", daemon_set.key),
         ClusterObject::Node(node) => format!("node {}", node.node.name),
-        ClusterObject::Workload(workload) => format!("workload {}", workload.key()),
-        ClusterObject::PodTemplate(key, _) => format!("PodTemplate {key}"),
-        ClusterObject::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
-        ClusterObject::CapacityBuffer { buffer, .. } => {
-            format!("CapacityBuffer {}/{}", buffer.namespace, buffer.name)
-        }
-        ClusterObject::AttachLimits(node, _) => format!("CSINode {node}"),
-        ClusterObject::Unreadable(unreadable) => unreadable.object.clone(),
-        ClusterObject::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
-        ClusterObject::StorageClass { name, .. } => format!("StorageClass {name}"),
-        ClusterObject::Volume(name, _) => format!("PersistentVolume {name}"),
-        ClusterObject::VolumeAttachment(attachment) => {
-            format!("VolumeAttachment {}", attachment.name)
-        }
-        ClusterObject::VolumeClaim(key, _) => {
-            format!("PersistentVolumeClaim {}/{}", key.namespace, key.name)
-        }
         ClusterObject::Namespace(name, _) => format!("namespace {name}"),
+        other => other.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words of a story: what is in the cluster, and what happens when.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -152,6 +152,34 @@ pub enum ClusterObject {
     VolumeClaim(VolumeClaimKey, VolumeClaim),
     /// A namespace with labels.
     Namespace(Namespace, BTreeMap<String, String>),
+}
+
+impl fmt::Display for ClusterObject {
+    /// Kind and name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodePool(pool) => write!(f, "NodePool {}", pool.name),
+            Self::NodeClass(class) => write!(f, "EC2NodeClass {}", class.name),
+            Self::DaemonSet(daemon_set) => write!(f, "DaemonSet {}", daemon_set.key),
+            Self::Node(story) => write!(f, "Node {}", story.node.name),
+            Self::Workload(workload) => write!(f, "workload {}", workload.key()),
+            Self::NodeOverlay(overlay) => write!(f, "NodeOverlay {}", overlay.name),
+            Self::PodTemplate(key, _) => write!(f, "PodTemplate {key}"),
+            Self::CapacityBuffer { buffer, .. } => {
+                write!(f, "CapacityBuffer {}/{}", buffer.namespace, buffer.name)
+            }
+            Self::AttachLimits(node, _) => write!(f, "CSINode {node}"),
+            Self::Unreadable(malformed) => f.write_str(&malformed.object),
+            Self::DisruptionBudget(budget) => write!(f, "PodDisruptionBudget {}", budget.key),
+            Self::StorageClass { name, .. } => write!(f, "StorageClass {name}"),
+            Self::Volume(name, _) => write!(f, "PersistentVolume {name}"),
+            Self::VolumeAttachment(attachment) => write!(f, "VolumeAttachment {}", attachment.name),
+            Self::VolumeClaim(key, _) => {
+                write!(f, "PersistentVolumeClaim {}/{}", key.namespace, key.name)
+            }
+            Self::Namespace(name, _) => write!(f, "Namespace {name}"),
+        }
+    }
 }
 
 /// Which spot instance.

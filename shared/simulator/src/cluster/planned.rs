@@ -4,7 +4,7 @@ use model::{CapacityType, OfferingKey};
 
 use crate::{
     account::InstanceRecord,
-    story::{Action, ClusterObject, SpotTarget},
+    story::{Action, SpotTarget},
     timeline::Happening,
     world::World,
 };
@@ -28,7 +28,7 @@ impl World {
         let in_vain = |what: String, is_there: bool| (!is_there).then_some((what, true));
         match action {
             Action::Add(objects) => {
-                let names: Vec<String> = objects.iter().map(named).collect();
+                let names: Vec<String> = objects.iter().map(ToString::to_string).collect();
                 Some((format!("apply {}", names.join(", ")), false))
             }
             Action::Scale { workload, replicas } => {
@@ -105,30 +105,5 @@ fn aimed(target: &SpotTarget) -> String {
         SpotTarget::Any => "`any`".to_owned(),
         SpotTarget::Node(node) => format!("of node {node}"),
         SpotTarget::Instance(id) => id.to_string(),
-    }
-}
-
-/// Kind and name.
-fn named(object: &ClusterObject) -> String {
-    use ClusterObject as O;
-    match object {
-        O::NodePool(pool) => format!("NodePool {}", pool.name),
-        O::NodeClass(class) => format!("EC2NodeClass {}", class.name),
-        O::DaemonSet(daemon_set) => format!("DaemonSet {}", daemon_set.key),
-        O::Node(story) => format!("Node {}", story.node.name),
-        O::Workload(workload) => format!("workload {}", workload.key()),
-        O::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
-        O::PodTemplate(key, _) => format!("PodTemplate {key}"),
-        O::CapacityBuffer { buffer, .. } => {
-            format!("CapacityBuffer {}/{}", buffer.namespace, buffer.name)
-        }
-        O::AttachLimits(node, _) => format!("CSINode {node}"),
-        O::Unreadable(malformed) => malformed.object.clone(),
-        O::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
-        O::StorageClass { name, .. } => format!("StorageClass {name}"),
-        O::Volume(name, _) => format!("PersistentVolume {name}"),
-        O::VolumeAttachment(attachment) => format!("VolumeAttachment {}", attachment.name),
-        O::VolumeClaim(key, _) => format!("PersistentVolumeClaim {}/{}", key.namespace, key.name),
-        O::Namespace(name, _) => format!("Namespace {name}"),
     }
 }

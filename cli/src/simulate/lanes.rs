@@ -53,10 +53,7 @@ impl Lives<'_> {
             if let Some(instance) = &claim.instance {
                 lane.names.push(instance.id.to_string());
                 lane.price = Some(micros(instance.price.nanos().into()));
-                lane.kind = format!(
-                    "{} {} {}",
-                    instance.capacity_type, instance.instance_type, instance.zone
-                );
+                lane.kind = instance.offering().to_string();
             }
             if let Some(node) = &claim.node {
                 node.as_str().clone_into(&mut lane.name);

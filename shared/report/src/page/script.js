@@ -42,6 +42,26 @@
     });
     return details;
   };
+  // A list that begins with `size` of its items and shows more on demand. `show` takes them, and what is said of how many.
+  const paged = (list, size, noun, item) => {
+    const count = make('p', { class: 'count', role: 'status' });
+    const more = make('button', { type: 'button', class: 'more' });
+    let [items, shown] = [[], size];
+    const render = () => {
+      list.replaceChildren(...items.slice(0, shown).map(item));
+      const rest = Math.max(items.length - shown, 0);
+      more.hidden = rest === 0;
+      more.textContent = `Show ${numbers.format(Math.min(size, rest))} more of ${numbers.format(rest)} ${noun}`;
+    };
+    more.addEventListener('click', () => { shown += size; render(); });
+    const show = (chosen, words) => {
+      [items, shown] = [chosen, size];
+      count.textContent = words;
+      render();
+    };
+    return { count, list, more, show };
+  };
+  const search = (placeholder) => make('input', { type: 'search', placeholder, autocomplete: 'off', spellcheck: 'false' });
   const color = (place) => getComputedStyle(root).getPropertyValue(`--c${place % COLORS}`).trim();
   const tone = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -163,16 +183,11 @@
     document.body.append(tip);
     const dialog = make('dialog', { 'aria-labelledby': 'node-name' });
     document.body.append(dialog);
-    const list = make('ul', { class: 'nodes' });
-    const count = make('p', { class: 'count', role: 'status' });
-    const more = make('button', { type: 'button', class: 'more' });
     const last = packing.moments.length - 1;
     const moment = make('input', { type: 'range', min: 0, max: last, step: 1, value: last });
     const when = make('span', { class: 'when' });
     const order = make('select', {}, ...[['free', 'Most unused CPU first'], ['full', 'Fullest CPU first'], ['price', 'Most expensive first'], ['name', 'By name']].map(([value, words]) => make('option', { value }, words)));
-    const filter = make('input', { type: 'search', placeholder: 'node, type, zone, pool, pod', autocomplete: 'off', spellcheck: 'false' });
-    const PAGE = 24;
-    let shown = PAGE;
+    const filter = search('node, type, zone, pool, pod');
     let nodes = [];
     // Pods of a workload that would be drawn too thin to be seen are one area.
     const THIN = 2;
@@ -282,16 +297,7 @@
       swatch.style.background = `var(--c${place})`;
       return make('li', {}, swatch, workload.name);
     }), workloads.length > COLORS ? make('li', {}, `and ${numbers.format(workloads.length - COLORS)} more, in the same colors again`) : null);
-    const render = () => {
-      honeycomb();
-      list.replaceChildren(...nodes.slice(0, shown).map(card));
-      const rest = nodes.length - shown;
-      more.hidden = rest <= 0;
-      more.textContent = `Show ${numbers.format(Math.min(PAGE, Math.max(rest, 0)))} more of ${numbers.format(Math.max(rest, 0))} nodes`;
-      const at = packing.moments[moment.value];
-      count.textContent = `${numbers.format(nodes.length)} of ${numbers.format(at.nodes.length + at.nodesLeftOut)} nodes`
-        + (at.nodesLeftOut ? `; ${numbers.format(at.nodesLeftOut)} are not in this page, which shows the ${numbers.format(at.nodes.length)} with the most unused CPU` : '');
-    };
+    const { count, list, more, show: showCards } = paged(make('ul', { class: 'nodes' }), 24, 'nodes', card);
     const choose = () => {
       const wanted = filter.value.trim().toLowerCase();
       const fits = (node) => !wanted || [node.name, node.kind, node.pool].some((text) => text.toLowerCase().includes(wanted))
@@ -302,10 +308,11 @@
       when.textContent = packing.moments[moment.value].name;
       const by = { free: (a, b) => unused(b) - unused(a), full: (a, b) => part(b) - part(a), price: (a, b) => (b.price ?? 0) - (a.price ?? 0), name: () => 0 }[order.value];
       nodes.sort((a, b) => by(a, b) || natural.compare(a.name, b.name));
-      shown = PAGE;
-      render();
+      honeycomb();
+      const at = packing.moments[moment.value];
+      showCards(nodes, `${numbers.format(nodes.length)} of ${numbers.format(at.nodes.length + at.nodesLeftOut)} nodes`
+        + (at.nodesLeftOut ? `; ${numbers.format(at.nodesLeftOut)} are not in this page, which shows the ${numbers.format(at.nodes.length)} with the most unused CPU` : ''));
     };
-    more.addEventListener('click', () => { shown += PAGE; render(); });
     order.addEventListener('change', choose);
     [filter, moment].forEach((control) => control.addEventListener('input', choose));
     const labelled = (words, control) => make('label', {}, words, control);
@@ -315,6 +322,8 @@
     // Only what is in the page has a width.
     return [element, choose];
   };
+
+  const lineOf = ([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text));
 
   // ---- lanes ----
   // A bar for each node from its launch to its end. The button on it tells why it came and why it went.
@@ -335,7 +344,7 @@
         make('h3', {}, lane.went.length ? `Why it went: ${lane.went[0]}` : 'It stays'),
         ...(lane.went[1] ? [make('p', {}, lane.went[1])] : []),
         make('h3', {}, 'What happened to it'),
-        make('ol', { class: 'lines' }, ...lines.map(([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text)))));
+        make('ol', { class: 'lines' }, ...lines.map(lineOf)));
       dialog.showModal();
     };
     const row = (lane) => {
@@ -350,29 +359,15 @@
     };
     const ticks = [0, 1, 2, 3].map((part) => make('span', {}, clock(lanes.from + Math.round((lanes.to - lanes.from) * part / 4)).slice(5, 16)));
     const axis = make('div', { class: 'lane-axis', 'aria-hidden': 'true' }, make('span', {}, 'UTC'), make('div', {}, ...ticks), make('span', {}, 'Went'));
-    const list = make('ol', { class: 'lanes' });
-    const count = make('p', { class: 'count', role: 'status' });
-    const more = make('button', { type: 'button', class: 'more' });
-    const filter = make('input', { type: 'search', placeholder: 'a node, a type, a reason', autocomplete: 'off', spellcheck: 'false' });
-    const PAGE = 30;
-    let shown = PAGE;
-    let rows = [];
-    const render = () => {
-      list.replaceChildren(...rows.slice(0, shown).map(row));
-      const rest = Math.max(rows.length - shown, 0);
-      more.hidden = rest === 0;
-      more.textContent = `Show ${numbers.format(Math.min(PAGE, rest))} more of ${numbers.format(rest)} nodes`;
-      count.textContent = `${numbers.format(rows.length)} of ${numbers.format(lanes.rows.length + lanes.leftOut)} nodes`
-        + (lanes.leftOut ? `; the ${numbers.format(lanes.leftOut)} oldest are not in this page` : '');
-    };
+    const filter = search('a node, a type, a reason');
+    const { count, list, more, show } = paged(make('ol', { class: 'lanes' }), 30, 'nodes', row);
     const choose = () => {
       const wanted = filter.value.trim().toLowerCase();
-      rows = lanes.rows.filter((lane) => !wanted || [lane.kind, lane.pool, ...lane.names, ...lane.went].some((text) => text.toLowerCase().includes(wanted)));
+      const rows = lanes.rows.filter((lane) => !wanted || [lane.kind, lane.pool, ...lane.names, ...lane.went].some((text) => text.toLowerCase().includes(wanted)));
       rows.sort((one, other) => one.from - other.from || natural.compare(one.name, other.name));
-      shown = PAGE;
-      render();
+      show(rows, `${numbers.format(rows.length)} of ${numbers.format(lanes.rows.length + lanes.leftOut)} nodes`
+        + (lanes.leftOut ? `; the ${numbers.format(lanes.leftOut)} oldest are not in this page` : ''));
     };
-    more.addEventListener('click', () => { shown += PAGE; render(); });
     filter.addEventListener('input', choose);
     choose();
     const keys = make('ul', { class: 'keys', 'aria-label': 'Colors' }, ...pools.map((pool, place) => {
@@ -386,28 +381,14 @@
 
   // ---- timeline ----
   const timelineOf = (timeline) => {
-    const list = make('ol', { class: 'lines' });
-    const count = make('p', { class: 'count', role: 'status' });
-    const more = make('button', { type: 'button', class: 'more' });
     const kind = make('select', {}, make('option', { value: '' }, 'Everything'), ...timeline.kinds.map((name, place) => make('option', { value: place }, name)));
-    const filter = make('input', { type: 'search', placeholder: 'a node, a type, a reason', autocomplete: 'off', spellcheck: 'false' });
-    const PAGE = 40;
-    let shown = PAGE;
-    let lines = [];
-    const render = () => {
-      list.replaceChildren(...lines.slice(0, shown).map(([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text))));
-      const rest = Math.max(lines.length - shown, 0);
-      more.hidden = rest === 0;
-      more.textContent = `Show ${numbers.format(Math.min(PAGE, rest))} more of ${numbers.format(rest)} lines`;
-      count.textContent = `${numbers.format(lines.length)} of ${numbers.format(timeline.lines.length)} lines`;
-    };
+    const filter = search('a node, a type, a reason');
+    const { count, list, more, show } = paged(make('ol', { class: 'lines' }), 40, 'lines', lineOf);
     const choose = () => {
       const wanted = filter.value.trim().toLowerCase();
-      lines = timeline.lines.filter(([, what, text]) => (kind.value === '' || what === Number(kind.value)) && (!wanted || text.toLowerCase().includes(wanted)));
-      shown = PAGE;
-      render();
+      const lines = timeline.lines.filter(([, what, text]) => (kind.value === '' || what === Number(kind.value)) && (!wanted || text.toLowerCase().includes(wanted)));
+      show(lines, `${numbers.format(lines.length)} of ${numbers.format(timeline.lines.length)} lines`);
     };
-    more.addEventListener('click', () => { shown += PAGE; render(); });
     kind.addEventListener('change', choose);
     filter.addEventListener('input', choose);
     choose();

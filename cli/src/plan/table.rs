@@ -177,7 +177,7 @@ impl Page<'_> {
     /// The `minValues` that were lowered for a claim.
     fn lowered(&self, promise: &Promise) -> Vec<String> {
         let claim = &promise.claim;
-        if claim.annotations.get(labels::MIN_VALUES_RELAXED).is_none_or(|said| said != "true") {
+        if !claim.is_marked(labels::MIN_VALUES_RELAXED) {
             return Vec::new();
         }
         let pool = self.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool);

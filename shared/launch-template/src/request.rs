@@ -158,7 +158,7 @@ impl<'a> PricedTypes<'a> {
         capacity_type: CapacityType,
     ) -> bool {
         if std::ptr::eq(self.types, self.listed) {
-            return has_annotation(claim, labels::PRICE_OVERLAY_APPLIED);
+            return claim.is_marked(labels::PRICE_OVERLAY_APPLIED);
         }
         let is_repriced = |wanted: &FleetOverride| {
             let (instance_type, zone) = (wanted.instance_type.clone(), wanted.zone.clone());
@@ -218,7 +218,7 @@ pub fn requests_with(
         return Err(no_capacity(why.to_owned()));
     }
     let size = u32::try_from(claims.len()).unwrap_or(u32::MAX);
-    let is_relaxed = has_annotation(claim, labels::MIN_VALUES_RELAXED);
+    let is_relaxed = claim.is_marked(labels::MIN_VALUES_RELAXED);
     let request = FleetRequest {
         token: claim.batch.clone(),
         count: claim.batch_size.max(size),
@@ -317,10 +317,6 @@ fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Batch
         return Err(BatchRefusal::NotReady { class: name.clone(), obstacles });
     }
     Ok(())
-}
-
-fn has_annotation(claim: &NodeClaim, key: &str) -> bool {
-    claim.annotations.get(key).is_some_and(|value| value == "true")
 }
 
 /// For each zone the subnet with the most free addresses; ties go to the one that stands first.

@@ -365,7 +365,12 @@ impl NodeClaim {
     ///
     /// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
     pub fn is_tagged(&self) -> bool {
-        self.annotations.get(labels::TAGGED).is_some_and(|value| value == "true")
+        self.is_marked(labels::TAGGED)
+    }
+
+    /// Whether its annotation `name` is `true`.
+    pub fn is_marked(&self, name: &str) -> bool {
+        self.annotations.get(name).is_some_and(|value| value == "true")
     }
 
     /// The same claim whose instance has those tags, of the same version.

@@ -93,5 +93,5 @@ impl Overlays {
 /// Whether overlays changed the price or the capacity of a type that `claim` may become, when it was planned.
 fn is_overlaid(claim: &NodeClaim) -> bool {
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
-    names.iter().any(|name| claim.annotations.get(*name).is_some_and(|value| value == "true"))
+    names.iter().any(|name| claim.is_marked(name))
 }

@@ -66,7 +66,7 @@ pub enum JourneymanCommand {
     /// and which find no place and why. Exit codes: 0 planned; 1 planned without objects that an API
     /// server would refuse, or with --strict, pods found no place or something is wrong with an object
     /// that a server has stored (it has a uid); 2 bad input.
-    Plan(PlanArgs),
+    Plan(Box<PlanArgs>),
     /// Compare Journeyman with what runs the nodes today.
     ///
     /// Reads dumps of a cluster in time order, or writes them first (`--live`), plays the same demand

@@ -44,7 +44,7 @@ use serde::Serialize;
 
 pub use self::args::{PlanArgs, PlanFormat};
 use self::{args::View, cluster::Cluster, progress::Progress, rounds::Round};
-use crate::gates;
+use crate::{gates, records::Records};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,10 @@ fn looked_at(
     let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
     let authority = args.certificate_authority()?;
-    let (mut facts, notes) = facts::of(loaded, offers, policies, (authority.as_deref(), now))?;
+    let records = args.records()?;
+    left_out.extend(records.as_ref().and_then(Records::unreadable_in_words));
+    let outside = facts::Outside { authority, records };
+    let (mut facts, notes) = facts::of(loaded, offers, policies, outside, now)?;
     if let Some(text) = &args.max_node_share {
         share_nodes(&mut facts.node_pools, text)?;
     }
@@ -401,7 +404,8 @@ fn on_their_way(facts: &Facts) -> Option<String> {
     let claims = counted(number, "NodeClaim");
     (number > 0).then(|| {
         format!(
-            "for which pods {claims} without a node {} created, which only the ledger has: pods may be planned onto others",
+            "for which pods {claims} without a node {} created: pods may be planned onto other nodes; --ledger or --table \
+             reads it",
             if number == 1 { "was" } else { "were" }
         )
     })

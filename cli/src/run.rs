@@ -18,7 +18,7 @@ impl RunCommand for Args {
             JourneymanCommand::Replay(args) => args,
             JourneymanCommand::Get(args) => args,
             JourneymanCommand::Local(args) => args,
-            JourneymanCommand::Plan(args) => args,
+            JourneymanCommand::Plan(args) => &**args,
             JourneymanCommand::Shadow(args) => args,
             JourneymanCommand::Hash(args) => args,
             JourneymanCommand::Convert(args) => args,

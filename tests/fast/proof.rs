@@ -23,6 +23,7 @@ use journeyman::{
 };
 use model::{
     RegionCatalog,
+    facts::Facts,
     policies::{ConsolidationSearch, Packing},
     recorded::Question,
 };
@@ -306,22 +307,22 @@ fn what_is_decided_passes_the_check_before_the_commit() {
     assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
 }
 
-/// What `plan` and `plan --disruption` say of the scenario and functions would not do.
-fn unforeseen(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
-    let manifests = entry.manifests(folder);
-    let args = plan_args(&entry.scenario, &catalogs.of(&entry.scenario).0, manifests);
-    let Ok(mut facts) = plan::read_facts(&args) else { return Vec::new() };
+/// What `plan` and `plan --disruption` say of `facts`, which are called `name`, and functions would not do.
+fn unforeseen(name: &str, mut facts: Facts) -> Vec<String> {
     let mut differ = Vec::new();
     for consolidation in [ConsolidationSearch::Karpenter, ConsolidationSearch::Thorough] {
         facts.policies.consolidation = consolidation;
         let disrupt = Question::Disrupt { unseen: BTreeSet::new(), from: None };
         let plan = planner::answer(&facts, &disrupt, &planner::Memory::default()).plan;
         let why = differences::disruption_differs(&facts, &[&plan]);
-        differ.extend(why.map(|why| format!("{}, {consolidation:?}: {why}", entry.name)));
+        differ.extend(why.map(|why| format!("{name}, {consolidation:?}: {why}")));
     }
-    let plan = planner::answer(&facts, &Question::Provision, &planner::Memory::default()).plan;
-    let why = differences::creation_differs(&facts, &plan);
-    differ.extend(why.map(|why| format!("{}: {why}", entry.name)));
+    for packing in [Packing::Karpenter, Packing::Cheapest] {
+        facts.policies.packing = packing;
+        let plan = planner::answer(&facts, &Question::Provision, &planner::Memory::default()).plan;
+        let why = differences::creation_differs(&facts, &plan);
+        differ.extend(why.map(|why| format!("{name}, {packing:?}: {why}")));
+    }
     differ
 }
 
@@ -332,8 +333,47 @@ fn what_plan_says_of_scenarios_is_what_functions_decide() {
     let is_played = |entry: &&Entry| entry.name.starts_with("disruption/");
     let played: Vec<&Entry> = entries.iter().filter(is_played).collect();
     assert!(100 < played.len(), "only {} scenarios of disruption are packed", played.len());
+    let unforeseen = |entry: &&Entry| {
+        let catalog = &catalogs.of(&entry.scenario).0;
+        let args = plan_args(&entry.scenario, catalog, entry.manifests(&folder));
+        plan::read_facts(&args).map_or_else(|_| Vec::new(), |facts| unforeseen(&entry.name, facts))
+    };
+    let differ: Vec<String> = played.iter().flat_map(unforeseen).collect();
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// The facts of the case in `folder`; `None` where `plan` refuses its objects.
+fn facts_of_case(folder: &Path) -> Option<Facts> {
+    let facts = folder.join("facts.json");
+    let args = PlanArgs {
+        manifests: vec![folder.join("manifests.yaml")],
+        authority: AuthorityArgs {
+            cluster_facts: facts.exists().then_some(facts),
+            ..AuthorityArgs::default()
+        },
+        now: Some("2026-11-26T12:00:00Z".to_owned()),
+        ..PlanArgs::default()
+    };
+    plan::read_facts(&args).ok()
+}
+
+#[test]
+fn what_plan_says_of_cases_is_what_functions_decide() {
+    let cases = repository().join("tests/golden/cases");
+    let folders = std::fs::read_dir(cases)
+        .expect("the cases are there")
+        .map(|entry| entry.expect("an entry").path());
+    let folders: BTreeSet<PathBuf> = folders.collect();
+    let decided = |folder: &PathBuf| Some((folder.display().to_string(), facts_of_case(folder)?));
+    let decided: Vec<(String, Facts)> = folders.iter().filter_map(decided).collect();
+    assert!(
+        folders.len() < decided.len() + 8,
+        "only {} of {} cases can be read",
+        decided.len(),
+        folders.len()
+    );
     let differ: Vec<String> =
-        played.iter().flat_map(|entry| unforeseen(entry, &catalogs, &folder)).collect();
+        decided.into_iter().flat_map(|(name, facts)| unforeseen(&name, facts)).collect();
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }
 

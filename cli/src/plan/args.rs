@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use dispatch::Settings;
 use installer::installation::ClusterArgs;
+use model::ClusterName;
 use report::{error::BadInput, screen::Color};
 
 use crate::{
     authority::{AuthorityArgs, of_kubeconfig},
     options::{MoreManifests, SetArgs, word_of},
+    records::{Records, RecordsArgs},
 };
 
 /// Options of `plan`.
@@ -83,6 +85,16 @@ pub struct PlanArgs {
     /// The cluster's certificate authority.
     #[command(flatten)]
     pub authority: AuthorityArgs,
+    /// What no object says: for which pods NodeClaims without a node were created, and what replaces the nodes that are
+    /// being replaced. A file that `simulate --ledger FILE` wrote, or the one that `local` keeps.
+    #[arg(long, value_name = "FILE", conflicts_with = "table")]
+    pub ledger: Option<PathBuf>,
+    /// The same from the table of the stack, which is read from AWS.
+    #[arg(long, value_name = "NAME", requires = "cluster_name")]
+    pub table: Option<String>,
+    /// With --table: the EKS cluster.
+    #[arg(long, value_name = "NAME", requires = "table")]
+    pub cluster_name: Option<ClusterName>,
     /// With --disruption: everything about one node.
     #[arg(long, value_name = "NODE", requires = "disruption")]
     pub explain: Option<String>,
@@ -152,6 +164,14 @@ impl PlanArgs {
         let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
         let of_live = || self.live.then(|| of_kubeconfig(file, context)).flatten();
         Ok(given.or_else(|| Some(of_live()?.bundle)))
+    }
+
+    /// What the ledger says, if it is to be read.
+    pub(super) fn records(&self) -> Result<Option<Records>, BadInput> {
+        let Self { ledger, table, cluster_name, region, .. } = self.clone();
+        let is_given = ledger.is_some() || table.is_some();
+        let args = RecordsArgs { ledger, table, cluster_name, region, records: 1 };
+        is_given.then(|| args.read()).transpose()
     }
 
     /// The cluster that --live reads.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::objects::NodeClassManifest;
 use jiff::Timestamp;
 use model::{
-    ClusterName, CommandId, NodeClaim, NodeClassName,
+    ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
     claim::Disrupting,
     condition::NotReady,
     disruption::{Command, Method, Progress},
@@ -19,19 +19,29 @@ use planner::disruption::CLASS_DRIFT;
 use report::error::BadInput;
 
 use super::{expand, input::Loaded, offers::Offers};
+use crate::records::Records;
+
+/// What no object says.
+pub(super) struct Outside {
+    /// The certificate authority of the cluster, in base64; `None` if it is unknown.
+    pub(super) authority: Option<String>,
+    /// What the ledger says; `None` if it was not read.
+    pub(super) records: Option<Records>,
+}
 
 /// Everything that the decision may look at, and what is left out of it.
 pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
     policies: Policies,
-    (authority, now): (Option<&str>, Timestamp),
+    outside: Outside,
+    now: Timestamp,
 ) -> Result<(Facts, Vec<String>), BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
     let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
-    let class_hashes = class_hashes(&loaded.node_classes, authority);
+    let class_hashes = class_hashes(&loaded.node_classes, outside.authority.as_deref());
     let of_class =
         |read: &NodeClassManifest| (read.class.name.clone(), read.hash_annotations.clone());
     let hash_annotations = loaded.node_classes.iter().map(|(read, _)| of_class(read)).collect();
@@ -48,10 +58,7 @@ pub(super) fn of(
     let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
     sort(&mut surroundings);
-    let commands = claims.iter().filter_map(replacing);
-    let commands = commands.map(|command| (CommandId::derived(&command), command)).collect();
-    let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
-    let ledger = Snapshot { claims, commands, ..Snapshot::default() };
+    let ledger = ledger(claims, outside.records);
     let facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
@@ -66,6 +73,23 @@ pub(super) fn of(
         ..Facts::of(cluster, now, ledger)
     };
     Ok((facts, loaded.notes))
+}
+
+/// The ledger of `claims`, with what `records` say of them that no object does.
+fn ledger(claims: Vec<NodeClaim>, records: Option<Records>) -> Snapshot {
+    let mut claims: BTreeMap<NodeClaimName, NodeClaim> =
+        claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
+    let commands = if let Some(mut records) = records {
+        for (name, claim) in &mut claims {
+            claim.pods =
+                records.claims.remove(name).map(|recorded| recorded.pods).unwrap_or_default();
+        }
+        records.commands
+    } else {
+        let commands = claims.values().filter_map(replacing);
+        commands.map(|command| (CommandId::derived(&command), command)).collect()
+    };
+    Snapshot { claims, commands, ..Snapshot::default() }
 }
 
 /// The drift hashes of the specs of classes, in a cluster with the certificate authority `authority`; without it they are

@@ -164,6 +164,12 @@ const CALLS: &[Call] = &[
         "As the function `disrupt` decides",
     ),
     answers("plan cluster.yaml node.yaml --disruption --cluster-facts facts.json", "ip-1"),
+    answers("plan cluster.yaml node.yaml --disruption --ledger ledger.json", "ip-1"),
+    complains(
+        "plan cluster.yaml --table journeyman --cluster-name demo",
+        2,
+        "journeyman with --table: not in this build",
+    ),
     answers("hash cluster.yaml --cluster-facts facts.json", "EC2NodeClass/default"),
     answers(
         "hash cluster.yaml -f older.yaml -R --ca-bundle Z29sZGVu --against node.yaml",

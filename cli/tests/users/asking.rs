@@ -319,3 +319,21 @@ fn what_is_explained_may_be_named_as_kubectl_users_name_it() {
     let list: serde_json::Value = serde_json::from_str(&list.out).expect("JSON");
     assert_eq!(list.as_array().map(Vec::len), Some(18), "{list}");
 }
+
+#[test]
+fn the_ledger_says_for_which_pods_node_claims_without_nodes_are() {
+    let folder = folder("plan-ledger", &[]);
+    run(&folder, "simulate --duration 20s --ledger ledger --dumps dumps --every 10s");
+    let dumps = fs::read_dir(folder.join("dumps")).unwrap();
+    let newest = dumps.map(|dump| dump.unwrap().path()).max().expect("a dump");
+    let now = newest.file_stem().unwrap().to_str().unwrap();
+    let (day, time) = now.split_once('T').unwrap();
+    let plan = format!("plan {} --now {day}T{}", newest.display(), time.replace('-', ":"));
+    let unknown = "for which pods 15 NodeClaims without a node were created";
+    run(&folder, &plan).says(&[unknown, "--ledger"]);
+    let whole = run(&folder, &format!("{plan} --ledger ledger"));
+    whole.is_silent_about(&[unknown]);
+    let whole = run(&folder, &format!("{plan} --ledger ledger -o json")).json();
+    assert_eq!(whole["newNodeClaims"], serde_json::json!([]));
+    run(&folder, &format!("{plan} --ledger nowhere")).complains(&["nowhere: No such file"]);
+}

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use journeyman::{
     manifests::InputFile,
     plan::{self, PlanArgs},
+    records,
     simulate::dumps,
 };
 use model::{
@@ -42,14 +43,10 @@ struct Seen {
     created: AtomicUsize,
 }
 
-/// What the ledger and AWS know, and no object of the cluster says: `facts` read from a dump with that of `seen`.
+/// What AWS says, and neither an object of the cluster nor the file of the ledger: `facts` with that of `seen`.
 fn with_the_rest(facts: Facts, seen: &Facts) -> Facts {
-    let mut claims = facts.ledger.claims;
-    for (name, claim) in &mut claims {
-        let known = seen.ledger.claims.get(name).expect("it was dumped");
-        claim.pods.clone_from(&known.pods);
-    }
-    let ledger = Snapshot { claims, ..seen.ledger.clone() };
+    let Snapshot { claims, commands, .. } = facts.ledger;
+    let ledger = Snapshot { claims, commands, ..seen.ledger.clone() };
     Facts {
         cluster: seen.cluster.clone(),
         now: seen.now,
@@ -65,7 +62,7 @@ fn with_the_rest(facts: Facts, seen: &Facts) -> Facts {
     }
 }
 
-/// `facts` as a dump of the cluster shows them, at the same time.
+/// `facts` as a dump of the cluster and a file of the ledger show them, at the same time.
 fn dumped(facts: &Facts, seed: u64) -> Facts {
     let pool = facts.node_pools.first().expect("a pool");
     let is_narrow =
@@ -73,12 +70,19 @@ fn dumped(facts: &Facts, seed: u64) -> Facts {
     let text = if is_narrow { world::narrowed() } else { MANIFESTS.to_owned() };
     let files = [InputFile::named("world.yaml", &text)];
     let dump = dumps::of_facts(facts, &files).expect("a dump");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("foreseen");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("previews");
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let path = folder.join(format!("{seed}.json"));
     std::fs::write(&path, dump.to_string()).expect("a file for the test");
-    let args =
-        PlanArgs { manifests: vec![path], now: Some(facts.now.to_string()), ..PlanArgs::default() };
+    let ledger = folder.join(format!("{seed}.ledger"));
+    records::write(&ledger, (facts.now, &facts.ledger), &[], &BTreeMap::new())
+        .expect("the ledger is written");
+    let args = PlanArgs {
+        manifests: vec![path],
+        ledger: Some(ledger),
+        now: Some(facts.now.to_string()),
+        ..PlanArgs::default()
+    };
     with_the_rest(plan::read_facts(&args).expect("the dump is sound"), facts)
 }
 

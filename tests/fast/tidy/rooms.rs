@@ -60,6 +60,7 @@ const CLI: &[Room] = &[
             "list_price",
             "manifests",
             "options",
+            "records",
             "workloads",
         ],
     ),

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use model::{NodeClaim, NodeClassName, NodeName, facts::Facts, static_hash::NODE_CLASS};
+use model::{
+    NodeClaim, NodeClassName, NodeName,
+    disruption::{Command, Progress},
+    facts::Facts,
+    static_hash::NODE_CLASS,
+};
 use report::output::many;
 
 use super::table;
@@ -35,6 +40,17 @@ pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Ve
         lines.push(format!(
             "whether EC2 still offers what these nodes are, which the functions ask it: the list of instance types lacks {}",
             table::named(&names, 1)
+        ));
+    }
+    let replaced = facts.ledger.commands.values().filter(|command| is_half_known(command)).count();
+    if view == View::Journeyman && 0 < replaced {
+        lines.push(format!(
+            "what replaces {} being disrupted: --ledger or --table reads it",
+            if replaced == 1 {
+                "1 node that is".to_owned()
+            } else {
+                format!("{} nodes that are", many(replaced))
+            }
         ));
     }
     let empty = empty(facts);
@@ -73,6 +89,11 @@ fn empty(facts: &Facts) -> usize {
             && claim.node.as_ref().is_some_and(|node| !used.contains(node))
     };
     facts.ledger.claims.values().filter(is_empty).filter(waits).count()
+}
+
+/// Whether only the NodeClaim that is being replaced says that there is `command`.
+fn is_half_known(command: &Command) -> bool {
+    matches!(&command.progress, Progress::Launching { claims, .. } if claims.is_empty())
 }
 
 fn classes<'a>(claims: impl Iterator<Item = &'a NodeClaim>) -> BTreeSet<&'a NodeClassName> {

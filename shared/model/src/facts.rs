@@ -158,6 +158,45 @@ impl Facts {
         digest.0
     }
 
+    /// Whether everything but the time was observed before, in `other`. Instance types count as equal only where they
+    /// are the very same objects: comparing them is the long work.
+    pub fn differ_in_time_alone(&self, other: &Self) -> bool {
+        // Every member is named, so that a new one cannot be forgotten.
+        let Self {
+            cluster,
+            now: _,
+            ledger,
+            nodes,
+            deleted_claims,
+            ending_reservations,
+            node_pools,
+            classes,
+            class_hashes,
+            class_images,
+            node_charges,
+            daemon_sets,
+            pods,
+            unlocated_pod,
+            surroundings,
+            policies,
+        } = self;
+        *cluster == other.cluster
+            && *ledger == other.ledger
+            && *nodes == other.nodes
+            && *deleted_claims == other.deleted_claims
+            && *ending_reservations == other.ending_reservations
+            && *node_pools == other.node_pools
+            && are_same_classes(classes.as_ref(), other.classes.as_ref())
+            && *class_hashes == other.class_hashes
+            && *class_images == other.class_images
+            && *node_charges == other.node_charges
+            && *daemon_sets == other.daemon_sets
+            && *pods == other.pods
+            && *unlocated_pod == other.unlocated_pod
+            && *surroundings == other.surroundings
+            && *policies == other.policies
+    }
+
     /// The NodeClasses that are known and ready, with their instance types.
     pub fn ready_classes(&self) -> impl Iterator<Item = (&NodeClassName, &[Arc<InstanceType>])> {
         self.classes.iter().flatten().filter_map(|(class, offer)| match offer {
@@ -165,6 +204,22 @@ impl Facts {
             ClassOffer::NotReady(_) => None,
         })
     }
+}
+
+type Classes = BTreeMap<NodeClassName, ClassOffer>;
+
+fn are_same_classes(these: Option<&Classes>, those: Option<&Classes>) -> bool {
+    let (Some(these), Some(those)) = (these, those) else {
+        return these.is_none() && those.is_none();
+    };
+    let are_same = |(this, that): (&ClassOffer, &ClassOffer)| match (this, that) {
+        (ClassOffer::Ready(these), ClassOffer::Ready(those)) => {
+            these.len() == those.len()
+                && these.iter().zip(those).all(|(this, that)| Arc::ptr_eq(this, that))
+        }
+        (this, that) => this == that,
+    };
+    these.keys().eq(those.keys()) && these.values().zip(those.values()).all(are_same)
 }
 
 /// What else of a cluster decides where pods may go, and which of them may be moved.

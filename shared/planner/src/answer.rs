@@ -25,6 +25,7 @@ use crate::{
         provision::provision_with_reasons,
         static_pool::{launches, scaled_down},
     },
+    unchanged::Unchanged,
 };
 
 /// What earlier answers in this process worked out. No answer depends on it: without it, work is repeated.
@@ -32,10 +33,12 @@ use crate::{
 pub struct Memory {
     /// Indices of instance types.
     pub types: KnownTypes,
+    /// The last plan for pods that could not be scheduled.
+    unchanged: Unchanged,
 }
 
 /// What a function is to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Answer {
     /// What to commit.
     pub plan: Plan,
@@ -93,7 +96,7 @@ impl Answer {
 #[must_use]
 pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
     match question {
-        Question::Provision => needed(facts, &memory.types),
+        Question::Provision => memory.unchanged.or_plan(facts, || needed(facts, &memory.types)),
         Question::Disrupt { unseen, from } => {
             let (unseen, from, types) = (unseen.clone(), from.clone(), memory.types.clone());
             disrupted(facts, &Options { unseen, types, from, ..Options::deployed() })

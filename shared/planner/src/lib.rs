@@ -52,6 +52,7 @@ pub mod lifecycle;
 pub mod pace;
 pub mod scheduling;
 pub mod told;
+mod unchanged;
 pub mod world;
 
 pub use answer::{Answer, Memory, NextSearch, answer};

@@ -114,6 +114,29 @@ fn a_look_prepares_the_types_of_a_pool_once_although_overlays_change_them() {
 }
 
 #[test]
+fn a_plan_that_leaves_pods_pending_is_not_made_again_until_something_changes() {
+    let mut facts = facts(pods("a cpu=4000"));
+    let memory = planner::Memory::default();
+    let plan_of = |facts: &Facts| {
+        let ask = |memory| planner::answer(facts, &model::recorded::Question::Provision, memory);
+        let (answer, fresh) = (ask(&memory), ask(&planner::Memory::default()));
+        assert_eq!(answer.plan, fresh.plan);
+        assert_eq!(answer.events, fresh.events);
+        let planned_at = format!("{memory:?}").matches(&format!("now: {:?}", facts.now)).count();
+        (answer.plan.unplaced.len(), planned_at)
+    };
+    assert_eq!(plan_of(&facts), (1, 1));
+    facts.now += jiff::SignedDuration::from_mins(1);
+    // The facts in the memory are the first ones.
+    assert_eq!(plan_of(&facts), (1, 0));
+    facts.pods = pods("a cpu=4000; b cpu=5000");
+    assert_eq!(plan_of(&facts), (2, 1));
+    facts.pods = pods("a cpu=4000; b cpu=1");
+    // Something is created: the ledger changes, and nothing is kept.
+    assert_eq!(plan_of(&facts), (1, 0));
+}
+
+#[test]
 fn a_pool_that_cannot_launch_says_why() {
     #[track_caller]
     fn says(change: impl FnOnce(&mut NodePool), reason: &str) {

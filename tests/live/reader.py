@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from checks import REPOSITORY
 
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ITEM_FENCE = re.compile(r"^ *```sh\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 # Reads names of files, runs each in this very shell, so that what it exports stays, and says how it ended.
 SHELL = """set -eo pipefail
 trap 'echo "$?" >&8' EXIT
@@ -26,6 +28,12 @@ trap - EXIT
 QUESTION = b"[y/N] "
 # A build of everything is the longest.
 PATIENCE_SECONDS = 3 * 3600
+
+
+def every_block(page):
+    """The commands of a page, a text for each of its blocks, those in lists too."""
+    text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+    return [textwrap.dedent(block) for block in ITEM_FENCE.findall(text)]
 
 
 def commands(page, heading):

@@ -212,6 +212,9 @@ class Results:
         self.rows = []
         self.lock = threading.Lock()
 
+    def is_on_purpose(self, suite, text):
+        return (suite, text) in self.differs
+
     def add(self, suite, text, state, seconds, message):
         subject = self.differs.get((suite, text))
         if state not in ("passed", "skipped") and subject is not None:
@@ -242,6 +245,12 @@ def work(number, jobs, results):
                 cluster.start()
             state, seconds, message = play(cluster, suite, text)
             is_clean = state in ("passed", "skipped")
+            if not is_clean and not results.is_on_purpose(suite, text) and os.environ.get("JOURNEYMAN_E2E_AGAIN"):
+                # The specs count in real time: a machine that was busy with something else is no fault of a change.
+                print(f"again    {seconds:4.0f} s  {suite} {text}: " + " ".join(message.split())[:300], flush=True)
+                cluster.start()
+                state, seconds, message = play(cluster, suite, text)
+                is_clean = state in ("passed", "skipped")
             results.add(suite, text, state, seconds, message)
     finally:
         cluster.stop()

@@ -155,10 +155,14 @@ impl Machines {
         }
     }
 
-    /// Deletes every node that joined, whoever would like to be asked before: the account is no more.
+    /// Deletes every node that joined, whatever finalizers it has: the account is no more. Last come instances whose
+    /// request to join may have been under way when the cluster was ended.
     pub(crate) async fn leave(&self) {
         let nobody = json!({ "metadata": { "finalizers": null } });
-        for id in self.kubelets.keys() {
+        let working = self.account.working_instances().into_iter().map(|instance| instance.id);
+        let joining = working.filter(|id| !self.kubelets.contains_key(id));
+        let ids: Vec<InstanceId> = self.kubelets.keys().cloned().chain(joining).collect();
+        for id in &ids {
             let name = node_name(id, &self.region);
             let patch = Patch::Merge(&nobody);
             let is_freed = self.nodes.patch(&name, &PatchParams::default(), &patch).await.is_ok();

@@ -91,11 +91,11 @@ pub enum JourneymanCommand {
     /// line, object, field and rule; then how much was read. Exit codes: 0 nothing is wrong; 1 something
     /// is; 2 a file cannot be read.
     Validate(ValidateArgs),
-    /// Say why a pod, node, NodeClaim or NodePool is as it is, or went.
+    /// Say why a pod or node is as it is, or went; what a reason means.
     ///
     /// Reads the records of what the functions decided: what was launched for which pods, who got no node and
-    /// why, why nodes were given up and why others stay. They are kept for 90 days. Exit codes: 0 explained;
-    /// 1 nothing is known of it; 2 bad input, or the records cannot be read.
+    /// why, why nodes were given up and why others stay. They are kept for 90 days. `reason` needs no records: it prints
+    /// what the documentation says of a reason or an alarm. Exit codes: 0 explained; 1 nothing is known of it; 2 bad input, or the records cannot be read.
     Explain(ExplainArgs),
     /// List NodeClaims, decisions, commands or costs from the ledger.
     ///

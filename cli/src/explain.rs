@@ -1,9 +1,10 @@
 //! `journeyman explain`: why a pod, a node, a NodeClaim or a NodePool is, or was, as it is.
 //!
 //! The answer comes from the records of decisions, so that it is there after the pod, the node and the claim
-//! are gone.
+//! are gone. What a reason means comes from the pages in `docs`.
 
 mod found;
+mod reason;
 
 use std::io::Write;
 
@@ -13,15 +14,22 @@ use model::{
     ledger::{Decision, Subject},
     words,
 };
-use report::{command::RunCommand, error::CommandError, output::dollars, screen::Screen};
+use report::{
+    command::RunCommand,
+    error::{BadInput, CommandError},
+    output::dollars,
+    screen::Screen,
+};
 use serde_json::json;
 
 use crate::{
     get::{RecordsFormat, document},
+    near,
     records::{self, Records, RecordsArgs},
 };
 
 pub(crate) use found::{Explained, explained};
+pub use reason::explained_reasons;
 
 /// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,8 +38,8 @@ pub struct ExplainArgs {
     #[arg(value_enum)]
     pub kind: ExplainedKind,
     /// Its name, or how it begins: the name of a Deployment for its pods, a node without its domain. Of a pod perhaps
-    /// with its namespace: `web/frontend-1`. Of a node also its instance.
-    pub name: String,
+    /// with its namespace: `web/frontend-1`. Of a node also its instance. Without a name, `reason` lists all reasons.
+    pub name: Option<String>,
     /// The namespace of a pod.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     pub namespace: String,
@@ -61,6 +69,9 @@ pub enum ExplainedKind {
     /// What was launched for it and given up, and what was not.
     #[value(name = "nodepool", alias = "nodepools")]
     NodePool,
+    /// What the reason of a decision, an event or a condition means, or an alarm, and what to do. It needs no records.
+    #[value(alias = "reasons", alias = "alarm", alias = "alarms")]
+    Reason,
 }
 
 impl ExplainedKind {
@@ -70,12 +81,16 @@ impl ExplainedKind {
             Self::Node => "node",
             Self::NodeClaim => "NodeClaim",
             Self::NodePool => "NodePool",
+            Self::Reason => "reason",
         }
     }
 }
 
 /// Reads and prints.
 pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
+    if args.kind == ExplainedKind::Reason {
+        return reason::run(args.name.as_deref(), args.output, (screen, out));
+    }
     show(&args.records.read()?, args, screen, out)
 }
 
@@ -97,11 +112,13 @@ pub fn show(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
+    let Some(name) = &args.name else {
+        let what = args.kind.noun();
+        return Err(BadInput::one(format!("explain {what}: name the {what}")).into());
+    };
     let name = match args.kind {
-        ExplainedKind::Pod if !args.name.contains('/') => {
-            format!("{}/{}", args.namespace, args.name)
-        }
-        _ => args.name.clone(),
+        ExplainedKind::Pod if !name.contains('/') => format!("{}/{name}", args.namespace),
+        _ => name.clone(),
     };
     let explained = explained(records, args.kind, &name);
     if !explained.is_unknown() {
@@ -112,7 +129,9 @@ pub fn show(
         [] => {
             let noun = args.kind.noun();
             let read = words::counted(records.decisions.len(), "decision");
-            let why = format!("nothing is known of {noun} {name} in {read}");
+            let all = found::all_names(records, args.kind);
+            let near = near::did_you_mean(&name, all.iter().map(String::as_str));
+            let why = format!("nothing is known of {noun} {name} in {read}{near}");
             Err(CommandError::Refused(why))
         }
         [full] => {

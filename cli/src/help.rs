@@ -111,6 +111,8 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "Why a node came, and why it went",
                 "journeyman explain node ip-10-0-0-17.ec2.internal --ledger ledger.jsonl",
             ),
+            ("What a reason means, and what to do", "journeyman explain reason SpotToSpot"),
+            ("All reasons and alarms", "journeyman explain reason"),
         ],
     ),
     (

@@ -19,6 +19,7 @@ mod least;
 mod list_price;
 pub mod local;
 pub mod manifests;
+mod near;
 pub mod options;
 pub mod plan;
 pub mod rbac;

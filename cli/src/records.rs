@@ -26,13 +26,7 @@ const FACTS_PREFIX: &str = "facts#";
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RecordsArgs {
     /// A file that `simulate --ledger FILE` wrote, or the one that `local` keeps.
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "JOURNEYMAN_LEDGER",
-        conflicts_with = "table",
-        required_unless_present = "table"
-    )]
+    #[arg(long, value_name = "FILE", env = "JOURNEYMAN_LEDGER", conflicts_with = "table")]
     pub ledger: Option<PathBuf>,
     /// The table of the stack, which is read from AWS. Nothing is changed.
     #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE", requires = "cluster_name")]

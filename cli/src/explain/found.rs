@@ -39,6 +39,7 @@ impl Meant {
         let has_subject = || decision.subjects.iter().any(|subject| self.has(subject));
         let mut rejected = decision.rejected.iter().filter_map(|other| other.what.as_deref());
         match self.kind {
+            ExplainedKind::Reason => false,
             ExplainedKind::Pod => decision.all_pods().any(|pod| pod.to_string() == name),
             ExplainedKind::NodePool => {
                 decision.node_pool.as_ref().is_some_and(|pool| pool.as_str() == name)
@@ -73,7 +74,7 @@ impl Explained<'_> {
     /// Whether `subject` is what is explained. A NodePool's are all of them.
     pub(super) fn is_about(&self, subject: &Subject) -> bool {
         match self.meant.kind {
-            ExplainedKind::NodePool => true,
+            ExplainedKind::NodePool | ExplainedKind::Reason => true,
             ExplainedKind::Pod => is_it(subject, ExplainedKind::Pod, &self.meant.name),
             ExplainedKind::Node | ExplainedKind::NodeClaim => self.meant.has(subject),
         }
@@ -97,6 +98,7 @@ pub(crate) fn explained<'r>(
     let alive: Vec<&NodeClaim> =
         records.claims.values().filter(|claim| meant.claims.contains(&claim.name)).collect();
     let state = match kind {
+        ExplainedKind::Reason => Vec::new(),
         ExplainedKind::Pod => of_pod(records, &decisions, name),
         ExplainedKind::Node | ExplainedKind::NodeClaim => {
             of_claims(&alive, &meant.claims, &decisions)
@@ -147,18 +149,24 @@ fn meant(records: &Records, kind: ExplainedKind, name: &str) -> Meant {
 /// The names of what `records` know of the `kind` that begin with `start` as a whole word: the pods of a Deployment by its
 /// name, a node by its name without the domain. What was decided last comes first.
 pub(super) fn names_that_begin(records: &Records, kind: ExplainedKind, start: &str) -> Vec<String> {
+    let goes_on = |name: &String| {
+        name.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+    };
+    all_names(records, kind).into_iter().filter(goes_on).collect()
+}
+
+/// The names of everything of the `kind` that `records` mention, each once. What was decided last comes first.
+pub(super) fn all_names(records: &Records, kind: ExplainedKind) -> Vec<String> {
     let decided = records.decisions.iter().flat_map(|decision| named_in(decision, kind));
     let alive = records.claims.values().filter_map(|claim| match kind {
         ExplainedKind::Pod => None,
         ExplainedKind::Node => claim.node.as_ref().map(ToString::to_string),
         ExplainedKind::NodeClaim => Some(claim.name.to_string()),
         ExplainedKind::NodePool => Some(claim.node_pool.to_string()),
+        ExplainedKind::Reason => None,
     });
-    let goes_on = |name: &String| {
-        name.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
-    };
     let mut seen = BTreeSet::new();
-    decided.chain(alive).filter(goes_on).filter(|name| seen.insert(name.clone())).collect()
+    decided.chain(alive).filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// What of the `kind` is a subject of `decision`, by name.
@@ -173,6 +181,7 @@ fn named_in(decision: &Decision, kind: ExplainedKind) -> Vec<String> {
             subjects.filter_map(|subject| Some(subject.claim.as_ref()?.to_string())).collect()
         }
         ExplainedKind::NodePool => decision.node_pool.iter().map(ToString::to_string).collect(),
+        ExplainedKind::Reason => Vec::new(),
     }
 }
 
@@ -187,7 +196,7 @@ pub(super) fn is_it(subject: &Subject, kind: ExplainedKind, name: &str) -> bool 
         ExplainedKind::NodeClaim => {
             subject.claim.as_ref().is_some_and(|claim| claim.as_str() == name)
         }
-        ExplainedKind::NodePool => false,
+        ExplainedKind::NodePool | ExplainedKind::Reason => false,
     }
 }
 

@@ -68,23 +68,23 @@ impl fmt::Display for ClaimPhase {
 pub enum DeletionReason {
     /// EC2 announced that it takes the spot instance back.
     SpotInterrupted,
-    /// The instance stops, stopped or was terminated by somebody else.
+    /// The instance stops, stopped or was terminated from outside.
     InstanceEnded,
-    /// Its capacity reservation ends, or takes its instance back.
+    /// The capacity reservation ends, or takes the instance back.
     ReservationEnding,
     /// AWS announced a change of the instance, such as its retirement.
     InstanceUnhealthy,
-    /// It is older than its `expireAfter`.
+    /// The node is older than `expireAfter`.
     Expired,
-    /// Somebody deletes its node.
+    /// A user or a controller deleted the node.
     NodeDeleted,
-    /// Somebody deletes its NodeClaim object.
+    /// A user or a controller deleted the NodeClaim.
     NodeClaimDeleted,
     /// A method of disruption found it.
     Disrupted(DisruptionReason),
-    /// Its static NodePool has more nodes than `replicas`.
+    /// The static NodePool has more nodes than `replicas`.
     Overprovisioned,
-    /// Its node did not join in time.
+    /// The node did not join within 15 minutes.
     NotRegistered,
     /// A reason that this release does not know: another one gave the claim up, and that counts.
     NotUnderstood,

@@ -22,13 +22,13 @@ pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
 /// Karpenter: `pkg/apis/v1/nodepool.go`, `DisruptionReason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DisruptionReason {
-    /// Its pods fit elsewhere for less.
+    /// The pods of the node fit elsewhere for less.
     Underutilized,
-    /// No pod needs it.
+    /// No pod needs the node.
     Empty,
-    /// It no longer looks like its NodePool or its EC2NodeClass.
+    /// The node differs from its NodePool or EC2NodeClass.
     Drifted,
-    /// It is ill ([`crate::repair`]).
+    /// A condition of the node says that it fails.
     Unhealthy,
 }
 

@@ -27,11 +27,11 @@ pub enum DryRunAnswer {
 /// Which check failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedCheck {
-    /// CreateLaunchTemplate is not allowed.
+    /// EC2 does not allow CreateLaunchTemplate.
     CreateLaunchTemplate,
-    /// CreateFleet is not allowed.
+    /// EC2 does not allow CreateFleet.
     CreateFleet,
-    /// RunInstances is not allowed.
+    /// EC2 does not allow RunInstances.
     RunInstances,
     /// The user data is too long.
     UserDataSize,

@@ -50,7 +50,7 @@ pub(super) fn explain(
 ) -> Result<String, String> {
     let args = ExplainArgs {
         kind,
-        name: name.to_owned(),
+        name: Some(name.to_owned()),
         namespace: "default".to_owned(),
         records: records(ledger),
         limit: usize::MAX,

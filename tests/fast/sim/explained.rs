@@ -115,7 +115,7 @@ impl Left {
     ) -> Result<String, String> {
         let args = ExplainArgs {
             kind,
-            name,
+            name: Some(name),
             namespace: "default".to_owned(),
             records: self.records(),
             limit: usize::MAX,

@@ -6,10 +6,12 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 use expect_test::expect_file;
 use model::{
-    ConditionKind,
+    ConditionKind, DeletionReason,
+    disruption::DisruptionReason,
     event::EventReason,
     join::JoinReason,
     ledger::{DecisionKind, RejectionReason},
+    validation::FailedCheck,
 };
 use tests::pages;
 
@@ -86,9 +88,28 @@ fn condition_reasons() -> String {
     let is_word = |name: &str| block.lines().any(|line| line.trim() == format!("{name},"));
     let words = docs.iter().filter(|(name, _)| is_word(name));
     let words: Vec<(String, String)> =
-        words.map(|(name, _)| (name.clone(), name.clone())).collect();
+        words.map(|(name, _)| (name.clone(), written(&text, name))).collect();
     assert!(words.len() > 10, "{words:?}");
-    table(words.into_iter(), &docs)
+    let checks = ("shared/model/src/validation.rs", "pub enum FailedCheck {");
+    table(words.into_iter(), &docs) + &of_enum(checks, &FailedCheck::ALL, FailedCheck::as_str)
+}
+
+/// What is written for the variant called `name`, by the match in `text`.
+fn written(text: &str, name: &str) -> String {
+    let arm = text.split_once(&format!("Self::{name} => \"")).map(|(_, rest)| rest);
+    let word = arm.and_then(|rest| rest.split_once('"')).map(|(word, _)| word);
+    word.unwrap_or_else(|| panic!("nothing is written for {name}")).to_owned()
+}
+
+fn deletion_reasons() -> String {
+    let (nested, own): (Vec<_>, Vec<_>) = DeletionReason::ALL
+        .into_iter()
+        .partition(|reason| matches!(reason, DeletionReason::Disrupted(_)));
+    assert_eq!(nested.len(), DisruptionReason::ALL.len());
+    let own_block = ("shared/model/src/claim.rs", "pub enum DeletionReason {");
+    let nested_block = ("shared/model/src/disruption.rs", "pub enum DisruptionReason {");
+    of_enum(own_block, &own, DeletionReason::as_str)
+        + &of_enum(nested_block, &DisruptionReason::ALL, DisruptionReason::as_str)
 }
 
 fn join_reasons() -> String {
@@ -129,6 +150,7 @@ fn with_tables(page: &str) -> String {
         ("conditions", "type", conditions()),
         ("condition reasons", "reason", condition_reasons()),
         ("join reasons", "reason", join_reasons()),
+        ("deletion reasons", "reason", deletion_reasons()),
         ("decisions", "kind", kinds()),
         ("rejections", "reason", rejections()),
         ("labels", "name", labels()),
@@ -155,6 +177,7 @@ fn every_reason_has_a_cure() {
         ("events", events()),
         ("condition reasons", condition_reasons()),
         ("join reasons", join_reasons()),
+        ("deletion reasons", deletion_reasons()),
         ("rejections", rejections()),
     ];
     for (name, table) in tables {
@@ -169,4 +192,24 @@ fn every_reason_has_a_cure() {
             assert!(cure.len() > 7, "{row}: no cure");
         }
     }
+}
+
+/// Words that the program writes as a reason, or by which people search for one, each as it is written.
+#[test]
+fn each_reason_is_explained_by_the_command() {
+    let explained = journeyman::explain::explained_reasons();
+    let conditions = condition_reasons();
+    let conditions = conditions.lines().filter_map(|row| row.split('`').nth(1));
+    let written = EventReason::ALL
+        .iter()
+        .map(|reason| reason.as_str())
+        .chain(ConditionKind::ALL.iter().map(|kind| kind.as_str()))
+        .chain(JoinReason::ALL.iter().map(|reason| reason.as_str()))
+        .chain(DeletionReason::ALL.iter().map(|reason| reason.as_str()))
+        .chain(FailedCheck::ALL.iter().map(|check| check.as_str()))
+        .chain(RejectionReason::ALL.iter().map(|reason| reason.as_str()))
+        .chain(DecisionKind::ALL.iter().map(|kind| kind.as_str()))
+        .chain(conditions);
+    let missing: Vec<&str> = written.filter(|word| !explained.contains(*word)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

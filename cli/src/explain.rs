@@ -91,7 +91,7 @@ pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(
     if args.kind == ExplainedKind::Reason {
         return reason::run(args.name.as_deref(), args.output, (screen, out));
     }
-    show(&args.records.read()?, args, screen, out)
+    show(&args.records.found()?.read()?, args, screen, out)
 }
 
 impl RunCommand for ExplainArgs {

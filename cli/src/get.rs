@@ -86,7 +86,8 @@ const WATCHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Reads and prints; with `--watch` until it is interrupted.
 pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
-    let records = args.records.read()?;
+    let source = args.records.found()?;
+    let records = source.read()?;
     let mut watched = Watched::default();
     print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
     if !args.watch {
@@ -95,7 +96,7 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
     loop {
         out.flush()?;
         wait();
-        match args.records.read() {
+        match source.read() {
             Ok(records) => {
                 let news = watched.news(listed(&records, args));
                 print(&news, &records, args, (screen, out))?;

@@ -7,6 +7,11 @@ mod table;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use installer::{
+    found,
+    installation::{ClusterArgs, InstallationArgs},
+    live,
+};
 use jiff::Timestamp;
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName,
@@ -28,16 +33,20 @@ pub struct RecordsArgs {
     /// A file that `simulate --ledger FILE` wrote, or the one that `local` keeps.
     #[arg(long, value_name = "FILE", env = "JOURNEYMAN_LEDGER", conflicts_with = "table")]
     pub ledger: Option<PathBuf>,
-    /// The table of the stack, which is read from AWS. Nothing is changed.
-    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE", requires = "cluster_name")]
+    /// Without --ledger: the table of the stack, which is read from AWS. Otherwise the one that the functions of the
+    /// cluster use. Nothing is changed.
+    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE")]
     pub table: Option<String>,
-    /// With --table: the EKS cluster.
-    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_CLUSTER", requires = "table")]
+    /// Without --ledger: the EKS cluster. Otherwise that of the kubeconfig's context, with its region.
+    #[arg(long, value_name = "NAME", env = "JOURNEYMAN_CLUSTER")]
     pub cluster_name: Option<ClusterName>,
-    /// With --table: another region than that of AWS_REGION or of the profile.
-    #[arg(long, value_name = "REGION", requires = "table")]
+    /// Without --ledger: another region than that of AWS_REGION or of the profile.
+    #[arg(long, value_name = "REGION", conflicts_with = "ledger")]
     pub region: Option<String>,
-    /// With --table: how many decisions are read at most, the newest first.
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
+    pub kubeconfig: ClusterArgs,
+    /// Without --ledger: how many decisions are read at most, the newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub records: usize,
 }
@@ -60,6 +69,33 @@ pub struct Records {
 }
 
 impl RecordsArgs {
+    /// Where to read, with the cluster of the kubeconfig and the table of its stack if the user does not name them.
+    ///
+    /// # Errors
+    ///
+    /// If this build cannot ask a cluster or an account, or cluster or table cannot be found.
+    pub(crate) fn found(&self) -> Result<Self, BadInput> {
+        if self.ledger.is_some() || (self.table.is_some() && self.cluster_name.is_some()) {
+            return Ok(self.clone());
+        }
+        live::needed("without --ledger FILE")?;
+        let place = InstallationArgs {
+            cluster: self.cluster_name.as_ref().map(ToString::to_string),
+            region: self.region.clone(),
+            expect_server: None,
+            kubeconfig: self.kubeconfig.clone(),
+        };
+        let place = place.found()?;
+        let table = match &self.table {
+            Some(table) => table.clone(),
+            None => found::table(&place).map_err(BadInput::one)?,
+        };
+        let cluster = ClusterName::new(&place.cluster)
+            .map_err(|error| BadInput::one(format!("cluster {}: {error}", place.cluster)))?;
+        let (table, cluster_name) = (Some(table), Some(cluster));
+        Ok(Self { table, cluster_name, region: place.region, ..self.clone() })
+    }
+
     /// Reads them.
     pub fn read(&self) -> Result<Records, BadInput> {
         let mut records = match (&self.ledger, &self.table, &self.cluster_name) {

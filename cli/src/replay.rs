@@ -69,9 +69,10 @@ struct Replay<'a> {
 
 /// Decides again and prints; whether it is the same plan.
 pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
-    let records = args.records.read()?;
+    let source = args.records.found()?;
+    let records = source.read()?;
     let decision = named(&records.decisions, &args.id)?;
-    let mut recorded = facts_of(decision, &args.records)?;
+    let mut recorded = facts_of(decision, &source)?;
     let mut notes = Vec::new();
     if !args.with.is_empty() {
         let loaded = manifests::load_part(&args.with, Depth::default())?;

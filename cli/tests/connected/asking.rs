@@ -180,3 +180,64 @@ fn records_of_a_table_are_read_to_the_end_or_as_far_as_is_asked() {
     let place = Place::new("records-busy", &[]).of_account(&busy);
     place.run(words).is(0, &["number 1"]);
 }
+
+/// A kubeconfig that names the EKS cluster by the program that gets the user's token.
+const OF_EKS: &str = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never, \
+                      args: [eks, get-token, --cluster-name, demo, --region, us-west-2]}}";
+
+/// An account with a stack for each of `stacks`, by the name of its table.
+fn with_stacks(stacks: &'static [(&'static str, &'static str)]) -> Aws {
+    Aws::start(move |call| match call.operation {
+        "ListFunctions" => {
+            let function = |(stack, table): &(&str, &str)| {
+                json!({
+                    "FunctionName": format!("{stack}-ProvisionFunction-A1"),
+                    "Environment": {"Variables": {
+                        "JOURNEYMAN_CLUSTER_NAME": "demo", "JOURNEYMAN_TABLE_NAME": table,
+                    }},
+                })
+            };
+            let functions: Vec<Value> = stacks.iter().map(function).collect();
+            Some(Reply::ok(json!({ "Functions": functions })))
+        }
+        _ => Some(table(call)),
+    })
+}
+
+fn kubeconfig_of(place: Place, user: &str) -> Place {
+    let path = place.folder.join("config");
+    std::fs::write(&path, crate::kubeconfig("http://127.0.0.1:1", "", user)).expect("a kubeconfig");
+    place.with("KUBECONFIG", &path.display().to_string())
+}
+
+#[test]
+fn cluster_and_table_are_found_where_the_user_names_none() {
+    let aws = with_stacks(&[("jm", "jm-Table")]);
+    let place = kubeconfig_of(Place::new("found", &[]).of_account(&aws), OF_EKS);
+    let answer = place.run("get decisions");
+    answer.is(0, &["number 1", "number 3"]);
+    let said = "cluster demo in us-west-2, from context here\ntable jm-Table, from the stack of cluster demo\n";
+    assert_eq!(answer.complaints, said);
+    // What the user names wins, and is not said again.
+    let named = place.run("get decisions --table jm-Table --cluster-name demo");
+    assert_eq!(named.is(0, &["number 1"]).complaints, "");
+    place.run("explain pod default/none").is(1, &["nothing is known of pod default/none"]);
+    place.run("replay ffff").is(2, &["table jm-Table, from the stack"]);
+    place.run("uninstall --yes").is(2, &["--yes needs the name of the cluster"]);
+    place.run("uninstall").is(2, &["cluster demo in us-west-2, from context here"]);
+}
+
+#[test]
+fn what_cannot_be_found_names_the_option() {
+    let aws = with_stacks(&[("jm", "jm-Table"), ("two", "other")]);
+    let place = kubeconfig_of(Place::new("found-two", &[]).of_account(&aws), OF_EKS);
+    let choose = "choose by --table: table jm-Table of stack jm; table other of stack two";
+    place.run("get decisions").is(2, &[choose]);
+    place.run("get decisions --table jm-Table").is(0, &["number 1"]);
+    let place = kubeconfig_of(Place::new("found-none", &[]).of_account(&aws), crate::ME);
+    let unnamed =
+        ["context here of the kubeconfig does not say which EKS cluster", "--cluster-name"];
+    place.run("get decisions").is(2, &unnamed);
+    let place = Place::new("found-nothing", &[]).of_account(&aws);
+    place.run("doctor").is(2, &["kubeconfig", "CLUSTER"]);
+}

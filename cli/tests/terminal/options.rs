@@ -94,22 +94,24 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "explain pod web --namespace web --limit 3 --output json --table none --cluster-name demo \
-         --region eu-west-1 --records 10",
+         --region eu-west-1 --records 10 --context east --kubeconfig ./nowhere",
         2,
         "not in this build",
     ),
     complains(
         "get decisions --nodepool general --limit 3 --output json --watch --table none --cluster-name demo \
-         --region eu-west-1 --records 10",
+         --region eu-west-1 --records 10 --context east --kubeconfig ./nowhere",
         2,
         "not in this build",
     ),
     complains(
         "replay 0f3a --output json --table none --cluster-name demo --region eu-west-1 --records 10 \
-         --with cluster.yaml",
+         --with cluster.yaml --context east --kubeconfig ./nowhere",
         2,
         "not in this build",
     ),
+    complains("get decisions", 2, "without --ledger FILE: not in this build"),
+    complains("explain pod --ledger ./nowhere", 2, ""),
     complains("simulate cluster.yaml --dumps facts.json --every 1m", 2, "--dumps facts.json: "),
     complains(
         "shadow facts.json --live --every 1m --duration 0s --context east --kubeconfig ./nowhere",

@@ -39,8 +39,9 @@ pub struct DoctorArgs {
 /// Looks, and prints what was found. `true`: every step is done, or not needed.
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     live::needed("doctor")?;
-    let ends = InstallationClients::open(&args.place);
-    let verdicts = judged(&ends.observed(&args.place, now()));
+    let place = args.place.found()?;
+    let ends = InstallationClients::open(&place);
+    let verdicts = judged(&ends.observed(&place, now()));
     match args.output {
         Format::Text => print(&verdicts, screen, out)?,
         Format::Json => {

@@ -101,9 +101,10 @@ fn run_with(
         Direction::Adopt => "adopt",
         Direction::Release => "release",
     })?;
-    let ends = InstallationClients::open(&args.place);
-    let identity = ends.verified(&args.place)?;
-    let seen = ends.observed(&args.place, now());
+    let place = args.place.found_to_change(args.yes)?;
+    let ends = InstallationClients::open(&place);
+    let identity = ends.verified(&place)?;
+    let seen = ends.observed(&place, now());
     let deployments = deployments(&ends, args).map_err(BadInput::one)?;
     let handover = match direction {
         Direction::Adopt => adoption(&seen, &deployments),
@@ -125,7 +126,7 @@ fn run_with(
     for scale in &scaled {
         carry_out(&ends, scale).map_err(BadInput::one)?;
     }
-    let look = || state(&ends, args, direction, now());
+    let look = || state(&ends, &place.cluster, direction, now());
     let tell = |indent: usize, said: &str| {
         screen.text(indent, said, out)?;
         out.flush()
@@ -155,14 +156,14 @@ pub fn wait(
 /// That it is done, or what is waited for.
 fn state(
     ends: &InstallationClients,
-    args: &HandoverArgs,
+    cluster: &str,
     direction: Direction,
     now: Timestamp,
 ) -> Result<String, String> {
     let owned = Owned::of(now, ends.leases(), ends.claims())?;
     match direction {
         Direction::Adopt => adopted(&owned),
-        Direction::Release => handed(&owned, &args.place.cluster),
+        Direction::Release => handed(&owned, cluster),
     }
 }
 

@@ -60,8 +60,9 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     live::needed("install")?;
-    let ends = InstallationClients::open(&args.place);
-    let identity = ends.verified(&args.place)?;
+    let place = args.place.found_to_change(args.yes)?;
+    let ends = InstallationClients::open(&place);
+    let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
     let outlooks = outlooks(cluster).map_err(BadInput::one)?;
     screen.lines(&identity.to_string(), out)?;
@@ -94,8 +95,7 @@ fn run_with(
         let how = if *change == Change::New { "created" } else { "changed" };
         screen.text(2, &format!("{} {how}", changes::named(object)), out)?;
     }
-    let next =
-        format!("Applied. `journeyman doctor {}` says what else is needed.", args.place.cluster);
+    let next = format!("Applied. `journeyman doctor {}` says what else is needed.", place.cluster);
     screen.lines(&next, out)?;
     Ok(true)
 }

@@ -24,9 +24,9 @@ pub struct ClusterArgs {
 /// A cluster and its account.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct InstallationArgs {
-    /// The EKS cluster's name.
+    /// The EKS cluster's name. Otherwise that of the kubeconfig's context, with its region.
     #[arg(value_name = "CLUSTER")]
-    pub cluster: String,
+    pub cluster: Option<String>,
     /// Its region. Otherwise that of AWS_REGION or of the profile.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
@@ -35,6 +35,19 @@ pub struct InstallationArgs {
     pub expect_server: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
+    pub kubeconfig: ClusterArgs,
+}
+
+/// A cluster and its account, with what a command found by itself.
+#[derive(Clone, Debug, Default)]
+pub struct Installation {
+    /// The EKS cluster's name.
+    pub cluster: String,
+    /// `None`: that of AWS_REGION or of the profile.
+    pub region: Option<String>,
+    /// As [`InstallationArgs::expect_server`].
+    pub expect_server: Option<String>,
+    /// The way to the API server.
     pub kubeconfig: ClusterArgs,
 }
 

@@ -4,8 +4,10 @@
 //! the feature `live` only.
 
 pub mod doctor;
+pub mod found;
 pub mod handover;
 pub mod install;
 pub mod installation;
 pub mod live;
+pub mod named;
 pub mod uninstall;

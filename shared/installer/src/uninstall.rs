@@ -22,7 +22,7 @@ use crate::{
         observed::{items, text},
         steps,
     },
-    installation::{InstallationArgs, answers, is_wanted, now},
+    installation::{Installation, InstallationArgs, answers, is_wanted, now},
     live::{self, AccountClient, LiveAnswer, ObjectFilter, kinds},
 };
 
@@ -68,9 +68,10 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     live::needed("uninstall")?;
-    let ends = InstallationClients::open(&args.place);
-    let identity = ends.verified(&args.place)?;
-    let (present, has_karpenter) = look(&ends, &args.place, now()).map_err(BadInput::one)?;
+    let place = args.place.found_to_change(args.yes)?;
+    let ends = InstallationClients::open(&place);
+    let identity = ends.verified(&place)?;
+    let (present, has_karpenter) = look(&ends, &place, now()).map_err(BadInput::one)?;
     let nodes = match (has_karpenter, args.keep_nodes) {
         (true, _) => NodesAfter::Karpenters,
         (false, true) => NodesAfter::Stay,
@@ -116,7 +117,7 @@ fn run_with(
 /// on a guess.
 fn look(
     ends: &InstallationClients,
-    place: &InstallationArgs,
+    place: &Installation,
     now: Timestamp,
 ) -> LiveAnswer<(Installed, bool)> {
     let (cluster, account) = (ends.cluster()?, ends.account()?);

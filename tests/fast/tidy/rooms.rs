@@ -83,11 +83,13 @@ const CLI: &[Room] = &[
 
 const INSTALLER: &[Room] = &[
     ("installation", &[]),
-    ("live", &["installation"]),
-    ("doctor", &["installation", "live"]),
-    ("install", &["doctor", "installation", "live"]),
-    ("handover", &["doctor", "installation", "live"]),
-    ("uninstall", &["doctor", "installation", "live"]),
+    ("named", &[]),
+    ("live", &["installation", "named"]),
+    ("found", &["installation", "live"]),
+    ("doctor", &["found", "installation", "live", "named"]),
+    ("install", &["doctor", "found", "installation", "live"]),
+    ("handover", &["doctor", "found", "installation", "live"]),
+    ("uninstall", &["doctor", "found", "installation", "live"]),
 ];
 
 const REPORT: &[Room] = &[

@@ -18,7 +18,7 @@ use super::{
     steps::{self, StepFinding},
 };
 use crate::{
-    installation::InstallationArgs,
+    installation::Installation,
     live::{AccountClient, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds},
 };
 
@@ -33,7 +33,7 @@ pub struct InstallationClients {
 
 impl InstallationClients {
     /// Those of `place`.
-    pub fn open(place: &InstallationArgs) -> Self {
+    pub fn open(place: &Installation) -> Self {
         Self {
             cluster: ClusterClient::open(&place.kubeconfig),
             account: AccountClient::open(place.region.as_deref()),
@@ -63,7 +63,7 @@ impl InstallationClients {
     /// What kubeconfig, EKS and the stack say of the cluster of `place`.
     fn identity(
         &self,
-        place: &InstallationArgs,
+        place: &Installation,
         eks: &LiveAnswer<Option<Value>>,
         functions: &LiveAnswer<Vec<Value>>,
     ) -> LiveAnswer<Identity> {
@@ -88,7 +88,7 @@ impl InstallationClients {
 
     /// The one cluster that kubeconfig, account and stack are about; a command that changes something asks for it
     /// first.
-    pub fn verified(&self, place: &InstallationArgs) -> Result<Identity, CommandError> {
+    pub fn verified(&self, place: &Installation) -> Result<Identity, CommandError> {
         let eks = self.account().and_then(|account| account.eks_cluster(&place.cluster));
         let functions = self.functions(&place.cluster);
         let identity = self.identity(place, &eks, &functions).map_err(BadInput::one)?;
@@ -180,7 +180,7 @@ impl InstallationClients {
     }
 
     /// Looks at everything of the installation at `place`.
-    pub fn observed(&self, place: &InstallationArgs, now: Timestamp) -> Observed {
+    pub fn observed(&self, place: &Installation, now: Timestamp) -> Observed {
         let cluster = place.cluster.as_str();
         let classes = self.objects(&kinds::NODE_CLASSES);
         let account = self.account();

@@ -4,6 +4,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use super::steps::StepFinding;
+use crate::named::{Arn, region_of};
 
 /// What the kubeconfig, EKS and the stack say of the cluster that a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,31 +127,9 @@ impl Identity {
     }
 }
 
-/// The ARN by which `aws eks update-kubeconfig` names contexts, `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`.
-#[derive(Clone, Copy)]
-struct Arn<'a> {
-    region: &'a str,
-    account: &'a str,
-    cluster: &'a str,
-}
-
-impl<'a> Arn<'a> {
-    fn parsed(text: &'a str) -> Option<Self> {
-        let parts: Vec<&str> = text.splitn(6, ':').collect();
-        let ["arn", _, "eks", region, account, resource] = parts.as_slice() else { return None };
-        Some(Self { region, account, cluster: resource.strip_prefix("cluster/")? })
-    }
-}
-
 /// The number of the account in the ARN of an EKS cluster.
 pub fn account_of(arn: &str) -> Option<String> {
     Arn::parsed(arn).map(|arn| arn.account.to_owned())
-}
-
-/// The region in an endpoint of EKS, `https://ID.gr7.REGION.eks.amazonaws.com`.
-fn region_of(server: &str) -> Option<&str> {
-    let (before, _) = server.split_once(".eks.amazonaws.com")?;
-    before.rsplit('.').next()
 }
 
 /// Whether two URLs are of one server: case, a slash at the end and HTTPS's own port make no difference.

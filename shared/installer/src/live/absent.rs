@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     ApiCall, ApiCallError, ItemQuery, LiveAnswer, Sold, StackState, TableItem, TableState,
 };
-use crate::installation::ClusterArgs;
+use crate::{installation::ClusterArgs, named::ContextEntry};
 
 /// Why there is none.
 const WHY: &str = "This build has no client of Kubernetes and AWS.";
@@ -22,6 +22,11 @@ pub enum ApiConnection {}
 impl ApiConnection {
     /// Never opens.
     pub fn open(_: &ClusterArgs) -> LiveAnswer<Self> {
+        Err(WHY.to_owned())
+    }
+
+    /// Never reads a kubeconfig.
+    pub(crate) fn entry(_: &ClusterArgs) -> LiveAnswer<ContextEntry> {
         Err(WHY.to_owned())
     }
 

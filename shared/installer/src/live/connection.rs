@@ -10,7 +10,7 @@ use kube::{
 use tokio::runtime::{Builder, Runtime};
 
 use super::{ApiCall, ApiCallError, LiveAnswer, failure::chain};
-use crate::installation::ClusterArgs;
+use crate::{installation::ClusterArgs, named::ContextEntry};
 
 /// An API server that is there answers at once; one behind a proxy or a tunnel takes a little longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,6 +58,17 @@ impl ApiConnection {
         let made = runtime.block_on(async { Client::try_from(config) });
         let client = made.map_err(|error| format!("{server}: {}", chain(&error)))?;
         Ok(Self { runtime, client, server, context })
+    }
+
+    /// What the kubeconfig says about its current context, or about the one that is named. Nothing is sent.
+    pub(crate) fn entry(place: &ClusterArgs) -> LiveAnswer<ContextEntry> {
+        let kubeconfig = match &place.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let kubeconfig = kubeconfig
+            .map_err(|error| format!("the kubeconfig cannot be used: {}", chain(&error)))?;
+        entry(&kubeconfig, place.context.as_deref())
     }
 
     /// The URL of the API server.
@@ -136,6 +147,27 @@ async fn config(place: &ClusterArgs) -> Result<(Config, Option<String>), Kubecon
     config.write_timeout = Some(WRITE_TIMEOUT);
     config.reset_reader_on_write = true;
     Ok((config, context))
+}
+
+/// What `kubeconfig` says about `context`, or about its current context.
+fn entry(kubeconfig: &Kubeconfig, context: Option<&str>) -> LiveAnswer<ContextEntry> {
+    let name = context
+        .or(kubeconfig.current_context.as_deref())
+        .ok_or_else(|| "the kubeconfig has no current context".to_owned())?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == name);
+    let context = context
+        .and_then(|context| context.context.as_ref())
+        .ok_or_else(|| format!("the kubeconfig has no context {name}"))?;
+    let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster);
+    let server = cluster.and_then(|cluster| cluster.cluster.as_ref()?.server.clone());
+    let user = kubeconfig.auth_infos.iter().find(|user| Some(&user.name) == context.user.as_ref());
+    let program = user.and_then(|user| user.auth_info.as_ref()?.exec.as_ref());
+    Ok(ContextEntry {
+        name: name.to_owned(),
+        cluster: context.cluster.clone(),
+        server: server.unwrap_or_default(),
+        arguments: program.and_then(|program| program.args.clone()).unwrap_or_default(),
+    })
 }
 
 async fn of_kubeconfig(

@@ -11,6 +11,7 @@ mod changes;
 mod doctor;
 #[cfg(feature = "live")]
 mod failures;
+mod found;
 mod gathered;
 mod handover;
 mod identity;

@@ -97,7 +97,9 @@ pub enum JourneymanCommand {
     /// why, why nodes were given up and why others stay. They are kept for 90 days. `reason` needs no records: it prints
     /// what the documentation says of a reason or an alarm. Exit codes: 0 explained; 1 nothing is known of it; 2 bad input, or the records cannot be read.
     Explain(ExplainArgs),
-    /// List NodeClaims, decisions, commands or costs from the ledger.
+    /// List NodeClaims, nodes, pods, decisions, commands or costs.
+    ///
+    /// Reads the records of what the functions decided. A node or a pod without a record is not listed: kubectl has it.
     ///
     /// Exit codes: 0 listed; 2 bad input, or the records cannot be read.
     Get(GetArgs),

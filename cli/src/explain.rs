@@ -155,6 +155,9 @@ fn several(
         return document(&json!(states.map(named).collect::<Vec<_>>()), args.output, out);
     }
     let noun = args.kind.noun();
+    if args.output == RecordsFormat::Name {
+        return Ok(names.iter().try_for_each(|name| writeln!(out, "{}", entry(noun, name)))?);
+    }
     let title =
         format!("{} by that name; name one of them for more", words::counted(names.len(), noun));
     screen.title(&title, out)?;
@@ -189,6 +192,7 @@ fn one(
             });
             document(&answer, args.output, out)?;
         }
+        RecordsFormat::Name => writeln!(out, "{}", entry(args.kind.noun(), name))?,
         RecordsFormat::Table | RecordsFormat::Wide => {
             let (noun, is_wide) = (args.kind.noun(), args.output == RecordsFormat::Wide);
             screen.title(&format!("{noun} {name}"), out)?;
@@ -201,6 +205,11 @@ fn one(
         }
     }
     Ok(())
+}
+
+/// How `-o name` shows a thing, as `get` does: `KIND/NAME`.
+fn entry(noun: &str, name: &str) -> String {
+    format!("{}/{name}", noun.to_lowercase())
 }
 
 /// What the answer leaves out.

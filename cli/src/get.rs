@@ -1,4 +1,6 @@
-//! `journeyman get`: NodeClaims, decisions, commands and costs, as the ledger has them.
+//! `journeyman get`: NodeClaims, nodes, pods, decisions, commands and costs, as the ledger has them.
+
+mod things;
 
 use std::{
     collections::BTreeMap,
@@ -12,8 +14,9 @@ use jiff::Timestamp;
 use model::{CapacityType, NodeClaim, NodeClaimName, NodePoolName, words};
 use report::{
     command::RunCommand,
+    error::BadInput,
     error::CommandError,
-    output::{HOURS_PER_MONTH, dollars, exact_dollars},
+    output::{HOURS_PER_MONTH, dollars, exact_dollars, natural},
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -32,7 +35,7 @@ pub struct GetArgs {
     /// Where it is read from.
     #[command(flatten)]
     pub records: RecordsArgs,
-    /// How many decisions are listed, the newest first.
+    /// How many decisions or pods are listed, the newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     pub limit: usize,
     /// How to print.
@@ -49,6 +52,12 @@ pub enum RecordsKind {
     /// Claims that are not gone.
     #[value(name = "nodeclaims", alias = "nodeclaim")]
     NodeClaims,
+    /// The nodes of these claims.
+    #[value(alias = "node", alias = "no")]
+    Nodes,
+    /// Pods that decisions name, each with its newest decision.
+    #[value(alias = "pod", alias = "po")]
+    Pods,
     /// What was decided, and why.
     #[value(alias = "decision")]
     Decisions,
@@ -72,13 +81,27 @@ pub enum RecordsFormat {
     Json,
     /// The same as YAML.
     Yaml,
+    /// Only names, `KIND/NAME`, one a line.
+    Name,
 }
 
 /// A list: heads of columns, and what each row shows.
+#[derive(Default)]
 struct Listed {
     heads: Vec<&'static str>,
     rows: Vec<Vec<String>>,
     documents: Vec<Value>,
+    /// Each as `KIND/NAME`.
+    names: Vec<String>,
+}
+
+impl Listed {
+    /// Adds one thing.
+    fn push(&mut self, row: Vec<String>, document: Value, name: String) {
+        self.rows.push(row);
+        self.documents.push(document);
+        self.names.push(name);
+    }
 }
 
 /// Between two looks of `--watch`.
@@ -86,10 +109,13 @@ const WATCHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Reads and prints; with `--watch` until it is interrupted.
 pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
+    if (args.what, args.output) == (RecordsKind::Costs, RecordsFormat::Name) {
+        return Err(BadInput::one("get costs -o name: costs have no names").into());
+    }
     let source = args.records.found()?;
     let records = source.read()?;
     let mut watched = Watched::default();
-    print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
+    print(&watched.news(listed(&records, args, screen)), &records, args, (screen, out))?;
     if !args.watch {
         return Ok(());
     }
@@ -98,7 +124,7 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
         wait();
         match source.read() {
             Ok(records) => {
-                let news = watched.news(listed(&records, args));
+                let news = watched.news(listed(&records, args, screen));
                 print(&news, &records, args, (screen, out))?;
             }
             // A table that does not answer, or a file that is being written, is looked at once more.
@@ -128,13 +154,16 @@ struct Watched(Vec<Value>);
 
 impl Watched {
     /// What of `listed` is new or changed. That something grew older is no change.
-    fn news(&mut self, mut listed: Listed) -> Listed {
+    fn news(&mut self, listed: Listed) -> Listed {
         let known = std::mem::replace(&mut self.0, listed.documents.clone());
-        let rows = std::mem::take(&mut listed.rows).into_iter();
-        let documents = std::mem::take(&mut listed.documents);
-        let both = rows.zip(documents).filter(|(_, document)| !known.contains(document));
-        (listed.rows, listed.documents) = both.unzip();
-        listed
+        let Listed { heads, rows, documents, names } = listed;
+        let mut news = Listed { heads, ..Listed::default() };
+        for ((row, document), name) in rows.into_iter().zip(documents).zip(names) {
+            if !known.contains(&document) {
+                news.push(row, document, name);
+            }
+        }
+        news
     }
 }
 
@@ -150,6 +179,7 @@ fn print(
                 document(&json!({ "items": listed.documents }), args.output, out)?;
             }
         }
+        RecordsFormat::Name => listed.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
         RecordsFormat::Table | RecordsFormat::Wide => {
             if !listed.rows.is_empty() {
                 screen.table(&listed.heads, &listed.rows, out)?;
@@ -181,10 +211,12 @@ pub(crate) fn document(
     Ok(())
 }
 
-fn listed(records: &Records, args: &GetArgs) -> Listed {
+fn listed(records: &Records, args: &GetArgs, screen: Screen) -> Listed {
     let is_wide = args.output == RecordsFormat::Wide;
     match args.what {
-        RecordsKind::NodeClaims => node_claims(records, args, is_wide),
+        RecordsKind::NodeClaims => node_claims(records, args, screen, is_wide),
+        RecordsKind::Nodes => things::nodes(records, args, screen, is_wide),
+        RecordsKind::Pods => things::pods(records, args, screen, is_wide),
         RecordsKind::Decisions => decisions(records, args, is_wide),
         RecordsKind::Commands => commands(records, args, is_wide),
         RecordsKind::Costs => costs(records, args),
@@ -197,7 +229,7 @@ fn claims<'r>(records: &'r Records, args: &'r GetArgs) -> impl Iterator<Item = &
     records.claims.values().filter(is_asked)
 }
 
-fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
+fn node_claims(records: &Records, args: &GetArgs, screen: Screen, is_wide: bool) -> Listed {
     let mut heads = vec!["NAME", "NODEPOOL", "PHASE", "TYPE", "CAPACITY", "ZONE", "NODE", "AGE"];
     if is_wide {
         heads.extend(["INSTANCE", "PRICE/H", "MESSAGE"]);
@@ -212,7 +244,7 @@ fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
             text(instance.map(|instance| instance.instance_type.to_string())),
             text(instance.map(|instance| instance.capacity_type.to_string())),
             text(instance.map(|instance| instance.zone.to_string())),
-            text(claim.node.as_ref().map(ToString::to_string)),
+            text(claim.node.as_ref().map(|node| screen.node_name(node.as_str()).to_owned())),
             age(claim.created_at, records.at),
         ];
         if is_wide {
@@ -222,8 +254,13 @@ fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
         }
         row
     };
-    let rows = claims(records, args).map(row).collect();
-    Listed { heads, rows, documents: claims(records, args).map(records::claim).collect() }
+    let mut listed = Listed { heads, ..Listed::default() };
+    let mut claims: Vec<&NodeClaim> = claims(records, args).collect();
+    claims.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
+    for claim in claims {
+        listed.push(row(claim), records::claim(claim), format!("nodeclaim/{}", claim.name));
+    }
+    listed
 }
 
 fn decisions(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
@@ -252,7 +289,8 @@ fn decisions(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
         row
     };
     let rows = asked.iter().map(row).collect();
-    Listed { heads, rows, documents: asked.into_iter().map(records::decision).collect() }
+    let names = asked.iter().map(|decision| format!("decision/{}", decision.short_id())).collect();
+    Listed { heads, rows, documents: asked.into_iter().map(records::decision).collect(), names }
 }
 
 fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
@@ -266,7 +304,9 @@ fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     let asked: Vec<_> =
         records.commands.iter().filter(|(_, command)| is_asked(&command.candidates)).collect();
     let row = |(id, command): &(&model::CommandId, &model::disruption::Command)| {
-        let candidates: Vec<&str> = command.candidates.iter().map(NodeClaimName::as_str).collect();
+        let mut candidates: Vec<&str> =
+            command.candidates.iter().map(NodeClaimName::as_str).collect();
+        candidates.sort_by(|a, b| natural(a, b));
         let mut row = vec![
             id.to_string(),
             command.method.as_str().to_owned(),
@@ -285,8 +325,9 @@ fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     }
     heads.push("NODECLAIMS");
     let rows = asked.iter().map(row).collect();
+    let names = asked.iter().map(|(id, _)| format!("command/{id}")).collect();
     let documents = asked.into_iter().map(|(id, command)| records::command(id, command));
-    Listed { heads, rows, documents: documents.collect() }
+    Listed { heads, rows, documents: documents.collect(), names }
 }
 
 fn costs(records: &Records, args: &GetArgs) -> Listed {
@@ -321,7 +362,8 @@ fn costs(records: &Records, args: &GetArgs) -> Listed {
         })
     });
     let heads = vec!["NODEPOOL", "CAPACITY", "NODES", "PRICE/H", "PRICE/MONTH"];
-    Listed { heads, rows, documents: documents.collect() }
+    let names = vec![String::new(); sums.len()];
+    Listed { heads, rows, documents: documents.collect(), names }
 }
 
 /// What the sum of all NodePools is called.
@@ -345,6 +387,7 @@ mod tests {
     #[test]
     fn what_is_new_or_changed_is_shown_and_what_grew_older_is_not() {
         let listed = |claims: &[(&str, &str, &str)]| Listed {
+            names: claims.iter().map(|(name, ..)| (*name).to_owned()).collect(),
             heads: vec!["NAME", "PHASE", "AGE"],
             rows: claims
                 .iter()

@@ -123,6 +123,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "journeyman get nodeclaims --ledger ledger.jsonl",
             ),
             ("What nodes cost", "journeyman get costs --ledger ledger.jsonl"),
+            (
+                "Pods that got no node, by their newest decision",
+                "journeyman get pods -o wide --ledger ledger.jsonl",
+            ),
         ],
     ),
     (

@@ -22,7 +22,7 @@ use model::{
 use report::error::BadInput;
 
 pub use file::write;
-pub(crate) use json::{claim, command, decision, progress};
+pub(crate) use json::{claim, command, decision, known, progress};
 
 /// Items of facts begin with it.
 const FACTS_PREFIX: &str = "facts#";

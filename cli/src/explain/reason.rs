@@ -89,6 +89,13 @@ pub(super) struct Section {
     page: String,
 }
 
+impl Section {
+    /// How `-o name` shows it.
+    fn name(&self) -> String {
+        super::entry("reason", &self.word)
+    }
+}
+
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.word, self.topic)
@@ -168,6 +175,12 @@ pub(super) fn run(
         );
         return Err(CommandError::Refused(why));
     }
+    if format == RecordsFormat::Name {
+        return Ok(found
+            .iter()
+            .take(1)
+            .try_for_each(|section| writeln!(out, "{}", section.name()))?);
+    }
     if matches!(format, RecordsFormat::Json | RecordsFormat::Yaml) {
         let sections: Vec<_> = found.iter().map(|section| in_json(section)).collect();
         return document(
@@ -205,6 +218,10 @@ fn list(
     format: RecordsFormat,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
+    if format == RecordsFormat::Name {
+        let names: BTreeSet<String> = sections.iter().map(Section::name).collect();
+        return Ok(names.iter().try_for_each(|name| writeln!(out, "{name}"))?);
+    }
     if matches!(format, RecordsFormat::Json | RecordsFormat::Yaml) {
         let items: Vec<_> = sections.iter().map(in_json).collect();
         return document(&json!({ "items": items }), format, out);

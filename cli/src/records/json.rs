@@ -124,7 +124,7 @@ fn dollars(price: HourlyPrice) -> String {
 }
 
 /// `value` without what is not known.
-fn known(value: Value) -> Value {
+pub(crate) fn known(value: Value) -> Value {
     let Value::Object(members) = value else { return value };
     let is_known = |member: &(String, Value)| {
         !member.1.is_null() && member.1.as_array().is_none_or(|list| !list.is_empty())

@@ -137,6 +137,7 @@ const CALLS: &[Call] = &[
     answers("explain reason SpotToSpot", "What to do: "),
     answers("explain reason", "BudgetSpent"),
     complains("explain reason SpotToSport", 1, "did you mean SpotToSpot?"),
+    complains("get nodes --ledger ./nowhere", 2, "No such file"),
     complains("get decisions --ledger ./nowhere", 2, "No such file"),
     complains("replay 0f3a --ledger ./nowhere", 2, "No such file"),
     complains("uninstall demo", 2, "journeyman uninstall: not in this build"),

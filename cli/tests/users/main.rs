@@ -18,6 +18,7 @@ mod common;
 mod asking;
 mod costing;
 mod helping;
+mod listing;
 mod planning;
 mod playing;
 mod reading;

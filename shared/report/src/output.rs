@@ -1,4 +1,6 @@
-//! Words for amounts and times.
+//! Words for amounts and times, and the order of names.
+
+use std::cmp::Ordering;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,6 +8,34 @@ pub use model::{
     HOURS_PER_MONTH,
     words::{many, thousands},
 };
+
+/// The order that people expect of names: numbers in names by their value, so `node-2` comes before `node-10`.
+pub fn natural(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a, b);
+    while !left.is_empty() && !right.is_empty() {
+        let ((x, x_rest), (y, y_rest)) = (run(left), run(right));
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let order = if is_number(x) && is_number(y) {
+            let [x, y] = [x, y].map(|digits| digits.trim_start_matches('0'));
+            x.len().cmp(&y.len()).then_with(|| x.cmp(y))
+        } else {
+            x.cmp(y)
+        };
+        if order.is_ne() {
+            return order;
+        }
+        (left, right) = (x_rest, y_rest);
+    }
+    // Names that differ in zeros only are not equal.
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// The digits or the other characters that `text` begins with, and the rest.
+fn run(text: &str) -> (&str, &str) {
+    let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    let end = text.find(|c: char| c.is_ascii_digit() != is_digit);
+    text.split_at(end.unwrap_or(text.len()))
+}
 
 /// Time since the start as `+00:12:34`.
 pub fn elapsed(start: Timestamp, at: Timestamp) -> String {

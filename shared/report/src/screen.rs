@@ -33,6 +33,11 @@ pub enum Color {
 /// Columns that a table's last cell needs beside the others to be readable.
 const LAST_CELL_MIN: usize = 18;
 
+/// A window with fewer columns shows short names of nodes.
+const NODE_NAMES_MIN: usize = 120;
+/// The ends of names that EC2 gives to instances.
+const NODE_DOMAINS: [&str; 2] = [".compute.internal", ".ec2.internal"];
+
 /// How wide the output is, and whether it shows colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
@@ -82,6 +87,16 @@ impl Screen {
     pub fn of_stderr() -> Self {
         let size = if io::stderr().is_terminal() { Term::stderr().size_checked() } else { None };
         Self { columns: columns(size), is_colored: false }
+    }
+
+    /// The name of a node as it is shown here: in a narrow window without the domain that EC2 gives.
+    pub fn node_name(self, name: &str) -> &str {
+        let is_narrow = self.columns.is_some_and(|columns| columns < NODE_NAMES_MIN);
+        let is_of_ec2 = NODE_DOMAINS.iter().any(|domain| name.ends_with(domain));
+        match name.split_once('.') {
+            Some((short, _)) if is_narrow && is_of_ec2 => short,
+            _ => name,
+        }
     }
 
     /// Writes every line of `text` from the left.

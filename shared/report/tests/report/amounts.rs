@@ -45,3 +45,14 @@ fn there_are_never_too_many_points() {
         assert!(steps.end_of(steps.place(end)) > end);
     }
 }
+#[test]
+fn numbers_in_names_are_ordered_by_their_value() {
+    let mut names =
+        ["node-10", "node-2", "b", "node-02", "node", "a10b2", "a10b10", "a2", "node-2-1"];
+    names.sort_by(|a, b| report::output::natural(a, b));
+    let ordered =
+        ["a2", "a10b2", "a10b10", "b", "node", "node-02", "node-2", "node-2-1", "node-10"];
+    assert_eq!(names, ordered);
+    let long = ["9".repeat(40), format!("1{}", "0".repeat(40))];
+    assert!(report::output::natural(&long[0], &long[1]).is_lt());
+}

@@ -53,3 +53,14 @@ fn words_that_are_longer_than_the_window_are_folded() {
     assert_eq!(title("a-very-long-word b"), "a-very\n-long-\nword b\n");
     assert_eq!(title(""), "\n");
 }
+#[test]
+fn names_of_nodes_are_short_in_narrow_windows() {
+    let of = |columns| Screen { columns, is_colored: false };
+    let name = "ip-10-0-0-5.us-west-2.compute.internal";
+    assert_eq!(of(Some(80)).node_name(name), "ip-10-0-0-5");
+    assert_eq!(of(Some(80)).node_name("ip-10-0-0-5.ec2.internal"), "ip-10-0-0-5");
+    assert_eq!(of(Some(120)).node_name(name), name);
+    // In a pipe names are whole: programs read them.
+    assert_eq!(of(None).node_name(name), name);
+    assert_eq!(of(Some(80)).node_name("node.example.com"), "node.example.com");
+}

@@ -6,9 +6,17 @@ use clap::FromArgMatches as _;
 use journeyman::{args::Args, help};
 use report::{
     command::RunCommand as _,
-    error::CommandError,
+    error::{BadInput, CommandError},
     screen::{Color, Screen},
 };
+
+/// What is wrong, each with a mark of its own.
+fn errors(error: &CommandError) -> Vec<String> {
+    match error {
+        CommandError::Input(BadInput(problems)) => problems.clone(),
+        other => vec![other.to_string()],
+    }
+}
 
 fn main() -> ExitCode {
     let matches = help::command().get_matches();
@@ -23,7 +31,9 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             // Where standard error cannot be written there is no other place for it.
-            let _unwritten = Screen::of_stderr().lines(&error.to_string(), &mut io::stderr());
+            let _unwritten = errors(&error)
+                .iter()
+                .try_for_each(|text| Screen::of_stderr().error(text, &mut io::stderr()));
             ExitCode::from(if matches!(error, CommandError::Refused(_)) { 1 } else { 2 })
         }
     }

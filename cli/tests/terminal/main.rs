@@ -355,6 +355,29 @@ fn d18_colors_go_when_the_terminal_has_none_or_nobody_wants_them() {
     }
 }
 
+#[test]
+fn errors_look_alike_wherever_they_are_found() {
+    let folder = folder("terminal-errors");
+    // The first is about the arguments, the others are about what is read.
+    for arguments in ["explian", "plan nowhere", "explain pod web --ledger ./nowhere"] {
+        for (variables, mark) in [
+            (("NO_COLOR", ""), "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m "),
+            (("NO_COLOR", "1"), "error: "),
+        ] {
+            let call = complains(arguments, 2, "");
+            let terminal = Terminal::of(window(80));
+            let mut command = journeyman(&call, &folder);
+            command.env("TERM", "xterm-256color").envs([variables]);
+            command.stdin(terminal.line()).stdout(Stdio::null()).stderr(terminal.line());
+            let (screen, code) = terminal.run(&mut command);
+            assert_eq!(code, Some(2), "{arguments}\n{screen}");
+            // What was drawn before is drawn over.
+            let last = screen.rsplit("\u{1b}[2K").next().unwrap_or_default();
+            assert!(last.trim_start().starts_with(mark), "{arguments}: {screen:?}");
+        }
+    }
+}
+
 /// `command` as a shell in a terminal starts it. Whoever runs the tests in the background of a script
 /// has them ignore Ctrl-C, and what they start with them, as every program does that is started so.
 fn interruptible(command: Command) -> Command {

@@ -38,6 +38,9 @@ const NODE_NAMES_MIN: usize = 120;
 /// The ends of names that EC2 gives to instances.
 const NODE_DOMAINS: [&str; 2] = [".compute.internal", ".ec2.internal"];
 
+/// `error:` in bold and red, as clap writes it.
+const ERROR_MARK: &str = "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m";
+
 /// How wide the output is, and whether it shows colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
@@ -83,10 +86,24 @@ impl Screen {
         }
     }
 
-    /// Standard error, in black and white.
+    /// Standard error.
     pub fn of_stderr() -> Self {
-        let size = if io::stderr().is_terminal() { Term::stderr().size_checked() } else { None };
-        Self { columns: columns(size), is_colored: false }
+        let is_terminal = io::stderr().is_terminal();
+        let size = if is_terminal { Term::stderr().size_checked() } else { None };
+        let is_colored = is_terminal && !is_dumb() && !is_color_unwanted();
+        Self { columns: columns(size), is_colored }
+    }
+
+    /// Writes `text` as an error, in the style of the errors about arguments: `error: ` and the text, whose further lines
+    /// begin on the left.
+    pub fn error(self, text: &str, out: &mut impl Write) -> io::Result<()> {
+        const MARK: &str = "error:";
+        let mut lines = Vec::new();
+        self.lines(&format!("{MARK} {text}"), &mut lines)?;
+        let lines = String::from_utf8_lossy(&lines);
+        let rest = lines.strip_prefix(MARK).unwrap_or(&lines);
+        let mark = if self.is_colored { ERROR_MARK } else { MARK };
+        write!(out, "{mark}{rest}")
     }
 
     /// The name of a node as it is shown here: in a narrow window without the domain that EC2 gives.

@@ -152,7 +152,8 @@ fn several(
     let states = names.iter().map(|name| (name, explained(records, args.kind, name).state));
     if matches!(args.output, RecordsFormat::Json | RecordsFormat::Yaml) {
         let named = |(name, state)| json!({"kind": args.kind.noun(), "name": name, "state": state});
-        return document(&json!(states.map(named).collect::<Vec<_>>()), args.output, out);
+        let items: Vec<_> = states.map(named).collect();
+        return document(&json!({ "items": items }), args.output, out);
     }
     let noun = args.kind.noun();
     if args.output == RecordsFormat::Name {

@@ -16,7 +16,8 @@ use report::{
     command::RunCommand,
     error::BadInput,
     error::CommandError,
-    output::{HOURS_PER_MONTH, dollars, exact_dollars, natural},
+    json::{self, Dollars, Versioned},
+    output::{HOURS_PER_MONTH, dollars, natural},
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -201,12 +202,11 @@ pub(crate) fn document(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     if format == RecordsFormat::Yaml {
-        let text =
-            serde_saphyr::to_string(answer).map_err(|error| io::Error::other(error.to_string()))?;
+        let text = serde_saphyr::to_string(&Versioned::of(answer))
+            .map_err(|error| io::Error::other(error.to_string()))?;
         out.write_all(text.as_bytes())?;
     } else {
-        serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
-        writeln!(out)?;
+        json::write(answer, out)?;
     }
     Ok(())
 }
@@ -357,8 +357,8 @@ fn costs(records: &Records, args: &GetArgs) -> Listed {
             "nodePool": kind.map(|_| pool),
             "capacityType": kind.map(CapacityType::as_str),
             "nodes": nodes,
-            "pricePerHour": exact_dollars(*price),
-            "pricePerMonth": exact_dollars(*price * HOURS_PER_MONTH),
+            "pricePerHour": Dollars::of(*price),
+            "pricePerMonth": Dollars::of(*price * HOURS_PER_MONTH),
         })
     });
     let heads = vec!["NODEPOOL", "CAPACITY", "NODES", "PRICE/H", "PRICE/MONTH"];

@@ -306,12 +306,9 @@ fn print_document(
 ) -> io::Result<()> {
     let document = &Framed { cluster, document };
     match format {
-        PlanFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, document)?;
-            writeln!(out)
-        }
+        PlanFormat::Json => report::json::write(document, out),
         PlanFormat::Yaml => {
-            let text = serde_saphyr::to_string(document)
+            let text = serde_saphyr::to_string(&report::json::Versioned::of(document))
                 .map_err(|error| io::Error::other(error.to_string()))?;
             out.write_all(text.as_bytes())
         }

@@ -14,7 +14,8 @@ use model::{
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
-    output::{dollars, exact_dollars},
+    json::Dollars,
+    output::dollars,
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -205,7 +206,7 @@ impl Replay<'_> {
             json!({
                 "plan": told::lines(plan),
                 "decisions": plan.decisions.iter().map(records::decision).collect::<Vec<_>>(),
-                "launchedPricePerHour": exact_dollars(u128::from(price(plan).nanos())),
+                "launchedPricePerHour": Dollars::from(price(plan)),
             })
         };
         json!({

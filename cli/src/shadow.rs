@@ -13,11 +13,7 @@ mod ours;
 mod side;
 mod table;
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{io::Write, path::PathBuf, sync::Arc};
 
 use installer::installation::ClusterArgs;
 use jiff::{SignedDuration, Timestamp};
@@ -172,11 +168,7 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
     }
     match args.output {
         Format::Text => table::show(&compared, screen, out)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &table::json(&compared))
-                .map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
+        Format::Json => report::json::write(&table::json(&compared), out)?,
     }
     Ok(())
 }

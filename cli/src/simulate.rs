@@ -283,7 +283,5 @@ fn print_json(
         "timeline": stage.timeline.json(),
         "summary": summary::json(outcome),
     });
-    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
-    writeln!(out)?;
-    Ok(())
+    Ok(report::json::write(&document, out)?)
 }

@@ -12,6 +12,7 @@ use model::{
 use planner::{LowerBound, overlays};
 use report::{
     contents::Figure,
+    json::Dollars,
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many},
     screen::Screen,
 };
@@ -146,9 +147,9 @@ pub(super) struct Cluster {
     /// Of what nodes have for pods, in per cent.
     cpu_requested_percent: u64,
     memory_requested_percent: u64,
-    /// Exact dollars. Nodes that are not counted are not in it.
-    price_per_hour: String,
-    price_per_month: String,
+    /// Dollars. Nodes that are not counted are not in it.
+    price_per_hour: Dollars,
+    price_per_month: Dollars,
     #[serde(skip)]
     price: HourlyPrice,
     /// What the prices are of.
@@ -156,9 +157,9 @@ pub(super) struct Cluster {
     /// No nodes that the NodePools allow can hold the pods of the nodes that are counted for less. Missing if there are
     /// such pods and the NodePools have no node for any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    lower_bound_per_hour: Option<String>,
+    lower_bound_per_hour: Option<Dollars>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lower_bound_per_month: Option<String>,
+    lower_bound_per_month: Option<Dollars>,
     #[serde(skip)]
     bound: Option<HourlyPrice>,
     /// Pods that the NodePools have no node for: they are not in the bound.
@@ -207,7 +208,7 @@ impl Cluster {
         let classes: Vec<Option<NodeClassName>> = counted.map(Machine::class).collect();
         let bound = (pods_to_place == 0 || 0 < pods_in_bound).then_some(bound);
         let month = |price: HourlyPrice| {
-            HourlyPrice::from_parts(price.parts().saturating_mul(HOURS_PER_MONTH)).to_string()
+            Dollars::from(HourlyPrice::from_parts(price.parts().saturating_mul(HOURS_PER_MONTH)))
         };
         Some(Self {
             nodes: machines.len(),
@@ -218,11 +219,11 @@ impl Cluster {
             pods,
             cpu_requested_percent: cpu,
             memory_requested_percent: memory,
-            price_per_hour: price.to_string(),
+            price_per_hour: price.into(),
             price_per_month: month(price),
             price,
             included: included::in_words(facts, classes.iter().map(Option::as_ref)),
-            lower_bound_per_hour: bound.map(|bound| bound.to_string()),
+            lower_bound_per_hour: bound.map(Dollars::from),
             lower_bound_per_month: bound.map(month),
             bound,
             pods_outside_bound: unsold,

@@ -11,6 +11,7 @@ use model::{
 };
 use planner::Fleets;
 use report::{
+    json::Dollars,
     output::{HOURS_PER_MONTH, dollars, dollars_down},
     screen::Screen,
 };
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::plan::args::PlanArgs;
 
-/// All of it, for machines. Prices are exact dollars.
+/// All of it, for machines. Prices are dollars.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Comparison<'a> {
@@ -33,7 +34,7 @@ struct Comparison<'a> {
     karpenter: Fleet,
     cheapest: Fleet,
     /// No plan can cost less.
-    lower_bound_per_hour: String,
+    lower_bound_per_hour: Dollars,
     /// What these prices are of.
     included: String,
     left_out: &'a [String],
@@ -44,7 +45,7 @@ struct Comparison<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fleet {
-    price_per_hour: String,
+    price_per_hour: Dollars,
     #[serde(skip)]
     price: HourlyPrice,
     nodes: usize,
@@ -78,7 +79,7 @@ pub(super) fn run(
             today,
             karpenter,
             cheapest,
-            lower_bound_per_hour: bound.to_string(),
+            lower_bound_per_hour: bound.into(),
             included,
             left_out: &remarks.left_out,
             assumptions: &remarks.assumptions,
@@ -133,7 +134,7 @@ fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
     let price = planner::fleet_price(facts, plan);
     let largest = types.iter().max_by_key(|(_, bought)| (bought.capacity.cpu.0, &bought.name));
     Fleet {
-        price_per_hour: price.to_string(),
+        price_per_hour: price.into(),
         price,
         nodes: plan.promises.len(),
         vcpus: types.iter().map(|(_, bought)| bought.capacity.cpu.0 / 1_000).sum(),
@@ -160,7 +161,7 @@ fn today(facts: &Facts, machines: &[Machine<'_>]) -> Option<Fleet> {
     let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let largest = machines.iter().max_by_key(|machine| (machine.cpu(), machine.instance_type()))?;
     Some(Fleet {
-        price_per_hour: price.to_string(),
+        price_per_hour: price.into(),
         price,
         nodes: machines.len(),
         vcpus: machines.iter().map(|machine| machine.cpu() / 1_000).sum(),

@@ -7,7 +7,7 @@ use model::{
     plan::{Promise, Reason, Target},
     resources,
 };
-use report::output::{HOURS_PER_MONTH, exact_dollars};
+use report::{json::Dollars, output::HOURS_PER_MONTH};
 use serde::Serialize;
 
 use super::{Planned, rounds::Round};
@@ -45,13 +45,13 @@ struct Later<'a> {
     unschedulable: Vec<Unschedulable>,
 }
 
-/// Sums over the first round. Prices are exact dollars, those of each claim's cheapest offering.
+/// Sums over the first round. Prices are dollars, those of each claim's cheapest offering.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Totals {
     nodes: usize,
-    price_per_hour: String,
-    price_per_month: String,
+    price_per_hour: Dollars,
+    price_per_month: Dollars,
     /// Of the claims with their volumes, and of other plans for the same pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     fleet_per_hour: Option<FleetTotals>,
@@ -61,15 +61,15 @@ struct Totals {
     by_node_pool: BTreeMap<String, PoolTotals>,
 }
 
-/// Exact dollars for one hour.
+/// Dollars for one hour.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FleetTotals {
-    price: String,
-    karpenter: String,
-    cheapest: String,
+    price: Dollars,
+    karpenter: Dollars,
+    cheapest: Dollars,
     /// No plan can cost less.
-    lower_bound: String,
+    lower_bound: Dollars,
     /// What these are of.
     included: String,
 }
@@ -78,7 +78,7 @@ struct FleetTotals {
 #[serde(rename_all = "camelCase")]
 struct PoolTotals {
     nodes: usize,
-    price_per_hour: String,
+    price_per_hour: Dollars,
     pods: usize,
 }
 
@@ -113,7 +113,7 @@ struct Cheapest<'a> {
     instance_type: &'a str,
     zone: &'a str,
     capacity_type: &'static str,
-    price_per_hour: String,
+    price_per_hour: Dollars,
 }
 
 #[derive(Debug, Serialize)]
@@ -178,17 +178,17 @@ fn totals(planned: &Planned) -> Totals {
         sum += u128::from(promise.price.nanos());
     }
     let by_node_pool = pools.into_iter().map(|(pool, (totals, price))| {
-        (pool, PoolTotals { price_per_hour: exact_dollars(price), ..totals })
+        (pool, PoolTotals { price_per_hour: Dollars::of(price), ..totals })
     });
     Totals {
         nodes: promises().count(),
-        price_per_hour: exact_dollars(sum),
-        price_per_month: exact_dollars(sum * HOURS_PER_MONTH),
+        price_per_hour: Dollars::of(sum),
+        price_per_month: Dollars::of(sum * HOURS_PER_MONTH),
         fleet_per_hour: planned.prices.map(|prices| FleetTotals {
-            price: prices.plan.to_string(),
-            karpenter: prices.karpenter.to_string(),
-            cheapest: prices.cheapest.to_string(),
-            lower_bound: prices.bound.to_string(),
+            price: prices.plan.into(),
+            karpenter: prices.karpenter.into(),
+            cheapest: prices.cheapest.into(),
+            lower_bound: prices.bound.into(),
             included: planned.included.clone(),
         }),
         pods_on_new_nodes: promises().map(|promise| promise.claim.pods.len()).sum(),
@@ -246,7 +246,7 @@ fn new_claim(promise: &Promise) -> NewClaim<'_> {
             instance_type: promise.cheapest.instance_type.as_str(),
             zone: promise.cheapest.zone.as_str(),
             capacity_type: promise.cheapest.capacity_type.as_str(),
-            price_per_hour: promise.price.to_string(),
+            price_per_hour: promise.price.into(),
         },
     }
 }

@@ -1,11 +1,11 @@
 //! Records as documents for programs. Prices are dollars per hour, as texts: they are exact.
 
 use model::{
-    CommandId, HourlyPrice, NodeClaim,
+    CommandId, NodeClaim,
     disruption::{Command, Progress},
     ledger::{Decision, Subject},
 };
-use report::output::exact_dollars;
+use report::json::Dollars;
 use serde_json::{Map, Value, json};
 
 /// A decision.
@@ -48,8 +48,8 @@ pub(crate) fn decision(decision: &Decision) -> Value {
         "about": decision.subjects.iter().map(subject).collect::<Vec<_>>(),
         "pods": decision.pods.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "rejected": rejected,
-        "pricePerHourBefore": decision.price_before.map(dollars),
-        "pricePerHourAfter": decision.price_after.map(dollars),
+        "pricePerHourBefore": decision.price_before.map(Dollars::from),
+        "pricePerHourAfter": decision.price_after.map(Dollars::from),
         "bounds": bounds,
         "origin": origin,
     }))
@@ -64,7 +64,7 @@ fn subject(subject: &Subject) -> Value {
         "instanceType": offering.map(|offering| offering.instance_type.to_string()),
         "capacityType": offering.map(|offering| offering.capacity_type.as_str()),
         "zone": offering.map(|offering| offering.zone.to_string()),
-        "pricePerHour": subject.price.map(dollars),
+        "pricePerHour": subject.price.map(Dollars::from),
         "pods": subject.pods.iter().map(ToString::to_string).collect::<Vec<_>>(),
     }))
 }
@@ -84,7 +84,7 @@ pub(crate) fn claim(claim: &NodeClaim) -> Value {
         "capacityType": instance.map(|instance| instance.capacity_type.as_str()),
         "zone": instance.map(|instance| instance.zone.to_string()),
         "image": instance.and_then(|instance| instance.image.as_ref()).map(ToString::to_string),
-        "pricePerHour": instance.map(|instance| dollars(instance.price)),
+        "pricePerHour": instance.map(|instance| Dollars::from(instance.price)),
         "deletion": claim.deletion.as_ref().map(|deletion| deletion.reason.as_str()),
         "message": claim.message.as_ref().map(ToString::to_string),
     }))
@@ -117,10 +117,6 @@ pub(crate) fn progress(command: &Command) -> &'static str {
         Progress::RolledBack { .. } => "RolledBack",
         Progress::Moved { .. } => "Remembered",
     }
-}
-
-fn dollars(price: HourlyPrice) -> String {
-    exact_dollars(u128::from(price.nanos()))
 }
 
 /// `value` without what is not known.

@@ -20,8 +20,7 @@ const GIBIBYTE: u64 = 1 << 30;
 
 /// Writes the launch as one document.
 pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(rendered))?;
-    writeln!(out)
+    report::json::write(&document(rendered), out)
 }
 
 /// Writes what a change changes, and why nodes that run would drift.
@@ -34,8 +33,7 @@ pub(super) fn difference(
         .iter()
         .map(|change| json!({"path": change.path, "old": change.old, "new": change.new}))
         .collect();
-    serde_json::to_writer_pretty(&mut *out, &json!({"changes": changes, "drift": drift}))?;
-    writeln!(out)
+    report::json::write(&json!({"changes": changes, "drift": drift}), out)
 }
 
 /// The launch as one value.

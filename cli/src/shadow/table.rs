@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use jiff::SignedDuration;
 use report::{
-    output::{dollars, dollars_down, elapsed, exact_dollars, many, seconds, thousands},
+    json::Dollars,
+    output::{dollars, dollars_down, elapsed, many, seconds, thousands},
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -146,15 +147,16 @@ fn percent(they: u128, we: u128) -> Option<String> {
     (they != we).then(|| format!("{sign}{}.{}", tenths / 10, tenths % 10))
 }
 
-/// The same for machines. Money is exact dollars as text, times are milliseconds.
+/// The same for machines. Money is dollars.
 pub(super) fn json(compared: &Compared) -> Value {
     let Compared { theirs, ours, dumps, notes, .. } = compared;
-    let millis = |wait: Option<SignedDuration>| wait.map(|wait| wait.as_millis().to_string());
+    let millis =
+        |wait: Option<SignedDuration>| wait.and_then(|wait| i64::try_from(wait.as_millis()).ok());
     let side = |side: &Side| {
         json!({
-            "cost": exact_dollars(side.cost(dumps)),
-            "costPerMonth": exact_dollars(compared.month(side.cost(dumps))),
-            "pricePerHour": side.price.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "cost": Dollars::of(side.cost(dumps)),
+            "costPerMonth": Dollars::of(compared.month(side.cost(dumps))),
+            "pricePerHour": side.price.iter().map(|price| Dollars::from(*price)).collect::<Vec<_>>(),
             "nodes": side.nodes,
             "podsWaiting": side.waiting,
             "evictions": side.evicted(),
@@ -164,20 +166,16 @@ pub(super) fn json(compared: &Compared) -> Value {
         })
     };
     let (they, we) = (theirs.cost(dumps), ours.cost(dumps));
-    let exact = |they: u128, we: u128| match they.cmp(&we) {
-        std::cmp::Ordering::Greater => format!("-{}", exact_dollars(they - we)),
-        _ => exact_dollars(we - they),
-    };
     let least = compared.least_cost();
     json!({
         "dumps": dumps.iter().map(|dump| dump.at.to_string()).collect::<Vec<_>>(),
         "they": side(theirs),
         "we": side(ours),
-        "costDifference": exact(they, we),
-        "costDifferencePerMonth": exact(compared.month(they), compared.month(we)),
-        "costDifferencePercent": percent(they, we).unwrap_or_else(|| "0".to_owned()),
-        "lowerBound": least.map(exact_dollars),
-        "lowerBoundPerMonth": least.map(|least| exact_dollars(compared.month(least))),
+        "costDifference": Dollars::difference(we, they),
+        "costDifferencePerMonth": Dollars::difference(compared.month(we), compared.month(they)),
+        "costDifferencePercent": percent(they, we).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default(),
+        "lowerBound": least.map(Dollars::of),
+        "lowerBoundPerMonth": least.map(|least| Dollars::of(compared.month(least))),
         "included": INCLUDED,
         "interruptions": compared.incidents.json(),
         "notes": notes,

@@ -13,6 +13,7 @@ use model::{
 };
 use report::{
     contents::{Figure, Notes, PageTable},
+    json::Dollars,
     output::{count, dollars, elapsed, many, seconds, thousands},
     screen::Screen,
 };
@@ -256,15 +257,30 @@ fn grouped(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<(String, String, u64
     timeline::unplaced(&pods)
 }
 
-/// The same for machines. Prices are exact decimal dollars as text, times milliseconds.
+/// The same for machines. Money is dollars.
 pub(crate) fn json(outcome: &Outcome) -> Value {
-    let Outcome { summary, unplaced, malformed, ignored, dead_letters, drains, .. } = outcome;
-    let millis =
-        |percent| summary.pending_percentile(percent).map(|time| time.as_millis().to_string());
+    let Outcome {
+        summary,
+        unplaced,
+        malformed,
+        ignored,
+        dead_letters,
+        drains,
+        given_up,
+        interruptions,
+    } = outcome;
+    let millis = |percent| i64::try_from(summary.pending_percentile(percent)?.as_millis()).ok();
     let nodes: BTreeMap<String, u32> =
         summary.nodes_by_type.iter().map(|(name, count)| (name.to_string(), *count)).collect();
-    let launched: BTreeMap<String, u32> =
-        summary.launched.iter().map(|(offering, count)| (offering.to_string(), *count)).collect();
+    let launched = summary.launched.iter().map(|(offering, count)| {
+        json!({
+            "instanceType": offering.instance_type.as_str(),
+            "capacityType": offering.capacity_type.as_str(),
+            "zone": offering.zone.as_str(),
+            "instances": count,
+        })
+    });
+    let launched: Vec<Value> = launched.collect();
     let unplaced: Vec<Value> = unplaced
         .iter()
         .map(|(pod, reasons)| {
@@ -278,8 +294,10 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         "unplaced": unplaced,
         "nodesByType": nodes,
         "launched": launched,
-        "pricePerHour": summary.price_now.to_string(),
-        "spentNanoDollars": summary.spent_nanos.to_string(),
+        "pricePerHour": Dollars::from(summary.price_now),
+        "spent": Dollars::of(summary.spent_nanos),
+        "disrupted": given_up,
+        "spotInterruptions": interruptions,
         "evictions": summary.evictions,
         "podsLost": summary.pods_lost,
         "drains": drains.iter().map(LongDrain::json).collect::<Vec<_>>(),

@@ -3,6 +3,7 @@
 //! What happens to many things alike within a while is one line that says what they have in common,
 //! unless everything is asked for.
 
+mod about;
 mod fold;
 mod line;
 mod sentence;
@@ -148,7 +149,16 @@ impl Timeline {
 
     /// All lines for machines.
     pub(crate) fn json(&self) -> Vec<Value> {
-        let value = |line: &Line| json!({"at": line.at.to_string(), "kind": line.kind, "text": line.show()});
+        let value = |line: &Line| {
+            let mut members = line.about.members();
+            members.insert("at".to_owned(), json!(line.at.to_string()));
+            members.insert("kind".to_owned(), json!(line.kind));
+            members.insert("text".to_owned(), json!(line.show()));
+            if line.is_about_pods {
+                members.insert("pods".to_owned(), json!(line.number));
+            }
+            Value::Object(members)
+        };
         self.done.iter().map(value).collect()
     }
 }

@@ -70,7 +70,7 @@ fn d27_json_of_the_catalog_is_filtered_and_limited_as_the_table_is() {
     assert!(answer.out.lines().count() > 30, "one line is not for people");
 }
 
-const FACTS: &str = r#"{"name": "golden", "endpoint": "https://golden.example",
+pub(crate) const FACTS: &str = r#"{"name": "golden", "endpoint": "https://golden.example",
   "serviceCIDR": "10.100.0.0/16", "kubernetesVersion": "1.34", "region": "us-west-2"}"#;
 
 #[test]
@@ -317,7 +317,7 @@ fn what_is_explained_may_be_named_as_kubectl_users_name_it() {
     assert_eq!(none.code, Some(1), "{}", none.out);
     let list = run(&folder, "explain nodeclaim general -o json --ledger ledger.jsonl");
     let list: serde_json::Value = serde_json::from_str(&list.out).expect("JSON");
-    assert_eq!(list.as_array().map(Vec::len), Some(18), "{list}");
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(18), "{list}");
 }
 
 #[test]

@@ -52,8 +52,9 @@ const NOW: &str = "--now 2026-08-01T12:00:00Z";
 
 /// A price such as `0.4032`, in nano-dollars.
 fn nanos(dollars: &serde_json::Value) -> u128 {
-    let text = dollars.as_str().unwrap_or_else(|| panic!("no price: {dollars}"));
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    assert!(dollars.is_number(), "no price: {dollars}");
+    let text = dollars.to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
     format!("{whole}{part:0<9.9}").parse().expect("a price")
 }
 

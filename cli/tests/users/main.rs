@@ -24,6 +24,7 @@ mod playing;
 mod reading;
 mod reporting;
 mod shadowing;
+mod typed;
 mod validating;
 
 pub(crate) const CLASS: &str = "\

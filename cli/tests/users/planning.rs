@@ -279,7 +279,7 @@ fn w1_the_json_has_totals_reasons_by_pool_and_what_was_left_out() {
     let json = run(&folder, "plan . -o json").json();
     let totals = &json["totals"];
     assert_eq!(totals["nodes"], 1_500);
-    assert_eq!(totals["pricePerHour"], "151.2");
+    assert_eq!(totals["pricePerHour"], 151.2);
     assert_eq!(totals["podsOnNewNodes"], 3_000);
     assert_eq!(totals["podsUnschedulable"], 1);
     let of_pool = &totals["byNodePool"]["general"];

@@ -42,8 +42,7 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     let nodes = &played["summary"]["nodesByType"];
     let (name, number) = nodes.as_object().and_then(|types| types.iter().next()).expect("a type");
     assert_eq!(series(&data, "Nodes by instance type", name).last(), Some(&number));
-    let price: f64 =
-        played["summary"]["pricePerHour"].as_str().expect("a price").parse().expect("a number");
+    let price: f64 = played["summary"]["pricePerHour"].as_f64().expect("a number");
     let last = series(&data, "Cost per hour", "price").last().and_then(|last| last.as_f64());
     assert!((last.expect("a price") / 1e6 - price).abs() < 1e-6, "{last:?} {price}");
     against_the_bound(&data);

@@ -5,8 +5,10 @@ use std::{fs, path::Path};
 use crate::{CLASS, POOL, deployment, folder, run};
 
 /// Nano-dollars of exact dollars.
-fn nanos(dollars: &str) -> i128 {
-    let (sign, dollars) = dollars.strip_prefix('-').map_or((1, dollars), |rest| (-1, rest));
+fn nanos(dollars: &serde_json::Value) -> i128 {
+    assert!(dollars.is_number(), "no price: {dollars}");
+    let dollars = dollars.to_string();
+    let (sign, dollars) = dollars.strip_prefix('-').map_or((1, &*dollars), |rest| (-1, rest));
     let (whole, rest) = dollars.split_once('.').unwrap_or((dollars, ""));
     let digits = format!("{whole}{rest:0<9}");
     sign * digits.get(..whole.len() + 9).expect("nine digits").parse::<i128>().expect("a number")
@@ -32,18 +34,18 @@ events:
     assert_eq!(compared["dumps"].as_array().map(Vec::len), Some(9), "from the start to the end");
     let prices = |side: &str| -> Vec<i128> {
         let prices = compared[side]["pricePerHour"].as_array().expect("prices").iter();
-        prices.map(|price| nanos(price.as_str().expect("a price"))).collect()
+        prices.map(|price| nanos(price)).collect()
     };
     let (they, we) = (prices("they"), prices("we"));
     // The dump of the end has every instance that runs then, at its price.
-    let price = nanos(played["summary"]["pricePerHour"].as_str().expect("a price"));
+    let price = nanos(&played["summary"]["pricePerHour"]);
     assert_eq!(they.last(), Some(&price));
     assert!(they.iter().max() > they.last(), "the fleet shrank: {they:?}");
     // Each dump holds for five minutes, the last one for none.
     let cost = |prices: &[i128]| prices[..8].iter().map(|price| price * 300).sum::<i128>() / 3_600;
-    assert_eq!(nanos(compared["they"]["cost"].as_str().expect("a cost")), cost(&they));
-    assert_eq!(nanos(compared["we"]["cost"].as_str().expect("a cost")), cost(&we));
-    let difference = nanos(compared["costDifference"].as_str().expect("a difference"));
+    assert_eq!(nanos(&compared["they"]["cost"]), cost(&they));
+    assert_eq!(nanos(&compared["we"]["cost"]), cost(&we));
+    let difference = nanos(&compared["costDifference"]);
     assert_eq!(difference, cost(&we) - cost(&they));
     // Of the pods that went with the large node 24 were not wanted any more.
     assert_eq!(compared["they"]["evictions"], 6);
@@ -101,9 +103,9 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
     idle(&folder);
     let compared = run(&folder, "shadow dumps -o json --html shadow.html").json();
     // m7i.large is $0.1008 an hour. They pay for two in both half hours, we for one in the second.
-    assert_eq!(compared["they"]["cost"], "0.2016");
-    assert_eq!(compared["we"]["cost"], "0.1512");
-    assert_eq!(compared["costDifference"], "-0.0504");
+    assert_eq!(compared["they"]["cost"], 0.2016);
+    assert_eq!(compared["we"]["cost"], 0.1512);
+    assert_eq!(compared["costDifference"], -0.0504);
     assert_eq!(compared["they"]["evictions"], 0);
     assert_eq!(compared["we"]["evictions"], 1);
     assert_eq!(compared["we"]["nodes"], serde_json::json!([2, 1, 1]));
@@ -130,9 +132,9 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
         "we: NodeClaim",
         "given up: Underutilized",
     ]);
-    assert_eq!(compared["costDifferencePercent"], "-25.0");
-    let [least, ours] = [&compared["lowerBound"], &compared["we"]["cost"]]
-        .map(|price| nanos(price.as_str().expect("a price")));
+    assert_eq!(compared["costDifferencePercent"], -25.0);
+    let [least, ours] =
+        [&compared["lowerBound"], &compared["we"]["cost"]].map(|price| nanos(price));
     assert!(0 < least && least <= ours, "{compared}");
 }
 
@@ -148,8 +150,8 @@ fn journeyman_differs_from_itself_by_nothing() {
         assert_eq!(they[number], we[number], "{number}");
         assert_ne!(they[number], 0, "{number}");
     }
-    let cost = nanos(they["cost"].as_str().expect("a cost"));
-    let difference = nanos(compared["costDifference"].as_str().expect("a difference"));
+    let cost = nanos(&they["cost"]);
+    let difference = nanos(&compared["costDifference"]);
     assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");
     let interruptions = serde_json::json!(
         {"known": true, "theirs": 1, "played": 1, "evictionsLeftOut": 0}

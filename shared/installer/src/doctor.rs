@@ -47,9 +47,7 @@ pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bo
         Format::Json => {
             let steps: Vec<_> =
                 verdicts.iter().map(|(step, verdict)| document(step, verdict)).collect();
-            serde_json::to_writer_pretty(&mut *out, &json!({ "steps": steps }))
-                .map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            report::json::write(&json!({ "steps": steps }), out)?;
         }
     }
     let is_good =

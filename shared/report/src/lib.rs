@@ -5,6 +5,7 @@
 pub mod command;
 pub mod contents;
 pub mod error;
+pub mod json;
 pub mod output;
 pub mod packing;
 pub mod page;

@@ -39,7 +39,10 @@ fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
 
 /// The price of the cheapest offering in nano-dollars.
 pub(crate) fn price(claim: &Value) -> u64 {
-    let text = claim["cheapest"]["pricePerHour"].as_str().unwrap_or("0");
+    let price = &claim["cheapest"]["pricePerHour"];
+    // Answers of other programs may have texts.
+    let text = price.as_str().map_or_else(|| price.to_string(), str::to_owned);
+    let text = if price.is_null() { "0" } else { &text };
     model::HourlyPrice::parse_dollars(text).expect("a price").nanos()
 }
 

@@ -96,6 +96,7 @@ const REPORT: &[Room] = &[
     ("contents", &[]),
     ("error", &[]),
     ("output", &[]),
+    ("json", &["output"]),
     ("screen", &[]),
     ("command", &["error", "screen"]),
     ("packing", &["contents"]),

@@ -11,6 +11,7 @@ use planner::{
     disruption::{Destination, Finding, Proposal},
     foreseen::DisruptionStep,
 };
+use report::json::Dollars;
 use serde::Serialize;
 
 use super::{Found, table::remarks};
@@ -63,8 +64,8 @@ struct Action<'a> {
     candidates: Vec<&'a str>,
     replacements: Vec<New<'a>>,
     moves: Vec<Moved<'a>>,
-    price_before: String,
-    price_after: String,
+    price_before: Dollars,
+    price_after: Dollars,
     reasons: BTreeMap<&'a str, &'a str>,
     rejected: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +105,7 @@ struct Cheapest<'a> {
     instance_type: &'a str,
     zone: &'a str,
     capacity_type: &'static str,
-    price_per_hour: String,
+    price_per_hour: Dollars,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,8 +125,8 @@ struct Stays<'a> {
 #[serde(rename_all = "camelCase")]
 struct Wider<'a> {
     command: Option<Action<'a>>,
-    saving_per_hour: String,
-    compatible_saving_per_hour: String,
+    saving_per_hour: Dollars,
+    compatible_saving_per_hour: Dollars,
     examined: u64,
     is_complete: bool,
 }
@@ -188,8 +189,8 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
                 .proposal
                 .as_ref()
                 .map_or_else(HourlyPrice::default, Proposal::saving)
-                .to_string(),
-            compatible_saving_per_hour: thorough.compatible_saving.to_string(),
+                .into(),
+            compatible_saving_per_hour: thorough.compatible_saving.into(),
             examined: thorough.examined,
             is_complete: thorough.left.is_none(),
         }),
@@ -237,8 +238,8 @@ fn shown(proposal: &Proposal) -> Action<'_> {
         candidates: proposal.nodes().map(model::NodeName::as_str).collect(),
         replacements: proposal.command.replacements.iter().map(new).collect(),
         moves: moves.collect(),
-        price_before: proposal.price_before.to_string(),
-        price_after: proposal.price_after.to_string(),
+        price_before: proposal.price_before.into(),
+        price_after: proposal.price_after.into(),
         reasons: reasons.collect(),
         rejected: &proposal.rejected,
         decision: proposal.is_terminate_first.then_some("terminate-first"),
@@ -262,6 +263,6 @@ fn cheapest((key, price): &(OfferingKey, HourlyPrice)) -> Cheapest<'_> {
         instance_type: key.instance_type.as_str(),
         zone: key.zone.as_str(),
         capacity_type: key.capacity_type.as_str(),
-        price_per_hour: price.to_string(),
+        price_per_hour: (*price).into(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use report::output::{count, thousands};
 
-use super::sentence::Sentence;
+use super::{about::About, sentence::Sentence};
 
 /// A line: when, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// Whether pods of one second are counted in it.
     pub(super) is_about_pods: bool,
+    /// What it is about, for machines.
+    pub(super) about: About,
     /// How it is told together with others.
     pub(super) like: Like,
 }
@@ -95,7 +97,7 @@ impl Like {
 
 impl Line {
     pub(super) fn of(at: Timestamp, kind: &'static str, text: String, like: Like) -> Self {
-        Self { at, kind, text, number: 1, is_about_pods: false, like }
+        Self { at, kind, text, number: 1, is_about_pods: false, about: About::default(), like }
     }
 
     /// A line that is only alike one with the same words.

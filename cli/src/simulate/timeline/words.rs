@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use report::output::count;
 use simulator::{Happening, TimelineEvent};
 
-use super::line::{Like, Line};
+use super::{
+    about::About,
+    line::{Like, Line},
+};
 use crate::workloads::workload_of;
 
 /// Finds words for what happens, and remembers what nodes and instances are.
@@ -18,6 +21,12 @@ pub(super) struct Words {
 impl Words {
     /// The line about `event`; if everything is asked for, it names its pod.
     pub(super) fn line(&mut self, event: TimelineEvent, is_verbose: bool) -> Line {
+        let about = About::of(&event.happening);
+        Line { about, ..self.told(event, is_verbose) }
+    }
+
+    /// The line about `event` for people.
+    fn told(&mut self, event: TimelineEvent, is_verbose: bool) -> Line {
         let at = event.at;
         let (kind, pod, verb, place) = match event.happening {
             Happening::PodPending { pod } => ("PodPending", pod, "created", None),

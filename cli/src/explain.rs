@@ -129,8 +129,8 @@ pub fn show(
         [] => {
             let noun = args.kind.noun();
             let read = words::counted(records.decisions.len(), "decision");
-            let all = found::all_names(records, args.kind);
-            let near = near::did_you_mean(&name, all.iter().map(String::as_str));
+            let names = found::all_names(records, args.kind);
+            let near = near::did_you_mean(&name, names.iter().map(String::as_str));
             let why = format!("nothing is known of {noun} {name} in {read}{near}");
             Err(CommandError::Refused(why))
         }

@@ -70,9 +70,9 @@ impl Page {
     fn alarms(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let sections = self.text.split("\n### ").skip(1);
         let parted = sections.filter_map(|section| section.split_once('\n'));
-        let own = |text: &'static str| text.split("\n## ").next().unwrap_or_default().trim();
+        let body = |text: &'static str| text.split("\n## ").next().unwrap_or_default().trim();
         parted
-            .map(move |(heading, text)| (heading, own(text)))
+            .map(move |(heading, text)| (heading, body(text)))
             .filter(|(heading, _)| heading.ends_with("Alarm"))
     }
 }
@@ -165,9 +165,9 @@ pub(super) fn run(
 ) -> Result<(), CommandError> {
     let sections = sections();
     let Some(name) = name else { return list(&sections, format, (screen, out)) };
-    let found: Vec<&Section> =
+    let matching: Vec<&Section> =
         sections.iter().filter(|section| section.word.eq_ignore_ascii_case(name)).collect();
-    if found.is_empty() {
+    if matching.is_empty() {
         let words: BTreeSet<&str> = sections.iter().map(|section| section.word.as_str()).collect();
         let near = near::did_you_mean(name, words.into_iter());
         let why = format!(
@@ -176,20 +176,20 @@ pub(super) fn run(
         return Err(CommandError::Refused(why));
     }
     if format == RecordsFormat::Name {
-        return Ok(found
+        return Ok(matching
             .iter()
             .take(1)
             .try_for_each(|section| writeln!(out, "{}", section.name()))?);
     }
     if matches!(format, RecordsFormat::Json | RecordsFormat::Yaml) {
-        let sections: Vec<_> = found.iter().map(|section| in_json(section)).collect();
+        let sections: Vec<_> = matching.iter().map(|section| in_json(section)).collect();
         return document(
             &json!({"kind": "reason", "name": name, "sections": sections}),
             format,
             out,
         );
     }
-    for (place, section) in found.iter().enumerate() {
+    for (place, section) in matching.iter().enumerate() {
         if place > 0 {
             writeln!(out)?;
         }

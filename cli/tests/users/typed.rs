@@ -22,18 +22,18 @@ const TEXTS: [&str; 9] = [
 ];
 
 /// Collects each text below `value` that is a number.
-fn numbers_as_text(value: &Value, path: &str, found: &mut Vec<String>) {
+fn numbers_as_text(value: &Value, path: &str, wrong: &mut Vec<String>) {
     match value {
         Value::String(text) if text.trim_start_matches('$').parse::<f64>().is_ok() => {
-            found.push(format!("{path}: {text:?}"));
+            wrong.push(format!("{path}: {text:?}"));
         }
         Value::Array(items) => {
-            items.iter().for_each(|item| numbers_as_text(item, path, found));
+            items.iter().for_each(|item| numbers_as_text(item, path, wrong));
         }
         Value::Object(members) => {
             let others = members.iter().filter(|(name, _)| !TEXTS.contains(&name.as_str()));
             others.for_each(|(name, value)| {
-                numbers_as_text(value, &format!("{path}.{name}"), found);
+                numbers_as_text(value, &format!("{path}.{name}"), wrong);
             });
         }
         _ => {}
@@ -45,9 +45,9 @@ fn numbers_as_text(value: &Value, path: &str, found: &mut Vec<String>) {
 fn typed(folder: &Path, words: &str) -> Value {
     let answer = run(folder, &format!("{words} -o json")).json();
     assert_eq!(answer["schemaVersion"], SCHEMA_VERSION, "{words}: {answer}");
-    let mut found = Vec::new();
-    numbers_as_text(&answer, "", &mut found);
-    assert!(found.is_empty(), "{words}: {found:#?}");
+    let mut wrong = Vec::new();
+    numbers_as_text(&answer, "", &mut wrong);
+    assert!(wrong.is_empty(), "{words}: {wrong:#?}");
     answer
 }
 

@@ -102,13 +102,13 @@ fn written(text: &str, name: &str) -> String {
 }
 
 fn deletion_reasons() -> String {
-    let (nested, own): (Vec<_>, Vec<_>) = DeletionReason::ALL
+    let (nested, plain): (Vec<_>, Vec<_>) = DeletionReason::ALL
         .into_iter()
         .partition(|reason| matches!(reason, DeletionReason::Disrupted(_)));
     assert_eq!(nested.len(), DisruptionReason::ALL.len());
     let own_block = ("shared/model/src/claim.rs", "pub enum DeletionReason {");
     let nested_block = ("shared/model/src/disruption.rs", "pub enum DisruptionReason {");
-    of_enum(own_block, &own, DeletionReason::as_str)
+    of_enum(own_block, &plain, DeletionReason::as_str)
         + &of_enum(nested_block, &DisruptionReason::ALL, DisruptionReason::as_str)
 }
 

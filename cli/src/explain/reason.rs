@@ -10,14 +10,9 @@ use crate::{
     near,
 };
 
-/// The page whose tables say what each word means.
+/// The page whose tables say what each word means, and what to do about it.
 const MEANINGS: Page =
     Page { path: "docs/reference.md", text: include_str!("../../../docs/reference.md") };
-/// The page whose tables have the same words, and the cures.
-const CURES: Page = Page {
-    path: "docs/troubleshooting.md",
-    text: include_str!("../../../docs/troubleshooting.md"),
-};
 /// The page that has a section for each alarm.
 const ALARMS: Page =
     Page { path: "docs/operations.md", text: include_str!("../../../docs/operations.md") };
@@ -33,12 +28,14 @@ struct Page {
 
 /// A row of a table in a page.
 struct Row {
-    /// The name of the table: both pages have the same names.
+    /// The name of the table.
     table: &'static str,
     /// The heading above the table.
     heading: &'static str,
     word: &'static str,
-    text: &'static str,
+    meaning: &'static str,
+    /// `None`: the word only says how things are.
+    cure: Option<&'static str>,
 }
 
 impl Page {
@@ -53,7 +50,12 @@ impl Page {
             } else if let (Some(table), Some(row)) = (table, line.strip_prefix("| `"))
                 && let Some((word, text)) = row.split_once("` | ")
             {
-                rows.push(Row { table, heading, word, text: text.trim_end_matches(" |") });
+                let text = text.trim_end_matches(" |");
+                let (meaning, cure) = match text.rsplit_once(" | ") {
+                    Some((meaning, cure)) => (meaning, Some(cure).filter(|cure| *cure != "-")),
+                    None => (text, None),
+                };
+                rows.push(Row { table, heading, word, meaning, cure });
             }
         }
         rows
@@ -104,20 +106,12 @@ impl fmt::Display for Section {
 
 /// Each word that the pages explain, in the order of the pages.
 fn sections() -> Vec<Section> {
-    let cures = CURES.rows();
-    let of_row = |row: Row| {
-        let cure = cures.iter().find(|cure| cure.table == row.table && cure.word == row.word);
-        let page = match cure {
-            Some(cure) => CURES.address(cure.heading),
-            None => MEANINGS.address(row.heading),
-        };
-        Section {
-            word: row.word.to_owned(),
-            topic: cure.map_or(row.heading, |cure| cure.heading),
-            meaning: plain(MEANINGS, row.text),
-            cure: cure.map(|cure| plain(CURES, cure.text)),
-            page,
-        }
+    let of_row = |row: Row| Section {
+        word: row.word.to_owned(),
+        topic: row.heading,
+        meaning: plain(MEANINGS, row.meaning),
+        cure: row.cure.map(|cure| plain(MEANINGS, cure)),
+        page: MEANINGS.address(row.heading),
     };
     let words = MEANINGS.rows().into_iter().filter(|row| row.table != LABELS).map(of_row);
     let alarms = ALARMS.alarms().flat_map(|(heading, text)| {

@@ -90,9 +90,9 @@ fn every_event_of_karpenter_is_told_or_answered() {
     for name in &answered {
         assert!(karpenter.contains(name), "{name} is none of Karpenter's");
     }
-    // The page says of each event that is told where that is.
-    assert_eq!(told, ours);
+    // The page says how a published event differs, and lists those that Karpenter lacks.
+    assert!(told.is_subset(&ours), "{told:?}");
     for name in ours.difference(&karpenter) {
-        assert!(OURS.contains(name), "{name} is none of Karpenter's");
+        assert!(OURS.contains(name) && told.contains(name), "{name} is none of Karpenter's");
     }
 }

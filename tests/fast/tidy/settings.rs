@@ -55,7 +55,7 @@ fn interruptions_are_heard_of_unless_the_stack_says_otherwise() {
 }
 
 /// The tables of the page, made from what is deployed.
-fn tables() -> [(&'static str, String); 3] {
+fn tables(page: &str) -> [(&'static str, String); 3] {
     let (text, template) = (read("template.yaml"), template());
     let (_, text) = text.split_once("\nParameters:\n").expect("parameters");
     let (text, _) = text.split_once("\nConditions:\n").expect("conditions");
@@ -87,10 +87,16 @@ fn tables() -> [(&'static str, String); 3] {
     });
     let others: String = others.collect();
     let open: BTreeSet<&str> = handlers::gates().collect();
+    // What a gate does is written by hand, in the last column of its row.
+    let effects = pages::last_cells(page, "gates");
     let gate = |(name, is_open): (&str, bool)| {
-        let default = if is_open { "open" } else { "closed" };
-        let carried_out = if open.contains(name) { "yes" } else { "no: to open it is refused" };
-        format!("| `{name}` | {default} | {carried_out} |\n")
+        let default = match (open.contains(name), is_open) {
+            (false, _) => "not supported",
+            (true, true) => "on",
+            (true, false) => "off",
+        };
+        let effect = effects.get(name).unwrap_or_else(|| panic!("docs/settings.md: {name}"));
+        format!("| `{name}` | {default} | {effect} |\n")
     };
     let gates: String = Policies::default().gates().into_iter().map(gate).collect();
     [("settings", settings), ("gates", gates), ("parameters", others)]
@@ -98,12 +104,12 @@ fn tables() -> [(&'static str, String); 3] {
 
 fn with_tables(page: &str) -> String {
     let mut text = page.to_owned();
-    for (name, table) in tables() {
+    for (name, table) in tables(page) {
         let (head, rule) = match name {
             "settings" => {
                 ("| parameter | Karpenter's variable | default | must be | what it does |", 5)
             }
-            "gates" => ("| gate | by default | carried out |", 3),
+            "gates" => ("| gate | by default | what it does |", 3),
             _ => ("| parameter | default | what it does |", 3),
         };
         let rule = format!("|{}", "---|".repeat(rule));

@@ -286,7 +286,7 @@ def run(checks):
         bind_administrators(reader)
         cluster = world.cluster()
         visit.build()
-        for heading in ("3. A role for nodes", "4. Where nodes go", "5. The stack", "6. The cluster", "7. A NodePool"):
+        for heading in ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster", "7. A NodePool"):
             visit.type(INSTALL, heading)
         visit.pods()
         visit.spot()

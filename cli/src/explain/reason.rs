@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn links_become_text_with_the_page() {
         assert_eq!(
-            plain(CURES, "See [A pod](#a-pod) and [it](cost.md) `a[0]`."),
-            "See A pod (docs/troubleshooting.md#a-pod) and it (docs/cost.md) `a[0]`."
+            plain(MEANINGS, "See [A pod](#a-pod) and [it](cost.md) `a[0]`."),
+            "See A pod (docs/reference.md#a-pod) and it (docs/cost.md) `a[0]`."
         );
-        assert_eq!(plain(CURES, "**Yes** a \\| b"), "Yes a | b");
+        assert_eq!(plain(MEANINGS, "**Yes** a \\| b"), "Yes a | b");
     }
 
     #[test]

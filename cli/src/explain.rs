@@ -4,9 +4,10 @@
 //! are gone. What a reason means comes from the pages in `docs`.
 
 mod found;
+mod html;
 mod reason;
 
-use std::io::Write;
+use std::{io::Write, path::PathBuf};
 
 use clap::ValueEnum;
 use model::{
@@ -18,6 +19,7 @@ use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
     output::dollars,
+    page,
     screen::Screen,
 };
 use serde_json::json;
@@ -52,6 +54,10 @@ pub struct ExplainArgs {
     /// How to print; `wide` also says under which limits and on what each decision was made.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: RecordsFormat,
+    /// Write a report for a browser as well: one file that needs no network, with the decisions over time and the lives
+    /// of the nodes.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// What can be explained.
@@ -181,6 +187,9 @@ fn one(
     explained: &Explained<'_>,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
+    if let Some(path) = &args.html {
+        page::write(&html::report(records, (args.kind, name), explained, args.limit), path)?;
+    }
     match args.output {
         RecordsFormat::Json | RecordsFormat::Yaml => {
             let decisions = explained.decisions.iter().take(args.limit);
@@ -220,6 +229,15 @@ fn remarks(
     limit: usize,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
+    let lines = left_out(records, explained, limit);
+    if !lines.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(lines.iter().try_for_each(|line| screen.text(0, line, out))?)
+}
+
+/// What an answer with at most `limit` decisions leaves out, in sentences.
+fn left_out(records: &Records, explained: &Explained<'_>, limit: usize) -> Vec<String> {
     let hidden = explained.decisions.len().saturating_sub(limit);
     let mut lines = Vec::new();
     if hidden > 0 {
@@ -230,10 +248,17 @@ fn remarks(
         lines.push("older decisions were not read: --records reads more".to_owned());
     }
     lines.extend(records.unreadable_in_words());
-    if !lines.is_empty() {
-        writeln!(out)?;
-    }
-    Ok(lines.iter().try_for_each(|line| screen.text(0, line, out))?)
+    lines
+}
+
+/// What `decision` rejected, with why: of what is explained, or all of it if none of it is.
+fn not_chosen(decision: &Decision, explained: &Explained<'_>) -> Vec<String> {
+    let about = |rejected: &&model::ledger::Rejected| {
+        rejected.what.as_ref().is_none_or(|what| explained.is_named(what))
+    };
+    let is_of_it = decision.rejected.iter().any(|rejected| about(&rejected));
+    let shown = decision.rejected.iter().filter(|rejected| !is_of_it || about(rejected));
+    shown.map(|rejected| format!("{rejected} ({})", rejected.reason.as_str())).collect()
 }
 
 /// One decision, as far as it concerns what is explained.
@@ -264,15 +289,8 @@ fn told(
         let [before, after] = [before, after].map(|price| dollars(u128::from(price.nanos())));
         lines.push(format!("price: {before} an hour before, {after} after"));
     }
-    let about = |rejected: &&model::ledger::Rejected| {
-        rejected.what.as_ref().is_none_or(|what| explained.is_named(what))
-    };
-    let is_of_it = decision.rejected.iter().any(|rejected| about(&rejected));
-    for rejected in &decision.rejected {
-        if !is_of_it || about(&rejected) {
-            lines.push(format!("not chosen: {rejected} ({})", rejected.reason.as_str()));
-        }
-    }
+    let rejected = not_chosen(decision, explained).into_iter();
+    lines.extend(rejected.map(|rejected| format!("not chosen: {rejected}")));
     if is_wide {
         for bound in &decision.bounds {
             let left = bound.left.as_deref().unwrap_or("unbounded");

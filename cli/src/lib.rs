@@ -6,6 +6,7 @@
 pub mod args;
 mod assumed;
 pub mod authority;
+mod cards;
 pub mod catalog;
 mod cluster_facts;
 pub mod convert;

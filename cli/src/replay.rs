@@ -1,5 +1,6 @@
 //! `journeyman replay`: a decision made again, with today's program, from the facts that were kept with it.
 
+mod html;
 mod policy;
 mod told;
 
@@ -16,6 +17,7 @@ use report::{
     error::{BadInput, CommandError},
     json::Dollars,
     output::dollars,
+    page,
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -43,6 +45,9 @@ pub struct ReplayArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t)]
     pub output: ReplayFormat,
+    /// Write a report for a browser as well: one file that needs no network, with the nodes of both plans.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// How to print.
@@ -83,6 +88,9 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
     let now = &planner::answer(facts, question, &planner::Memory::default()).plan;
     let difference = Difference::of(then, now);
     let replay = Replay { decision, question, then, now, difference, notes };
+    if let Some(path) = &args.html {
+        page::write(&html::report(&replay, facts), path)?;
+    }
     match args.output {
         ReplayFormat::Text => replay.print(screen, out)?,
         ReplayFormat::Json => document(&replay.document(), RecordsFormat::Json, out)?,

@@ -7,7 +7,9 @@ mod html;
 mod lanes;
 mod progress;
 mod record;
+mod savings;
 pub(crate) mod scenario;
+mod spending;
 mod story;
 mod summary;
 pub(crate) mod timeline;
@@ -34,7 +36,7 @@ use crate::{
     options, records,
     simulate::{
         dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
-        summary::Outcome, timeline::Timeline,
+        spending::Spending, summary::Outcome, timeline::Timeline,
     },
 };
 
@@ -87,6 +89,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         malformed: Vec::new(),
         record: args.html.is_some().then(|| Record::new(start, end)),
         dumps: dumps(args, start)?,
+        spending: Spending::default(),
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
     if let Some(path) = &args.ledger {
@@ -96,9 +99,10 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     for warning in scenario::in_vain(&sim.timeline(0), start) {
         Screen::of_stderr().lines(&warning, &mut io::stderr())?;
     }
-    let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
     // Also of what ended too early it is told how far it came.
     let end = if stopped.is_err() { sim.now() } else { end };
+    let costs = (stage.spending.costs(&sim), end.duration_since(start));
+    let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
     match args.output {
         Format::Text => {
             let screen = Screen::of_stdout(Color::Auto);
@@ -208,6 +212,8 @@ struct Stage {
     record: Option<Record>,
     /// Writes dumps, if they are asked for.
     dumps: Option<Dumps>,
+    /// Who bears what is spent.
+    spending: Spending,
 }
 
 impl Stage {
@@ -222,6 +228,7 @@ impl Stage {
         let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
         let mut seen = 0;
         let mut outcome = Ok(());
+        self.spending.look(sim, true);
         if let Some(dumps) = &mut self.dumps {
             dumps.look(sim, &sim.timeline(0))?;
         }
@@ -232,6 +239,7 @@ impl Stage {
             seen += events.len();
             let decided = reports.take();
             self.note(&decided);
+            self.spending.look(sim, !events.is_empty());
             if let Some(record) = &mut self.record {
                 record.look(sim, &events, &decided);
             }

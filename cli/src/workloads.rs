@@ -9,7 +9,7 @@ use api::{
     files::Manifest,
     objects::{Object, PriorityClass, WorkloadKind},
 };
-use model::{PodKey, PodSpec, pod::PodPhase};
+use model::{Pod, PodKey, PodSpec, pod::PodPhase};
 use simulator::StartedPod;
 
 /// What a Deployment appends to its own name for a ReplicaSet: a number whose ten digits are written
@@ -33,6 +33,18 @@ pub(crate) fn workload_of(pod: &PodKey) -> String {
     let name = pod.name.as_str();
     let workload = name.rsplit_once('-').and_then(|(set, _)| deployment_of(set)).unwrap_or(name);
     format!("{}/{workload}", pod.namespace)
+}
+
+/// The workload of a pod: of a ReplicaSet its Deployment's name, as far as it can be told.
+pub(crate) fn owner(pod: &Pod) -> String {
+    let namespace = &pod.key.namespace;
+    match &pod.owner {
+        Some(owner) if owner.kind == "ReplicaSet" => {
+            format!("{namespace}/{}", deployment_of(&owner.name).unwrap_or(&owner.name))
+        }
+        Some(owner) => format!("{namespace}/{}", owner.name),
+        None => pod.key.to_string(),
+    }
 }
 
 /// The manifests without what their own workloads make: ReplicaSets of a Deployment that is there,

@@ -13,17 +13,22 @@ const require = createRequire(join(process.env.JOURNEYMAN_BROWSER_MODULES, 'pack
 const { chromium } = require('playwright-core');
 const axe = require.resolve('axe-core/axe.min.js');
 
-const MEGABYTES_MAX = 5;
+const MEGABYTES_MAX = 0.4;
 const INTERACTIVE_MAX_MS = 2_000;
-const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
-// What each page must have of: charts over time, a packing view, a timeline, the lives of nodes.
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1440, height: 900 } };
+// What each page must have of: charts over time, a packing view, a timeline with a kind of lines, the lives of nodes,
+// costs, and charts in several measures.
 const PAGES = {
-  story: { charts: 6, packing: true, timeline: true, lanes: true },
-  shadow: { charts: 4, packing: true, timeline: true },
-  hostile: { charts: 6, packing: true, timeline: true, lanes: true },
-  plan: { charts: 0, packing: true, timeline: false },
-  churn: { charts: 6, packing: true, timeline: true, lanes: true },
-  crowd: { charts: 0, packing: true, timeline: false },
+  story: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true },
+  shadow: { charts: 4, packing: true, timeline: 'InstanceLaunched' },
+  hostile: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true },
+  plan: { charts: 0, packing: true },
+  disruption: { charts: 0, packing: true, costs: true },
+  compare: { charts: 0, packing: true, costs: true },
+  explain: { charts: 0, timeline: 'Launch', lanes: true },
+  replay: { charts: 0, packing: true },
+  churn: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true },
+  crowd: { charts: 0, packing: true, costs: true },
 };
 
 let browser;
@@ -132,8 +137,9 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         assert.deepEqual(await violations(page), []);
         await page.screenshot({ path: join(out, 'screenshots', `${name}-node.png`) });
         await page.keyboard.press('Escape');
-        const times = packing.getByLabel('Time');
+        const times = packing.getByLabel(/^(Time|Show)/);
         if (await times.count()) {
+          await times.fill(await times.getAttribute('max'));
           const latest = await packing.locator('.when').textContent();
           await times.fill('0');
           assert.notEqual(await packing.locator('.when').textContent(), latest);
@@ -153,7 +159,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         await timeline.getByLabel('Only lines with').fill('spot');
         for (const text of await timeline.locator('.lines li').allTextContents()) assert.match(text.toLowerCase(), /spot/);
         await timeline.getByLabel('Only lines with').fill('');
-        await timeline.getByLabel('What happened').selectOption({ label: 'InstanceLaunched' });
+        await timeline.getByLabel('What happened').selectOption({ label: wanted.timeline });
         assert.ok(await timeline.locator('.lines li').count() > 0);
       }
       assert.deepEqual(complaints, []);
@@ -188,6 +194,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
     });
     for (const size of Object.keys(SIZES)) {
       it(`draws of each node what it says, on a ${size}`, async () => {
+        if (!wanted.packing) return;
         const { page, context } = await opened(name, size, 'light');
         const bars = await page.evaluate(() => [...document.querySelectorAll('.bar')].map((bar) => {
           const width = (element) => element.getBoundingClientRect().width;
@@ -200,6 +207,125 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         await context.close();
       });
     }
+    it('draws of each cost what it says', async () => {
+      const { page, context } = await opened(name, 'desktop', 'light');
+      const part = page.locator('section', { has: page.getByRole('heading', { name: 'Cost', exact: true }) });
+      assert.equal(await part.count(), wanted.costs ? 1 : 0);
+      for (const by of wanted.costs ? ['NodePool', 'Namespace', 'Workload'] : []) {
+        await part.getByRole('button', { name: by }).click();
+        const rows = await part.locator('tbody tr').evaluateAll((all) => all.map((row) => {
+          const width = (element) => element.getBoundingClientRect().width;
+          const drawn = [...row.querySelectorAll('.cost i')].reduce((sum, area) => sum + width(area), 0);
+          return { drawn: drawn * 100 / width(row.querySelector('.cost')), said: parseFloat(row.querySelectorAll('td')[3].textContent) };
+        }));
+        assert.ok(rows.length > 0);
+        for (const { drawn, said } of rows) assert.ok(Math.abs(drawn - said) <= 1, `${by}: ${drawn} is drawn, and ${said} said`);
+        const sum = rows.reduce((all, { said }) => all + said, 0);
+        assert.ok(Math.abs(sum - 100) <= 1, `${by}: ${sum} %`);
+      }
+      await context.close();
+    });
+    it('draws capacity in what is chosen', async () => {
+      if (!wanted.measures) return;
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      const chart = page.locator('section', { has: page.getByRole('heading', { name: 'Capacity by instance type' }) });
+      const highest = async () => {
+        await chart.getByText('As a table').click();
+        await chart.locator('tbody tr').first().waitFor();
+        const cells = await chart.locator('tbody td').allTextContents();
+        return Math.max(...cells.map((cell) => parseFloat(cell.replace(/[$,]/g, ''))));
+      };
+      const vcpus = await highest();
+      await chart.getByLabel('Capacity by instance type in').selectOption('nodes');
+      const nodes = await highest();
+      // The smallest type here has two.
+      assert.ok(nodes > 0 && vcpus >= 2 * nodes, `${vcpus} vCPUs, ${nodes} nodes`);
+      await chart.getByLabel('Capacity by instance type in').selectOption('dollars an hour');
+      await highest();
+      assert.match(await chart.locator('tbody td').first().textContent(), /^\$/);
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+    it('leads from charts, lanes, cards and lines to each other', async () => {
+      if (!wanted.lanes || !wanted.packing) return;
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      const [charts, nodes, packing, timeline] = ['Capacity by instance type', 'Nodes', 'Packing', 'Timeline']
+        .map((title) => page.locator('section', { has: page.getByRole('heading', { name: title, exact: true }) }));
+      // A lane is marked where its time is in the charts.
+      const lane = nodes.locator('.lane').first();
+      await lane.hover();
+      assert.ok(await charts.locator('.band').isVisible());
+      assert.equal(await nodes.locator('li.same').count(), 1);
+      // Arrows go from lane to lane, Enter opens one, arrows go on, Escape closes it.
+      await lane.focus();
+      await page.keyboard.press('ArrowDown');
+      assert.equal(await nodes.locator('.lane').nth(1).evaluate((bar) => bar === document.activeElement), true);
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog');
+      const second = await dialog.getByRole('heading').first().textContent();
+      await page.keyboard.press('ArrowLeft');
+      const first = await dialog.getByRole('heading').first().textContent();
+      assert.notEqual(first, second);
+      await page.keyboard.press('Escape');
+      assert.equal(await dialog.count(), 0);
+      // What is shown in the charts stays marked there, wherever the pointer is.
+      await lane.click();
+      await dialog.getByRole('button', { name: 'Show in charts' }).click();
+      await charts.getByRole('heading').hover();
+      assert.ok(await charts.locator('.band').isVisible());
+      await page.keyboard.press('Escape');
+      assert.ok(!await charts.locator('.band').isVisible());
+      // From a lane that a card shows to that card and back, and to the lines about it.
+      await nodes.locator('.lane:not(.ended)').first().click();
+      const node = await dialog.getByRole('heading').first().textContent();
+      await dialog.getByRole('button', { name: 'Show in Packing' }).click();
+      assert.equal(await packing.locator('.nodes > li h3').first().getAttribute('title'), node);
+      await packing.getByRole('button', { name: /and why/ }).first().click();
+      await dialog.getByRole('button', { name: 'Its life' }).click();
+      assert.equal(await dialog.getByRole('heading').first().textContent(), node);
+      const toLines = dialog.getByRole('button', { name: 'Show in Timeline' });
+      // Where lines that are alike are one, none may name it.
+      if (await toLines.count()) {
+        await toLines.click();
+        const lines = await timeline.locator('.lines li').count();
+        assert.ok(lines > 0);
+        // From a line to the lane of the node that it names.
+        await timeline.locator('.lines .node-link').first().click();
+        assert.ok(await dialog.getByRole('heading').first().isVisible());
+        await page.keyboard.press('Escape');
+        await timeline.getByRole('button', { name: 'show all nodes' }).click();
+        assert.ok(await timeline.locator('.lines li').count() > lines);
+      } else await page.keyboard.press('Escape');
+      // From a time in a chart to the lines from there on, and to the lanes.
+      const plot = charts.locator('.plot');
+      await plot.focus();
+      await page.keyboard.press('Home');
+      for (let step = 0; step < 5; step += 1) await page.keyboard.press('ArrowRight');
+      const [at] = /^[^U]+/.exec(await charts.locator('.readout').textContent());
+      assert.ok(await nodes.locator('.lanes.timed').count());
+      await page.keyboard.press('Enter');
+      assert.ok(await timeline.getByRole('button', { name: `From ${at.trim()}: show all times` }).isVisible());
+      const begun = await timeline.locator('.lines time').first().getAttribute('title');
+      assert.ok(begun.slice(0, 19) >= at.trim(), `${begun} comes before ${at}`);
+      assert.deepEqual(await violations(page), []);
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+    it('is walked through node by node with the keyboard', async () => {
+      if (!wanted.packing) return;
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      const comb = page.locator('.comb svg');
+      if (await comb.isVisible()) {
+        await comb.focus();
+        await page.keyboard.press('ArrowRight');
+        await page.keyboard.press('ArrowRight');
+        const [, node] = /^(.*): \d+ % of CPU/.exec(await page.locator('.comb .readout').textContent());
+        await page.keyboard.press('Enter');
+        assert.equal(await page.getByRole('dialog').getByRole('heading').first().textContent(), node);
+      }
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
     it('shows a pod on a tap', async () => {
       if (!wanted.packing) return;
       const { page, context } = await opened(name, 'phone', 'light');

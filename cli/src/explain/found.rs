@@ -205,6 +205,18 @@ pub(super) fn names(what: &str, name: &str) -> bool {
     what.split(", ").any(|known| known == name)
 }
 
+/// Whether the claims of a decision of this `kind` go, as far as this release understands it.
+pub(super) const fn ends(kind: DecisionKind) -> bool {
+    matches!(
+        kind,
+        DecisionKind::Disruption
+            | DecisionKind::Interruption
+            | DecisionKind::Termination
+            | DecisionKind::Withdrawal
+            | DecisionKind::Other
+    )
+}
+
 fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String> {
     let place = decisions.iter().find_map(|decision| {
         let goes = matches!(decision.kind, DecisionKind::Launch | DecisionKind::Placement);
@@ -249,15 +261,7 @@ fn of_claims(
     for gone in claims.iter().filter(|name| alive.iter().all(|claim| claim.name != **name)) {
         let last = decisions.iter().find(|decision| {
             let its = decision.claims().any(|claim| claim == gone);
-            let ends = matches!(
-                decision.kind,
-                DecisionKind::Disruption
-                    | DecisionKind::Interruption
-                    | DecisionKind::Termination
-                    | DecisionKind::Withdrawal
-                    | DecisionKind::Other
-            );
-            its && ends
+            its && ends(decision.kind)
         });
         let why = last.map(|last| format!(": {:.0} {}", last.at, last.summary));
         lines.push(format!("NodeClaim {gone} is gone{}", why.unwrap_or_default()));

@@ -106,7 +106,7 @@ pub struct PlanArgs {
     pub consolidation_work: Option<u64>,
     /// Write a report for a browser as well: one file that needs no network, with the nodes and the pods
     /// on each.
-    #[arg(long, value_name = "FILE", conflicts_with = "disruption")]
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub html: Option<PathBuf>,
     /// How pods are packed onto new nodes, in NodePools that do not say it themselves.
     #[arg(long, value_parser = word_of("Packing"), env = "JOURNEYMAN_PACKING")]
@@ -128,7 +128,7 @@ pub struct PlanArgs {
     pub from_scratch: bool,
     /// Compare, for all pods as --from-scratch has them: the nodes that are there, what Karpenter would buy, the
     /// cheapest that is found, and the least that there can be.
-    #[arg(long, conflicts_with_all = ["disruption", "rounds", "html"])]
+    #[arg(long, conflicts_with_all = ["disruption", "rounds"])]
     pub compare: bool,
     /// Any setting.
     #[command(flatten)]

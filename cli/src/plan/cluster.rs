@@ -11,7 +11,8 @@ use model::{
 };
 use planner::{LowerBound, overlays};
 use report::{
-    contents::Figure,
+    contents::{CostView, Figure},
+    cost::{Costs, NO_POOL, Over, shares},
     json::Dollars,
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many},
     screen::Screen,
@@ -20,8 +21,10 @@ use serde::Serialize;
 
 use super::{counted, included};
 use crate::{
+    cards::Cards,
     least,
     list_price::{offering, sold},
+    workloads::owner,
 };
 
 /// Nodes that a line names.
@@ -56,6 +59,11 @@ impl<'f> Machine<'f> {
     fn class(&self) -> Option<NodeClassName> {
         let by_label = || NodeClassName::new(self.node?.labels.get(labels::NODE_CLASS)?).ok();
         self.claim.map(|claim| claim.node_class.clone()).or_else(by_label)
+    }
+
+    fn node_pool(&self) -> Option<&'f str> {
+        let by_label = || Some(self.node?.labels.get(labels::NODE_POOL)?.as_str());
+        self.claim.map(|claim| claim.node_pool.as_str()).or_else(by_label)
     }
 
     /// With its volumes, for one hour; `None` where it has no price that counts.
@@ -170,6 +178,9 @@ pub(super) struct Cluster {
     pods_in_bound: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_counted: Vec<NotCounted>,
+    /// Who bears the price of an hour.
+    #[serde(skip)]
+    costs: Costs,
 }
 
 /// A node that is in no price, with its pods.
@@ -229,6 +240,7 @@ impl Cluster {
             pods_outside_bound: unsold,
             pods_in_bound,
             not_counted: machines.iter().filter_map(not_counted).collect(),
+            costs: costs(facts, machines),
         })
     }
 
@@ -272,6 +284,11 @@ impl Cluster {
             Figure::new("Nodes now", many(self.nodes), lines),
             Figure::new("Cost now", self.price_in_words(), more.join(" ")),
         ]
+    }
+
+    /// Who bears the price of an hour; `None` where no price is known.
+    pub(super) fn costs(&self) -> Option<CostView> {
+        self.costs.view(Over::Hour)
     }
 
     /// What belongs to the title.
@@ -356,6 +373,29 @@ fn lower_bound(facts: &Facts, machines: &[Machine<'_>]) -> (u32, LowerBound) {
     let pods = pods.filter(|pod| pod.node.as_ref().is_some_and(|node| nodes.contains(node)));
     let counts = least::counted(pods);
     (counts.values().sum(), planner::lower_bound(facts, &counts, true))
+}
+
+/// Who bears the price of the machines that are counted.
+fn costs(facts: &Facts, machines: &[Machine<'_>]) -> Costs {
+    let cards = Cards::of(facts);
+    let mut costs = Costs::default();
+    for machine in machines {
+        let Some(price) = machine.price(facts) else { continue };
+        let pods: Vec<(String, [u64; 2])> = machine
+            .node
+            .into_iter()
+            .flat_map(|node| cards.on(&node.name))
+            .map(|pod| {
+                let requests = &pod.spec.requests;
+                (owner(pod), [requests.cpu.0, requests.memory.0])
+            })
+            .collect();
+        let has = machine.allocatable().map_or([0, 0], |has| [has.cpu.0, has.memory.0]);
+        let pods = pods.iter().map(|(workload, requests)| (workload.as_str(), *requests));
+        let pool = machine.node_pool().unwrap_or(NO_POOL);
+        costs.add(pool, price.nanos().into(), &shares(has, pods));
+    }
+    costs
 }
 
 fn not_counted(machine: &Machine<'_>) -> Option<NotCounted> {

@@ -1,6 +1,8 @@
 //! `plan --compare`: what running and pending pods cost on the nodes that are there, beside what Karpenter would buy
 //! for them, the cheapest that is found, and the least that there can be.
 
+mod html;
+
 use std::io::Write;
 
 use model::{
@@ -13,16 +15,21 @@ use planner::Fleets;
 use report::{
     json::Dollars,
     output::{HOURS_PER_MONTH, dollars, dollars_down},
+    page,
     screen::Screen,
 };
 use serde::Serialize;
 
+use self::html::Side;
 use super::{
     CommandError, Remarks,
     cluster::{self, Cluster, Machine},
     included, print_document, scratch, table,
 };
 use crate::plan::args::PlanArgs;
+
+/// What is compared, for people.
+const ABOUT: &str = "All pods, those that run and those that wait, on nodes bought anew.";
 
 /// All of it, for machines. Prices are dollars.
 #[derive(Debug, Serialize)]
@@ -64,16 +71,29 @@ struct Fleet {
 pub(super) fn run(
     args: &PlanArgs,
     screen: Screen,
-    (facts, remarks): (&Facts, &Remarks),
+    (whole, remarks): (&Facts, &Remarks),
     (cluster, machines): (Option<&Cluster>, &[Machine<'_>]),
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
-    let today = today(facts, machines);
+    let today = today(whole, machines);
     let (facts, remarks) =
-        (&scratch::emptied(facts, machines), &remarks.with(scratch::notes(machines)));
-    let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, false);
-    let included = included::of_plan(facts, &cheapest);
-    let (karpenter, cheapest) = (fleet(facts, &karpenter), fleet(facts, &cheapest));
+        (&scratch::emptied(whole, machines), &remarks.with(scratch::notes(machines)));
+    let Fleets { karpenter: like_karpenter, cheapest: least, bound } =
+        planner::fleets(facts, false);
+    let included = included::of_plan(facts, &least);
+    let (karpenter, cheapest) = (fleet(facts, &like_karpenter), fleet(facts, &least));
+    if let Some(path) = &args.html {
+        let side = |name, fleet, plan| Side { name, fleet, plan };
+        let mut sides: Vec<Side<'_>> =
+            today.iter().map(|fleet| side("today", fleet, None)).collect();
+        sides.push(side("karpenter", &karpenter, Some(&like_karpenter)));
+        sides.push(side("cheapest", &cheapest, Some(&least)));
+        let about = format!("{ABOUT} Prices are for {included}.");
+        let replaced = cluster::nodes(machines.iter().filter(|machine| machine.is_replaceable()));
+        let page_data =
+            html::report(&sides, bound, (whole, facts, &replaced), (cluster, remarks, &about));
+        page::write(&page_data, path)?;
+    }
     if let Some(format) = args.output {
         let document = Comparison {
             today,
@@ -88,18 +108,18 @@ pub(super) fn run(
     }
     // In 80 columns: prices and numbers of large clusters as well. The last column is folded where a name is long.
     let heads = ["PLAN", "MONTHLY", "NODES", "VCPUS", "PODS/NODE", "WASTED", "PENDING", "LARGEST"];
-    let least = u128::from(bound.nanos()) * HOURS_PER_MONTH;
+    let least_price = u128::from(bound.nanos()) * HOURS_PER_MONTH;
     let mut rows: Vec<Vec<String>> = today.iter().map(|fleet| row("today", fleet)).collect();
     rows.extend([row("karpenter", &karpenter), row("cheapest", &cheapest)]);
     let nothing = || "-".to_owned();
-    rows.push(vec!["at least".to_owned(), dollars_down(least)]);
+    rows.push(vec![html::LEAST.to_owned(), dollars_down(least_price)]);
     for row in &mut rows {
         row.resize_with(heads.len(), nothing);
     }
     screen.table(&heads, &rows, out)?;
-    let about = "All pods, those that run and those that wait, on nodes bought anew. Wasted: CPU and memory of the \
-                 nodes that no pod requests. Pending: pods without a node.";
-    screen.text(2, &format!("{about} Prices are for {included}."), out)?;
+    let columns =
+        "Wasted: CPU and memory of the nodes that no pod requests. Pending: pods without a node.";
+    screen.text(2, &format!("{ABOUT} {columns} Prices are for {included}."), out)?;
     table::remarks(remarks, screen, out)?;
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `plan --disruption`: what would be given up, what would come in its place, and why every other
 //! node stays.
 //!
-//! The decisions are the planner's; here they are only shown (`json`, `table`).
+//! The decisions are the planner's; here they are only shown (`html`, `json`, `table`).
 
+mod html;
 mod json;
 mod table;
 mod unknown;
@@ -14,7 +15,7 @@ use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
     foreseen::{self, DisruptionStep},
 };
-use report::{error::BadInput, output::count, screen::Screen};
+use report::{error::BadInput, output::count, page, screen::Screen};
 
 use super::{CommandError, Remarks, cluster::Cluster, print_document};
 use crate::plan::args::{PlanArgs, View};
@@ -84,6 +85,9 @@ pub(super) fn run(
     };
     if let Some(node) = &args.explain {
         return Ok(table::explain(&preview, node, screen, out)?);
+    }
+    if let Some(path) = &args.html {
+        page::write(&html::report(&preview, remarks, cluster), path)?;
     }
     if let Some(format) = args.output {
         print_document(format, (cluster, &json::document(&preview, remarks)), out)?;

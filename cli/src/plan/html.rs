@@ -1,19 +1,14 @@
 //! The report of a plan.
 
-use std::collections::BTreeMap;
-
-use model::{
-    NodeClaim, NodeName, Pod, PodKey,
-    facts::{ClassOffer, Facts},
-    plan::{Promise, Target},
-};
+use model::{facts::Facts, plan::Promise};
 use report::{
-    contents::{Figure, Notes, PackedNode, PackingView, PageData, PageTable, micros},
+    contents::{Figure, Notes, PackingView, PageData, PageTable},
     output::{HOURS_PER_MONTH, dollars, dollars_down, many},
     packing::Packer,
 };
 
-use super::{Planned, cluster::Cluster, owners};
+use super::{Planned, cluster::Cluster};
+use crate::cards::Cards;
 
 /// The page's content.
 pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
@@ -52,8 +47,9 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
     let notes: Vec<String> = planned.fixed.notes.iter().map(ToString::to_string).collect();
     PageData {
         title: "journeyman plan".to_owned(),
-        about: format!("What would be launched, as of {}. Nothing is created.", facts.now),
+        about: format!("What would be launched, as of {:.0}. Nothing is created.", facts.now),
         figures,
+        costs: planned.cluster.as_ref().and_then(Cluster::costs),
         packing: packing(planned, facts),
         tables: [launches(promises()), unplaced(planned)].into_iter().flatten().collect(),
         notes: [
@@ -106,109 +102,14 @@ fn unplaced(planned: &Planned) -> Option<PageTable> {
 }
 
 fn packing(planned: &Planned, facts: &Facts) -> Option<PackingView> {
-    let known: BTreeMap<&PodKey, &Pod> = facts.pods.iter().map(|pod| (&pod.key, pod)).collect();
     let mut packer = Packer::default();
-    let mut nodes = Vec::new();
-    for promise in planned.plan.promises.iter().chain(&planned.fixed.promises) {
-        nodes.push(new_node(promise, facts, &known, &mut packer));
-    }
-    nodes.extend(standing(planned, facts, &known, &mut packer));
-    packer.moment("as planned".to_owned(), nodes);
+    let promises = planned.plan.promises.iter().chain(&planned.fixed.promises);
+    let nodes = Cards::of(facts).planned(promises, &planned.plan, &mut packer);
+    packer.moment("as planned".to_owned(), None, nodes);
     packer.finish(
         "Nodes as they would be: those to launch with the pods that they are for, as their cheapest offering, and \
          those that are there with what runs on them and what would come. Each workload has a color. Point at an \
          area or tap it for its pods; the button lists all pods of a node, with why they are there."
             .to_owned(),
     )
-}
-
-fn new_node(
-    promise: &Promise,
-    facts: &Facts,
-    known: &BTreeMap<&PodKey, &Pod>,
-    packer: &mut Packer,
-) -> PackedNode {
-    let claim = &promise.claim;
-    let offer = facts.classes.as_ref().and_then(|classes| classes.get(&claim.node_class));
-    let sold = match offer {
-        Some(ClassOffer::Ready(types)) => {
-            types.iter().find(|sold| sold.name == promise.cheapest.instance_type)
-        }
-        _ => None,
-    };
-    let allocatable = sold.map_or_else(|| claim.allocatable.clone(), |sold| sold.allocatable());
-    let why = format!(
-        "It would be launched for {} pods of NodePool {}; {} instance types fit, and {} is the cheapest",
-        many(claim.pods.len()),
-        claim.node_pool,
-        many(promise.possible.len()),
-        promise.cheapest,
-    );
-    let pods = claim
-        .pods
-        .iter()
-        .filter_map(|key| known.get(key))
-        .map(|pod| {
-            packer.pod(pod, owners::owner(pod), "no node that is there has room for it".to_owned())
-        })
-        .collect();
-    PackedNode {
-        name: format!("new: {}", claim.name),
-        kind: promise.cheapest.to_string(),
-        pool: claim.node_pool.to_string(),
-        price: Some(micros(promise.price.nanos().into())),
-        cpu: allocatable.cpu.0,
-        memory: allocatable.memory.0,
-        why: vec![packer.text(why)],
-        pods,
-    }
-}
-
-/// Nodes that are there, with what runs and what would come.
-fn standing(
-    planned: &Planned,
-    facts: &Facts,
-    known: &BTreeMap<&PodKey, &Pod>,
-    packer: &mut Packer,
-) -> Vec<PackedNode> {
-    let mut running: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
-    for pod in facts.pods.iter().filter(|pod| !pod.is_terminal()) {
-        pod.node.iter().for_each(|node| running.entry(node.as_str()).or_default().push(pod));
-    }
-    let mut coming: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
-    for placement in &planned.plan.placements {
-        let Target::Node(node) = &placement.target else { continue };
-        let pods = placement.pods.iter().filter_map(|key| known.get(key).copied());
-        coming.entry(node.as_str()).or_default().extend(pods);
-    }
-    let claims = facts.ledger.claims.values();
-    let claims: BTreeMap<&NodeName, &NodeClaim> =
-        claims.filter_map(|claim| Some((claim.node.as_ref()?, claim))).collect();
-    let mut nodes = Vec::new();
-    for node in facts.nodes.values() {
-        let claim = claims.get(&node.name);
-        let instance = claim.and_then(|claim| claim.instance.as_ref());
-        let name = node.name.as_str();
-        let there = running.get(name).into_iter().flatten().map(|pod| (pod, "it runs here"));
-        let come = coming.get(name).into_iter().flatten();
-        let come = come.map(|pod| (pod, "it would come here: the node has room for it"));
-        let pods = there
-            .chain(come)
-            .map(|(pod, why)| packer.pod(pod, owners::owner(pod), why.to_owned()))
-            .collect();
-        nodes.push(PackedNode {
-            name: name.to_owned(),
-            kind: instance.map(|instance| instance.offering().to_string()).unwrap_or_default(),
-            pool: claim.map(|claim| claim.node_pool.to_string()).unwrap_or_default(),
-            // A price that is not known is none.
-            price: instance
-                .map(|instance| micros(instance.price.nanos().into()))
-                .filter(|micros| 0 < *micros),
-            cpu: node.allocatable.cpu.0,
-            memory: node.allocatable.memory.0,
-            why: Vec::new(),
-            pods,
-        });
-    }
-    nodes
 }

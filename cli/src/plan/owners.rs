@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Pod, PodKey};
 use report::output::{many, thousands};
 
-use crate::workloads::deployment_of;
+use crate::workloads::owner;
 
 /// Workloads that a line names.
 const GROUPS_SHOWN: usize = 6;
@@ -36,17 +36,5 @@ impl<'a> Owners<'a> {
             shown.push(format!("{} more workloads", many(more)));
         }
         shown.join(", ")
-    }
-}
-
-/// The workload of a pod: of a ReplicaSet its Deployment's name, as far as it can be told.
-pub(super) fn owner(pod: &Pod) -> String {
-    let namespace = &pod.key.namespace;
-    match &pod.owner {
-        Some(owner) if owner.kind == "ReplicaSet" => {
-            format!("{namespace}/{}", deployment_of(&owner.name).unwrap_or(&owner.name))
-        }
-        Some(owner) => format!("{namespace}/{}", owner.name),
-        None => pod.key.to_string(),
     }
 }

@@ -36,7 +36,6 @@ pub(super) fn report(compared: &Compared) -> PageData {
         about: table::about(compared),
         figures: figures.take(FIGURES).collect(),
         charts: charts(compared),
-        lanes: None,
         packing: packing(compared),
         tables: vec![PageTable {
             title: "They and we".to_owned(),
@@ -51,6 +50,7 @@ pub(super) fn report(compared: &Compared) -> PageData {
         .into_iter()
         .flatten()
         .collect(),
+        ..PageData::default()
     }
 }
 
@@ -86,6 +86,7 @@ fn charts(compared: &Compared) -> Vec<Chart> {
         style,
         at: at.clone(),
         series,
+        measures: Vec::new(),
     };
     let price = |side: &Side| {
         side.price.iter().map(|price| Some(micros(price.nanos().into()))).collect::<Vec<_>>()
@@ -127,16 +128,16 @@ fn timeline(compared: &Compared) -> PageTimeline {
         .collect();
     let about =
         "What we would have done, when; what they did, by the dump that shows it first.".to_owned();
-    PageTimeline { about, kinds: kinds.into_values(), lines }
+    PageTimeline { about, start: start.as_second(), kinds: kinds.into_values(), lines }
 }
 
 fn packing(compared: &Compared) -> Option<PackingView> {
     let mut packer = Packer::default();
     let last = compared.dumps.last()?;
     let theirs = theirs(last, &mut packer);
-    packer.moment("they, at the end".to_owned(), theirs);
+    packer.moment("they, at the end".to_owned(), None, theirs);
     let ours = ours(&compared.ends, &mut packer);
-    packer.moment("we, at the end".to_owned(), ours);
+    packer.moment("we, at the end".to_owned(), None, ours);
     packer.finish(
         "The nodes of either side at the end, with the pods on them: one area for each pod, one color for each \
          workload. Point at an area or tap it for the pod; the button has all of a node's pods as a table."
@@ -216,6 +217,7 @@ fn packed(
         price,
         cpu: node.allocatable.cpu.0,
         memory: node.allocatable.memory.0,
+        mark: None,
         why,
         pods,
     }

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{HourlyPrice, NodeName, Pod, PodKey};
+use model::{HourlyPrice, InstanceTypeName, NodeName, Pod, PodKey};
 use report::{
-    contents::{Chart, Figure, PackedNode, PageData, Series, Style, micros},
-    output::{dollars_down, elapsed, seconds},
+    contents::{Chart, Figure, Measure, PackedNode, PageData, Series, Style, micros},
+    output::{dollars, dollars_down, elapsed, seconds},
     packing::Packer,
 };
 use simulator::{Happening, TimelineEvent};
 
 use super::{
     lanes,
-    record::{Record, Sample, Snapshot},
+    record::{MEASURES, Record, Sample, Snapshot},
     summary::Outcome,
     timeline::Timeline,
 };
@@ -41,18 +41,27 @@ impl Played<'_> {
         PageData {
             title: "journeyman simulate".to_owned(),
             about: format!("{} {length} of virtual time, from {start}.", self.title),
-            figures: self.outcome.figures().into_iter().chain(self.least()).collect(),
+            figures: self.figures(),
             charts: self.charts(),
+            costs: self.outcome.costs.view(self.outcome.over),
             packing: self.packing(),
             lanes: lanes::lanes(self.record, self.events, self.end),
             tables: self.outcome.unplaced_table().into_iter().collect(),
             timeline: Some(self.timeline.of_report(self.end)),
             notes: self.outcome.notes(),
+            ..PageData::default()
         }
     }
 
-    /// What all instances could have cost at least, where that was proved for each time.
-    fn least(&self) -> Option<Figure> {
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = self.outcome.figures();
+        figures.extend(self.record.savings.figure(self.end));
+        figures.extend(self.least().into_iter().flatten());
+        figures
+    }
+
+    /// What all instances could have cost at least, where that was proved for each time, and how much less that is.
+    fn least(&self) -> Option<[Figure; 2]> {
         let seconds = u128::try_from(self.record.steps.seconds).unwrap_or_default();
         let samples = self.record.samples.iter();
         let paid = samples.clone().map(|sample| u128::from(sample.price.nanos())).sum::<u128>();
@@ -69,7 +78,15 @@ impl Played<'_> {
             times / 100,
             times % 100
         );
-        Some(Figure::new("Least possible", dollars_down(least * seconds / 3_600), more))
+        let possible = paid.saturating_sub(least);
+        let part = possible * 100 / paid.max(1);
+        let possible = Figure::new(
+            "Possible savings",
+            dollars(possible * seconds / 3_600),
+            format!("at most, {part} % of the cost: the cost minus the least possible"),
+        );
+        let least = Figure::new("Least possible", dollars_down(least * seconds / 3_600), more);
+        Some([possible, least])
     }
 
     fn charts(&self) -> Vec<Chart> {
@@ -78,13 +95,12 @@ impl Played<'_> {
         let within = format!("One point each {step}, for what happened within them.");
         let samples = &self.record.samples;
         let mut charts = vec![
-            self.chart("Nodes by instance type", &each, ("", 1, Style::Stack), by_type(samples)),
-            self.chart(
-                "Nodes by capacity type",
-                &each,
-                ("", 1, Style::Stack),
-                parts(samples, |sample| &sample.by_capacity_type),
-            ),
+            self.capacity("Capacity by instance type", &each, |measure| {
+                by_type(samples, move |sample| sample.by_type.get(measure))
+            }),
+            self.capacity("Capacity by capacity type", &each, |measure| {
+                parts(samples, move |sample| sample.by_capacity_type.get(measure))
+            }),
             self.chart("Cost per hour", &self.priced(&each), ("$", 1_000_000, Style::Lines), {
                 let price = |sample: &Sample| Some(micros(sample.price.nanos().into()));
                 let bound =
@@ -140,7 +156,25 @@ impl Played<'_> {
         let steps = self.record.steps;
         let ends = (0..self.record.samples.len()).map(|place| steps.end_of(place).min(self.end));
         let at = ends.map(Timestamp::as_second).collect();
-        Chart { title, about: about.to_owned(), unit, per, style, at, series }
+        let (about, measures) = (about.to_owned(), Vec::new());
+        Chart { title, about, unit, per, style, at, series, measures }
+    }
+
+    /// A chart of what runs, in each measure.
+    fn capacity(
+        &self,
+        title: &'static str,
+        about: &str,
+        series: impl Fn(usize) -> Vec<Series>,
+    ) -> Chart {
+        let measure = |(place, (name, unit, per)): (usize, (&'static str, &'static str, u64))| {
+            let series = if place == 0 { Vec::new() } else { series(place) };
+            Measure { name, unit, per, series }
+        };
+        let about = format!("All instances that are pending or running. {about}");
+        let (_, unit, per) = MEASURES[0];
+        let measures = MEASURES.into_iter().enumerate().map(measure).collect();
+        Chart { measures, ..self.chart(title, &about, (unit, per, Style::Stack), series(0)) }
     }
 
     /// Pending times, and what disturbed pods, in each step.
@@ -198,7 +232,8 @@ impl Played<'_> {
         }
         for snapshot in &self.record.snapshots {
             let nodes = self.nodes(snapshot, &bound, &mut packer);
-            packer.moment(elapsed(self.record.steps.start, snapshot.at), nodes);
+            let name = elapsed(self.record.steps.start, snapshot.at);
+            packer.moment(name, Some(snapshot.at), nodes);
         }
         packer.finish(
             "What pods request of each node's CPU and memory, in a color for each workload. Point at an area or tap it \
@@ -255,6 +290,7 @@ impl Played<'_> {
                 price: instance.map(|instance| micros(instance.price.nanos().into())),
                 cpu: node.allocatable.cpu.0,
                 memory: node.allocatable.memory.0,
+                mark: None,
                 why: why.map(|text| packer.text(text)).collect(),
                 pods,
             });
@@ -272,7 +308,7 @@ impl Played<'_> {
 }
 
 /// The workload of a pod.
-fn owner(pod: &Pod) -> String {
+pub(super) fn owner(pod: &Pod) -> String {
     match &pod.owner {
         Some(owner) if owner.kind != "ReplicaSet" => {
             format!("{}/{}", pod.key.namespace, owner.name)
@@ -286,21 +322,25 @@ fn values(samples: &[Sample], value: impl Fn(&Sample) -> Option<u64>) -> Vec<Opt
 }
 
 /// A series for each key that is ever there.
-fn parts<K: Ord + ToString>(
-    samples: &[Sample],
-    counts: impl Fn(&Sample) -> &BTreeMap<K, u64>,
+fn parts<'s, K: Ord + ToString + 's>(
+    samples: &'s [Sample],
+    counts: impl Fn(&'s Sample) -> Option<&'s BTreeMap<K, u64>>,
 ) -> Vec<Series> {
-    let keys: BTreeSet<&K> = samples.iter().flat_map(|sample| counts(sample).keys()).collect();
+    let keys: BTreeSet<&K> = samples.iter().filter_map(&counts).flat_map(BTreeMap::keys).collect();
+    let count = |sample, key| counts(sample).and_then(|counts| counts.get(key)).copied();
     let series = keys.into_iter().map(|key| Series {
         name: key.to_string(),
-        values: values(samples, |sample| Some(counts(sample).get(key).copied().unwrap_or(0))),
+        values: samples.iter().map(|sample| Some(count(sample, key).unwrap_or(0))).collect(),
     });
     series.collect()
 }
 
-/// The types with the most node hours by themselves, the others together.
-fn by_type(samples: &[Sample]) -> Vec<Series> {
-    let mut series = parts(samples, |sample| &sample.by_type);
+/// The types with the most of it by themselves, the others together.
+fn by_type<'s>(
+    samples: &'s [Sample],
+    counts: impl Fn(&'s Sample) -> Option<&'s BTreeMap<InstanceTypeName, u64>>,
+) -> Vec<Series> {
+    let mut series = parts(samples, counts);
     let hours = |series: &Series| series.values.iter().flatten().sum::<u64>();
     series.sort_by(|a, b| hours(b).cmp(&hours(a)).then_with(|| a.name.cmp(&b.name)));
     let others = series.split_off(series.len().min(TYPES_SHOWN));

@@ -8,10 +8,10 @@ use model::{
     CapacityType, HourlyPrice, InstanceId, InstanceTypeName, NodeClaim, NodeClaimName, Pod,
     duration::later, ledger::DecisionKind, node::Node,
 };
-use report::series::Steps;
+use report::{contents::micros, series::Steps};
 use simulator::{Happening, RunningInstance, Sim, TimelineEvent};
 
-use super::STEP;
+use super::{STEP, savings::Savings};
 use crate::least::{Least, paid_for};
 
 /// Times at which every node and pod is kept, beside the end.
@@ -19,11 +19,16 @@ const SNAPSHOTS: i32 = 8;
 /// Pods of all snapshots together, above which every other one is dropped: a page stays small.
 const SNAPSHOT_PODS_MAX: usize = 24_000;
 
+/// What the instances that run are measured in: name, unit, and how many of what a [`Sample`] counts are one unit.
+pub(super) const MEASURES: [(&str, &str, u64); 3] =
+    [("vCPUs", "", 1_000), ("nodes", "", 1), ("dollars an hour", "$", 1_000_000)];
+
 /// How things stood at the end of a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
-    pub(super) by_type: BTreeMap<InstanceTypeName, u64>,
-    pub(super) by_capacity_type: BTreeMap<CapacityType, u64>,
+    /// In each of [`MEASURES`], in its place.
+    pub(super) by_type: [BTreeMap<InstanceTypeName, u64>; 3],
+    pub(super) by_capacity_type: [BTreeMap<CapacityType, u64>; 3],
     pub(super) price: HourlyPrice,
     /// What no packing of the same pods can be cheaper than, where it was worked out.
     pub(super) bound: Option<HourlyPrice>,
@@ -51,6 +56,8 @@ pub(super) struct Record {
     pub(super) reasons: BTreeMap<NodeClaimName, String>,
     /// What was decided last about claims that go.
     pub(super) endings: BTreeMap<NodeClaimName, String>,
+    /// What disruption saved.
+    pub(super) savings: Savings,
     /// The claims of instances.
     pub(super) claims: BTreeMap<InstanceId, NodeClaimName>,
     /// Instances that were launched, and whose claim does not name them yet.
@@ -71,6 +78,7 @@ impl Record {
             snapshots: Vec::new(),
             reasons: BTreeMap::new(),
             endings: BTreeMap::new(),
+            savings: Savings::default(),
             claims: BTreeMap::new(),
             unnamed: BTreeSet::new(),
             stays: BTreeMap::new(),
@@ -84,6 +92,7 @@ impl Record {
         self.name_instances(sim, events);
         let decisions = decided.iter().filter_map(|decided| decided.report.plan.as_ref());
         for decision in decisions.flat_map(|plan| &plan.decisions) {
+            self.savings.decided(decision);
             for claim in decision.claims() {
                 let reason = format!("{}: {}", decision.function, decision.summary);
                 if ends(decision.kind) {
@@ -96,6 +105,9 @@ impl Record {
                     self.stays.insert(node.clone(), rejected.why.clone());
                 }
             }
+        }
+        for event in events {
+            self.savings.happened(event);
         }
         let place = self.steps.place(sim.now());
         let next = later(sim.now(), STEP);
@@ -166,9 +178,18 @@ impl Record {
         let running = sim.running();
         let bound = with_bound.then(|| self.least.price(sim, &paid_for(sim, &running))).flatten();
         let mut sample = Sample { waiting: sim.pods_waiting(), bound, ..Sample::default() };
+        let types = &sim.supply().catalog.instance_types;
         for RunningInstance { offering, price, .. } in running {
-            *sample.by_type.entry(offering.instance_type).or_default() += 1;
-            *sample.by_capacity_type.entry(offering.capacity_type).or_default() += 1;
+            let sold = types.binary_search_by(|sold| sold.name.cmp(&offering.instance_type));
+            let sold = sold.ok().and_then(|place| types.get(place));
+            let cpu = sold.map_or(0, |sold| sold.capacity.cpu.0);
+            let amounts = [cpu, 1, micros(price.nanos().into())];
+            for (counts, amount) in sample.by_type.iter_mut().zip(amounts) {
+                *counts.entry(offering.instance_type.clone()).or_default() += amount;
+            }
+            for (counts, amount) in sample.by_capacity_type.iter_mut().zip(amounts) {
+                *counts.entry(offering.capacity_type).or_default() += amount;
+            }
             sample.price = sample.price.saturating_add(price);
         }
         sample

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, PodKey,
     ledger::RejectionReason,
@@ -13,6 +13,7 @@ use model::{
 };
 use report::{
     contents::{Figure, Notes, PageTable},
+    cost::{By, Costs, Over, RULE},
     json::Dollars,
     output::{count, dollars, elapsed, many, seconds, thousands},
     screen::Screen,
@@ -35,6 +36,10 @@ pub(crate) struct Outcome {
     given_up: BTreeMap<&'static str, u64>,
     /// Spot instances that EC2 took back.
     interruptions: u64,
+    /// Who bears what was spent.
+    pub(super) costs: Costs,
+    /// How long it took.
+    pub(super) over: Over,
 }
 
 impl Outcome {
@@ -44,6 +49,7 @@ impl Outcome {
         reasons: &BTreeMap<PodKey, Vec<Reason>>,
         malformed: &[String],
         ignored: &[String],
+        (costs, length): (Costs, SignedDuration),
     ) -> Self {
         let waiting = sim.pods().into_iter().filter(|pod| {
             pod.node.is_none() && !pod.is_terminal() && !pod.is_owned_by_daemon_set()
@@ -65,6 +71,8 @@ impl Outcome {
         Self {
             given_up,
             interruptions,
+            costs,
+            over: Over::Seconds(u64::try_from(length.as_secs()).unwrap_or_default()),
             drains: LongDrain::of(sim),
             summary: sim.summary(),
             unplaced: unplaced.collect(),
@@ -102,6 +110,7 @@ pub(crate) fn print(
         screen.title(title, out)?;
         lines.iter().try_for_each(|line| screen.text(2, line, out))?;
     }
+    print_costs(outcome, screen, out)?;
     writeln!(out)?;
     let title = format!("Summary after {}", elapsed(start, end).trim_start_matches('+'));
     screen.title(&title, out)?;
@@ -128,6 +137,30 @@ pub(crate) fn print(
     ];
     for (name, value) in rows {
         screen.text(2, &format!("{name:<16} {value}"), out)?;
+    }
+    Ok(())
+}
+
+/// Rows of each table of costs.
+const COSTS_SHOWN: usize = 5;
+
+/// Who bears what was spent.
+fn print_costs(outcome: &Outcome, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let Outcome { costs, over, .. } = outcome;
+    if costs.total() == 0 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    screen.title("Cost", out)?;
+    screen.text(2, RULE, out)?;
+    for by in By::ALL {
+        let rows: Vec<Vec<String>> = costs
+            .bars(by, *over, COSTS_SHOWN)
+            .into_iter()
+            .map(|bar| std::iter::once(bar.name).chain(bar.cells).collect())
+            .collect();
+        let name = by.as_str().to_uppercase();
+        screen.table(&[&name, "SPENT", "MONTHLY", "SHARE", "OF REQUESTS"], &rows, out)?;
     }
     Ok(())
 }
@@ -298,6 +331,7 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         "spent": Dollars::of(summary.spent_nanos),
         "disrupted": given_up,
         "spotInterruptions": interruptions,
+        "costs": outcome.costs.json(outcome.over),
         "evictions": summary.evictions,
         "podsLost": summary.pods_lost,
         "drains": drains.iter().map(LongDrain::json).collect::<Vec<_>>(),

@@ -19,7 +19,7 @@ use model::{
     plan::Unplaced,
 };
 use report::{
-    contents::{Interned, PageTimeline},
+    contents::{Interned, LINES_MAX, PageTimeline},
     output::{count, elapsed, many},
 };
 use serde_json::{Value, json};
@@ -37,8 +37,6 @@ const PARTS: i32 = 60;
 /// The shortest and the longest part.
 const PART_MIN: SignedDuration = SignedDuration::from_mins(1);
 const PART_MAX: SignedDuration = SignedDuration::from_hours(1);
-/// Lines that a page has at most.
-const REPORT_LINES_MAX: usize = 6_000;
 
 /// The lines so far.
 pub(crate) struct Timeline {
@@ -92,29 +90,30 @@ impl Timeline {
     /// What a page shows, of a simulation that ended at `end`.
     pub(super) fn of_report(&self, end: Timestamp) -> PageTimeline {
         let mut kinds: Interned<&'static str> = Interned::default();
+        let start = self.start.as_second();
         let mut line = |at, kind, text: String| (elapsed(self.start, at), kinds.place(kind), text);
         let lines_done = count(u64::try_from(self.done.len()).unwrap_or(u64::MAX), "line");
-        if self.done.len() <= REPORT_LINES_MAX {
+        if self.done.len() <= LINES_MAX {
             let lines = self.done.iter().map(|l| line(l.at, l.kind, l.show())).collect();
             let about = "Everything that happened; pods of one second are counted.".to_owned();
-            return PageTimeline { about, kinds: kinds.into_values(), lines };
+            return PageTimeline { about, start, kinds: kinds.into_values(), lines };
         }
         let mut part = part(end.duration_since(self.start));
         let mut folds = Folds::of(&self.done, part);
-        while folds.len() > REPORT_LINES_MAX && part < end.duration_since(self.start) {
+        while folds.len() > LINES_MAX && part < end.duration_since(self.start) {
             part = part.saturating_mul(2);
             folds = Folds::of(&self.done, part);
         }
         let lines = folds
             .shown_by_kind(self.start)
             .map(|(at, kind, text)| line(at, kind, text))
-            .take(REPORT_LINES_MAX)
+            .take(LINES_MAX)
             .collect();
         let about = format!(
             "Of {lines_done}, those that are alike within {} are one here, so that this page stays small.",
             count(u64::try_from(part.as_secs()).unwrap_or_default(), "second"),
         );
-        PageTimeline { about, kinds: kinds.into_values(), lines }
+        PageTimeline { about, start, kinds: kinds.into_values(), lines }
     }
 
     /// What a decider says about its plan.

@@ -94,7 +94,7 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "explain pod web --namespace web --limit 3 --output json --table none --cluster-name demo \
-         --region eu-west-1 --records 10 --context east --kubeconfig ./nowhere",
+         --region eu-west-1 --records 10 --context east --kubeconfig ./nowhere --html pod.html",
         2,
         "not in this build",
     ),
@@ -106,7 +106,7 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "replay 0f3a --output json --table none --cluster-name demo --region eu-west-1 --records 10 \
-         --with cluster.yaml --context east --kubeconfig ./nowhere",
+         --with cluster.yaml --context east --kubeconfig ./nowhere --html replay.html",
         2,
         "not in this build",
     ),
@@ -133,7 +133,10 @@ const CALLS: &[Call] = &[
     ),
     answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
     answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
-    answers("plan cluster.yaml web.yaml --packing cheapest --compare", "at least"),
+    answers(
+        "plan cluster.yaml web.yaml --packing cheapest --compare --html plans.html",
+        "at least",
+    ),
     answers("plan cluster.yaml node.yaml --from-scratch", "1 node, "),
     answers(
         "plan cluster.yaml web.yaml --node-charge 0.01 --max-node-share 20%",
@@ -155,7 +158,7 @@ const CALLS: &[Call] = &[
     ),
     complains("plan cluster.yaml --region eu-west-1", 2, "plan --region: not in this build"),
     complains("plan cluster.yaml --now today", 2, "--now"),
-    answers("plan cluster.yaml node.yaml web.yaml --disruption", "ip-1"),
+    answers("plan cluster.yaml node.yaml web.yaml --disruption --html nodes.html", "ip-1"),
     answers(
         "plan cluster.yaml node.yaml --disruption --explain ip-1 --consolidation thorough \
          --consolidation-work 1000",

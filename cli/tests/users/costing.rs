@@ -51,7 +51,7 @@ fn cluster(name: &str, more: &[(&str, &str)]) -> PathBuf {
 const NOW: &str = "--now 2026-08-01T12:00:00Z";
 
 /// A price such as `0.4032`, in nano-dollars.
-fn nanos(dollars: &serde_json::Value) -> u128 {
+pub(crate) fn nanos(dollars: &serde_json::Value) -> u128 {
     assert!(dollars.is_number(), "no price: {dollars}");
     let text = dollars.to_string();
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));

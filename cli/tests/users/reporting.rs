@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::{CLASS, POOL, deployment, folder, run};
+use crate::{CLASS, POOL, costing::nanos, deployment, folder, run};
 
 /// The page in `folder`, and the data in it.
 fn page(folder: &Path) -> (String, Value) {
@@ -41,11 +41,12 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     // At the end it costs what runs then.
     let nodes = &played["summary"]["nodesByType"];
     let (name, number) = nodes.as_object().and_then(|types| types.iter().next()).expect("a type");
-    assert_eq!(series(&data, "Nodes by instance type", name).last(), Some(&number));
+    assert_eq!(nodes_of(&data, name), Some(number));
     let price: f64 = played["summary"]["pricePerHour"].as_f64().expect("a number");
     let last = series(&data, "Cost per hour", "price").last().and_then(|last| last.as_f64());
     assert!((last.expect("a price") / 1e6 - price).abs() < 1e-6, "{last:?} {price}");
     against_the_bound(&data);
+    costs_are_what_was_spent(&data, &played["summary"]);
     // Every pod is on a node, with why.
     let moments = data["packing"]["moments"].as_array().expect("moments");
     let nodes = moments.last().and_then(|moment| moment["nodes"].as_array()).expect("nodes");
@@ -62,6 +63,47 @@ fn a_report_of_a_simulation_says_what_the_terminal_says() {
     for node in nodes {
         assert!(text(&node["why"][0]).contains("provision: general"), "{node}");
     }
+}
+
+/// How many nodes of a type there are at the end, by the measure `nodes` of a chart.
+fn nodes_of<'a>(data: &'a Value, name: &str) -> Option<&'a Value> {
+    let charts = data["charts"].as_array()?;
+    let chart = charts.iter().find(|chart| chart["title"] == "Capacity by instance type")?;
+    let mut measures = chart["measures"].as_array()?.iter();
+    let nodes = measures.find(|measure| measure["name"] == "nodes")?;
+    let series = nodes["series"].as_array()?.iter().find(|series| series["name"] == name)?;
+    series["values"].as_array()?.last()
+}
+
+/// That the costs of NodePools, of namespaces and of workloads each are all that was spent, on the page and for machines.
+fn costs_are_what_was_spent(data: &Value, summary: &Value) {
+    let spent = nanos(&summary["spent"]);
+    assert!(0 < spent);
+    let rows = |rows: &Value| rows.as_array().expect("rows").clone();
+    let costs = &summary["costs"];
+    for by in ["byNodePool", "byNamespace", "byWorkload"] {
+        let rows = rows(&costs[by]);
+        assert_eq!(
+            rows.iter().map(|row| nanos(&row["cost"])).sum::<u128>(),
+            spent,
+            "{by}: {rows:?}"
+        );
+    }
+    // Pods of one Deployment, and what none of them requests.
+    let workloads = rows(&costs["byWorkload"]);
+    let names: Vec<&Value> = workloads.iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, [&Value::from("default/web"), &Value::Null]);
+    let requested = nanos(&workloads.first().expect("a row")["cost"]);
+    assert!(spent < 4 * requested, "{workloads:?}");
+    let shown = &data["costs"];
+    let groups = shown["groups"].as_array().expect("groups");
+    for group in groups {
+        let shares = group["rows"].as_array().expect("rows").iter();
+        let shares: u64 = shares.map(|row| row["share"].as_u64().expect("a share")).sum();
+        assert!((998..=1_002).contains(&shares), "{group}");
+    }
+    let figures = data["figures"].as_array().expect("figures");
+    assert!(figures.iter().any(|figure| figure["name"] == "Possible savings"), "{figures:?}");
 }
 
 /// That what runs never costs less than is proved to be the least, and that this is worth something.
@@ -109,4 +151,89 @@ fn a_report_of_a_plan_has_every_node_and_every_pod() {
         unplaced.flat_map(|table| table["rows"].as_array().expect("rows")).collect();
     assert_eq!(rows.len(), 2);
     assert!(rows[0][1].as_str().is_some_and(|why| why.contains("needs 9000 cpu")), "{rows:?}");
+}
+
+#[test]
+fn a_report_of_a_comparison_has_the_prices_of_the_table() {
+    let web = deployment("web", 30);
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("report-compare", &files);
+    let words = "plan class.yaml pool.yaml web.yaml --compare -o json";
+    let compared = run(&folder, &format!("{words} --html report.html")).json();
+    assert_eq!(run(&folder, words).json(), compared);
+    let (_, data) = page(&folder);
+    let bars = data["prices"]["groups"][0]["rows"].as_array().expect("bars");
+    let names: Vec<&Value> = bars.iter().map(|bar| &bar["name"]).collect();
+    assert_eq!(names, ["karpenter", "cheapest", "at least"]);
+    let shares: Vec<u64> = bars.iter().map(|bar| bar["share"].as_u64().expect("a share")).collect();
+    assert!(shares[0] == 1_000 && shares.is_sorted_by(|a, b| a >= b), "{bars:?}");
+    // Each plan has its own nodes, and all pods are on them.
+    for (moment, plan) in ["karpenter", "cheapest"].into_iter().enumerate() {
+        let moment = &data["packing"]["moments"][moment];
+        assert_eq!(moment["name"], plan);
+        let nodes = moment["nodes"].as_array().expect("nodes");
+        assert_eq!(Some(nodes.len() as u64), compared[plan]["nodes"].as_u64());
+        let pods = nodes.iter().map(|node| node["pods"].as_array().map_or(0, Vec::len));
+        assert_eq!(pods.sum::<usize>(), 30);
+    }
+}
+
+#[test]
+fn a_report_of_disruption_marks_what_goes_and_has_what_is_after() {
+    let folder = folder("report-disruption", &[]);
+    run(&folder, "simulate --duration 22m --dumps dumps --every 1m");
+    let words =
+        "plan dumps/2026-01-05T08-21-00Z.json --now 2026-01-05T08:21:30Z --disruption -o json";
+    let planned = run(&folder, &format!("{words} --html report.html")).json();
+    let first = planned["first"].as_str().expect("a command");
+    let going = planned["methods"][first]["candidates"].as_array().expect("nodes");
+    assert!(!going.is_empty());
+    let (_, data) = page(&folder);
+    let moments = data["packing"]["moments"].as_array().expect("moments");
+    let marked = |moment: &Value| -> Vec<Value> {
+        let nodes = moment["nodes"].as_array().expect("nodes").iter();
+        nodes.filter(|node| node["mark"] == "goes").map(|node| node["name"].clone()).collect()
+    };
+    assert_eq!(marked(&moments[0]), *going);
+    // Every pod but those of DaemonSets is still there afterwards.
+    let web = |moment: &Value| {
+        let nodes = moment["nodes"].as_array().expect("nodes").iter();
+        let pods = nodes.flat_map(|node| node["pods"].as_array().expect("pods"));
+        pods.filter(|pod| pod[0].as_str().is_some_and(|name| name.starts_with("web-"))).count()
+    };
+    assert!(0 < web(&moments[0]));
+    assert_eq!(web(&moments[0]), web(&moments[1]));
+    assert!(marked(&moments[1]).is_empty());
+}
+
+#[test]
+fn reports_of_a_decision_say_why_nodes_came_and_went() {
+    let folder = folder("report-decision", &[]);
+    run(&folder, "simulate --ledger ledger.json --record facts");
+    run(&folder, "explain nodepool general --ledger ledger.json --html report.html");
+    let (_, data) = page(&folder);
+    let lanes = data["lanes"]["rows"].as_array().expect("lanes");
+    let simulated = run(&folder, "get nodeclaims --ledger ledger.json -o json").json();
+    let alive = simulated["items"].as_array().map(Vec::len);
+    let running = lanes.iter().filter(|lane| lane["to"].is_null());
+    assert_eq!(Some(running.count()), alive);
+    for lane in lanes {
+        assert!(
+            lane["came"].as_str().is_some_and(|came| came.starts_with("provision: ")),
+            "{lane}"
+        );
+        let went = lane["went"].as_array().expect("why it went");
+        assert_eq!(went.len(), if lane["to"].is_null() { 0 } else { 2 }, "{lane}");
+    }
+    let decisions = run(&folder, "get decisions --ledger ledger.json -o json").json();
+    let launch = decisions["items"].as_array().expect("decisions").iter();
+    let launch = launch.rev().find(|decision| decision["kind"] == "Launch").expect("a launch");
+    let id = launch["id"].as_str().expect("an id");
+    let replayed = run(&folder, &format!("replay {id} --ledger ledger.json --html report.html"));
+    assert_eq!(replayed.code, Some(0));
+    let (_, data) = page(&folder);
+    assert_eq!(data["figures"][0]["value"], "the same plan");
+    let nodes = data["packing"]["moments"][0]["nodes"].as_array().expect("nodes");
+    let coming = nodes.iter().filter(|node| node["mark"] == "comes").count();
+    assert_eq!(Some(coming), launch["about"].as_array().map(Vec::len));
 }

@@ -16,6 +16,12 @@ pub struct PageData {
     pub figures: Vec<Figure>,
     /// Charts over time.
     pub charts: Vec<Chart>,
+    /// What prices are compared; `None` where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<CostView>,
+    /// Who bears the cost; `None` where nothing costs anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<CostView>,
     /// Which pods are on which nodes; `None` where there is no node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packing: Option<PackingView>,
@@ -81,6 +87,22 @@ pub struct Chart {
     pub at: Vec<i64>,
     /// What is drawn; each has a value for each time.
     pub series: Vec<Series>,
+    /// The same in other measures, among which a reader chooses; the first is the one above. May be empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
+}
+
+/// What a chart is drawn in.
+#[derive(Debug, Serialize)]
+pub struct Measure {
+    /// What a reader chooses.
+    pub name: &'static str,
+    /// As of [`Chart`].
+    pub unit: &'static str,
+    /// As of [`Chart`].
+    pub per: u64,
+    /// As of [`Chart`]; empty of the first.
+    pub series: Vec<Series>,
 }
 
 /// One line, one area, or the bars of one color.
@@ -90,6 +112,39 @@ pub struct Series {
     pub name: String,
     /// At each time; `None` where there is nothing to say.
     pub values: Vec<Option<u64>>,
+}
+
+/// Tables of costs with bars.
+#[derive(Debug, Serialize)]
+pub struct CostView {
+    /// What is shown, in sentences.
+    pub about: String,
+    /// Heads of the cells of each row, after its name.
+    pub heads: Vec<&'static str>,
+    /// Tables, of which a reader sees one.
+    pub groups: Vec<CostGroup>,
+}
+
+/// A table of costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CostGroup {
+    /// What its rows are.
+    pub name: &'static str,
+    /// What costs most comes first.
+    pub rows: Vec<CostBar>,
+}
+
+/// A row of costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CostBar {
+    /// Who bears it.
+    pub name: String,
+    /// Of the cost of all, in tenths of a per cent.
+    pub share: u64,
+    /// What of that pods requested, in tenths of a per cent of the cost of all.
+    pub requested: u64,
+    /// A cell for each head.
+    pub cells: Vec<String>,
 }
 
 /// Which pods are on which nodes, at one or several times.
@@ -122,6 +177,9 @@ pub struct PackedWorkload {
 pub struct Moment {
     /// Its name.
     pub name: String,
+    /// Seconds since 1970; `None` where it is no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
     /// At most 400.
     pub nodes: Vec<PackedNode>,
     /// Nodes that are left out, because there are too many.
@@ -143,10 +201,23 @@ pub struct PackedNode {
     pub cpu: u64,
     /// Allocatable bytes.
     pub memory: u64,
+    /// What would become of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
     /// Why it is there, and why it stays.
     pub why: Vec<usize>,
     /// Pods on it.
     pub pods: Vec<PackedPod>,
+}
+
+/// What would become of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// It would be disrupted.
+    Goes,
+    /// It would be launched.
+    Comes,
 }
 
 /// A pod: its name without namespace, its workload, and why it is there.
@@ -208,11 +279,16 @@ pub struct PageTable {
     pub rows: Vec<Vec<String>>,
 }
 
+/// Lines that a timeline has at most: a page stays small.
+pub const LINES_MAX: usize = 4_000;
+
 /// What happened, in lines.
 #[derive(Debug, Serialize)]
 pub struct PageTimeline {
     /// What is in it, in a sentence.
     pub about: String,
+    /// Seconds since 1970: what the times of lines are counted from.
+    pub start: i64,
     /// Kinds of lines, which a reader can hide.
     pub kinds: Vec<&'static str>,
     /// Time, the place of the kind, what is said.

@@ -4,6 +4,7 @@
 
 pub mod command;
 pub mod contents;
+pub mod cost;
 pub mod error;
 pub mod json;
 pub mod output;

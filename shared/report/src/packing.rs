@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use jiff::Timestamp;
 use model::Pod;
 
-use crate::contents::{Interned, Moment, PackedNode, PackedPod, PackedWorkload, PackingView};
+use crate::contents::{Interned, Mark, Moment, PackedNode, PackedPod, PackedWorkload, PackingView};
 
 /// Nodes that a page shows of one time.
 const NODES_MAX: usize = 400;
@@ -31,8 +32,9 @@ impl Packer {
         PackedPod(pod.key.name.to_string(), self.workloads.place(workload), self.texts.place(why))
     }
 
-    /// All `nodes` at a time; of very many those with the most unused CPU.
-    pub fn moment(&mut self, name: String, mut nodes: Vec<PackedNode>) {
+    /// All `nodes` at a time, which is no time where `at` is `None`; of very many
+    /// those that go, then those with the most unused CPU.
+    pub fn moment(&mut self, name: String, at: Option<Timestamp>, mut nodes: Vec<PackedNode>) {
         let nodes_left_out = nodes.len().saturating_sub(NODES_MAX);
         if nodes_left_out > 0 {
             let cpu: Vec<u64> = self.workloads.iter().fold(Vec::new(), |mut cpu, (work, place)| {
@@ -43,11 +45,13 @@ impl Packer {
             let requested = |pod: &PackedPod| cpu.get(pod.1).copied().unwrap_or_default();
             nodes.sort_by_cached_key(|node| {
                 let used: u64 = node.pods.iter().map(requested).sum();
-                (Reverse(node.cpu.saturating_sub(used)), node.name.clone())
+                let unused = Reverse(node.cpu.saturating_sub(used));
+                (node.mark != Some(Mark::Goes), unused, node.name.clone())
             });
             nodes.truncate(NODES_MAX);
         }
-        self.moments.push(Moment { name, nodes, nodes_left_out });
+        let at = at.map(Timestamp::as_second);
+        self.moments.push(Moment { name, at, nodes, nodes_left_out });
     }
 
     /// All of it; `None` when there is no node at any time.

@@ -2,7 +2,10 @@
 //!
 //! Drawing is done by uPlot, embedded as it is published; `page/README.md` says where it comes from.
 
-use std::{fs, path::Path};
+use std::{fs, io::Write, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::GzEncoder};
 
 use crate::{contents::PageData, error::BadInput};
 
@@ -12,9 +15,16 @@ const SCRIPT: &str = include_str!("page/script.js");
 const UPLOT: &str = include_str!("page/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("page/uplot/uPlot.min.css");
 
+/// Bytes of JSON from which on data is packed: what is smaller stays readable.
+const PACKED_FROM: usize = 100_000;
+
 /// The whole page as text.
 pub fn page(report: &PageData) -> serde_json::Result<String> {
-    let data = in_script(&serde_json::to_string(report)?);
+    let json = serde_json::to_string(report)?;
+    let (packed, data) = match (PACKED_FROM < json.len()).then(|| packed(&json)).flatten() {
+        Some(data) => (" data-packed=\"gzip\"", data),
+        None => ("", in_script(&json)),
+    };
     let title = escaped(&report.title);
     let mut text = String::with_capacity(data.len() + 128 * 1024);
     let mut rest = SHELL;
@@ -29,12 +39,20 @@ pub fn page(report: &PageData) -> serde_json::Result<String> {
             "uplot" => UPLOT,
             "script" => SCRIPT,
             "data" => &data,
+            "packed" => packed,
             _ => "",
         });
         rest = after;
     }
     text.push_str(rest);
     Ok(text)
+}
+
+/// `json` as gzip in base64, which a browser unpacks; `None` where that fails.
+fn packed(json: &str) -> Option<String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(json.as_bytes()).ok()?;
+    Some(STANDARD.encode(encoder.finish().ok()?))
 }
 
 /// JSON that cannot end the element that it stands in, nor begin another one.

@@ -260,6 +260,19 @@ impl Account {
         self.instances.values().map(|record| record.cost(now)).sum::<u128>() / 3_600
     }
 
+    /// What each instance cost until `now`, in nano-dollars. Their sum is [`Account::spent_nanos`]: what is lost by
+    /// rounding one instance down counts for the next.
+    pub(crate) fn spent(&self, now: Timestamp) -> Vec<(InstanceId, u128)> {
+        let (mut sum, mut before) = (0, 0);
+        let spent = self.instances.values().map(|record| {
+            sum += record.cost(now);
+            let nanos = sum / 3_600 - before;
+            before += nanos;
+            (record.id.clone(), nanos)
+        });
+        spent.collect()
+    }
+
     /// What is pending or running now costs for an hour.
     pub(crate) fn price_now(&self) -> HourlyPrice {
         let live = self.instances.values().filter(|record| record.is_live());

@@ -1,8 +1,10 @@
-//! What could be bought for the pods of a world, for whoever looks from outside: it counts as no call.
+//! What could be bought for the pods of a world, and what was paid, seen from outside: it counts as no call.
 
 use std::sync::Arc;
 
-use model::{RegionCatalog, facts::DaemonSet, node_class::ListedNodeClass, node_pool::NodePool};
+use model::{
+    InstanceId, RegionCatalog, facts::DaemonSet, node_class::ListedNodeClass, node_pool::NodePool,
+};
 
 use crate::Sim;
 
@@ -20,6 +22,12 @@ pub struct Supply {
 }
 
 impl Sim {
+    /// What each instance that was ever launched cost until now, in nano-dollars. The sum is
+    /// [`Summary::spent_nanos`](crate::Summary::spent_nanos).
+    pub fn spent(&self) -> Vec<(InstanceId, u128)> {
+        self.with(|world| world.account.spent(world.now))
+    }
+
     /// What could be bought now.
     pub fn supply(&self) -> Supply {
         self.with(|world| {

@@ -55,6 +55,7 @@ pub(super) fn explain(
         records: records(ledger),
         limit: usize::MAX,
         output,
+        html: None,
     };
     let mut out = Vec::new();
     explain::run(&args, Screen::default(), &mut out).map_err(|error| error.to_string())?;

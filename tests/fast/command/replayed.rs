@@ -25,7 +25,7 @@ const ASKED_MAX: usize = 12;
 
 fn arguments_of(ledger: &Path, id: &str) -> ReplayArgs {
     let (records, output) = (records(ledger), ReplayFormat::Text);
-    ReplayArgs { id: id.to_owned(), records, with: Vec::new(), output }
+    ReplayArgs { id: id.to_owned(), records, with: Vec::new(), output, html: None }
 }
 
 /// What `replay` prints, and whether it is the same plan; or why there is no answer.

@@ -120,6 +120,7 @@ impl Left {
             records: self.records(),
             limit: usize::MAX,
             output: RecordsFormat::Wide,
+            html: None,
         };
         let mut out = Vec::new();
         explain::show(records, &args, Screen::default(), &mut out)
@@ -231,6 +232,7 @@ impl Left {
                 records: self.records(),
                 with: Vec::new(),
                 output: ReplayFormat::Text,
+                html: None,
             };
             let Some(number) = decision.origin.as_ref().and_then(|origin| origin.recorded) else {
                 continue;

@@ -13,7 +13,10 @@ use model::{
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
-use planner::disruption::{Destination, Finding, Objection, Outlook, Proposal};
+use planner::{
+    disruption::{Destination, Finding, Objection, Outlook, Proposal},
+    foreseen::DisruptionStep,
+};
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, many},
     screen::Screen,
@@ -77,7 +80,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
 }
 
 /// Whose decisions these are.
-const fn whose(view: View) -> &'static str {
+pub(super) const fn whose(view: View) -> &'static str {
     match view {
         View::Karpenter => {
             "As Karpenter decides, which manages these nodes (--view journeyman: as Journeyman would)."
@@ -97,7 +100,7 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
 }
 
 /// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
-fn headline(found: &Found<'_>) -> String {
+pub(super) fn headline(found: &Found<'_>) -> String {
     let Some(proposal) = found.proposal() else {
         let nothing = if found.ahead.is_empty() { "Nothing" } else { "Nothing else" };
         return format!("{nothing} would be given up");
@@ -111,7 +114,7 @@ fn headline(found: &Found<'_>) -> String {
 }
 
 /// What `proposal` saves or costs, and how many pods it moves.
-fn worth(proposal: &Proposal) -> String {
+pub(super) fn worth(proposal: &Proposal) -> String {
     let (before, after) = (proposal.price_before.nanos(), proposal.price_after.nanos());
     let is_unpriced = |replacement: &Replacement| replacement.cheapest.is_none();
     let moves = match proposal.moves.len() {
@@ -158,25 +161,33 @@ fn show_proposal(
 
 /// What the function commits one after the other, where that is more than the first command.
 fn show_next(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    if found.next.len() < 2 {
+    let lines = next_lines(found);
+    if lines.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
     screen.title("What `disrupt` does next, in this order", out)?;
+    lines.iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+/// A line for each of these steps; none where there is one step at most.
+pub(super) fn next_lines(found: &Found<'_>) -> Vec<String> {
+    if found.next.len() < 2 {
+        return Vec::new();
+    }
     let name = |name: &NodeClaimName| {
         let node = found.facts.ledger.claims.get(name).and_then(|claim| claim.node.as_ref());
         node.map_or_else(|| name.to_string(), ToString::to_string)
     };
-    for step in &found.next {
+    let line = |step: &DisruptionStep| {
         let names: Vec<String> = step.claims.iter().map(name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let comes: Vec<String> = step.replacements.iter().map(in_words).collect();
         let comes =
             if comes.is_empty() { comes } else { vec![format!(" → {}", comes.join(", "))] };
-        let text = format!("{}: {}{}", step.reason, named(&names, NODES_SHOWN), comes.concat());
-        screen.text(2, &text, out)?;
-    }
-    Ok(())
+        format!("{}: {}{}", step.reason, named(&names, NODES_SHOWN), comes.concat())
+    };
+    found.next.iter().map(line).collect()
 }
 
 /// Nodes that have drifted, those with the same reason together, whether they may go now or not.
@@ -200,29 +211,34 @@ fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::
 
 /// Nodes that stay, those with the same reasons together.
 fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let mut by_reasons: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
-    for (node, reasons) in remarks(found) {
-        by_reasons.entry(reasons).or_default().push(node);
-    }
-    if by_reasons.is_empty() {
+    let groups = staying(found);
+    if groups.is_empty() {
         return Ok(());
     }
-    let staying: usize = by_reasons.values().map(Vec::len).sum();
-    let mut groups: Vec<(Vec<String>, Vec<&str>)> = by_reasons.into_iter().collect();
-    groups.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    let staying: usize = groups.iter().map(|(_, nodes)| nodes.len()).sum();
     writeln!(out)?;
     let verb = if staying == 1 { "stays" } else { "stay" };
     screen
         .title(&format!("{} {verb} (--explain NODE says more)", counted(staying, "node")), out)?;
     for (reasons, nodes) in groups {
         screen.text(2, &named(&nodes, NODES_SHOWN), out)?;
-        for reason in
-            if reasons.is_empty() { vec!["no method looks at it".to_owned()] } else { reasons }
-        {
-            screen.text(4, &reason, out)?;
-        }
+        reasons.iter().try_for_each(|reason| screen.text(4, reason, out))?;
     }
     Ok(())
+}
+
+/// Reasons to stay and the nodes that have them, most nodes first.
+pub(super) fn staying<'a>(found: &'a Found<'_>) -> Vec<(Vec<String>, Vec<&'a str>)> {
+    let mut by_reasons: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
+    for (node, mut reasons) in remarks(found) {
+        if reasons.is_empty() {
+            reasons.push("no method looks at it".to_owned());
+        }
+        by_reasons.entry(reasons).or_default().push(node);
+    }
+    let mut groups: Vec<_> = by_reasons.into_iter().collect();
+    groups.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    groups
 }
 
 /// `a, b, c and 12 more`
@@ -237,6 +253,17 @@ pub(super) fn named(nodes: &[&str], most: usize) -> String {
 
 /// How many nodes of each NodePool with nodes may go now, and until when where none may.
 fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let lines = budget_lines(found);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    screen.title("What the budgets allow now", out)?;
+    lines.iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+/// A line for each NodePool with nodes.
+pub(super) fn budget_lines(found: &Found<'_>) -> Vec<String> {
     let claims = found.facts.ledger.claims.values();
     let in_use: BTreeSet<&NodePoolName> = claims.map(|claim| &claim.node_pool).collect();
     let pools = found.facts.node_pools.iter().filter(|pool| in_use.contains(&pool.name));
@@ -244,13 +271,7 @@ fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
         let left = found.outlook.budgets.get(&pool.name)?;
         Some(format!("{}: {}", pool.name, budgets_in_words(pool, left, found.facts.now)))
     };
-    let lines: Vec<String> = pools.filter_map(line).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    screen.title("What the budgets allow now", out)?;
-    lines.iter().try_for_each(|line| screen.text(2, line, out))
+    pools.filter_map(line).collect()
 }
 
 /// `no node for Drifted, until 2026-11-26T17:00:00Z; any number for Empty and Underutilized`
@@ -303,11 +324,11 @@ fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> Op
     ends.max()
 }
 
-fn per_month(nanos: u64) -> String {
+pub(super) fn per_month(nanos: u64) -> String {
     dollars(u128::from(nanos) * HOURS_PER_MONTH)
 }
 
-fn in_words(replacement: &Replacement) -> String {
+pub(super) fn in_words(replacement: &Replacement) -> String {
     let pool = &replacement.node_pool;
     let Some((key, price)) = &replacement.cheapest else {
         return format!("one node of {pool}, of the type that is launched then");

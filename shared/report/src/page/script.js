@@ -1,7 +1,13 @@
 'use strict';
 // Draws the report that stands in the page as data. Everything that comes from it is put in as text.
-(() => {
-  const data = JSON.parse(document.getElementById('data').textContent);
+(async () => {
+  // What is large is packed: gzip in base64.
+  const unpacked = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+  };
+  const source = document.getElementById('data');
+  const data = JSON.parse(source.dataset.packed === 'gzip' ? await unpacked(source.textContent) : source.textContent);
   const root = document.documentElement;
   const main = document.getElementById('main');
   const COLORS = 10;
@@ -65,6 +71,43 @@
   const color = (place) => getComputedStyle(root).getPropertyValue(`--c${place % COLORS}`).trim();
   const tone = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
+  // ---- links ----
+  // Charts, lanes, cards and lines are about nodes and times. What is pointed at or has the focus is marked in all of them.
+  const laneOf = new Map((data.lanes?.rows ?? []).flatMap((lane) => lane.names.map((name) => [name, lane])));
+  const lanesIn = (text) => [...new Set(text.split(/[\s(),:;]+/).map((word) => laneOf.get(word)).filter(Boolean))];
+  const shown = {};
+  const linked = (element, lanes, at = null) => {
+    Object.assign(element, { lanes, at });
+    element.classList.add('linked');
+    return element;
+  };
+  const markLane = (lane) => {
+    document.querySelectorAll('.linked').forEach((element) => element.classList.toggle('same', lane !== null && element.lanes.includes(lane)));
+    drawn.forEach((chart) => chart.band(lane));
+  };
+  const markTime = (at) => shown.lanes?.now(at);
+  const pointed = (event) => {
+    const element = event.target.closest?.('.linked');
+    markLane(element?.lanes.length === 1 ? element.lanes[0] : shown.pinned ?? null);
+    if (element && element.at !== null) {
+      markTime(element.at);
+      drawn.forEach((chart) => chart.point(element.at));
+    }
+  };
+  ['pointerover', 'focusin'].forEach((name) => document.addEventListener(name, pointed));
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    shown.pinned = null;
+    markLane(null);
+  });
+  const still = window.matchMedia('(prefers-reduced-motion: reduce)');
+  const bring = (element) => element.scrollIntoView({ behavior: still.matches ? 'auto' : 'smooth', block: 'start' });
+  // A text in which the names of nodes open their lanes.
+  const withNodes = (text, but = null) => text.split(/([\s(),:;]+)/).map((word) => {
+    const lane = laneOf.get(word);
+    return lane && lane !== but ? make('button', { type: 'button', class: 'node-link', onclick: () => shown.lanes.open(lane) }, word) : word;
+  });
+
   // Times are UTC: reports are compared between people.
   const pad = (number) => String(number).padStart(2, '0');
   const clock = (seconds) => {
@@ -84,7 +127,7 @@
   const TIMES = [[86400, day], [60, '{HH}:{mm}'], [1, '{HH}:{mm}:{ss}']]
     .map(([distance, words]) => [distance, words, words === day ? null : `\n${day}`, null, words === day ? null : `\n${day}`, null, null, null, 1]);
 
-  const short = (value, chart) => `${chart.unit === '$' ? '$' : ''}${numbers.format(Number((value / chart.per).toPrecision(3)))}`;
+  const short = (value, chart) => `${chart.unit === '$' ? '$' : ''}${numbers.format(Number((value / chart.per).toPrecision(3)))}${chart.unit === 's' ? ' s' : ''}`;
 
   // What is counted has no halves.
   const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
@@ -104,7 +147,7 @@
     });
     const order = chart.series.map((_, place) => place);
     if (stacked) order.reverse();
-    const step = chart.style === 'points' ? () => null : chart.style === 'bars' ? uPlot.paths.bars({ size: [0.9, 40], align: 1 }) : uPlot.paths.stepped({ align: 1 });
+    const step = chart.style === 'points' ? () => null : chart.style === 'bars' ? uPlot.paths.bars({ size: [0.9, 40, 3], align: 1 }) : uPlot.paths.stepped({ align: 1 });
     const lines = order.map((place) => ({
       label: chart.series[place].name,
       show: isShown(place),
@@ -126,7 +169,10 @@
       scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
       series: [{}, ...lines],
       axes: [{ ...axis, space: 64, values: TIMES }, { ...axis, size: 62, incrs: chart.per === 1 ? WHOLE : undefined, values: (_, ticks) => ticks.map((tick) => short(tick, chart)) }],
-      hooks: { setCursor: [(plot) => { readout.textContent = told(chart, plot.cursor.idx, hidden); }] },
+      hooks: { setCursor: [(plot) => {
+        readout.textContent = told(chart, plot.cursor.idx, hidden);
+        markTime(chart.at[plot.cursor.idx] ?? null);
+      }] },
     }, [chart.at, ...order.map((place) => drawnValues[place])], box);
   };
   const told = (chart, at, hidden) => {
@@ -136,39 +182,107 @@
       .map(([series]) => `${series.name} ${amount(series.values[at], chart)}`);
     return `${clock(chart.at[at])} UTC: ${parts.join(', ') || 'none'}`;
   };
-  const chartOf = (chart) => {
-    const hidden = new Set();
+  // The timeline and the packing at a time, which a click on a chart chooses.
+  const goTo = (at) => {
+    shown.packing?.at(at);
+    shown.timeline?.from(at);
+  };
+  const chartOf = (whole) => {
+    let [chart, plot, hidden] = [whole, null, new Set()];
     const readout = make('p', { class: 'readout', 'aria-live': 'polite' });
-    const box = make('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': `${chart.title}: ${chart.about} Arrow keys read values; the table below has all of them.` });
-    let plot = null;
+    const box = make('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': `${chart.title}: ${chart.about} Arrow keys read values; the table below has all of them.${data.timeline ? ' Enter shows the timeline from there.' : ''}` });
+    const band = make('div', { class: 'band', hidden: true, 'aria-hidden': 'true' });
     const draw = () => {
       if (plot) plot.destroy();
       plot = drawChart(chart, box, readout, hidden);
+      plot.over.append(band);
     };
+    const point = (at) => plot && plot.setCursor({ left: plot.valToPos(at, 'x'), top: 10 });
     box.addEventListener('keydown', (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity, Enter: 0 }[event.key];
       if (by === undefined || !plot) return;
+      // Enter would also press the button that gets the focus.
       event.preventDefault();
+      if (by === 0) {
+        if (plot.cursor.idx !== null) goTo(chart.at[plot.cursor.idx]);
+        return;
+      }
       const last = chart.at.length - 1;
       const at = Math.min(last, Math.max(0, (plot.cursor.idx ?? 0) + by));
-      plot.setCursor({ left: plot.valToPos(chart.at[at], 'x'), top: 10 });
+      point(chart.at[at]);
       readout.textContent = told(chart, at, hidden);
     });
-    const swatches = chart.series.map((_, place) => make('span', { class: 'swatch' , 'aria-hidden': true, 'data-color': place }));
-    const keys = make('ul', { class: 'keys', 'aria-label': 'What is shown' }, ...chart.series.map((series, place) => {
-      const button = make('button', { type: 'button', 'aria-pressed': 'true' }, swatches[place], series.name);
-      button.addEventListener('click', () => {
-        if (!hidden.delete(place)) hidden.add(place);
-        button.setAttribute('aria-pressed', String(!hidden.has(place)));
-        draw();
-      });
-      return make('li', {}, button);
-    }));
-    const values = later('As a table', () => table(`${chart.title}, times in UTC`, ['Time', ...chart.series.map((series) => series.name)],
-      chart.at.map((at, place) => [clock(at), ...chart.series.map((series) => amount(series.values[place], chart))])));
-    const paint = () => { swatches.forEach((swatch, place) => { swatch.style.background = color(place); }); draw(); };
-    drawn.push({ paint, resize: () => plot && plot.setSize({ width: Math.max(box.clientWidth, 200), height: 220 }), box });
-    return section(chart.title, make('p', {}, chart.about), box, readout, keys, values);
+    // A drag zooms, a click chooses a time.
+    let pressed = 0;
+    box.addEventListener('pointerdown', (event) => { pressed = event.clientX; });
+    box.addEventListener('click', (event) => {
+      if (plot && plot.cursor.idx !== null && Math.abs(event.clientX - pressed) < 4) goTo(chart.at[plot.cursor.idx]);
+    });
+    const keys = make('ul', { class: 'keys', 'aria-label': 'What is shown' });
+    const below = make('div', {});
+    const paint = () => {
+      keys.querySelectorAll('.swatch').forEach((swatch, place) => { swatch.style.background = color(place); });
+      draw();
+    };
+    const dress = () => {
+      hidden = new Set();
+      keys.replaceChildren(...chart.series.map((series, place) => {
+        const button = make('button', { type: 'button', 'aria-pressed': 'true' }, make('span', { class: 'swatch', 'aria-hidden': true }), series.name);
+        button.addEventListener('click', () => {
+          if (!hidden.delete(place)) hidden.add(place);
+          button.setAttribute('aria-pressed', String(!hidden.has(place)));
+          draw();
+        });
+        return make('li', {}, button);
+      }));
+      below.replaceChildren(later('As a table', () => table(`${chart.title}, times in UTC`, ['Time', ...chart.series.map((series) => series.name)],
+        chart.at.map((at, place) => [clock(at), ...chart.series.map((series) => amount(series.values[place], chart))]))));
+    };
+    const measures = whole.measures ?? [];
+    const measure = make('select', { 'aria-label': `${whole.title} in` }, ...measures.map(({ name }, place) => make('option', { value: place }, name)));
+    measure.addEventListener('change', () => {
+      chart = measure.value === '0' ? whole : { ...whole, ...measures[measure.value] };
+      dress();
+      paint();
+    });
+    dress();
+    drawn.push({
+      paint,
+      point,
+      resize: () => plot && plot.setSize({ width: Math.max(box.clientWidth, 200), height: 220 }),
+      band: (lane) => {
+        band.hidden = lane === null || !plot;
+        if (band.hidden) return;
+        const [from, to] = [lane.from, lane.to ?? chart.at.at(-1)].map((at) => plot.valToPos(at, 'x'));
+        band.style.left = `${from}px`;
+        band.style.width = `${Math.max(to - from, 1)}px`;
+      },
+    });
+    return section(chart.title, make('p', {}, chart.about), measures.length ? make('div', { class: 'measure' }, 'in ', measure) : null, box, readout, keys, below);
+  };
+
+  // ---- costs ----
+  const costsOf = (title, costs) => {
+    const area = make('div', {});
+    const row = (bar) => {
+      const drawnBar = make('div', { class: 'cost', 'aria-hidden': 'true' }, make('i', {}), make('i', { class: 'free' }));
+      drawnBar.children[0].style.width = `${bar.requested / 10}%`;
+      drawnBar.children[1].style.width = `${(bar.share - bar.requested) / 10}%`;
+      return make('tr', {}, make('th', { scope: 'row' }, bar.name), make('td', {}, drawnBar), ...bar.cells.map((cell) => make('td', { class: 'number' }, cell)));
+    };
+    const show = (group) => {
+      buttons.forEach((button, place) => button.setAttribute('aria-pressed', String(costs.groups[place] === group)));
+      area.replaceChildren(make('div', { class: 'scroll costs', tabindex: 0, role: 'region', 'aria-label': `${title} by ${group.name}: rows` },
+        make('table', {}, make('caption', {}, `${title} by ${group.name}`),
+          make('thead', {}, make('tr', {}, ...[group.name, 'Bar', ...costs.heads].map((head, place) => make('th', { scope: 'col', class: place > 1 ? 'number' : null }, head)))),
+          make('tbody', {}, ...group.rows.map(row)))));
+    };
+    const buttons = costs.groups.map((group) => make('button', { type: 'button', onclick: () => show(group) }, group.name));
+    show(costs.groups.find((group) => group.rows.length > 1) ?? costs.groups[0]);
+    const key = (name, words) => make('li', {}, make('span', { class: `swatch ${name}`, 'aria-hidden': true }), words);
+    const several = buttons.length > 1;
+    return section(title, make('p', {}, costs.about), several ? make('div', { class: 'choice', role: 'group', 'aria-label': `${title} by` }, 'By ', ...buttons) : null,
+      several ? make('ul', { class: 'keys', 'aria-label': 'Colors' }, key('requested', 'requested by pods'), key('unrequested', 'not requested')) : null, area);
   };
 
   // ---- packing ----
@@ -184,7 +298,9 @@
     const dialog = make('dialog', { 'aria-labelledby': 'node-name' });
     document.body.append(dialog);
     const last = packing.moments.length - 1;
-    const moment = make('input', { type: 'range', min: 0, max: last, step: 1, value: last });
+    const times = packing.moments.map(({ at }) => at ?? null);
+    // Of a time the latest is shown first, of what would change what there is.
+    const moment = make('input', { type: 'range', min: 0, max: last, step: 1, value: times[0] === null ? 0 : last });
     const when = make('span', { class: 'when' });
     const order = make('select', {}, ...[['free', 'Most unused CPU first'], ['full', 'Fullest CPU first'], ['price', 'Most expensive first'], ['name', 'By name']].map(([value, words]) => make('option', { value }, words)));
     const filter = search('node, type, zone, pool, pod');
@@ -217,10 +333,11 @@
       }));
       return make('div', { class: 'bar', 'aria-hidden': 'true' }, words, pods, make('b', {}, `${Math.round(share(used(node, what), node[what]))}%`));
     };
+    const life = (node) => (laneOf.has(node.name) ? make('button', { type: 'button', onclick: () => { dialog.close(); shown.lanes.open(laneOf.get(node.name)); } }, 'Its life') : null);
     const open = (node) => {
       const close = make('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
       dialog.replaceChildren(
-        make('header', {}, make('h2', { id: 'node-name' }, node.name), close),
+        make('header', {}, make('h2', { id: 'node-name' }, node.name), make('div', { class: 'buttons' }, life(node), close)),
         make('p', {}, [node.kind, node.pool && `NodePool ${node.pool}`, money(node.price), `${cores(node.cpu)} and ${gib(node.memory)} for pods`].filter(Boolean).join(' · ')),
         make('ul', {}, ...node.why.map((place) => make('li', {}, texts[place]))),
         node.pods.length ? table(`Pods on ${node.name}`, ['Pod', 'Workload', 'CPU', 'Memory', 'Why it is here'],
@@ -229,9 +346,10 @@
     };
     const card = (node) => {
       const pods = `${numbers.format(node.pods.length)} pod${node.pods.length === 1 ? '' : 's'}`;
-      const item = make('li', {},
+      const mark = node.mark ?? null;
+      const item = make('li', { class: mark && `mark-${mark}` },
         make('header', {}, make('h3', { title: node.name }, node.name.split('.')[0]), make('span', { class: 'price' }, money(node.price))),
-        make('p', { class: 'kind' }, [node.kind, node.pool].filter(Boolean).join(' · ') || '–'),
+        make('p', { class: 'kind' }, mark ? make('b', {}, mark) : null, [node.kind, node.pool].filter(Boolean).join(' · ') || '–'),
         bar(node, 'CPU', 'cpu'), bar(node, 'Memory', 'memory'),
         make('button', { type: 'button', 'aria-label': `${pods}, and why: ${node.name}`, onclick: () => open(node) }, `${pods}, and why`));
       const same = (event, is) => {
@@ -253,7 +371,7 @@
       item.addEventListener('pointerover', show);
       item.addEventListener('click', (event) => { if (event.target.pods) { show(event); event.stopPropagation(); } });
       item.addEventListener('pointerout', (event) => { if (event.pointerType === 'mouse') { same(event, false); tip.hidden = true; } });
-      return item;
+      return linked(item, laneOf.has(node.name) ? [laneOf.get(node.name)] : []);
     };
     document.addEventListener('click', () => { tip.hidden = true; });
     document.addEventListener('scroll', () => { tip.hidden = true; }, { passive: true });
@@ -262,6 +380,8 @@
     const SHADES = [0, 20, 40, 60, 80];
     const [CELL, COLUMNS, FEW] = [22, 40, 12];
     const comb = make('div', { class: 'comb' });
+    const reached = make('p', { class: 'readout', 'aria-live': 'polite' });
+    const describe = (node) => `${node.name}: ${Math.round(share(used(node, 'cpu'), node.cpu))} % of CPU, ${Math.round(share(used(node, 'memory'), node.memory))} % of memory`;
     const honeycomb = () => {
       comb.hidden = nodes.length <= FEW;
       if (comb.hidden) return;
@@ -272,7 +392,9 @@
       const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
       const words = counts.map((number, place) => `${numbers.format(number)} from ${SHADES[place]} %`).join(', ');
       svg.setAttribute('role', 'img');
-      svg.setAttribute('aria-label', `Nodes by the share of CPU that pods request: ${words}`);
+      svg.setAttribute('aria-label', `Nodes by the share of CPU that pods request: ${words}. Arrow keys go from node to node, Enter opens one.`);
+      svg.setAttribute('tabindex', '0');
+      reached.textContent = '';
       svg.setAttribute('viewBox', `0 0 ${(columns + 0.5) * CELL} ${Math.ceil(nodes.length / columns) * height + CELL * 0.3}`);
       svg.style.maxWidth = `${(columns + 0.5) * CELL}px`;
       nodes.forEach((node, at) => {
@@ -283,14 +405,30 @@
         cell.setAttribute('points', [0, 1, 2, 3, 4, 5].map(corner).join(' '));
         cell.setAttribute('class', `share-${shade(node)}`);
         const title = document.createElementNS('http://www.w3.org/2000/svg', 'title');
-        title.textContent = `${node.name}: ${Math.round(share(used(node, 'cpu'), node.cpu))} % of CPU, ${Math.round(share(used(node, 'memory'), node.memory))} % of memory`;
+        title.textContent = describe(node);
         cell.append(title);
         cell.addEventListener('click', () => open(node));
-        svg.append(cell);
+        svg.append(linked(cell, laneOf.has(node.name) ? [laneOf.get(node.name)] : []));
+      });
+      const cells = [...svg.querySelectorAll('polygon')];
+      let current = -1;
+      svg.addEventListener('keydown', (event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, Home: -Infinity, End: Infinity, Enter: 0 }[event.key];
+        if (by === undefined) return;
+        event.preventDefault();
+        if (by === 0) {
+          if (nodes[current]) open(nodes[current]);
+          return;
+        }
+        cells[current]?.classList.remove('current');
+        current = Math.min(cells.length - 1, Math.max(0, current + by));
+        cells[current].classList.add('current');
+        reached.textContent = describe(nodes[current]);
+        markLane(cells[current].lanes[0] ?? null);
       });
       const key = (number, place) => make('li', {}, make('span', { class: `swatch share-${place}`, 'aria-hidden': true }),
         `${SHADES[place]}–${SHADES[place] + 20} % of CPU: ${numbers.format(number)}`);
-      comb.replaceChildren(svg, make('ul', { class: 'keys', 'aria-label': 'Shades' }, ...counts.map(key)));
+      comb.replaceChildren(svg, reached, make('ul', { class: 'keys', 'aria-label': 'Shades' }, ...counts.map(key)));
     };
     const legend = make('ul', { class: 'keys', 'aria-label': 'Workloads' }, ...workloads.slice(0, COLORS).map((workload, place) => {
       const swatch = make('span', { class: 'swatch', 'aria-hidden': true });
@@ -307,23 +445,46 @@
       const part = (node) => share(used(node, 'cpu'), node.cpu);
       when.textContent = packing.moments[moment.value].name;
       const by = { free: (a, b) => unused(b) - unused(a), full: (a, b) => part(b) - part(a), price: (a, b) => (b.price ?? 0) - (a.price ?? 0), name: () => 0 }[order.value];
-      nodes.sort((a, b) => by(a, b) || natural.compare(a.name, b.name));
+      const goes = (node) => Number(node.mark === 'goes');
+      nodes.sort((a, b) => goes(b) - goes(a) || by(a, b) || natural.compare(a.name, b.name));
       honeycomb();
       const at = packing.moments[moment.value];
       showCards(nodes, `${numbers.format(nodes.length)} of ${numbers.format(at.nodes.length + at.nodesLeftOut)} nodes`
         + (at.nodesLeftOut ? `; ${numbers.format(at.nodesLeftOut)} are not in this page, which shows the ${numbers.format(at.nodes.length)} with the most unused CPU` : ''));
     };
+    shown.packing = {
+      // The latest moment that is not after a time.
+      at: (at) => {
+        const place = times.findLastIndex((time) => time !== null && time <= at);
+        if (last === 0 || times[0] === null) return;
+        moment.value = Math.max(place, 0);
+        choose();
+      },
+      // The latest moment that has a node.
+      momentOf: (names) => packing.moments.findLastIndex((one) => one.nodes.some((node) => names.includes(node.name))),
+      show: (names) => {
+        const place = shown.packing.momentOf(names);
+        moment.value = place;
+        filter.value = packing.moments[place].nodes.find((node) => names.includes(node.name)).name;
+        choose();
+        bring(element);
+        list.querySelector('button')?.focus({ preventScroll: true });
+      },
+    };
     order.addEventListener('change', choose);
     [filter, moment].forEach((control) => control.addEventListener('input', choose));
     const labelled = (words, control) => make('label', {}, words, control);
     const element = section('Packing', make('p', {}, packing.about),
-      make('div', { class: 'controls' }, packing.moments.length > 1 ? make('label', {}, make('span', {}, 'Time ', when), moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
+      make('div', { class: 'controls' }, packing.moments.length > 1 ? make('label', {}, make('span', {}, times[0] === null ? 'Show: ' : 'Time ', when), moment) : null, labelled('Order', order), labelled('Only nodes with', filter)),
       count, comb, legend, list, more);
     // Only what is in the page has a width.
     return [element, choose];
   };
 
-  const lineOf = ([at, , text]) => make('li', {}, make('time', {}, at), make('span', {}, text));
+  // `+01:02:03` in seconds.
+  const secondsOf = (elapsed) => elapsed.slice(1).split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  const timeOf = ([elapsed]) => data.timeline.start + secondsOf(elapsed);
+  const lineOf = (line, but = null) => linked(make('li', {}, make('time', { title: `${clock(timeOf(line))} UTC` }, line[0]), make('span', {}, ...withNodes(line[2], but))), lanesIn(line[2]), timeOf(line));
 
   // ---- lanes ----
   // A bar for each node from its launch to its end. The button on it tells why it came and why it went.
@@ -332,20 +493,32 @@
     const percent = (at) => (lanes.to > lanes.from ? (at - lanes.from) * 100 / (lanes.to - lanes.from) : 0);
     const dialog = make('dialog', { 'aria-labelledby': 'lane-name' });
     document.body.append(dialog);
+    let rows = [];
     const open = (lane) => {
-      const close = make('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
+      const button = (words, act, off = false) => make('button', { type: 'button', disabled: off, onclick: act }, words);
+      const leave = (act) => () => { dialog.close(); act(); };
+      const at = rows.indexOf(lane);
+      const step = (by) => rows[at + by] && at >= 0 && open(rows[at + by]);
       const until = lane.to === null ? 'it runs at the end' : `gone ${clock(lane.to)}`;
-      const about = (text) => text.split(/[\s(),:;]+/).some((word) => lane.names.includes(word));
-      const lines = (data.timeline?.lines ?? []).filter(([, , text]) => about(text));
+      const lines = (data.timeline?.lines ?? []).filter(([, , text]) => lanesIn(text).includes(lane));
+      dialog.onkeydown = (event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (by) step(by);
+      };
       dialog.replaceChildren(
-        make('header', {}, make('h2', { id: 'lane-name' }, lane.name), close),
+        make('header', {}, make('h2', { id: 'lane-name' }, lane.name), make('div', { class: 'buttons' },
+          button('Previous', () => step(-1), at <= 0), button('Next', () => step(1), at < 0 || at === rows.length - 1), button('Close', () => dialog.close()))),
         make('p', {}, [lane.kind || 'no instance', `NodePool ${lane.pool}`, money(lane.price), `launched ${clock(lane.from)}`, until].filter(Boolean).join(' · ')),
-        make('h3', {}, 'Why it came'), make('p', {}, lane.came || 'No decision is recorded.'),
+        make('div', { class: 'buttons' },
+          drawn.length ? button('Show in charts', leave(() => { shown.pinned = lane; bring(document.getElementById('charts')); markLane(lane); })) : null,
+          (shown.packing?.momentOf(lane.names) ?? -1) >= 0 ? button('Show in Packing', leave(() => shown.packing.show(lane.names))) : null,
+          shown.timeline && lines.length ? button('Show in Timeline', leave(() => shown.timeline.about(lane))) : null),
+        make('h3', {}, 'Why it came'), make('p', {}, ...withNodes(lane.came || 'No decision is recorded.', lane)),
         make('h3', {}, lane.went.length ? `Why it went: ${lane.went[0]}` : 'It stays'),
-        ...(lane.went[1] ? [make('p', {}, lane.went[1])] : []),
-        make('h3', {}, 'What happened to it'),
-        make('ol', { class: 'lines' }, ...lines.map(lineOf)));
-      dialog.showModal();
+        ...(lane.went[1] ? [make('p', {}, ...withNodes(lane.went[1], lane))] : []),
+        ...(lines.length ? [make('h3', {}, 'What happened to it'), make('ol', { class: 'lines' }, ...lines.map((line) => lineOf(line, lane)))] : []));
+      if (!dialog.open) dialog.showModal();
+      else dialog.querySelector('button:enabled')?.focus();
     };
     const row = (lane) => {
       const [from, to] = [percent(Math.max(lane.from, lanes.from)), percent(lane.to ?? lanes.to)];
@@ -355,18 +528,33 @@
       bar.style.width = `${Math.max(to - from, 0.3)}%`;
       bar.style.background = `var(--c${pools.indexOf(lane.pool) % COLORS})`;
       const ending = lane.went[0] ?? 'runs';
-      return make('li', {}, make('span', { class: 'who' }, lane.name.split('.')[0], make('small', {}, lane.kind)), make('div', { class: 'track' }, bar), make('span', {}, ending));
+      return linked(make('li', {}, make('span', { class: 'who' }, lane.name.split('.')[0], make('small', {}, lane.kind)), make('div', { class: 'track' }, bar), make('span', {}, ending)), [lane]);
     };
     const ticks = [0, 1, 2, 3].map((part) => make('span', {}, clock(lanes.from + Math.round((lanes.to - lanes.from) * part / 4)).slice(5, 16)));
     const axis = make('div', { class: 'lane-axis', 'aria-hidden': 'true' }, make('span', {}, 'UTC'), make('div', {}, ...ticks), make('span', {}, 'Went'));
     const filter = search('a node, a type, a reason');
     const { count, list, more, show } = paged(make('ol', { class: 'lanes' }), 30, 'nodes', row);
+    list.addEventListener('keydown', (event) => {
+      const bars = [...list.querySelectorAll('.lane')];
+      const at = bars.indexOf(document.activeElement);
+      const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: bars.length - 1 }[event.key];
+      if (to === undefined || at < 0) return;
+      event.preventDefault();
+      bars[to]?.focus();
+    });
     const choose = () => {
       const wanted = filter.value.trim().toLowerCase();
-      const rows = lanes.rows.filter((lane) => !wanted || [lane.kind, lane.pool, ...lane.names, ...lane.went].some((text) => text.toLowerCase().includes(wanted)));
+      rows = lanes.rows.filter((lane) => !wanted || [lane.kind, lane.pool, ...lane.names, ...lane.went].some((text) => text.toLowerCase().includes(wanted)));
       rows.sort((one, other) => one.from - other.from || natural.compare(one.name, other.name));
       show(rows, `${numbers.format(rows.length)} of ${numbers.format(lanes.rows.length + lanes.leftOut)} nodes`
         + (lanes.leftOut ? `; the ${numbers.format(lanes.leftOut)} oldest are not in this page` : ''));
+    };
+    shown.lanes = {
+      open,
+      now: (at) => {
+        list.classList.toggle('timed', at !== null);
+        if (at !== null) list.style.setProperty('--now', `${percent(at)}%`);
+      },
     };
     filter.addEventListener('input', choose);
     choose();
@@ -383,18 +571,31 @@
   const timelineOf = (timeline) => {
     const kind = make('select', {}, make('option', { value: '' }, 'Everything'), ...timeline.kinds.map((name, place) => make('option', { value: place }, name)));
     const filter = search('a node, a type, a reason');
-    const { count, list, more, show } = paged(make('ol', { class: 'lines' }), 40, 'lines', lineOf);
+    const { count, list, more, show } = paged(make('ol', { class: 'lines' }), 40, 'lines', (line) => lineOf(line));
+    let [start, lane] = [null, null];
+    const whole = make('button', { type: 'button', onclick: () => { [start, lane] = [null, null]; choose(); filter.focus(); } });
     const choose = () => {
       const wanted = filter.value.trim().toLowerCase();
-      const lines = timeline.lines.filter(([, what, text]) => (kind.value === '' || what === Number(kind.value)) && (!wanted || text.toLowerCase().includes(wanted)));
+      const lines = timeline.lines.filter((line) => (kind.value === '' || line[1] === Number(kind.value)) && (!wanted || line[2].toLowerCase().includes(wanted))
+        && (start === null || timeOf(line) >= start) && (lane === null || lanesIn(line[2]).includes(lane)));
+      whole.hidden = start === null && lane === null;
+      whole.textContent = lane ? `Only ${lane.name.split('.')[0]}: show all nodes` : start === null ? '' : `From ${clock(start)}: show all times`;
       show(lines, `${numbers.format(lines.length)} of ${numbers.format(timeline.lines.length)} lines`);
     };
     kind.addEventListener('change', choose);
     filter.addEventListener('input', choose);
-    choose();
-    return section('Timeline', make('p', {}, timeline.about),
-      make('div', { class: 'controls' }, make('label', {}, 'What happened', kind), make('label', {}, 'Only lines with', filter)),
+    const element = section('Timeline', make('p', {}, timeline.about),
+      make('div', { class: 'controls' }, make('label', {}, 'What happened', kind), make('label', {}, 'Only lines with', filter), whole),
       count, list, more);
+    const jump = (to) => {
+      [start, lane] = to;
+      choose();
+      bring(element);
+      whole.focus({ preventScroll: true });
+    };
+    shown.timeline = { from: (at) => jump([at, null]), about: (of) => jump([null, of]) };
+    choose();
+    return element;
   };
 
   // ---- the page ----
@@ -409,6 +610,8 @@
     part(charts, 'Over time');
     charts.append(...data.charts.map(chartOf));
   }
+  if (data.prices) part(costsOf('Prices', data.prices), 'Prices');
+  if (data.costs) part(costsOf('Cost', data.costs), 'Cost');
   tables.forEach(([element, name]) => part(element, name));
   if (data.lanes) part(lanesOf(data.lanes), 'Nodes');
   if (data.packing) {

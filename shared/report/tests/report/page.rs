@@ -1,5 +1,9 @@
 //! What users named is never HTML, and a page needs nothing beside it.
 
+use std::io::Read;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::read::GzDecoder;
 use report::{contents::PageData, page::page};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>{{data}}";
@@ -16,6 +20,22 @@ fn what_users_name_is_never_html() {
     let (data, _) = data.split_once("</script>").unwrap();
     let value: serde_json::Value = serde_json::from_str(data).unwrap();
     assert_eq!(value["about"], HOSTILE);
+}
+
+#[test]
+fn what_is_large_is_packed_and_nothing_is_lost() {
+    let about = HOSTILE.repeat(2_000);
+    let report = PageData { about: about.clone(), ..PageData::default() };
+    let text = page(&report).unwrap();
+    assert!(text.len() < about.len(), "{} bytes", text.len());
+    assert!(!text.contains("alert(2)"));
+    let (_, data) = text.split_once("data-packed=\"gzip\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let mut json = String::new();
+    let bytes = STANDARD.decode(data).unwrap();
+    GzDecoder::new(bytes.as_slice()).read_to_string(&mut json).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["about"], about);
 }
 
 #[test]

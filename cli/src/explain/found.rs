@@ -241,6 +241,27 @@ fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String>
     ]
 }
 
+/// Why `claim` is not disrupted: the newest decision that says it. Of decisions of one look, the first that was asked.
+fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
+    if claim.is_deleting() {
+        return None;
+    }
+    let is_its = |what: &str| {
+        names(what, claim.name.as_str())
+            || claim.node.as_ref().is_some_and(|node| names(what, node.as_str()))
+    };
+    let said = decisions.iter().filter_map(|decision| {
+        let rejected = decision
+            .rejected
+            .iter()
+            .find(|rejected| rejected.what.as_deref().is_some_and(is_its))?;
+        Some((decision.last_at, &rejected.why))
+    });
+    // The newest comes first: of the same time, the last was asked first.
+    let (at, why) = said.max_by_key(|(at, _)| *at)?;
+    Some(format!("NodeClaim {} is not disrupted: {why} ({at:.0})", claim.name))
+}
+
 fn of_claims(
     alive: &[&NodeClaim],
     claims: &BTreeSet<NodeClaimName>,
@@ -257,6 +278,7 @@ fn of_claims(
         let (name, phase) = (&claim.name, claim.phase);
         lines.push(format!("NodeClaim {name} is {phase}{node}{}", instance.unwrap_or_default()));
         lines.extend(claim.message.as_ref().map(|message| format!("it says: {message}")));
+        lines.extend(not_disrupted(claim, decisions));
     }
     for gone in claims.iter().filter(|name| alive.iter().all(|claim| claim.name != **name)) {
         let last = decisions.iter().find(|decision| {

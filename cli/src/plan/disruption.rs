@@ -1,10 +1,12 @@
-//! `plan --disruption`: what would be given up, what would come in its place, and why every other
-//! node stays.
+//! `plan --disruption`: which nodes would be disrupted, what would be launched in their place, and why every other
+//! node is not disrupted.
 //!
 //! The decisions are the planner's; here they are only shown (`html`, `json`, `table`).
 
 mod html;
 mod json;
+mod moves;
+mod staying;
 mod table;
 mod unknown;
 
@@ -13,7 +15,7 @@ use std::{borrow::Cow, io::Write};
 use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
 use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
-    foreseen::{self, DisruptionStep},
+    foreseen::{self, DisruptionStep, NextDisruption},
 };
 use report::{error::BadInput, output::count, page, screen::Screen};
 
@@ -27,8 +29,8 @@ const WORK: u64 = 20_000_000;
 struct Found<'a> {
     facts: &'a Facts,
     view: View,
-    /// What goes before a method is asked, whatever runs on it: expired nodes, deleted ones, surplus replicas.
-    ahead: &'a [Decision],
+    /// What is disrupted before a method is asked, whatever runs on it: expired nodes, deleted ones, surplus replicas.
+    ahead: Vec<Decision>,
     outlook: Outlook,
     /// What the function `disrupt` would commit next, in order; empty in Karpenter's view.
     next: Vec<DisruptionStep>,
@@ -65,22 +67,25 @@ pub(super) fn run(
     let view = args.view.unwrap_or_else(|| view_of(facts));
     let options = options(view, remarks);
     let is_thorough = facts.policies.consolidation == ConsolidationSearch::Thorough;
-    let next = match view {
-        View::Journeyman => foreseen::next_steps(facts, &options),
-        View::Karpenter => Vec::new(),
-    };
     let work = args.consolidation_work.unwrap_or(WORK);
-    let (without, ahead) = &without_forced(facts);
-    // Karpenter's methods still look at what its other controllers are about to delete.
-    let facts = if view == View::Journeyman { &**without } else { facts };
-    let outlook = disruption::outlook(facts, &options);
+    let NextDisruption { ahead, facts, outlook, steps } = match view {
+        View::Journeyman => foreseen::next_disruption(facts, &options),
+        // Karpenter's methods still look at what its other controllers are about to delete.
+        View::Karpenter => NextDisruption {
+            ahead: forced(facts),
+            facts: Cow::Borrowed(facts),
+            outlook: disruption::outlook(facts, &options),
+            steps: Vec::new(),
+        },
+    };
+    let facts = &*facts;
     let preview = Found {
         facts,
         view,
         ahead,
         unknown: unknown::of(facts, view, &outlook.not_listed),
         outlook,
-        next,
+        next: steps,
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
@@ -98,18 +103,12 @@ pub(super) fn run(
     Ok(())
 }
 
-/// `facts` without what goes before a method is asked, and the decisions about that.
-fn without_forced(facts: &Facts) -> (Cow<'_, Facts>, Vec<Decision>) {
-    let (mut facts, mut ahead) = (Cow::Borrowed(facts), Vec::new());
-    for step in [planner::forced, planner::scaled_down] {
-        let plan = step(&facts);
-        if !plan.changes.is_empty() {
-            let going = plan.changes.into_iter().map(|claim| (claim.name.clone(), claim));
-            facts.to_mut().ledger.claims.extend(going);
-        }
-        ahead.extend(plan.decisions);
-    }
-    (facts, ahead)
+/// The decisions about what is disrupted without a method.
+fn forced(facts: &Facts) -> Vec<Decision> {
+    [planner::forced, planner::scaled_down]
+        .into_iter()
+        .flat_map(|step| step(facts).decisions)
+        .collect()
 }
 
 /// Whose decisions are shown of a cluster with these claims: Karpenter's where it manages all of them.

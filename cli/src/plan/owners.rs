@@ -1,6 +1,6 @@
 //! Pods as people think of them: so many of a workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Pod, PodKey};
 use report::output::{many, thousands};
@@ -17,6 +17,13 @@ impl<'a> Owners<'a> {
     /// The workloads of `pods`.
     pub(super) fn of(pods: &'a [Pod]) -> Self {
         Self(pods.iter().map(|pod| (&pod.key, pod)).collect())
+    }
+
+    /// How many workloads `pods` belong to. A pod without an owner is a workload.
+    pub(super) fn count<'p>(&self, pods: impl IntoIterator<Item = &'p PodKey>) -> usize {
+        let owner =
+            |pod: &PodKey| self.0.get(pod).map_or_else(|| pod.to_string(), |pod| owner(pod));
+        pods.into_iter().map(owner).collect::<BTreeSet<String>>().len()
     }
 
     /// `default/web ×12, default/db-0`.

@@ -153,10 +153,10 @@ fn d24_a_node_that_goes_is_not_said_to_stay() {
     let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE)];
     let folder = folder("d24", &files);
     let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
-    run(&folder, words).says(&["1 node would go, by emptiness: saves $73.58 a month"]);
+    run(&folder, words).says(&["emptiness disrupts 1 node: saves $73.58 a month"]);
     let explained = run(&folder, &format!("{words} --explain ip-1"));
-    explained.says(&["ip-1 goes by emptiness"]);
-    explained.is_silent_about(&["stays"]);
+    explained.says(&["emptiness disrupts ip-1: empty"]);
+    explained.is_silent_about(&["is not disrupted"]);
 }
 
 #[test]
@@ -168,12 +168,17 @@ fn disruption_follows_the_controller_that_manages_the_nodes() {
     let pool = format!("{POOL}  disruption: {{consolidateAfter: 30s}}\n");
     let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
     for (node, options, view, verdict) in [
-        (NODE, "", "As Karpenter decides", "1 node would go, by emptiness"),
-        (NODE, " --view journeyman", "As the function `disrupt` decides", "1 node would go"),
+        (NODE, "", "As Karpenter decides", "emptiness disrupts 1 node"),
+        (
+            NODE,
+            " --view journeyman",
+            "As the function `disrupt` decides",
+            "emptiness disrupts 1 node",
+        ),
         // Since when it is empty stands in the ledger alone, and is noted by the first look that sees it.
-        (&*ours, "", "As the function `disrupt` decides", "Nothing would be given up"),
+        (&*ours, "", "As the function `disrupt` decides", "Nothing to disrupt"),
         (&*ours, "", "As the function `disrupt` decides", "since when 1 node is empty"),
-        (&*ours, " --view karpenter", "As Karpenter decides", "1 node would go"),
+        (&*ours, " --view karpenter", "As Karpenter decides", "emptiness disrupts 1 node"),
     ] {
         let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", node)];
         run(&folder("view", &files), &format!("{words}{options}")).says(&[view, verdict]);
@@ -233,10 +238,10 @@ fn w5_disruption_says_first_what_goes_and_then_why_the_rest_stays_and_until_when
     let folder = folder("w5", &files);
     let planned = run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z");
     let first = planned.out.split("\n\n").nth(1).and_then(|part| part.lines().next());
-    assert_eq!(first, Some("2 nodes would go, by emptiness: saves $147 a month, 0 pods move"));
+    assert_eq!(first, Some("emptiness disrupts 2 nodes: saves $147 a month, 0 pods move"));
     planned.says(&[
-        "3 nodes stay (--explain NODE says more)",
-        "  ip-3, ip-4, ip-5\n",
+        "3 nodes are not disrupted (--explain NODE: what each method says)",
+        "  ip-3, ip-4, ip-5: emptiness: blocked by the disruption budgets of its NodePool: ",
         "  general: no node for Underutilized, until 2026-08-01T14:00:00Z; 2 nodes for ",
     ]);
     let json = run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z -o json").json();

@@ -161,44 +161,54 @@ const REASONS: [DisruptionReason; 4] = [
 
 /// The first step of disruption on `facts`, with its events.
 pub(crate) fn disrupted(facts: &Facts, options: &Options) -> Answer {
-    let mut answer = first_step(facts, options);
+    disrupted_seen(facts, options, |_| ())
+}
+
+/// The answer of [`disrupted`]. If it takes a look, `see` sees first what the look starts from.
+pub(crate) fn disrupted_seen<'f>(
+    facts: &'f Facts,
+    options: &'f Options,
+    see: impl FnOnce(&mut PreparedCluster<'f>),
+) -> Answer {
+    let mut answer = before_look(facts, options).unwrap_or_else(|| {
+        let mut prepared = PreparedCluster::of(facts, options);
+        see(&mut prepared);
+        new_look(facts, &mut prepared)
+    });
     answer.events.splice(0..0, events::of_commands(&facts.ledger, &answer.plan));
     answer.asks_again = answer.plan.started.values().any(Command::is_under_way);
     answer
 }
 
-/// In this order: claims that are due for termination, surplus replicas of static NodePools, nodes of commands that
-/// were rolled back, a command that waits for its validation, a new look.
-fn first_step(facts: &Facts, options: &Options) -> Answer {
+/// What comes before a look, in this order: claims that are due for termination, surplus replicas of static NodePools,
+/// nodes of commands that were rolled back, a command that waits for its validation. `None` if there is nothing.
+fn before_look(facts: &Facts, options: &Options) -> Option<Answer> {
     let forced = forced(facts);
     if !forced.is_empty() {
-        return Answer::of(forced, Basis::Claims);
+        return Some(Answer::of(forced, Basis::Claims));
     }
     let surplus = scaled_down(facts);
     if !surplus.is_empty() {
-        return Answer::of(surplus, Basis::Both);
+        return Some(Answer::of(surplus, Basis::Both));
     }
     let freed = disruption::freed(facts);
     if !freed.is_empty() {
-        return Answer::of(freed, Basis::Both);
+        return Some(Answer::of(freed, Basis::Both));
     }
-    if let Some((id, command)) = unvalidated(&facts.ledger) {
-        if facts.now < validated_at(command) {
-            return Answer::of(disruption::observed(facts), Basis::Claims);
-        }
-        let plan = disruption::validated(facts, (id, command), options);
-        return Answer::of(plan, Basis::Both);
+    let (id, command) = unvalidated(&facts.ledger)?;
+    if facts.now < validated_at(command) {
+        return Some(Answer::of(disruption::observed(facts), Basis::Claims));
     }
-    new_look(facts, options)
+    let plan = disruption::validated(facts, (id, command), options);
+    Some(Answer::of(plan, Basis::Both))
 }
 
-fn new_look(facts: &Facts, options: &Options) -> Answer {
+fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer {
     let (mut plan, mut basis) = (disruption::observed(facts), Basis::Claims);
     let (mut events, mut next_search, mut acting) = (Vec::new(), None, None);
     let is_asked = |reason: &DisruptionReason| {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
-    let mut prepared = PreparedCluster::of(facts, options);
     let mut is_command_begun = false;
     for reason in REASONS.into_iter().filter(is_asked) {
         let finding = prepared.look(reason);

@@ -54,6 +54,7 @@ use model::NodePoolName;
 use crate::KnownTypes;
 
 pub use crate::eviction::Immovable;
+pub use carry_out::name_of;
 pub use carry_out::{look, observed, validated};
 pub use command::{Marked, begun, carried_on, freed, marked};
 pub use conditions::CLASS_DRIFT;
@@ -62,7 +63,7 @@ pub use finding::Finding;
 pub use model::disruption::Cursor;
 pub use noted::note;
 pub use objection::Objection;
-pub use outlook::{Outlook, outlook};
+pub use outlook::{Outlook, Said, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use shown::reasons_shown;
 pub use thorough::thorough;

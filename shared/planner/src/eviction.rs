@@ -77,7 +77,7 @@ pub fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Immovable {
     /// It has the annotation `karpenter.sh/do-not-disrupt`.
-    #[error("the annotation {key} of pod {pod} protects it", key = labels::DO_NOT_DISRUPT)]
+    #[error("blocked by the annotation {key} of pod {pod}", key = labels::DO_NOT_DISRUPT)]
     Protected {
         /// The pod.
         pod: PodKey,

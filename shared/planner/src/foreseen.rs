@@ -8,12 +8,12 @@ use model::{
     DeletionReason, NodeClaim, NodeClaimName, Plan,
     disruption::{Command, Progress, Replacement},
     facts::Facts,
-    ledger::Snapshot,
+    ledger::{Decision, Snapshot},
 };
 
 use crate::{
-    answer::{Answer, NextSearch, disrupted, needed},
-    disruption::{Options, Proposal},
+    answer::{Answer, NextSearch, disrupted_seen, needed},
+    disruption::{Options, Outlook, Proposal, outlook},
     pace::COMMANDS_PER_LOOK,
     scheduling::launchable::known::KnownTypes,
 };
@@ -67,14 +67,36 @@ fn deleted(claim: &NodeClaim) -> Option<(&NodeClaim, DeletionReason)> {
     Some((claim, claim.deletion.as_ref()?.reason))
 }
 
-/// The next commits of `disrupt` that disrupt nodes, in order, up to what one look finds. A search that takes several
-/// looks is searched to its end, unless a look finds something before.
+/// What `disrupt` does next.
+#[derive(Debug)]
+pub struct NextDisruption<'f> {
+    /// What it decides before its first look: claims that are due for termination, surplus replicas.
+    pub ahead: Vec<Decision>,
+    /// The facts of its first look, or of its last answer if it takes none.
+    pub facts: Cow<'f, Facts>,
+    /// What every method finds on them.
+    pub outlook: Outlook,
+    /// The commits that disrupt nodes, in order, up to what one look finds.
+    pub steps: Vec<DisruptionStep>,
+}
+
+/// What `disrupt` does next, by one search. A search that takes several looks is searched to its end, unless a look
+/// finds something before.
 #[must_use]
-pub fn next_steps(facts: &Facts, options: &Options) -> Vec<DisruptionStep> {
+pub fn next_disruption<'f>(facts: &'f Facts, options: &Options) -> NextDisruption<'f> {
     let (mut facts, mut options, mut next) = (Cow::Borrowed(facts), options.clone(), Vec::new());
-    let mut begun = 0;
+    let (mut begun, mut ahead, mut first) = (0, Vec::new(), None);
     for _ in 0..LOOKS_MAX {
-        let answer = disrupted(&facts, &options);
+        let mut seen = None;
+        let answer = disrupted_seen(&facts, &options, |prepared| {
+            seen = first.is_none().then(|| prepared.outlook());
+        });
+        if let Some(outlook) = seen {
+            first = Some((outlook, facts.clone()));
+        }
+        if first.is_none() && answer.plan.started.is_empty() && answer.plan.ended.is_empty() {
+            ahead.extend(answer.plan.decisions.iter().cloned());
+        }
         let is_look = answer.next_search.is_some();
         if let Some(NextSearch { unseen, from }) = answer.next_search {
             (options.unseen, options.from) = (unseen, from);
@@ -95,7 +117,8 @@ pub fn next_steps(facts: &Facts, options: &Options) -> Vec<DisruptionStep> {
         }
         facts.to_mut().ledger = committed(&facts.ledger, &answer.plan);
     }
-    next
+    let (outlook, facts) = first.unwrap_or_else(|| (outlook(&facts, &options), facts));
+    NextDisruption { ahead, facts, outlook, steps: next }
 }
 
 /// What `provision` would create for pods, after the nodes that static NodePools lack; and the facts on which it decides

@@ -15,7 +15,7 @@ use report::{
     packing::Packer,
 };
 
-use super::{Found, table};
+use super::{Found, staying, table};
 use crate::{
     cards::Cards,
     plan::{Remarks, cluster::Cluster},
@@ -36,7 +36,7 @@ pub(super) fn report(found: &Found<'_>, remarks: &Remarks, cluster: Option<&Clus
         figures: figures(found, cluster),
         costs: cluster.and_then(Cluster::costs),
         packing: packing(found),
-        tables: [going(found), coming(found), staying(found)].into_iter().flatten().collect(),
+        tables: [going(found), coming(found), not_disrupted(found)].into_iter().flatten().collect(),
         notes: [
             lines(ahead, "First, whatever runs there"),
             lines(table::next_lines(found), "What `disrupt` does next, in this order"),
@@ -126,16 +126,18 @@ fn coming(found: &Found<'_>) -> Option<PageTable> {
     (!rows.is_empty()).then(|| PageTable { title: "Nodes in their place".to_owned(), heads, rows })
 }
 
-/// Nodes that stay, those with the same reasons in a row.
-fn staying(found: &Found<'_>) -> Option<PageTable> {
-    let rows: Vec<Vec<String>> = table::staying(found)
-        .into_iter()
-        .map(|(reasons, nodes)| {
-            vec![many(nodes.len()), table::named(&nodes, 3), reasons.join("; ")]
-        })
-        .collect();
-    let heads = vec!["Nodes", "Which", "Why they stay"];
-    (!rows.is_empty()).then(|| PageTable { title: "Nodes that stay".to_owned(), heads, rows })
+/// Nodes that are not disrupted, those with the same reason in a row.
+fn not_disrupted(found: &Found<'_>) -> Option<PageTable> {
+    let stays = staying::of(found);
+    let row = |group: staying::Group<'_>| {
+        let example = if group.is_example { "for example, " } else { "" };
+        let which = table::named(&group.nodes, 3);
+        vec![many(group.nodes.len()), which, format!("{example}{}", group.reason)]
+    };
+    let rows: Vec<Vec<String>> = staying::grouped(&stays).into_iter().map(row).collect();
+    let heads = vec!["Nodes", "Which", "Why"];
+    let title = "Nodes that are not disrupted".to_owned();
+    (!rows.is_empty()).then(|| PageTable { title, heads, rows })
 }
 
 /// All nodes as they are, and as they would be.
@@ -150,7 +152,7 @@ fn packing(found: &Found<'_>) -> Option<PackingView> {
     }
     packer.finish(
         "Nodes and pods before and after the first command: choose with the slider. Nodes to disrupt have a dashed \
-         border. The button of a node lists its pods and why the node goes or stays."
+         border. The button of a node lists its pods and why the node is disrupted or not."
             .to_owned(),
     )
 }
@@ -164,16 +166,17 @@ fn standing(found: &Found<'_>, cards: &Cards<'_>, packer: &mut Packer) -> Vec<Pa
     let acting: BTreeSet<&NodeName> =
         found.proposal().into_iter().flat_map(Proposal::nodes).collect();
     let ahead: BTreeMap<&NodeClaimName, &str> = ahead(found).collect();
-    let stays = table::remarks(found);
+    let stays = staying::of(found);
+    let stays: BTreeMap<&NodeName, &str> =
+        stays.iter().map(|stays| (stays.node, stays.reason.as_str())).collect();
     let mut nodes = Vec::new();
     for node in found.facts.nodes.values() {
         let pods = Cards::packed(cards.on(&node.name), "it runs here", packer);
         let first = cards.claim(&node.name).and_then(|claim| ahead.get(&claim.name));
         let goes = first.or_else(|| going.get(&node.name));
         let goes = goes.map(|why| format!("It would be disrupted: {why}"));
-        let reasons = stays.get(node.name.as_str()).filter(|_| first.is_none());
-        let reasons = reasons.into_iter().flatten();
-        let why = goes.into_iter().chain(reasons.map(|why| format!("It stays: {why}")));
+        let stays = stays.get(&node.name).map(|why| format!("It is not disrupted: {why}"));
+        let why = goes.into_iter().chain(stays.filter(|_| first.is_none()));
         let why = why.map(|text| packer.text(text)).collect();
         let is_going = first.is_some() || acting.contains(&node.name);
         let mark = is_going.then_some(Mark::Goes);

@@ -14,7 +14,7 @@ use planner::{
 use report::json::Dollars;
 use serde::Serialize;
 
-use super::{Found, table::remarks};
+use super::{Found, staying};
 use crate::plan::{
     Remarks,
     args::View,
@@ -27,7 +27,7 @@ use crate::plan::{
 pub(super) struct Document<'a> {
     /// Whose decisions these are.
     view: &'static str,
-    /// What goes before a method is asked, whatever runs on it.
+    /// What is disrupted before a method is asked, whatever runs on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ahead: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,12 +37,12 @@ pub(super) struct Document<'a> {
     /// What the function `disrupt` would commit next, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     next: Vec<Commit<'a>>,
-    ineligible: Vec<Stays<'a>>,
+    ineligible: Vec<Refused<'a>>,
     /// The nodes that have drifted, and why.
     drifted: BTreeMap<&'a str, &'a str>,
     eligible: BTreeMap<&'static str, Vec<&'a str>>,
     budgets: BTreeMap<&'a str, BTreeMap<&'static str, Option<u64>>>,
-    /// Every node that no command names, and why.
+    /// Every node that is not disrupted now, and why.
     stays: Vec<Stays<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     voided: BTreeMap<&'static str, String>,
@@ -116,9 +116,18 @@ struct Moved<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Stays<'a> {
+struct Refused<'a> {
     node: &'a str,
     reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Stays<'a> {
+    node: &'a str,
+    /// The reason that decides.
+    reason: String,
+    /// What every method says.
+    methods: BTreeMap<&'static str, String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,7 +177,7 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
         first: found.proposal().map(|proposal| proposal.command.method.as_str()),
         next: found.next.iter().map(|step| commit(found, step)).collect(),
         ineligible: ineligible
-            .map(|(node, reason)| Stays { node, reason: reason.to_string() })
+            .map(|(node, reason)| Refused { node, reason: reason.to_string() })
             .collect(),
         drifted: outlook
             .drifted
@@ -177,9 +186,13 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
             .collect(),
         eligible: asked.map(eligible).collect(),
         budgets: budgets.collect(),
-        stays: remarks(found)
+        stays: staying::of(found)
             .into_iter()
-            .map(|(node, reasons)| Stays { node, reason: reasons.join("; ") })
+            .map(|stays| Stays {
+                node: stays.node.as_str(),
+                reason: stays.reason,
+                methods: staying::said(found, stays.node),
+            })
             .collect(),
         voided: voided.collect(),
         errors: errors.collect(),

@@ -2,61 +2,62 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     io::{self, Write},
 };
 
 use jiff::Timestamp;
 use model::{
     NodeClaimName, NodeName, NodePoolName,
-    disruption::{DisruptionReason, Method, Replacement, VALIDATION_DELAY},
+    disruption::{DisruptionReason, Replacement, VALIDATION_DELAY},
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
-use planner::{
-    disruption::{Destination, Finding, Objection, Outlook, Proposal},
-    foreseen::DisruptionStep,
-};
+use planner::disruption::{Destination, Disrupted, Finding, Outlook, Proposal};
+use planner::foreseen::DisruptionStep;
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, many},
     screen::Screen,
 };
 
-use super::Found;
+use super::{Found, moves, staying, staying::disrupted};
 use crate::plan::args::View;
 
-/// Instance types that a line names.
-const TYPES_SHOWN: usize = 4;
 /// Nodes that a line names.
 const NODES_SHOWN: usize = 3;
 /// Nodes that a line names for what they have in common.
 const DRIFTED_SHOWN: usize = 10;
 
-/// What would go, what would come, what that saves, and why every other node stays.
+/// What would be disrupted and launched, what that saves, and why every other node is not disrupted.
 pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let outlook = &found.outlook;
     if let Some(waiting) = &outlook.waiting {
-        screen.text(0, &format!("Nothing is given up: {waiting}."), out)?;
+        screen.text(0, &format!("Nothing is disrupted: {waiting}."), out)?;
     }
     show_ahead(found, screen, out)?;
     screen.title(&headline(found), out)?;
+    if let Some(proposal) = found.proposal() {
+        show_commands(proposal, found, screen, out)?;
+    }
     screen.text(0, whose(found.view), out)?;
+    let disrupted = disrupted(found);
+    let is_disrupted = |proposal: &Proposal| proposal.nodes().all(|node| disrupted.contains(node));
     for (method, answer) in &outlook.answers {
-        if let Some(proposal) = &answer.proposal {
-            let is_first = found.proposal().is_some_and(|acting| acting.command.method == *method);
-            let after = if is_first { "" } else { " (another time)" };
-            show_proposal(&format!("{method}{after}"), proposal, screen, out)?;
+        if let Some(proposal) = &answer.proposal
+            && !is_disrupted(proposal)
+        {
+            let title = format!("If nothing came first, {method}: {}", worth(proposal));
+            show_proposal(&title, (proposal, found), screen, out)?;
         }
         if let Some((proposal, voided)) = &answer.voided {
             let names: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             writeln!(out)?;
             let when = if method.is_eventual() {
-                "could not begin".to_owned()
+                "cannot be disrupted now".to_owned()
             } else {
                 let delay = model::duration::format_go(VALIDATION_DELAY);
-                format!("would no longer stand when it is checked again, after {delay}")
+                format!("would not pass the second check {delay} later")
             };
-            let text = format!("{method}: {} {when}: {voided}", names.join(", "));
+            let text = format!("{method}: {} {when}: {voided}", named(&names, NODES_SHOWN));
             screen.text(0, &text, out)?;
         }
         if let Some(error) = &answer.error {
@@ -65,7 +66,7 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
         }
     }
     if let Some(thorough) = &found.thorough {
-        show_thorough(thorough, screen, out)?;
+        show_thorough(thorough, found, screen, out)?;
     }
     show_next(found, screen, out)?;
     show_drifted(outlook, screen, out)?;
@@ -89,28 +90,34 @@ pub(super) const fn whose(view: View) -> &'static str {
     }
 }
 
-/// What goes before a method is asked.
+/// What is disrupted before a method is asked.
 fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     if found.ahead.is_empty() {
         return Ok(());
     }
-    screen.title("First, whatever runs there", out)?;
+    screen.title("Disrupted first, whatever runs on the nodes", out)?;
     found.ahead.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
     writeln!(out)
 }
 
-/// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move ($24.60 for each)`
+/// `single-node-consolidation disrupts 2 nodes and launches 1: saves $123 a month, 5 pods move`
 pub(super) fn headline(found: &Found<'_>) -> String {
     let Some(proposal) = found.proposal() else {
         let nothing = if found.ahead.is_empty() { "Nothing" } else { "Nothing else" };
-        return format!("{nothing} would be given up");
+        return format!("{nothing} to disrupt");
     };
-    let going = counted(proposal.nodes().count(), "node");
-    let coming = match proposal.command.replacements.len() {
+    let nodes = counted(proposal.nodes().count(), "node");
+    let launched = match proposal.command.replacements.len() {
         0 => String::new(),
-        number => format!(" and {} come", many(number)),
+        number => format!(" and launches {}", many(number)),
     };
-    format!("{going} would go{coming}, by {}: {}", proposal.command.method, worth(proposal))
+    let following = disrupted(found).into_iter();
+    let more = following.filter(|node| proposal.nodes().all(|name| name != *node));
+    let more = match more.count() {
+        0 => String::new(),
+        more => format!("; {} follow", counted(more, "node")),
+    };
+    format!("{} disrupts {nodes}{launched}: {}{more}", proposal.command.method, worth(proposal))
 }
 
 /// What `proposal` saves or costs, and how many pods it moves.
@@ -122,15 +129,15 @@ pub(super) fn worth(proposal: &Proposal) -> String {
         number => format!("{} move", counted(number, "pod")),
     };
     if proposal.command.replacements.iter().any(is_unpriced) {
-        return format!("what comes has no price yet, {moves}");
+        return format!("the new node has no price yet, {moves}");
+    }
+    if before == after {
+        return format!("costs the same, {moves}");
     }
     if before < after {
         return format!("costs {} more a month, {moves}", per_month(after - before));
     }
-    let saved = before - after;
-    let each = saved.checked_div(u64::try_from(proposal.moves.len()).unwrap_or(0));
-    let each = each.map(|each| format!(" ({} for each)", per_month(each))).unwrap_or_default();
-    format!("saves {} a month, {moves}{each}", per_month(saved))
+    format!("saves {} a month, {moves}", per_month(before - after))
 }
 
 fn counted(number: usize, noun: &str) -> String {
@@ -139,58 +146,92 @@ fn counted(number: usize, noun: &str) -> String {
 
 fn show_proposal(
     title: &str,
-    proposal: &Proposal,
+    (proposal, found): (&Proposal, &Found<'_>),
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
     writeln!(out)?;
-    screen.title(&format!("{title}: {}", worth(proposal)), out)?;
+    screen.title(title, out)?;
+    show_commands(proposal, found, screen, out)
+}
+
+/// What `proposal` disrupts, launches and moves. Nodes that are alike share a line.
+fn show_commands(
+    proposal: &Proposal,
+    found: &Found<'_>,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut alike: Vec<(&Disrupted, Vec<&str>)> = Vec::new();
     for disrupted in &proposal.disrupted {
+        let key = |node: &Disrupted| (node.node_pool.clone(), node.price, node.reason.clone());
+        match alike.iter_mut().find(|(first, _)| key(first) == key(disrupted)) {
+            Some((_, nodes)) => nodes.push(disrupted.node.as_str()),
+            None => alike.push((disrupted, vec![disrupted.node.as_str()])),
+        }
+    }
+    for (disrupted, nodes) in alike {
         let price = dollars(disrupted.price.nanos().into());
-        let (node, pool, reason) = (&disrupted.node, &disrupted.node_pool, &disrupted.reason);
-        screen.text(2, &format!("goes   {node} ({pool}, {price}/h): {reason}"), out)?;
+        let each = if nodes.len() == 1 { "" } else { " each" };
+        let (pool, reason) = (&disrupted.node_pool, &disrupted.reason);
+        let names = named(&nodes, NODES_SHOWN);
+        let text = format!("disrupts  {names} ({pool}, {price} an hour{each}): {reason}");
+        screen.text(2, &text, out)?;
     }
     for replacement in &proposal.command.replacements {
-        screen.text(2, &format!("comes  {}", in_words(replacement)), out)?;
+        screen.text(2, &format!("launches  {}", in_words(replacement)), out)?;
     }
-    for (to, pods) in destinations(proposal) {
-        screen.text(2, &format!("moves  {pods} to {to}"), out)?;
-    }
-    Ok(())
+    let moved = moves::in_words(proposal, found.facts);
+    moved.iter().try_for_each(|moved| screen.text(2, &format!("moves     {moved}"), out))
+}
+
+/// What `step` launches.
+fn words(step: &DisruptionStep) -> String {
+    step.replacements.iter().map(in_words).collect::<Vec<_>>().join(", ")
 }
 
 /// What the function commits one after the other, where that is more than the first command.
 fn show_next(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let lines = next_lines(found);
-    if lines.is_empty() {
+    if found.next.len() < 2 {
         return Ok(());
     }
     writeln!(out)?;
     screen.title("What `disrupt` does next, in this order", out)?;
-    lines.iter().try_for_each(|line| screen.text(2, line, out))
+    next_lines(found).iter().try_for_each(|line| screen.text(2, line, out))
 }
 
-/// A line for each of these steps; none where there is one step at most.
+/// The next commits, in order.
 pub(super) fn next_lines(found: &Found<'_>) -> Vec<String> {
-    if found.next.len() < 2 {
-        return Vec::new();
-    }
     let name = |name: &NodeClaimName| {
         let node = found.facts.ledger.claims.get(name).and_then(|claim| claim.node.as_ref());
         node.map_or_else(|| name.to_string(), ToString::to_string)
     };
-    let line = |step: &DisruptionStep| {
-        let names: Vec<String> = step.claims.iter().map(name).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let comes: Vec<String> = step.replacements.iter().map(in_words).collect();
-        let comes =
-            if comes.is_empty() { comes } else { vec![format!(" → {}", comes.join(", "))] };
-        format!("{}: {}{}", step.reason, named(&names, NODES_SHOWN), comes.concat())
+    // Commands that differ in their nodes alone share a line.
+    let mut alike: Vec<(&DisruptionStep, Vec<String>, usize)> = Vec::new();
+    for step in &found.next {
+        let names = step.claims.iter().map(name);
+        let is_like =
+            |other: &DisruptionStep| (other.reason, words(other)) == (step.reason, words(step));
+        match alike.last_mut().filter(|(first, ..)| is_like(first)) {
+            Some((_, nodes, times)) => {
+                nodes.extend(names);
+                *times += 1;
+            }
+            None => alike.push((step, names.collect(), 1)),
+        }
+    }
+    let line = |(step, nodes, times): (&DisruptionStep, Vec<String>, usize)| {
+        let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let each = if times == 1 { "" } else { "each " };
+        let launched = words(step);
+        let launched =
+            if launched.is_empty() { launched } else { format!(" → {each}{launched}") };
+        format!("{}: {}{launched}", step.reason, named(&names, NODES_SHOWN))
     };
-    found.next.iter().map(line).collect()
+    alike.into_iter().map(line).collect()
 }
 
-/// Nodes that have drifted, those with the same reason together, whether they may go now or not.
+/// Nodes that have drifted, those with the same reason together, whether they may be disrupted now or not.
 fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (node, reason) in &outlook.drifted {
@@ -209,44 +250,32 @@ fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::
     Ok(())
 }
 
-/// Nodes that stay, those with the same reasons together.
+/// Nodes that are not disrupted, those with the same reason together.
 fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let groups = staying(found);
-    if groups.is_empty() {
+    let staying = staying::of(found);
+    if staying.is_empty() {
         return Ok(());
     }
-    let staying: usize = groups.iter().map(|(_, nodes)| nodes.len()).sum();
     writeln!(out)?;
-    let verb = if staying == 1 { "stays" } else { "stay" };
-    screen
-        .title(&format!("{} {verb} (--explain NODE says more)", counted(staying, "node")), out)?;
-    for (reasons, nodes) in groups {
-        screen.text(2, &named(&nodes, NODES_SHOWN), out)?;
-        reasons.iter().try_for_each(|reason| screen.text(4, reason, out))?;
+    let verb = if staying.len() == 1 { "is" } else { "are" };
+    let nodes = counted(staying.len(), "node");
+    let title = format!("{nodes} {verb} not disrupted (--explain NODE: what each method says)");
+    screen.title(&title, out)?;
+    for group in staying::grouped(&staying) {
+        let reason = if group.is_example { "for example, " } else { "" }.to_owned() + &group.reason;
+        screen.text(2, &format!("{}: {reason}", named(&group.nodes, NODES_SHOWN)), out)?;
     }
     Ok(())
 }
 
-/// Reasons to stay and the nodes that have them, most nodes first.
-pub(super) fn staying<'a>(found: &'a Found<'_>) -> Vec<(Vec<String>, Vec<&'a str>)> {
-    let mut by_reasons: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
-    for (node, mut reasons) in remarks(found) {
-        if reasons.is_empty() {
-            reasons.push("no method looks at it".to_owned());
-        }
-        by_reasons.entry(reasons).or_default().push(node);
-    }
-    let mut groups: Vec<_> = by_reasons.into_iter().collect();
-    groups.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
-    groups
-}
-
-/// `a, b, c and 12 more`
+/// `a, b, c and 12 others`
 pub(super) fn named(nodes: &[&str], most: usize) -> String {
+    // One name is as short as "1 other".
+    let most = if nodes.len() == most + 1 { nodes.len() } else { most };
     let first: Vec<&str> = nodes.iter().take(most).copied().collect();
     let more = match nodes.len().saturating_sub(most) {
         0 => String::new(),
-        more => format!(" and {} more", many(more)),
+        more => format!(" and {} others", many(more)),
     };
     format!("{}{more}", first.join(", "))
 }
@@ -258,11 +287,11 @@ fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
         return Ok(());
     }
     writeln!(out)?;
-    screen.title("What the budgets allow now", out)?;
+    screen.title("Disruptions that the budgets allow now", out)?;
     lines.iter().try_for_each(|line| screen.text(2, line, out))
 }
 
-/// A line for each NodePool with nodes.
+/// What the budgets of the NodePools with NodeClaims allow now, a line for each NodePool.
 pub(super) fn budget_lines(found: &Found<'_>) -> Vec<String> {
     let claims = found.facts.ledger.claims.values();
     let in_use: BTreeSet<&NodePoolName> = claims.map(|claim| &claim.node_pool).collect();
@@ -331,35 +360,27 @@ pub(super) fn per_month(nanos: u64) -> String {
 pub(super) fn in_words(replacement: &Replacement) -> String {
     let pool = &replacement.node_pool;
     let Some((key, price)) = &replacement.cheapest else {
-        return format!("one node of {pool}, of the type that is launched then");
+        return format!("1 node of {pool}, of an instance type that is chosen then");
     };
-    let (shown, instance_types) =
-        (replacement.instance_types.iter().take(TYPES_SHOWN), &replacement.instance_types);
-    let mut names: Vec<String> = shown.map(ToString::to_string).collect();
-    if TYPES_SHOWN < instance_types.len() {
-        names.push(format!("{} more", many(instance_types.len() - TYPES_SHOWN)));
-    }
+    let others = match replacement.instance_types.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => " (or 1 other instance type)".to_owned(),
+        others => format!(" (or {} other instance types)", many(others)),
+    };
     let price = dollars(price.nanos().into());
-    format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))
+    format!("1 node of {pool}: {key} for {price} an hour{others}")
 }
 
-fn destinations(proposal: &Proposal) -> BTreeMap<String, String> {
-    let mut texts: BTreeMap<String, u64> = BTreeMap::new();
-    for pod_move in &proposal.moves {
-        let to = match &pod_move.to {
-            Destination::Existing(Target::Node(node)) => node.to_string(),
-            Destination::Existing(Target::Claim(claim)) => claim.to_string(),
-            Destination::Replacement(_) => "the new node".to_owned(),
-        };
-        *texts.entry(to).or_default() += 1;
-    }
-    texts.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
-}
-
-fn show_thorough(thorough: &Finding, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+fn show_thorough(
+    thorough: &Finding,
+    found: &Found<'_>,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let examined = count(thorough.examined, "what-if");
     if let Some(proposal) = &thorough.proposal {
-        show_proposal("thorough search", proposal, screen, out)?;
+        let title = format!("thorough search: {}", worth(proposal));
+        show_proposal(&title, (proposal, found), screen, out)?;
         let more = proposal.saving().nanos().saturating_sub(thorough.compatible_saving.nanos());
         let more = per_month(more);
         let text = format!("that is {more} a month beyond Karpenter's choice; {examined}");
@@ -369,68 +390,10 @@ fn show_thorough(thorough: &Finding, screen: Screen, out: &mut impl Write) -> io
         screen.text(0, &format!("thorough search: nothing better; {examined}"), out)?;
     }
     if thorough.left.is_some() {
-        let text = "not everything was looked at: the search stopped at its limit of work";
+        let text = "the search stopped at its limit of work before it had tried everything";
         screen.text(2, text, out)?;
     }
     Ok(())
-}
-
-/// Every node that no command names, and why it stays: one reason for all methods, or what each of
-/// them says.
-pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>> {
-    let outlook = &found.outlook;
-    let proposals = outlook.answers.values().filter_map(|answer| answer.proposal.as_ref());
-    let going: BTreeSet<&str> = proposals.flat_map(Proposal::nodes).map(NodeName::as_str).collect();
-    let mut texts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (node, reason) in &outlook.ineligible {
-        texts.insert(node, vec![reason.to_string()]);
-    }
-    for node in found.facts.nodes.keys().map(NodeName::as_str) {
-        if !going.contains(node) && !texts.contains_key(node) {
-            texts.insert(node, said(found, node));
-        }
-    }
-    texts
-}
-
-/// What a method says about a node that it leaves alone.
-#[derive(PartialEq, Eq)]
-enum Remark<'a> {
-    /// What stands against giving it up.
-    Objection(&'a Objection),
-    /// The method gives up others, this one first.
-    After(&'a NodeName),
-}
-
-impl fmt::Display for Remark<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Objection(objection) => f.write_str(&objection.in_full()),
-            Self::After(first) => write!(f, "{first} goes first"),
-        }
-    }
-}
-
-/// What the methods say about a node, those that say the same together.
-fn said(outlook: &Found<'_>, node: &str) -> Vec<String> {
-    let mut by_reason: Vec<(Remark<'_>, Vec<Method>)> = Vec::new();
-    for (method, answer) in &outlook.outlook.answers {
-        let first = answer.proposal.as_ref().and_then(|proposal| proposal.nodes().next());
-        let goes_first = || first.filter(|first| first.as_str() != node).map(Remark::After);
-        let note = answer.notes.get(node).map(Remark::Objection);
-        let Some(reason) = note.or_else(goes_first) else {
-            continue;
-        };
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, methods)) => methods.push(*method),
-            None => by_reason.push((reason, vec![*method])),
-        }
-    }
-    let shown = |(reason, methods): (Remark<'_>, Vec<Method>)| {
-        let names: Vec<&str> = methods.into_iter().map(Method::as_str).collect();
-        format!("{}: {reason}", names.join(", "))
-    };
-    by_reason.into_iter().map(shown).collect()
 }
 
 /// Everything about one node, which is there.
@@ -441,30 +404,35 @@ pub(super) fn explain(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let outlook = &found.outlook;
-    if let Some(reason) = outlook.ineligible.get(node) {
-        return screen.text(0, &format!("{node} stays: {reason}"), out);
-    }
-    let mut goes = false;
     for (method, answer) in &outlook.answers {
         let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
         let Some(proposal) = answer.proposal.as_ref().filter(named) else { continue };
-        goes = true;
+        let is_now = found.proposal().is_some_and(|acting| acting.command.method == *method);
+        let when = if is_now { "disrupts" } else { "would disrupt" };
         let disrupted = proposal.disrupted.iter().find(|node_of| node_of.node.as_str() == node);
         let reason = disrupted.map(|node_of| node_of.reason.as_str()).unwrap_or_default();
-        screen.text(0, &format!("{node} goes by {method}: {reason}"), out)?;
+        screen.text(0, &format!("{method} {when} {node}: {reason}"), out)?;
         for pod_move in proposal.moves.iter().filter(|step| step.from.as_str() == node) {
             let to = match &pod_move.to {
                 Destination::Existing(Target::Node(node)) => node.to_string(),
                 Destination::Existing(Target::Claim(claim)) => claim.to_string(),
                 Destination::Replacement(_) => "a new node".to_owned(),
             };
-            screen.text(2, &format!("{} goes to {to}", pod_move.pod), out)?;
+            screen.text(2, &format!("{} → {to}", pod_move.pod), out)?;
         }
     }
-    for reason in said(found, node) {
-        // A node that goes by one method does not stay for what others say.
-        let start = if goes { "not by" } else { "stays for" };
-        screen.text(0, &format!("{node} {start} {reason}"), out)?;
+    let staying = staying::of(found);
+    let stays = staying.iter().find(|stays| stays.node.as_str() == node);
+    if let Some(stays) = stays {
+        screen.text(0, &format!("{node} is not disrupted: {}", stays.reason), out)?;
     }
-    Ok(())
+    let Some(name) = found.facts.nodes.keys().find(|name| name.as_str() == node) else {
+        return Ok(());
+    };
+    if outlook.ineligible.contains_key(node) {
+        // No method says more than that.
+        return Ok(());
+    }
+    let said = staying::said(found, name);
+    said.iter().try_for_each(|(method, said)| screen.text(2, &format!("{method}: {said}"), out))
 }

@@ -111,17 +111,17 @@ fn nodes_that_stay_for_one_reason_are_one_line() {
     };
     let rejecteds = [
         of(Some("a"), "pod x: it stays"),
-        of(Some("b"), "it is not initialized"),
-        of(None, "a NodeClaim has no instance yet: nothing is decided until it has"),
-        of(Some("c"), "it is not initialized"),
+        of(Some("b"), "not initialized"),
+        of(None, "nothing is disrupted while a NodeClaim has no instance"),
+        of(Some("c"), "not initialized"),
     ];
     let lines = staying(Timestamp::UNIX_EPOCH, rejecteds.iter());
     assert_eq!(
         lines.iter().map(Line::show).collect::<Vec<_>>(),
         [
             // Not a node called `a NodeClaim has no instance yet`.
-            "a NodeClaim has no instance yet: nothing is decided until it has",
-            "2 nodes stay (b, …): it is not initialized",
+            "2 nodes stay (b, …): not initialized",
+            "nothing is disrupted while a NodeClaim has no instance",
             "a stays: pod x: it stays",
         ]
     );
@@ -140,8 +140,8 @@ fn numbers_of_sentences_that_are_folded_are_summed_up() {
         sentence(3, "disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour"),
         sentence(4, "disrupt: drift: ip-1, ip-2 can go, 1 pod fit elsewhere"),
         sentence(5, "disrupt: drift: ip-3 can go, 0 pods fit elsewhere"),
-        sentence(6, "disrupt: drift: nothing can go"),
-        sentence(7, "disrupt: drift: nothing can go"),
+        sentence(6, "disrupt: drift: nothing to disrupt"),
+        sentence(7, "disrupt: drift: nothing to disrupt"),
     ];
     let end = Timestamp::from_second(300).unwrap();
     assert_eq!(
@@ -151,7 +151,7 @@ fn numbers_of_sentences_that_are_folded_are_summed_up() {
              00:00:02)",
             "+00:00:03 disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour",
             "+00:00:04 disrupt: drift: … can go, 1 pod fit elsewhere in 2 steps (until 00:00:05)",
-            "+00:00:06 disrupt: drift: nothing can go (×2) (until 00:00:07)",
+            "+00:00:06 disrupt: drift: nothing to disrupt (×2) (until 00:00:07)",
         ]
     );
 }

@@ -151,6 +151,12 @@ pub(super) fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -
     Decision { price_before: Some(total), ..told::with_pods(decision, facts) }
 }
 
+/// What `method` looks for: `drift` of a static NodePool is drift.
+#[must_use]
+pub const fn name_of(method: Method) -> &'static str {
+    name(method.reason())
+}
+
 /// What looking for `reason` is called.
 pub const fn name(reason: DisruptionReason) -> &'static str {
     match reason {
@@ -211,9 +217,11 @@ fn decision(facts: &Facts, reason: DisruptionReason, finding: &Finding) -> Decis
             let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             let pods = words::counted(proposal.moves.len(), "pod");
             let (nodes, saving) = (nodes.join(", "), proposal.saving());
-            format!("{method}: {nodes} can go, {pods} fit elsewhere, saves ${saving} an hour")
+            format!(
+                "{method}: {nodes} can be disrupted, {pods} fit elsewhere, saves ${saving} an hour"
+            )
         }
-        None => format!("{method}: nothing can go"),
+        None => format!("{method}: nothing to disrupt"),
     };
     let chosen = proposal.into_iter().flat_map(|proposal| claims(facts, &proposal.command));
     let kind = match proposal {

@@ -43,6 +43,8 @@ pub struct PreparedCluster<'a> {
     pub(crate) simulator: Simulator<'a>,
     pub(crate) options: &'a Options,
     is_spared: bool,
+    /// What methods found on these facts in an [`super::Outlook`]: a look after it does not search again.
+    pub(super) decided: BTreeMap<Method, Finding>,
 }
 
 impl<'a> PreparedCluster<'a> {
@@ -51,7 +53,14 @@ impl<'a> PreparedCluster<'a> {
     pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
         let state = State::of(facts, facts.now, options);
         let field = Field::of(&state);
-        Self { field, simulator: Simulator::new(facts, options), state, options, is_spared: false }
+        Self {
+            field,
+            simulator: Simulator::new(facts, options),
+            state,
+            options,
+            is_spared: false,
+            decided: BTreeMap::new(),
+        }
     }
 
     /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
@@ -96,6 +105,9 @@ impl<'a> PreparedCluster<'a> {
 
     /// What one method would do.
     pub fn decide(&mut self, method: Method) -> Finding {
+        if let Some(finding) = self.decided.get(&method) {
+            return finding.clone();
+        }
         let mut finding = Finding::default();
         if self.waits(method) && !self.state.is_complete() {
             finding.error = Some(Objection::Incomplete);
@@ -229,20 +241,21 @@ impl<'a> PreparedCluster<'a> {
         let reason = match method {
             Method::Repair => {
                 let due = candidate.due.as_ref();
-                let why = due.map(|due| format!("it is ill: {}", due.condition));
-                let reboots = if candidate.is_to_be_rebooted() { ", and is rebooted" } else { "" };
+                let why = due.map(|due| format!("unhealthy: {}", due.condition));
+                let reboots = if candidate.is_to_be_rebooted() { ", rebooted" } else { "" };
                 why.unwrap_or_default() + reboots
             }
-            Method::Emptiness => "no pod needs it".to_owned(),
+            Method::Emptiness => "empty".to_owned(),
             Method::StaticDrift | Method::Drift => {
                 let entry = &self.state.nodes[candidate.number];
                 let drift = conditions::drift(&self.state, entry, candidate.pool);
                 let (_, reason) = drift.unwrap_or_default();
-                format!("it has drifted: {reason}")
+                format!("drifted: {reason}")
             }
             Method::MultiNode | Method::SingleNode => {
                 let pods = words::counted(candidate.pods.len(), "pod");
-                format!("its {pods} fit elsewhere for less")
+                let fit = if candidate.pods.len() == 1 { "fits" } else { "fit" };
+                format!("{pods} {fit} elsewhere for less")
             }
         };
         Disrupted {

@@ -13,30 +13,30 @@ use crate::eviction::Immovable;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Objection {
     /// Nothing is decided before Karpenter's view of the cluster would be complete.
-    #[error("a NodeClaim has no instance yet: nothing is decided until it has")]
+    #[error("nothing is disrupted while a NodeClaim has no instance")]
     Incomplete,
 
     // Of nodes that are no candidates.
     /// No claim of the ledger is its.
-    #[error("it has no NodeClaim: nobody manages it")]
+    #[error("no NodeClaim: neither Karpenter nor Journeyman manages this node")]
     Unmanaged,
     /// There is only its claim so far.
-    #[error("its node did not join yet")]
+    #[error("its node has not registered yet")]
     NotJoined,
     /// Its node is not labeled as initialized.
-    #[error("it is not initialized")]
+    #[error("not initialized")]
     NotInitialized,
     /// Its claim is being deleted.
-    #[error("it is being given up already")]
+    #[error("already being disrupted")]
     AlreadyGoing,
     /// Pods wait for it.
-    #[error("pending pods were promised to it")]
+    #[error("nominated for pending pods")]
     Nominated,
     /// It has the annotation `karpenter.sh/do-not-disrupt` itself.
-    #[error("its annotation {} protects it", labels::DO_NOT_DISRUPT)]
+    #[error("blocked by its annotation {}", labels::DO_NOT_DISRUPT)]
     Protected,
     /// It does not have this label.
-    #[error("it has no label {0}")]
+    #[error("no label {0}")]
     NoLabel(&'static str),
     /// The NodePool that its label names does not exist.
     #[error("its NodePool {0} does not exist")]
@@ -59,85 +59,88 @@ pub enum Objection {
     #[error("NodePool {0} is not static")]
     NotStatic(NodePoolName),
     /// The method is not for static NodePools.
-    #[error("NodePool {0} is static")]
+    #[error("NodePool {0} is static: only drift replaces its nodes")]
     Static(NodePoolName),
     /// It looks like its NodePool and its EC2NodeClass.
-    #[error("it has not drifted")]
+    #[error("not drifted")]
     NotDrifted,
     /// No condition of its node says that it is ill, or none for long enough.
-    #[error("it is not ill, or not for long enough")]
+    #[error("healthy, or not unhealthy for long enough")]
     NotIll,
     /// The NodePool is not consolidated.
     #[error("consolidateAfter of NodePool {0} is Never")]
     NeverConsolidated(NodePoolName),
     /// It hosts virtual pods of a CapacityBuffer.
-    #[error("room for a CapacityBuffer is kept on it")]
+    #[error("reserved for a CapacityBuffer")]
     KeepsRoom,
     /// So many of its pods would need another node.
-    #[error("{} would need another node", model::words::counted(*.0, "pod"))]
+    #[error("not empty: {} would need another node", model::words::counted(*.0, "pod"))]
     Used(usize),
     /// It is not empty, though moving its pods costs next to nothing.
-    #[error("pods run on it, if cheap to move")]
+    #[error("not empty: pods run on it that are cheap to move")]
     CheaplyUsed,
     /// Its condition `Consolidatable` says so.
     #[error("its condition Consolidatable is not true")]
     NotConsolidatable,
     /// Pods came or went more recently than its NodePool's `consolidateAfter`, which is this.
     #[error(
-        "it waits for consolidateAfter ({}) since its last pod change",
+        "waiting for consolidateAfter ({}) since its last pod change",
         model::duration::format_go(*.0)
     )]
     Unsettled(SignedDuration),
     /// Its NodePool does not offer its instance type.
-    #[error("its instance type is not known, so neither is its price")]
+    #[error("no known price: its NodePool does not offer its instance type")]
     UnknownInstanceType,
     /// It is for the method emptiness.
-    #[error("it is empty: emptiness looks after it")]
+    #[error("empty; removed by emptiness")]
     Empty,
     /// `consolidationPolicy` of its NodePool is `WhenEmpty`.
-    #[error("NodePool {0} gives up only empty nodes")]
+    #[error("not empty, and consolidationPolicy of NodePool {0} is WhenEmpty")]
     OnlyWhenEmpty(NodePoolName),
 
     /// The workload of this pod rests: a pod of it was moved lately.
-    #[error("the workload of pod {0} was moved lately, and rests")]
+    #[error("the workload of pod {0} was moved recently (setting WorkloadRest)")]
     MovedLately(PodKey),
     /// So many pods were moved within an hour, and with its own they would be more than may.
-    #[error("{} moved within the last hour, and no more may", model::words::counted(*.0, "pod"))]
+    #[error(
+        "{} moved within the last hour, which is the maximum (setting MovesPerHour)",
+        model::words::counted(*.0, "pod")
+    )]
     ManyMoves(usize),
 
     // Of nodes that a method looked at.
     /// Too many nodes of its NodePool are ill.
-    #[error("more than a fifth of the nodes of its NodePool {0} are ill: none is replaced")]
+    #[error("more than 20% of the nodes of NodePool {0} are unhealthy: repair is paused")]
     ManyIll(NodePoolName),
     /// What one look may simulate was used up before it was its turn.
-    #[error("it was not reached: one look simulates only so much")]
+    #[error(
+        "not reached: one look simulates a limited number of pods, and the next look continues"
+    )]
     NotReached,
     /// Others of its NodePool are disrupted, or it is closed now. The text names them: it changes from look to
     /// look, so only [`Self::in_full`] has it.
-    #[error("the disruption budgets of its NodePool are spent")]
+    #[error("blocked by the disruption budgets of its NodePool")]
     BudgetSpent(String),
     /// A budget cannot be read, and closes its NodePool: which and why.
     #[error("no node of its NodePool is disrupted: {0}")]
     UnreadableBudget(String),
     /// Others of its static NodePool go first.
-    #[error("budget or limit of its NodePool leave room for others only")]
+    #[error("other nodes of its NodePool come first: the budget or the limit allows no more")]
     NoRoomInNodePool,
     /// Its static NodePool has as many nodes as it may have, and its replacement would be one more.
-    #[error("its static NodePool is at its limit of nodes: there is no room for a replacement")]
+    #[error("its static NodePool is at limits.nodes: a replacement needs a limit above replicas")]
     AtNodeLimit,
     /// Its static NodePool is being scaled down.
-    #[error("its NodePool has more nodes than replicas: that comes first")]
+    #[error("its NodePool has more nodes than replicas: the surplus is removed first")]
     ScalesDown,
     /// The method gives up several nodes, and no other is left.
-    #[error("no second node may go with it")]
+    #[error("no second node can be consolidated with it")]
     Alone,
     /// Nodes that are cheaper to disrupt go without it.
-    #[error(
-        "nodes that are cheaper to disrupt come first, and cannot be disrupted together with it"
-    )]
+    #[error("cannot be consolidated together with the nodes that are cheaper to disrupt")]
     NotTogether,
     /// It cannot go with so many better nodes before it.
-    #[error("together with the {} before it: {objection}", model::words::counted(*.before, "node"))]
+    #[error("together with {}: {objection}", model::words::counted(*.before, "other node"))]
     Together {
         /// How many nodes there are before it.
         before: usize,
@@ -147,10 +150,10 @@ pub enum Objection {
 
     // Of what would become of its pods.
     /// No pool may launch or take pods: nothing can be simulated.
-    #[error("no NodePool is ready, so nothing can be planned")]
+    #[error("no NodePool is ready, so no pod can be planned elsewhere")]
     NoReadyNodePool,
     /// A pod that runs would find no other place.
-    #[error("pod {pod} finds no place: {why}")]
+    #[error("pod {pod} cannot be scheduled elsewhere: {why}")]
     NoPlace {
         /// The pod.
         pod: PodKey,
@@ -158,42 +161,40 @@ pub enum Objection {
         why: String,
     },
     /// Without it the pods of the cluster cannot all run.
-    #[error("without it {0}")]
+    #[error("without this node, {0}")]
     Stuck(Box<Self>),
     /// Its pods fit onto other nodes only as kube-scheduler need not place them.
-    #[error(
-        "its pods fit onto other nodes in some ways only, and kube-scheduler may place them in another"
-    )]
+    #[error("its pods fit elsewhere only in an order that kube-scheduler need not follow")]
     OneWayOnly,
     /// So many new nodes would be needed, and one is the most.
-    #[error("its pods would need {} new nodes", model::words::many(*.0))]
+    #[error("its pods need {} new nodes, and consolidation launches at most 1", model::words::many(*.0))]
     ManyNodes(usize),
     /// What would be launched cannot be promised after all: in words.
     #[error("its replacement cannot be launched: {0}")]
     NoPromise(String),
     /// Everything that could come may cost as much as this in one hour.
-    #[error("whatever could take its pods may cost ${0} an hour or more")]
+    #[error("no cheaper replacement: nothing below ${0} an hour fits its pods")]
     NotCheaper(HourlyPrice),
     /// Everything that could come saves too little beside this price for one hour.
-    #[error("whatever could take its pods saves too little of ${0} per hour")]
+    #[error("a replacement would save too little of ${0} an hour")]
     SavesLittle(HourlyPrice),
     /// Too few instance types are left for a `minValues`.
-    #[error("the cheaper instance types are too few for the pool's minValues")]
+    #[error("too few cheaper instance types for minValues of its NodePool")]
     MinValues,
     /// The gate for replacing spot by spot is closed.
-    #[error("the gate SpotToSpotConsolidation is closed")]
+    #[error("spot-to-spot consolidation is off (feature gate SpotToSpotConsolidation)")]
     SpotGate,
     /// Only so many instance types are cheaper for replacing spot by spot.
     #[error(
-        "spot is replaced by spot only if at least {SPOT_TYPES_MIN} instance types are cheaper, and \
-         {0} are"
+        "spot-to-spot consolidation needs at least {SPOT_TYPES_MIN} cheaper instance types, and there \
+         are {0}"
     )]
     FewSpotTypes(usize),
     /// The replacement could be one of the nodes themselves.
-    #[error("its replacement could be of the type of a node that goes")]
+    #[error("its replacement could be of the instance type that it replaces")]
     SameType,
     /// It saves less in one hour than is asked for the pods that it moves.
-    #[error("it would save ${saved} per hour, and moving {} must save ${least}", model::words::counted(*.pods, "pod"))]
+    #[error("saves ${saved} an hour, and moving {} must save ${least}", model::words::counted(*.pods, "pod"))]
     YieldsLittle {
         /// What it saves.
         saved: HourlyPrice,
@@ -203,12 +204,12 @@ pub enum Objection {
         least: HourlyPrice,
     },
     /// It saves too little for the pods that it moves.
-    #[error("it saves too little for the pods that it moves")]
+    #[error("saves too little for the pods that would move (consolidationPolicy Balanced)")]
     Score,
 
     // Of a command that is looked at again.
     /// Its claim is not in the ledger any more.
-    #[error("it is gone")]
+    #[error("its NodeClaim is gone")]
     Gone,
     /// Its node is not in the cluster any more.
     #[error("its node is gone")]
@@ -237,6 +238,21 @@ impl Objection {
             Self::BudgetSpent(why) => format!("{self}: {why}"),
             _ => self.to_string(),
         }
+    }
+
+    /// Whether it says no more than that the method is meant for other nodes.
+    pub(super) const fn is_of_others(&self) -> bool {
+        matches!(
+            self,
+            Self::Static(_)
+                | Self::NotStatic(_)
+                | Self::NotDrifted
+                | Self::NotIll
+                | Self::Empty
+                | Self::Used(_)
+                | Self::CheaplyUsed
+                | Self::KeepsRoom
+        )
     }
 
     /// The same in a record: why `what` stays.

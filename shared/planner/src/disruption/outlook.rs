@@ -1,7 +1,9 @@
-//! Everything that can be said about giving nodes up at one moment: what each method would do, and
-//! why every other node stays.
+//! What each method would disrupt at one moment, and why every other node is not disrupted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use model::{
     CommandId, NodeName, NodePoolName,
@@ -14,7 +16,7 @@ use super::{
     finding::Finding, nodes::StateNode, validation::Voided,
 };
 
-/// What would be given up, and why everything else stays.
+/// What would be disrupted, and why every other node would not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
     /// What each method finds on the same facts, independently of the others.
@@ -43,28 +45,109 @@ impl Outlook {
     pub fn proposal(&self) -> Option<&Proposal> {
         self.answers.get(&self.first()?)?.proposal.as_ref()
     }
+
+    /// What `method` says about `node`; `None` if it would disrupt the node, or was not asked.
+    pub fn said(&self, method: Method, node: &NodeName) -> Option<Said<'_>> {
+        let answer = self.answers.get(&method)?;
+        if let Some(objection) = answer.notes.get(node) {
+            return Some(Said::Objection(objection));
+        }
+        if let Some(proposal) = &answer.proposal {
+            let is_disrupted = proposal.nodes().any(|name| name == node);
+            return proposal.nodes().next().filter(|_| !is_disrupted).map(Said::After);
+        }
+        let is_its =
+            |(proposal, _): &&(Proposal, Voided)| proposal.nodes().any(|name| name == node);
+        let voided = answer.voided.as_ref().filter(is_its).map(|(_, voided)| Said::Voided(voided));
+        voided.or_else(|| answer.error.as_ref().map(Said::Objection))
+    }
+
+    /// Why `node` is not disrupted now, in one reason: what the first method says that is meant for the node, in the
+    /// order in which methods are asked. Several nodes at once are passed over: why the node cannot be disrupted alone
+    /// says more. `acting` is what is disrupted now: if another method would disrupt the node, `acting` comes first.
+    /// The method is `None` if the reason is not that of one method. `None` if `acting` names the node, or no method
+    /// was asked.
+    pub fn decisive<'o>(
+        &'o self,
+        node: &NodeName,
+        acting: Option<&'o Proposal>,
+    ) -> Option<(Option<Method>, Said<'o>)> {
+        if acting.is_some_and(|acting| acting.nodes().any(|name| name == node)) {
+            return None;
+        }
+        if let Some(objection) = self.ineligible.get(node.as_str()) {
+            return Some((None, Said::Objection(objection)));
+        }
+        let mut last = None;
+        for (method, answer) in
+            self.answers.iter().filter(|(method, _)| **method != Method::MultiNode)
+        {
+            let proposal = answer.proposal.as_ref();
+            let is_disrupted = proposal.is_some_and(|p| p.nodes().any(|name| name == node));
+            let first = acting.and_then(|acting| acting.nodes().next()).filter(|_| is_disrupted);
+            let Some(said) = first.map(Said::After).or_else(|| self.said(*method, node)) else {
+                continue;
+            };
+            let is_meant = !matches!(said, Said::Objection(objection) if objection.is_of_others());
+            if matches!(said, Said::Objection(Objection::Immovable(_))) {
+                return Some((None, said));
+            }
+            if is_meant {
+                return Some((Some(*method), said));
+            }
+            last = Some((None, said));
+        }
+        last
+    }
+}
+
+/// What a method says about a node that it does not disrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said<'o> {
+    /// What stands against it.
+    Objection(&'o Objection),
+    /// A command with the node would not hold.
+    Voided(&'o Voided),
+    /// Others are disrupted, this one first.
+    After(&'o NodeName),
+}
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objection(objection) => f.write_str(&objection.in_full()),
+            Self::Voided(voided) => voided.fmt(f),
+            Self::After(first) => write!(f, "{first} is disrupted first"),
+        }
+    }
 }
 
 /// What every method would do.
 #[must_use]
 pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
-    let mut prepared_cluster = PreparedCluster::of(facts, options);
-    if !options.is_watched {
-        prepared_cluster.spare_for_pending();
-    }
-    let repairs = facts.policies.repairs_nodes();
-    let methods = Method::ALL.into_iter().filter(|method| *method != Method::Repair || repairs);
-    let mut answers: BTreeMap<Method, Finding> =
-        methods.map(|method| (method, prepared_cluster.decide(method))).collect();
-    if !options.is_watched {
-        for finding in answers.values_mut() {
-            prepared_cluster.drop_what_cannot_begin(finding);
-        }
-    }
-    Outlook { answers, ..prepared_cluster.about_nodes() }
+    PreparedCluster::of(facts, options).outlook()
 }
 
 impl PreparedCluster<'_> {
+    /// What every method would do. A look at the same facts that follows does not search again.
+    pub(crate) fn outlook(&mut self) -> Outlook {
+        let is_watched = self.options.is_watched;
+        if !is_watched {
+            self.spare_for_pending();
+        }
+        let repairs = self.state.facts.policies.repairs_nodes();
+        let methods = Method::ALL.into_iter().filter(|method| *method != Method::Repair || repairs);
+        let mut answers: BTreeMap<Method, Finding> =
+            methods.map(|method| (method, self.decide(method))).collect();
+        self.decided.clone_from(&answers);
+        if !is_watched {
+            for finding in answers.values_mut() {
+                self.drop_what_cannot_begin(finding);
+            }
+        }
+        Outlook { answers, ..self.about_nodes() }
+    }
+
     /// Nodes, or claims without a node, that no method can look at, and why.
     pub(crate) fn ineligible(&self) -> BTreeMap<String, Objection> {
         let mut ineligible = BTreeMap::new();

@@ -7,6 +7,7 @@ mod candidate;
 mod carry_out;
 mod command;
 mod conditions;
+mod decisive;
 mod empty_since;
 mod laws;
 mod noted;

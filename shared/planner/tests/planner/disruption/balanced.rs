@@ -155,7 +155,7 @@ fn a_well_packed_node_of_a_balanced_pool_is_left_alone() {
     assert_eq!(before, "nothing");
     assert_eq!(
         why(&facts, Method::SingleNode, "a"),
-        "it saves too little for the pods that it moves"
+        "saves too little for the pods that would move (consolidationPolicy Balanced)"
     );
     facts.node_pools[0].disruption.policy = ConsolidationPolicy::WhenEmptyOrUnderutilized;
     assert_ne!(decided(&facts, Method::SingleNode), "nothing");

@@ -44,7 +44,7 @@ fn held(facts: &mut Facts) {
 
 #[test]
 fn a_pod_that_forbids_disruption_keeps_its_node_unless_drift_may_wait_for_it() {
-    let why = "pod default/db protects it";
+    let why = "blocked by the annotation karpenter.sh/do-not-disrupt of pod default/db";
     check(with_pod(protected()), why, why);
     check(with_grace(with_pod(protected())), why, "");
     check(with_pod(owned(protected(), "v1", "Node")), why, why);
@@ -128,7 +128,7 @@ fn a_node_that_is_not_whole_is_no_candidate() {
         let until = now() + jiff::SignedDuration::from_secs(20);
         facts.surroundings.nominated = BTreeMap::from([("a".parse().unwrap(), until)]);
     };
-    check(nominate, "promised", "promised");
+    check(nominate, "nominated", "nominated");
     let past = |facts: &mut Facts| {
         facts.surroundings.nominated = BTreeMap::from([("a".parse().unwrap(), now())]);
     };
@@ -137,11 +137,11 @@ fn a_node_that_is_not_whole_is_no_candidate() {
         let changed = claim(facts, "a");
         *changed = changed.given_up(model::DeletionReason::Expired, now());
     };
-    check(delete, "being given up", "being given up");
+    check(delete, "already being disrupted", "already being disrupted");
     let terminating = |facts: &mut Facts| {
         claim(facts, "a").conditions.instance_terminating_since = Some(jiff::Timestamp::UNIX_EPOCH);
     };
-    check(terminating, "being given up", "being given up");
+    check(terminating, "already being disrupted", "already being disrupted");
     let unmanaged = |facts: &mut Facts| facts.ledger.claims.clear();
     check(unmanaged, "no NodeClaim", "no NodeClaim");
 }
@@ -151,7 +151,7 @@ fn a_claim_without_a_node_is_no_candidate() {
     let mut facts = cluster(&[("a", "t.large")]);
     facts.nodes.clear();
     let outlook = planner::disruption::outlook(&facts, &planner::disruption::Options::default());
-    assert_eq!(outlook.ineligible["claim-a"].to_string(), "its node did not join yet");
+    assert_eq!(outlook.ineligible["claim-a"].to_string(), "its node has not registered yet");
 }
 
 #[test]
@@ -159,12 +159,12 @@ fn what_is_not_known_about_a_node_keeps_it_from_consolidation_only() {
     let unlabelled = |key: &'static str| move |f: &mut Facts| drop(node(f, "a").labels.remove(key));
     check(unlabelled(labels::CAPACITY_TYPE), "no label karpenter.sh/capacity-type", "");
     check(unlabelled(labels::ZONE), "no label topology.kubernetes.io/zone", "");
-    check(unlabelled(labels::INSTANCE_TYPE), "instance type is not known", "");
+    check(unlabelled(labels::INSTANCE_TYPE), "no known price", "");
     let unknown = |facts: &mut Facts| {
         let texts = &mut node(facts, "a").labels;
         texts.insert(labels::INSTANCE_TYPE.to_owned(), "x.large".to_owned());
     };
-    check(unknown, "instance type is not known", "");
+    check(unknown, "no known price", "");
 }
 
 #[test]

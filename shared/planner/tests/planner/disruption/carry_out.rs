@@ -117,12 +117,12 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     let mut protected = facts.clone();
     protected.pods[0] =
         annotated(app("web", "b", "cpu=500m"), model::labels::DO_NOT_DISRUPT, "true");
-    assert!(refused(&protected).contains("protects it"));
+    assert!(refused(&protected).contains("blocked by the annotation"));
     let mut gone = facts.clone();
     gone.nodes.remove("b");
     assert_eq!(refused(&gone), "claim-b: its node is gone");
     gone.ledger.claims.remove("claim-b");
-    assert_eq!(refused(&gone), "claim-b: it is gone");
+    assert_eq!(refused(&gone), "claim-b: its NodeClaim is gone");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_is_gone_does_not_void_the_rest_of_a_command() {
     newer.pods.remove(0);
     let plan = validated(&newer, (&CommandId::derived(&command), &command), &Options::deployed());
     assert_eq!(plan.changes.len(), 1);
-    assert_eq!(texts(&plan.decisions[0].rejected), ["claim-b: it is gone"]);
+    assert_eq!(texts(&plan.decisions[0].rejected), ["claim-b: its NodeClaim is gone"]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_spent_budget_is_the_same_decision_whichever_nodes_spend_it() {
         (decision.content(), texts(&decision.rejected))
     };
     let (first, words) = without(&["a"]);
-    let spent = "the disruption budgets of its NodePool are spent";
+    let spent = "blocked by the disruption budgets of its NodePool";
     assert_eq!(words, ["a", "b", "c"].map(|name| format!("{name}: {spent}")));
     assert_eq!([without(&["b"]).0, without(&["b", "c"]).0], [first; 2]);
 }

@@ -182,7 +182,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     let rejected: Vec<String> = decision.rejected.iter().map(ToString::to_string).collect();
     assert_eq!(
         rejected,
-        ["claim-b: 1 pod would need another node", "claim-c: a pod needed it meanwhile"]
+        ["claim-b: not empty: 1 pod would need another node", "claim-c: a pod needed it meanwhile"]
     );
     // Once more, after it was committed.
     commit(&mut facts, &plan);

@@ -54,7 +54,10 @@ fn the_node_that_has_been_due_the_longest_is_replaced_first() {
     assert!(outlook(&idle, &Options::default()).answers[&Emptiness].proposal.is_some());
     assert_eq!(outlook(&idle, &Options::default()).first(), Some(Repair));
     assert_eq!(decided(&ward(&[("n3", 29)]), Repair), "nothing");
-    assert_eq!(why(&ward(&[("n3", 29)]), Repair, "n3"), "it is not ill, or not for long enough");
+    assert_eq!(
+        why(&ward(&[("n3", 29)]), Repair, "n3"),
+        "healthy, or not unhealthy for long enough"
+    );
     let mut closed = facts.clone();
     closed.policies.node_repair = false;
     assert!(!outlook(&closed, &Options::default()).answers.contains_key(&Repair));
@@ -84,7 +87,7 @@ fn nobody_protects_an_ill_node_but_its_own_annotation() {
     texts.insert(labels::DO_NOT_REPAIR.to_owned(), "true".to_owned());
     assert_eq!(decided(&facts, Repair), "nothing");
     // For every other method it is protected as ever.
-    assert!(why(&facts, Emptiness, "n3").contains("protects it"));
+    assert!(why(&facts, Emptiness, "n3").contains("blocked by its annotation"));
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn an_ill_node_that_goes_already_is_left_to_its_end() {
     let goes = claim(&mut facts, "n3");
     *goes = goes.given_up(DeletionReason::Expired, ago(600));
     assert_eq!(decided(&facts, Repair), "nothing");
-    assert_eq!(why(&facts, Repair, "n3"), "it is being given up already");
+    assert_eq!(why(&facts, Repair, "n3"), "already being disrupted");
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn too_many_ill_nodes_are_nothing_that_new_nodes_would_cure() {
     assert_ne!(decided(&ward(&[("n1", 45), ("n2", 1)]), Repair), "nothing");
     let facts = ward(&[("n1", 45), ("n2", 1), ("n3", 1)]);
     assert_eq!(decided(&facts, Repair), "nothing");
-    assert!(why(&facts, Repair, "n1").starts_with("more than a fifth of the nodes"));
+    assert!(why(&facts, Repair, "n1").starts_with("more than 20% of the nodes"));
     // One of three is more than a fifth, but for rounding up.
     let mut three = ward(&[("n1", 45)]);
     three.nodes.retain(|name, _| name.as_str() < "n3");
@@ -170,7 +173,7 @@ fn of_nodes_due_for_as_long_the_cheapest_to_move_goes_and_one_that_cannot_is_pas
         spec.node_selector = requirements("team=none");
     });
     assert_eq!(goes(&facts), ["n3"]);
-    assert!(why(&facts, Repair, "n5").contains("finds no place"));
+    assert!(why(&facts, Repair, "n5").contains("cannot be scheduled elsewhere"));
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn budgets_pace_repair_but_for_nodes_that_never_came_up() {
     assert_ne!(decided(&facts, Repair), "nothing");
     facts.node_pools[0].disruption.budgets = vec![closed(DisruptionReason::Unhealthy)];
     assert_eq!(decided(&facts, Repair), "nothing");
-    let spent = "the disruption budgets of its NodePool are spent: none may be disrupted now";
+    let spent = "blocked by the disruption budgets of its NodePool: none may be disrupted now";
     assert_eq!(why(&facts, Repair, "n1"), spent);
     node(&mut facts, "n1").labels.remove(labels::INITIALIZED);
     assert_ne!(decided(&facts, Repair), "nothing");

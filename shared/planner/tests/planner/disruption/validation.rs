@@ -53,9 +53,13 @@ fn a_command_is_void_when_a_node_is_no_candidate_any_more() {
         facts.surroundings.disruption_budgets = vec![pdb("hold", "held")];
     };
     for case in [merged, replaced] {
-        check(case(), protect, "void (churn): a: the annotation");
+        check(case(), protect, "void (churn): a: blocked by the annotation");
         check(case(), hold, "void (churn): a: PodDisruptionBudget default/hold");
-        check(case(), |facts| facts.ledger.claims.clear(), "void (churn): claim-a: it is gone");
+        check(
+            case(),
+            |facts| facts.ledger.claims.clear(),
+            "void (churn): claim-a: its NodeClaim is gone",
+        );
         check(case(), |facts| facts.nodes.clear(), "void (churn): claim-a: its node is gone");
     }
 }
@@ -71,15 +75,15 @@ fn a_command_is_void_when_budgets_are_spent_or_pods_were_promised_to_a_node() {
         facts.surroundings.nominated.insert("a".parse().unwrap(), until);
     };
     for case in [merged, replaced] {
-        check(case(), close, "void (budget): a: the disruption budgets");
-        check(case(), nominate, "void (budget): a: pending pods were promised to it");
+        check(case(), close, "void (budget): a: blocked by the disruption budgets");
+        check(case(), nominate, "void (budget): a: nominated for pending pods");
     }
     let one_left = |facts: &mut Facts| {
         let mut single = budget(BudgetNodes::Count(1));
         single.reasons = vec![DisruptionReason::Underutilized];
         facts.node_pools[0].disruption.budgets = vec![single];
     };
-    check(merged(), one_left, "void (budget): b: the disruption budgets");
+    check(merged(), one_left, "void (budget): b: blocked by the disruption budgets");
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn a_command_is_void_when_its_pods_do_not_fit_as_they_did() {
         let pod = facts.pods[0].clone();
         facts.pods[0] = with(pod, |s| s.node_selector = requirements("team=none"));
     };
-    check(replaced(), stuck, "void (scheduling): pod default/web finds no place");
+    check(replaced(), stuck, "void (scheduling): pod default/web cannot be scheduled elsewhere");
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn of_an_emptiness_command_the_rest_still_holds() {
     let left: Proposal = proposal.clone().narrowed(left);
     assert_eq!(left.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["b"]);
     assert_eq!(left.command.candidates.len(), 1);
-    assert_eq!(left.rejected, ["a: 1 pod would need another node"]);
+    assert_eq!(left.rejected, ["a: not empty: 1 pod would need another node"]);
     assert_eq!(left.price_before.nanos(), 1_600_000_000);
     facts.pods.push(app("db", "b", "cpu=1"));
     assert!(matches!(again(&facts, command), Err(Voided::Churn(_))));

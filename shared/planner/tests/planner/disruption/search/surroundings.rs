@@ -32,14 +32,14 @@ fn buffered(replicas: u32) -> Facts {
 #[test]
 fn room_that_is_kept_for_a_buffer_keeps_its_node() {
     check(&buffered(1), Emptiness, "b");
-    assert_eq!(why(&buffered(1), Emptiness, "a"), "room for a CapacityBuffer is kept on it");
+    assert_eq!(why(&buffered(1), Emptiness, "a"), "reserved for a CapacityBuffer");
     check(&buffered(0), Emptiness, "a b");
     let mut gone = buffered(1);
     gone.surroundings.capacity_buffers.clear();
     check(&gone, Emptiness, "a b");
     let mut both = buffered(1);
     both.pods = vec![app("web", "a", "cpu=1")];
-    assert_eq!(why(&both, Emptiness, "a"), "room for a CapacityBuffer is kept on it");
+    assert_eq!(why(&both, Emptiness, "a"), "reserved for a CapacityBuffer");
     // A cheaper node that fits the pod and the buffer takes the place of both.
     both.nodes.remove(&NodeName::new("b").unwrap());
     both.ledger.claims.retain(|name, _| name.as_str() == "claim-a");
@@ -150,7 +150,7 @@ fn what_min_values_ask_for_is_kept_or_nothing_is_done() {
     check(&min_types(facts.clone(), 3), SingleNode, "a → t.small|t.gpu|t.medium");
     check(&min_types(facts.clone(), 4), SingleNode, "nothing");
     let note = why(&min_types(facts, 4), SingleNode, "a");
-    assert_eq!(note, "the cheaper instance types are too few for the pool's minValues");
+    assert_eq!(note, "too few cheaper instance types for minValues of its NodePool");
 }
 
 /// A spot node, and 30 cheaper types.

@@ -208,7 +208,7 @@ impl RunCommand for PlanArgs {
 
 /// Says of pods without a place which rule keeps them from one, after the reasons of the NodePools.
 fn name_remedies(plan: &mut Plan, facts: &Facts) {
-    let remedies = planner::remedies(facts, plan, &KnownTypes::default());
+    let remedies = planner::remedies(facts, plan, &KnownTypes::default(), planner::STEPS_MAX);
     for unplaced in &mut plan.unplaced {
         let text = remedies.get(&unplaced.pod).cloned();
         let reason = RejectionReason::NothingTogether;

@@ -482,10 +482,10 @@ fn the_rule_that_keeps_pods_from_a_place_is_named() {
     let planned = run(&folder, "plan .");
     planned.says(&[
         "No place for 2 pods",
-        "it would have a place without its node selector team In [a]",
+        "it could be scheduled without its node selector team In [a]",
     ]);
     let document = run(&folder, "plan . --output json").json();
     let reasons = document["unschedulable"][0]["reasons"].as_array().expect("reasons");
     let said = reasons.iter().map(|reason| reason["message"].as_str().expect("a text"));
-    assert_eq!(said.filter(|text| text.contains("would have a place")).count(), 1);
+    assert_eq!(said.filter(|text| text.contains("could be scheduled")).count(), 1);
 }

@@ -1,15 +1,17 @@
-//! What would have to change for pods without a place: each of their rules, and each rule of the NodePools, is dropped
-//! in turn.
+//! What would have to change for pods that cannot be scheduled: each of their rules, and each rule of the NodePools and
+//! of the EC2NodeClasses, is dropped in turn.
 //!
 //! For people alone: no decision depends on it. One preparation of the facts tries every single rule of a pod, all
-//! pairs, and all of them; each rule of a NodePool is a preparation of its own. How many there are is bounded by how
-//! many nodes and pods each goes through, so that it takes a second at most.
+//! pairs, and all of them; each rule of a NodePool or an EC2NodeClass is a preparation of its own. The number of
+//! preparations is bounded by how many nodes and pods each goes through.
+
+mod class;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    NodePoolName, Plan, Pod, PodKey, PodSpec, Requirement, Requirements,
-    facts::Facts,
+    InstanceType, NodeClassName, Plan, Pod, PodKey, PodSpec, Requirement, Requirements,
+    facts::{ClassOffer, Facts},
     limits,
     node_pool::NodePool,
     plan::Unplaced,
@@ -29,30 +31,38 @@ const GROUPS_MAX: usize = 16;
 const PAIRED_MAX: usize = 12;
 /// Rules of which one is named as what helps.
 const NAMED_MAX: usize = 3;
-/// Nodes and pods that all preparations together go through: of a cluster with more of them nothing is said.
-const STEPS_MAX: usize = 50_000;
+/// Nodes and pods that all preparations together go through, for a command that is asked once: about a second. Of a
+/// cluster with more of them nothing is said.
+pub const STEPS_MAX: usize = 50_000;
 /// Preparations, however small the cluster is.
 const PREPARATIONS_MAX: usize = 100;
 
-/// What would give pods without a place in `plan` one, in words, by the pod. Pods that no rule keeps from a place have
-/// none, such as those that are too large; nor have those that find a place once no others come before them, nor any of
-/// a cluster in which one preparation alone goes through too much.
+/// What would let pods be scheduled that `plan` has no place for, in words, by the pod. There is none for pods that no
+/// rule keeps out, such as those that are too large, and for those that could be scheduled once no others come before
+/// them. All preparations together go through `steps_max` nodes and pods at most ([`STEPS_MAX`]).
 #[must_use]
-pub fn remedies(facts: &Facts, plan: &Plan, known: &KnownTypes) -> BTreeMap<PodKey, String> {
+pub fn remedies(
+    facts: &Facts,
+    plan: &Plan,
+    known: &KnownTypes,
+    steps_max: usize,
+) -> BTreeMap<PodKey, String> {
     let is_bound = |pod: &&Pod| !pod.is_provisionable();
     let steps = facts.pods.iter().filter(is_bound).count().saturating_add(facts.nodes.len());
-    let preparations = (STEPS_MAX / steps.max(1)).min(PREPARATIONS_MAX);
+    let preparations = (steps_max / steps.max(1)).min(PREPARATIONS_MAX);
     let mut groups = groups(facts, &plan.unplaced);
     if groups.is_empty() || preparations == 0 {
         return BTreeMap::new();
     }
     let pods = facts.pods.iter().filter(is_bound).cloned().collect();
-    let mut search = Search { facts: Facts { pods, ..facts.clone() }, known, preparations };
+    let mut search =
+        Search { facts: Facts { pods, ..facts.clone() }, known: known.clone(), preparations };
     search.of_pods(&mut groups);
     search.of_pools(&mut groups);
+    search.of_classes(&mut groups);
     search.of_sets(&mut groups);
-    let texts = groups.into_iter().filter_map(|group| Some((group.keys, group.text?)));
-    texts.flat_map(|(keys, text)| keys.into_iter().map(move |key| (key, text.clone()))).collect()
+    let texts = groups.into_iter().filter_map(|group| Some((group.text()?, group.keys)));
+    texts.flat_map(|(text, keys)| keys.into_iter().map(move |key| (key, text.clone()))).collect()
 }
 
 /// Equal pods without a place.
@@ -62,9 +72,18 @@ struct Group<'f> {
     rules: Vec<Rule>,
     /// Whether dropping all of its rules helps.
     is_its_own_fault: bool,
-    /// Nothing more is looked for.
-    is_done: bool,
-    text: Option<String>,
+    /// Whether it can be scheduled if no other pods wait: then nothing is looked for.
+    has_place: bool,
+    /// Single changes that let it be scheduled, in words.
+    helping: Vec<String>,
+    /// Rules that let it be scheduled if all are dropped, in words.
+    together: Option<String>,
+}
+
+impl Group<'_> {
+    fn text(&self) -> Option<String> {
+        if self.helping.is_empty() { self.together.clone() } else { Some(any_of(&self.helping)) }
+    }
 }
 
 fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
@@ -86,8 +105,9 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
                 pod,
                 rules: Rule::of(pod),
                 is_its_own_fault: false,
-                is_done: false,
-                text: None,
+                has_place: false,
+                helping: Vec::new(),
+                together: None,
             });
         }
     }
@@ -204,28 +224,34 @@ fn kept<T: Clone>(items: &[T], stays: impl Fn(usize) -> bool) -> Vec<T> {
     kept.map(|(_, item)| item.clone()).collect()
 }
 
-/// That any one of `rules` is what keeps the pod from a place.
-fn any_of(rules: &[String]) -> String {
-    let shown: Vec<&str> = rules.iter().take(NAMED_MAX).map(String::as_str).collect();
-    format!("it would have a place without {}", shown.join(", or without "))
+/// That any one of `changes`, such as `without the taint …`, would let the pod be scheduled.
+fn any_of(changes: &[String]) -> String {
+    let shown: Vec<&str> = changes.iter().take(NAMED_MAX).map(String::as_str).collect();
+    format!("it could be scheduled {}", shown.join(", or "))
 }
 
-struct Search<'k> {
+/// One rule of a NodePool or an EC2NodeClass dropped.
+enum Relaxed {
+    Pool(Box<NodePool>),
+    Class(NodeClassName, Vec<Arc<InstanceType>>),
+}
+
+struct Search {
     /// Without pods that wait.
     facts: Facts,
-    known: &'k KnownTypes,
+    known: KnownTypes,
     /// That may still be made.
     preparations: usize,
 }
 
-impl Search<'_> {
+impl Search {
     /// Whether each of `pods` has a place, if no other waits.
     fn have_places(&mut self, pods: Vec<Pod>) -> Option<BTreeMap<PodKey, bool>> {
         self.preparations = self.preparations.checked_sub(1)?;
         let waiting: Vec<PodKey> = pods.iter().map(|pod| pod.key.clone()).collect();
         let bound = self.facts.pods.len();
         self.facts.pods.extend(pods);
-        let places = places(&self.facts, self.known, &waiting);
+        let places = places(&self.facts, &self.known, &waiting);
         self.facts.pods.truncate(bound);
         Some(places)
     }
@@ -247,73 +273,114 @@ impl Search<'_> {
         };
         for (number, group) in groups.iter_mut().enumerate() {
             // Others come before it.
-            group.is_done = has_place(group.pod, &[number]);
+            group.has_place = has_place(group.pod, &[number]);
             group.is_its_own_fault = has_place(group.pod, &[number, 0]);
             let helping = group.rules.iter().enumerate();
             let helping = helping.filter(|(place, _)| has_place(group.pod, &[number, place + 1]));
-            let helping: Vec<String> = helping.map(|(_, rule)| rule.in_words(group.pod)).collect();
-            if !group.is_done && !helping.is_empty() {
-                group.text = Some(any_of(&helping));
-                group.is_done = true;
+            let helping = helping.map(|(_, rule)| format!("without {}", rule.in_words(group.pod)));
+            if !group.has_place {
+                group.helping = helping.collect();
             }
         }
     }
 
     /// Drops single rules of NodePools.
     fn of_pools(&mut self, groups: &mut [Group<'_>]) {
-        let is_usable = |pool: &&NodePool| {
-            pool.is_usable() && self.facts.ready_types(&pool.template.node_class).is_some()
+        let pools: Vec<NodePool> = self.usable_pools().cloned().collect();
+        let relaxed = pools.iter().flat_map(relaxed);
+        let relaxed = relaxed
+            .map(|(words, pool)| (format!("without {words}"), Relaxed::Pool(Box::new(pool))));
+        let is_open = |group: &Group<'_>| group.helping.is_empty();
+        self.of_relaxed(groups, relaxed, is_open);
+    }
+
+    /// Drops single rules of EC2NodeClasses, as far as the instance types that they offer show them.
+    fn of_classes(&mut self, groups: &mut [Group<'_>]) {
+        let mut classes: Vec<NodeClassName> =
+            self.usable_pools().map(|pool| pool.template.node_class.clone()).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let offer = |name: NodeClassName| {
+            let types = self.facts.ready_types(&name)?.to_vec();
+            Some((name, types))
         };
-        let pools: Vec<NodePool> =
-            self.facts.node_pools.iter().filter(is_usable).cloned().collect();
-        let mut helping: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (words, relaxed) in pools.iter().flat_map(relaxed) {
-            let open = groups.iter().enumerate().filter(|(number, group)| {
-                !group.is_done && helping.get(number).is_none_or(|rules| rules.len() < NAMED_MAX)
+        let offers: Vec<_> = classes.into_iter().filter_map(offer).collect();
+        // What is worked out about types that nobody offers is not worth keeping.
+        let known = std::mem::take(&mut self.known);
+        let relaxed = offers.iter().flat_map(|(name, types)| class::relaxed(name, types));
+        let relaxed = relaxed.map(|(words, name, types)| (words, Relaxed::Class(name, types)));
+        self.of_relaxed(groups, relaxed, |_| true);
+        self.known = known;
+    }
+
+    /// The NodePools that may launch something.
+    fn usable_pools(&self) -> impl Iterator<Item = &NodePool> {
+        self.facts.node_pools.iter().filter(|pool| {
+            pool.is_usable() && self.facts.ready_types(&pool.template.node_class).is_some()
+        })
+    }
+
+    /// Tries each of `changes`, which are in words and as what changes, for the groups that `is_open`.
+    fn of_relaxed(
+        &mut self,
+        groups: &mut [Group<'_>],
+        changes: impl Iterator<Item = (String, Relaxed)>,
+        is_open: impl Fn(&Group<'_>) -> bool,
+    ) {
+        let open: Vec<bool> =
+            groups.iter().map(|group| !group.has_place && is_open(group)).collect();
+        for (words, relaxed) in changes {
+            let open = groups.iter().enumerate().zip(&open);
+            let open = open.filter(|((_, group), open)| **open && group.helping.len() < NAMED_MAX);
+            let pods = open.map(|((number, group), _)| {
+                Rule::without(group.pod, key(group.pod, &[number]), &[])
             });
-            let pods = open
-                .map(|(number, group)| Rule::without(group.pod, key(group.pod, &[number]), &[]));
             let pods: Vec<Pod> = pods.collect();
             if pods.is_empty() {
-                return;
+                break;
             }
-            let name = relaxed.name.clone();
-            let before = self.replaced(&name, relaxed);
+            let before = self.replaced(relaxed);
             let places = self.have_places(pods);
             if let Some(before) = before {
-                self.replaced(&name, before);
+                self.replaced(before);
             }
             let Some(places) = places else { break };
-            for (number, group) in groups.iter().enumerate() {
+            for (number, group) in groups.iter_mut().enumerate() {
                 if places.get(&key(group.pod, &[number])) == Some(&true) {
-                    helping.entry(number).or_default().push(words.clone());
+                    group.helping.push(words.clone());
                 }
-            }
-        }
-        for (number, rules) in helping {
-            if let Some(group) = groups.get_mut(number) {
-                group.text = Some(any_of(&rules));
-                group.is_done = true;
             }
         }
     }
 
-    /// Puts `pool` in the place of the one called `name`, and brings that.
-    fn replaced(&mut self, name: &NodePoolName, pool: NodePool) -> Option<NodePool> {
-        let there = self.facts.node_pools.iter_mut().find(|pool| pool.name == *name)?;
-        Some(std::mem::replace(there, pool))
+    /// Puts `relaxed` in the place of what is called so, and brings that.
+    fn replaced(&mut self, relaxed: Relaxed) -> Option<Relaxed> {
+        match relaxed {
+            Relaxed::Pool(pool) => {
+                let mut pools = self.facts.node_pools.iter_mut();
+                let there = pools.find(|there| there.name == pool.name)?;
+                Some(Relaxed::Pool(Box::new(std::mem::replace(there, *pool))))
+            }
+            Relaxed::Class(name, types) => {
+                let there = self.facts.classes.as_mut()?.get_mut(&name)?;
+                match std::mem::replace(there, ClassOffer::Ready(types)) {
+                    ClassOffer::Ready(before) => Some(Relaxed::Class(name, before)),
+                    ClassOffer::NotReady(_) => None,
+                }
+            }
+        }
     }
 
     /// Drops pairs of rules of pods, and then all but what is needed.
     fn of_sets(&mut self, groups: &mut [Group<'_>]) {
         for (number, group) in groups.iter_mut().enumerate() {
-            if group.is_done || !group.is_its_own_fault {
+            if group.has_place || !group.helping.is_empty() || !group.is_its_own_fault {
                 continue;
             }
             let Some(needed) = self.smallest(number, group) else { return };
             let words: Vec<String> = needed.iter().map(|rule| rule.in_words(group.pod)).collect();
-            group.text =
-                Some(format!("it would have a place without {} together", words.join(" and ")));
+            group.together =
+                Some(format!("it could be scheduled without {} together", words.join(" and ")));
         }
     }
 

@@ -1,14 +1,20 @@
 //! Which rule keeps a pod from a place.
 
-use model::{facts::Facts, node_pool::NodePool};
-use planner::{KnownTypes, provision, remedies};
+use std::sync::Arc;
+
+use model::{
+    Bytes, InstanceType,
+    facts::{ClassOffer, Facts},
+    node_pool::NodePool,
+};
+use planner::{KnownTypes, STEPS_MAX, provision, remedies};
 
 use crate::planner::support::*;
 
 /// What would give each pod of `facts` a place.
 fn helps(facts: &Facts) -> Vec<String> {
     let plan = provision(facts);
-    let remedies = remedies(facts, &plan, &KnownTypes::default());
+    let remedies = remedies(facts, &plan, &KnownTypes::default(), STEPS_MAX);
     remedies.iter().map(|(pod, text)| format!("{}: {text}", pod.name)).collect()
 }
 
@@ -26,10 +32,10 @@ fn pooled(text: &str, change: impl FnOnce(&mut NodePool)) -> Facts {
 
 #[test]
 fn the_single_rule_of_the_pod_that_keeps_it_from_a_place_is_named() {
-    let unknown = "it would have a place without its node selector team In [a]";
+    let unknown = "it could be scheduled without its node selector team In [a]";
     check(&facts(pods("a cpu=1 select:team=a&arch=amd64")), &[&format!("a: {unknown}")]);
     // Equal pods are one group; of several rules any helps.
-    let both = "it would have a place without its node selector kubernetes.io/arch In [arm64], or without its \
+    let both = "it could be scheduled without its node selector kubernetes.io/arch In [arm64], or without its \
                 node selector node.kubernetes.io/instance-type In [t.gpu]";
     check(
         &facts(pods("b x2 cpu=1 select:arch=arm64&type=t.gpu")),
@@ -42,15 +48,15 @@ fn a_rule_of_a_node_pool_is_named_where_none_of_the_pod_helps() {
     let tainted = pooled("a cpu=1", |pool| pool.template.taints = vec![taint("team=x:NoSchedule")]);
     check(
         &tainted,
-        &["a: it would have a place without the taint team=x:NoSchedule of NodePool general"],
+        &["a: it could be scheduled without the taint team=x:NoSchedule of NodePool general"],
     );
     let full = pooled("a cpu=1", |pool| pool.limits = limits("cpu=0 memory=100Gi"));
-    check(&full, &["a: it would have a place without the limit of cpu of NodePool general"]);
+    check(&full, &["a: it could be scheduled without the limit of cpu of NodePool general"]);
     let arm = pooled("a cpu=1", |pool| pool.template.requirements = requirements("arch=x86_64"));
     check(
         &arm,
         &[
-            "a: it would have a place without the requirement kubernetes.io/arch In [x86_64] of NodePool \
+            "a: it could be scheduled without the requirement kubernetes.io/arch In [x86_64] of NodePool \
            general",
         ],
     );
@@ -61,14 +67,14 @@ fn the_smallest_set_is_named_where_no_single_rule_helps() {
     check(
         &facts(pods("a cpu=1 select:team=a&rack=b&arch=amd64")),
         &[
-            "a: it would have a place without its node selector rack In [b] and its node selector team In [a] \
+            "a: it could be scheduled without its node selector rack In [b] and its node selector team In [a] \
            together",
         ],
     );
     check(
         &facts(pods("a cpu=1 select:team=a&rack=b&row=c&arch=amd64")),
         &[
-            "a: it would have a place without its node selector rack In [b] and its node selector row In [c] \
+            "a: it could be scheduled without its node selector rack In [b] and its node selector row In [c] \
            and its node selector team In [a] together",
         ],
     );
@@ -80,4 +86,60 @@ fn nothing_is_named_where_no_rule_is_at_fault() {
     check(&facts(pods("a cpu=1")), &[]);
     // One of two finds a place, so that no rule of the other is what keeps it from one.
     check(&pooled("a x2 cpu=3500m select:arch=amd64", |pool| pool.limits = limits("nodes=1")), &[]);
+}
+
+fn offered(text: &str, change: impl Fn(&mut InstanceType)) -> Facts {
+    let mut facts = facts(pods(text));
+    for offer in facts.classes.as_mut().expect("classes").values_mut() {
+        let ClassOffer::Ready(types) = offer else { continue };
+        for instance_type in types {
+            change(Arc::make_mut(instance_type));
+        }
+    }
+    facts
+}
+
+#[test]
+fn a_rule_of_the_class_is_named_beside_that_of_the_pod() {
+    let closed = |instance_type: &mut InstanceType| {
+        for offering in &mut instance_type.offerings {
+            offering.is_available &= offering.zone.as_str() != "zone-3";
+        }
+    };
+    check(
+        &offered("a cpu=1 select:zone=zone-3", closed),
+        &[
+            "a: it could be scheduled without its node selector topology.kubernetes.io/zone In [zone-3], or with \
+           a subnet in zone-3 for EC2NodeClass default (subnetSelectorTerms)",
+        ],
+    );
+}
+
+#[test]
+fn what_the_class_takes_from_a_node_is_named() {
+    let small = |instance_type: &mut InstanceType| {
+        instance_type.capacity.ephemeral_storage = Bytes(1 << 30);
+        instance_type.overhead.ephemeral_storage = Bytes(1 << 28);
+    };
+    check(
+        &offered("a cpu=1 ephemeral-storage=2Gi", small),
+        &[
+            "a: it could be scheduled with larger volumes in EC2NodeClass default (blockDeviceMappings, \
+           instanceStorePolicy)",
+        ],
+    );
+    check(
+        &offered("a cpu=1", |instance_type| instance_type.capacity.pods = 0),
+        &["a: it could be scheduled with a higher maxPods in EC2NodeClass default (kubelet)"],
+    );
+    let reserving = |instance_type: &mut InstanceType| {
+        instance_type.overhead.memory = instance_type.capacity.memory;
+    };
+    check(
+        &offered("a cpu=1 memory=1Gi", reserving),
+        &[
+            "a: it could be scheduled without what EC2NodeClass default reserves (kubelet: kubeReserved, \
+           systemReserved, eviction)",
+        ],
+    );
 }

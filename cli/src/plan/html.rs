@@ -34,7 +34,7 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
             many(onto_new + onto_old),
             format!("{} on new nodes, {} on what is there", many(onto_new), many(onto_old)),
         ),
-        Figure::new("Pods without a place", many(planned.unplaced()), String::new()),
+        Figure::new("Pods that cannot be scheduled", many(planned.unplaced()), String::new()),
     ]);
     if let Some(prices) = &planned.prices {
         let karpenter = dollars(prices.karpenter.nanos().into());
@@ -98,7 +98,7 @@ fn unplaced(planned: &Planned) -> Option<PageTable> {
         })
         .collect();
     let heads = vec!["Pod", "Why"];
-    (!rows.is_empty()).then(|| PageTable { title: "No place for".to_owned(), heads, rows })
+    (!rows.is_empty()).then(|| PageTable { title: "Cannot be scheduled".to_owned(), heads, rows })
 }
 
 fn packing(planned: &Planned, facts: &Facts) -> Option<PackingView> {

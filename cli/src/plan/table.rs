@@ -68,7 +68,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         waited = &round.plan.unplaced;
     }
     if plan.promises.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
-        screen.text(0, "No pod needs a place.", out)?;
+        screen.text(0, "No pod needs a node.", out)?;
     }
     remarks(&planned.remarks, screen, out)
 }
@@ -224,7 +224,7 @@ impl Page<'_> {
         if plan.unplaced.is_empty() {
             return Ok(());
         }
-        let title = format!("No place for {}", pods(plan.unplaced.len()));
+        let title = format!("{} cannot be scheduled", pods(plan.unplaced.len()));
         writeln!(out)?;
         writeln!(out, "{}", self.screen.red(&title))?;
         let mut by_reasons: BTreeMap<(&[Reason], bool), Vec<&PodKey>> = BTreeMap::new();

@@ -72,7 +72,7 @@ fn people_see_what_would_be_launched_and_what_finds_no_place() {
         "2 nodes would be launched, instances from $0.2016 an hour ($147 a month)",
         "on-demand m7i.large us-west-2",
         "default/web ×2",
-        "No place for 1 pod",
+        "1 pod cannot be scheduled",
         "  default/huge\n    general: ",
         "10Ti",
     ] {
@@ -85,7 +85,7 @@ fn people_see_what_would_be_launched_and_what_finds_no_place() {
 fn colours_are_printed_when_they_are_asked_for() {
     let manifests = vec![file("colours.yaml", CLUSTER)];
     let args = PlanArgs { manifests, color: Color::Always, ..PlanArgs::default() };
-    assert!(planned(&args).0.contains("\u{1b}[31mNo place for 1 pod"));
+    assert!(planned(&args).0.contains("\u{1b}[31m1 pod cannot be scheduled"));
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(crate) fn print(
         ("Objects that could not be read", malformed),
         ("Messages that were given up", dead_letters),
         ("Drains that wait for pods", &drains),
-        ("No place for", &unplaced_lines(unplaced)),
+        ("Cannot be scheduled", &unplaced_lines(unplaced)),
     ];
     for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         writeln!(out)?;
@@ -181,7 +181,7 @@ impl Outcome {
                 number(summary.pods_placed),
                 format!("pending p50 {}, p99 {}", waits(50), waits(99)),
             ),
-            Figure::new("Pods without a place", many(self.unplaced.len()), String::new()),
+            Figure::new("Pods that cannot be scheduled", many(self.unplaced.len()), String::new()),
             Figure::new("Instances launched", number(launched), by_capacity_type(summary)),
             Figure::new("Given up", number(given_up), reasons(&self.given_up)),
             Figure::new(
@@ -212,7 +212,11 @@ impl Outcome {
         };
         let rows: Vec<_> = grouped(&self.unplaced).into_iter().map(row).collect();
         let heads = vec!["Workload", "Pods", "Why"];
-        (!rows.is_empty()).then(|| PageTable { title: "No place for".to_owned(), heads, rows })
+        (!rows.is_empty()).then(|| PageTable {
+            title: "Cannot be scheduled".to_owned(),
+            heads,
+            rows,
+        })
     }
 
     /// What else a page says.

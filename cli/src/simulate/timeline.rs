@@ -138,7 +138,7 @@ impl Timeline {
         if decided.function == Function::Provision {
             for (workload, reasons, number) in unplaced(&plan.unplaced) {
                 let common = format!("{workload}: {reasons}");
-                if self.shown.insert(format!("no place for {common}")) {
+                if self.shown.insert(format!("no node for {common}")) {
                     lines.push(Line::of_unplaced(decided.at, &workload, &reasons, number));
                 }
             }

@@ -26,7 +26,7 @@ fn a_kubeconfig_that_cannot_be_used_is_named() {
 fn a_context_is_taken_from_the_kubeconfig_or_missed() {
     let server = ApiServer::start();
     let place = place("contexts", &kubeconfig(&server.url, "", ME));
-    place.run("plan --live").is(0, &["No pod needs a place."]);
+    place.run("plan --live").is(0, &["No pod needs a node."]);
     let missed = place.run("plan --live --context nowhere");
     missed.is(2, &["the kubeconfig cannot be used: failed to load current context: nowhere"]);
     // Another file than that of KUBECONFIG.

@@ -45,9 +45,9 @@ fn a_live_cluster_is_read_page_by_page_and_only_read() {
     let place = Place::new("plan", &[]).of(&server);
     let answer = place.run("plan --live");
     let read = format!("Read from the cluster at {}/; nothing was changed there.", server.url);
-    answer.is(0, &["No place for 2 pods", "default/small", &read]);
+    answer.is(0, &["2 pods cannot be scheduled", "default/small", &read]);
     server.paged(1);
-    place.run("plan --live").is(0, &["No place for 2 pods", "default/small"]);
+    place.run("plan --live").is(0, &["2 pods cannot be scheduled", "default/small"]);
     let log = server.log();
     assert_eq!(log.iter().filter(|request| request.path == PODS).count(), 1 + 3);
     assert!(log.iter().all(|request| request.method == "GET"));
@@ -62,7 +62,7 @@ fn pages_that_expired_are_begun_again_once() {
     server.paged(1);
     let place = Place::new("plan-expired", &[]).of(&server);
     server.expiring(1);
-    place.run("plan --live").is(0, &["No place for 2 pods", "default/small"]);
+    place.run("plan --live").is(0, &["2 pods cannot be scheduled", "default/small"]);
     let pages = server.log().into_iter().filter(|request| request.path == PODS);
     let pages: Vec<String> =
         pages.map(|request| request.parameter("continue").to_owned()).collect();
@@ -77,7 +77,7 @@ fn kinds_that_a_cluster_does_not_know_are_absent_but_for_those_that_are_needed()
     let server = cluster();
     server.without(CLAIMS);
     let place = Place::new("plan-absent", &[]).of(&server);
-    place.run("plan --live").is(0, &["No place for 2 pods"]);
+    place.run("plan --live").is(0, &["2 pods cannot be scheduled"]);
     server.without(POOLS);
     let needed = ["list nodepools.karpenter.sh: ", "does not know this kind", "journeyman install"];
     place.run("plan --live").is(2, &needed);
@@ -97,7 +97,7 @@ fn what_may_not_be_read_is_not_taken_for_absent() {
     place.run("plan --live").is(2, &["list nodeclaims.karpenter.sh: Forbidden", message, needed]);
     // A server that has no time is asked again, and one that is broken is not.
     server.refusing(("GET", NODES), 2, (429, "TooManyRequests", "later"));
-    place.run("plan --live").is(0, &["No place for 2 pods"]);
+    place.run("plan --live").is(0, &["2 pods cannot be scheduled"]);
     server.refusing(("GET", NODES), 1, (500, "InternalError", "etcd is away"));
     place.run("plan --live").is(2, &["list nodes: 500 InternalError: etcd is away"]);
 }

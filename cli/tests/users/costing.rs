@@ -68,7 +68,7 @@ fn a_plan_begins_with_what_the_cluster_costs_and_the_least_that_its_pods_could_c
         "Pods request 40% of CPU and 38% of memory.",
         "The price is for instances and their volumes, without data transfer.",
         "Proved: on new nodes of the NodePools these pods cost at least $0.2",
-        "No pod needs a place.",
+        "No pod needs a node.",
     ]);
     let planned = run(&folder, &format!("plan . -o json {NOW}")).json();
     let cluster = &planned["cluster"];

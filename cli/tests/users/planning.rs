@@ -305,7 +305,7 @@ fn w2_it_is_said_what_would_be_tried_again_and_rounds_show_it() {
     let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
     let folder = folder("w2", &files);
     let planned = run(&folder, "plan .");
-    planned.says(&["No place for 2 pods", "would be tried again after these launch"]);
+    planned.says(&["2 pods cannot be scheduled", "would be tried again after these launch"]);
     // A rule and its inverse say it once.
     assert_eq!(planned.out.matches("a pod to keep away from").count(), 2, "{}", planned.out);
     let again = run(&folder, "plan . --rounds 3");
@@ -315,7 +315,10 @@ fn w2_it_is_said_what_would_be_tried_again_and_rounds_show_it() {
     let [second, third] = second.split("Round 3").collect::<Vec<_>>()[..] else {
         panic!("{}", again.out)
     };
-    assert!(second.contains("us-west-2b") && second.contains("No place for 1 pod"), "{second}");
+    assert!(
+        second.contains("us-west-2b") && second.contains("1 pod cannot be scheduled"),
+        "{second}"
+    );
     // What was launched in the rounds before is there.
     assert!(third.contains("us-west-2c") && !third.contains("No place"), "{third}");
     let json = run(&folder, "plan . --rounds 3 -o json").json();
@@ -481,7 +484,7 @@ fn the_rule_that_keeps_pods_from_a_place_is_named() {
     let folder = folder("remedy", &files);
     let planned = run(&folder, "plan .");
     planned.says(&[
-        "No place for 2 pods",
+        "2 pods cannot be scheduled",
         "it could be scheduled without its node selector team In [a]",
     ]);
     let document = run(&folder, "plan . --output json").json();

@@ -167,7 +167,7 @@ fn w4_the_summary_comes_last_and_what_is_alike_is_said_once() {
     let again = run(&folder, "simulate class.yaml pool.yaml web.yaml g.yaml --duration 5m");
     assert_eq!(again.out, played.out);
     let places =
-        ["What happened", "No place for", "Summary after"].map(|text| played.out.find(text));
+        ["What happened", "Cannot be scheduled", "Summary after"].map(|text| played.out.find(text));
     assert!(places.is_sorted() && places[0].is_some(), "{}", played.out);
     played.says(&["35 pods created", "default/giant ×5: general: needs 9000 cpu"]);
     // Once before the summary, once when it was found out.

@@ -146,7 +146,7 @@ fn a_report_of_a_plan_has_every_node_and_every_pod() {
         .as_array()
         .expect("tables")
         .iter()
-        .filter(|table| table["title"] == "No place for");
+        .filter(|table| table["title"] == "Cannot be scheduled");
     let rows: Vec<&Value> =
         unplaced.flat_map(|table| table["rows"].as_array().expect("rows")).collect();
     assert_eq!(rows.len(), 2);

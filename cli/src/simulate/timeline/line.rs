@@ -116,9 +116,9 @@ impl Line {
     pub(super) fn of_unplaced(at: Timestamp, workload: &str, reasons: &str, number: u64) -> Self {
         let pods =
             if number > 1 { format!(" ×{}", thousands(number.into())) } else { String::new() };
-        let text = format!("no place for {workload}{pods}: {reasons}");
+        let text = format!("no node for {workload}{pods}: {reasons}");
         let common = format!("{workload}: {reasons}");
-        let like = Like::things(number, "pod", "without a place", common);
+        let like = Like::things(number, "pod", "without a node", common);
         Self { number, ..Self::of(at, "PodUnplaced", text, like) }
     }
 

@@ -11,10 +11,11 @@ use std::{io::Write, path::PathBuf};
 
 use clap::ValueEnum;
 use model::{
-    PodKey,
-    ledger::{Decision, Subject},
+    Plan, PodKey,
+    ledger::{Decision, DecisionKind, Subject},
     words,
 };
+use planner::KnownTypes;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -190,6 +191,7 @@ fn one(
     if let Some(path) = &args.html {
         page::write(&html::report(records, (args.kind, name), explained, args.limit), path)?;
     }
+    let remedy = remedy(args, name, explained);
     match args.output {
         RecordsFormat::Json | RecordsFormat::Yaml => {
             let decisions = explained.decisions.iter().take(args.limit);
@@ -197,6 +199,7 @@ fn one(
                 "kind": args.kind.noun(),
                 "name": name,
                 "state": explained.state,
+                "remedy": remedy,
                 "nodeClaims": explained.claims.iter().map(|c| records::claim(c)).collect::<Vec<_>>(),
                 "decisions": decisions.map(|d| records::decision(d)).collect::<Vec<_>>(),
             });
@@ -206,7 +209,8 @@ fn one(
         RecordsFormat::Table | RecordsFormat::Wide => {
             let (noun, is_wide) = (args.kind.noun(), args.output == RecordsFormat::Wide);
             screen.title(&format!("{noun} {name}"), out)?;
-            explained.state.iter().try_for_each(|line| screen.text(0, line, out))?;
+            let state = explained.state.iter().chain(&remedy);
+            state.into_iter().try_for_each(|line| screen.text(0, line, out))?;
             for decision in explained.decisions.iter().take(args.limit) {
                 writeln!(out)?;
                 told(decision, explained, is_wide, (screen, out))?;
@@ -220,6 +224,22 @@ fn one(
 /// How `-o name` shows a thing, as `get` does: `KIND/NAME`.
 fn entry(noun: &str, name: &str) -> String {
     format!("{}/{name}", noun.to_lowercase())
+}
+
+/// What would let the pod called `name` be scheduled, which the newest decision about it refuses: worked out from the
+/// facts of that decision, if they were kept.
+fn remedy(args: &ExplainArgs, name: &str, explained: &Explained<'_>) -> Option<String> {
+    if args.kind != ExplainedKind::Pod {
+        return None;
+    }
+    let newest = explained.decisions.first().filter(|d| d.kind == DecisionKind::Refusal)?;
+    let packed = args.records.facts(newest.origin.as_ref()?.recorded?).ok().flatten()?;
+    let recorded = wire::recorded::decode(&packed).ok()?;
+    let unplaced =
+        recorded.plan.unplaced.iter().find(|unplaced| unplaced.pod.to_string() == name)?;
+    let (pod, plan) = (&unplaced.pod, Plan { unplaced: vec![unplaced.clone()], ..Plan::default() });
+    let types = KnownTypes::default();
+    planner::remedies(&recorded.facts, &plan, &types, planner::STEPS_MAX).remove(pod)
 }
 
 /// What the answer leaves out.

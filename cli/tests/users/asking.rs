@@ -337,3 +337,15 @@ fn the_ledger_says_for_which_pods_node_claims_without_nodes_are() {
     assert_eq!(whole["newNodeClaims"], serde_json::json!([]));
     run(&folder, &format!("{plan} --ledger nowhere")).complains(&["nowhere: No such file"]);
 }
+
+#[test]
+fn a_pod_that_cannot_be_scheduled_is_explained_with_the_rule_that_keeps_it_out() {
+    let web = deployment("web", 1)
+        .replace("spec: {containers", "spec: {nodeSelector: {team: a}, containers");
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("asking-remedy", &files);
+    let words = "simulate --manifests . --duration 2m --ledger ledger.jsonl --record facts";
+    run(&folder, words).says(&["Cannot be scheduled"]);
+    run(&folder, "explain pod web --ledger ledger.jsonl")
+        .says(&["it could be scheduled without its node selector team In [a]"]);
+}

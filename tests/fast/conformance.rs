@@ -25,7 +25,7 @@ mod statuses;
 
 use self::{
     others::Others,
-    statuses::{OtherClasses, OtherPools},
+    statuses::{OtherBuffers, OtherClasses, OtherOverlays, OtherPools},
 };
 
 fn sim() -> Sim {
@@ -204,6 +204,20 @@ fn node_classes_keep_their_contract() {
 fn node_pools_keep_their_contract() {
     let others = OtherPools(sim());
     let cases = testkit::node_pools(&others.0, &others, "suite");
+    assert_kept(&others.0.block_on(cases).expect("the suite ends"));
+}
+
+#[test]
+fn the_statuses_of_node_overlays_keep_their_contract() {
+    let others = OtherOverlays(sim());
+    let cases = testkit::node_overlays(&others.0, &others, "suite");
+    assert_kept(&others.0.block_on(cases).expect("the suite ends"));
+}
+
+#[test]
+fn the_statuses_of_capacity_buffers_keep_their_contract() {
+    let others = OtherBuffers(sim());
+    let cases = testkit::capacity_buffers(&others.0, &others, "suite");
     assert_kept(&others.0.block_on(cases).expect("the suite ends"));
 }
 

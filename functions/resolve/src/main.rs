@@ -1,4 +1,4 @@
-//! The Lambda function `resolve`: EC2NodeClasses are told what they select, NodePools what they have.
+//! The Lambda function `resolve`: EC2NodeClasses are told what they select, NodePools what they have, NodeOverlays whether they are in use.
 
 use bootstrap::{Platform, trigger};
 use handlers::ResolvePorts;
@@ -8,16 +8,19 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start(Function::Resolve).await?;
-    let cluster = platform.cluster().await?;
+    let (cluster, memory) = (platform.cluster().await?, &platform.memory());
     let ports = ResolvePorts::<Platform> {
         node_classes: &cluster,
         node_pools: &cluster,
+        statuses: &cluster,
+        catalog: &platform.catalog(),
         discovery: &platform.discovery(),
         profiles: &platform.profiles(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         settings: platform.settings(),
         metrics: platform.metrics(),
+        memory,
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::resolve(&ports, at).await?;

@@ -7,6 +7,7 @@
 //! Karpenter: `pkg/apis/v1`, `pkg/apis/v1alpha1`, `pkg/apis/autoscaling/v1beta1`; the AWS provider's
 //! `pkg/apis/v1`. Fields that came after release 1.14.1 are marked.
 
+pub mod alpha_status_patch;
 pub mod capacity_buffer;
 pub mod common;
 pub mod conditions;

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     Namespace, NodeClaim, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem, ProviderId,
+    buffer::ObservedBuffer,
     claim::SyncedNodeClaim,
     condition::NotReady,
     eviction::PodDisruptionBudget,
@@ -16,7 +17,7 @@ use model::{
     node::Node,
     node_class::{ListedNodeClass, ObservedNodeClass},
     node_pool::{NodePool, ObservedNodePool},
-    overlay::NodeOverlay,
+    overlay::{NodeOverlay, ObservedOverlay},
     problem::Weight,
     storage::{Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -31,8 +32,8 @@ use crate::{
     },
     objects::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
-        metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod, volume,
-        workload,
+        conditions, metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod,
+        volume, workload,
     },
 };
 
@@ -238,15 +239,34 @@ pub fn node_overlay_list(body: &[u8]) -> Result<Page<NodeOverlay>, Error> {
     list(body, "NodeOverlay", overlay::read)
 }
 
-/// Reads a CapacityBufferList.
-pub fn capacity_buffer_list(body: &[u8]) -> Result<Page<BufferManifest>, Error> {
-    list(body, "CapacityBuffer", |root, _| buffer::read(root))
+/// Reads a NodeOverlayList, each overlay with which spec it is.
+pub fn observed_overlay_list(body: &[u8]) -> Result<Page<ObservedOverlay>, Error> {
+    list(body, "NodeOverlay", |root, complaints| {
+        let overlay = overlay::read(root, complaints)?;
+        let (uid, generation) = seen(root)?;
+        Some(ObservedOverlay { overlay, uid, generation })
+    })
 }
 
-/// Reads a PodTemplateList.
-pub fn pod_template_list(body: &[u8]) -> Result<Page<(PodKey, Arc<PodSpec>)>, Error> {
-    list(body, "PodTemplate", |root, _| pod::read_pod_template(root))
+/// Reads a CapacityBufferList, each buffer with what its status says. PodTemplates are not looked up yet.
+pub fn capacity_buffer_list(body: &[u8]) -> Result<Page<(BufferManifest, ObservedBuffer)>, Error> {
+    list(body, "CapacityBuffer", |root, _| {
+        let manifest = buffer::read(root)?;
+        let observed = buffer::observed(root.tree(), &manifest, seen(root)?);
+        Some((manifest, observed))
+    })
 }
+
+/// Reads a PodTemplateList, each template with its `metadata.generation`, where a server counts it.
+pub fn pod_template_list(body: &[u8]) -> Result<Page<PodTemplate>, Error> {
+    list(body, "PodTemplate", |root, _| {
+        let (key, spec) = pod::read_pod_template(root)?;
+        Some((key, spec, conditions::generation(root.tree())))
+    })
+}
+
+/// A PodTemplate: its name, the pods that are made of it, and its `metadata.generation`.
+pub type PodTemplate = (PodKey, Arc<PodSpec>, Option<i64>);
 
 /// Reads a DeploymentList.
 pub fn deployment_list(body: &[u8]) -> Result<Page<Workload>, Error> {

@@ -3,6 +3,7 @@
 // Marked as a test, so that helpers may unwrap as tests do.
 #[cfg(test)]
 mod api {
+    mod alpha_status_patch;
     mod conditions;
     mod convert;
     mod definitions;

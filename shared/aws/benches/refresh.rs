@@ -47,6 +47,7 @@ impl Adapters for OverTheWire {
     type NodeClaims = Sim;
     type NodeClasses = Sim;
     type NodePools = Sim;
+    type AlphaStatuses = Sim;
     type Nodes = Sim;
     type Profiles = Sim;
     type CatalogStore = Sim;

@@ -22,6 +22,7 @@ pub struct Platform {
 }
 
 impl Adapters for Platform {
+    type AlphaStatuses = KubeCluster;
     type Catalog = StoredCatalog;
     type Clock = WallClock;
     type Cluster = KubeCluster;

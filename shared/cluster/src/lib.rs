@@ -4,6 +4,7 @@
 //! meaning of the answer. It repeats nothing either (the queue is the backoff), but for a list whose
 //! pages expired while they were read.
 
+mod alpha_statuses;
 mod ca_bundle;
 mod call;
 mod connect;

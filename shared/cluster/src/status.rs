@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct StatusUpdate<'a> {
     pub(crate) operation: &'static str,
     /// Of its collection.
-    pub(crate) path: &'static str,
+    pub(crate) path: &'a str,
     pub(crate) name: &'a str,
     pub(crate) uid: &'a str,
     pub(crate) generation: i64,

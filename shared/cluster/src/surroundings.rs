@@ -1,7 +1,7 @@
 //! What else decides where pods may go: volumes, namespaces, budgets; overlays and buffers behind
 //! their gates.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use api::{
     lists,
@@ -9,7 +9,8 @@ use api::{
 };
 use futures_util::future::try_join5;
 use model::{
-    Namespace, NodeName, PodKey, PodSpec, api_version,
+    Namespace, NodeName, api_version,
+    buffer::{CapacityBuffer, ObservedBuffer},
     eviction::PodDisruptionBudget,
     facts::Surroundings,
     overlay::NodeOverlay,
@@ -41,14 +42,16 @@ const BUDGETS: Kind<PodDisruptionBudget> = kind(
     "/apis/policy/v1/poddisruptionbudgets",
     lists::disruption_budget_list,
 );
+/// Where NodeOverlays are.
+pub(crate) const OVERLAYS_PATH: &str = "/apis/karpenter.sh/v1alpha1/nodeoverlays";
 const OVERLAYS: Kind<NodeOverlay> =
-    kind("list NodeOverlays", "/apis/karpenter.sh/v1alpha1/nodeoverlays", lists::node_overlay_list);
-const BUFFERS: Kind<BufferManifest> = kind(
+    kind("list NodeOverlays", OVERLAYS_PATH, lists::node_overlay_list);
+const BUFFERS: Kind<(BufferManifest, ObservedBuffer)> = kind(
     "list CapacityBuffers",
     "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers",
     lists::capacity_buffer_list,
 );
-const POD_TEMPLATES: Kind<(PodKey, Arc<PodSpec>)> =
+const POD_TEMPLATES: Kind<lists::PodTemplate> =
     kind("list PodTemplates", "/api/v1/podtemplates", lists::pod_template_list);
 const DEPLOYMENTS: Kind<Workload> =
     kind("list Deployments", "/apis/apps/v1/deployments", lists::deployment_list);
@@ -82,21 +85,26 @@ impl Reader<'_> {
         listing.items
     }
 
-    async fn buffers(&mut self) -> Result<Vec<model::buffer::CapacityBuffer>, PortError> {
+    async fn buffers(&mut self) -> Result<(Vec<CapacityBuffer>, Vec<ObservedBuffer>), PortError> {
         let listing = self.cluster.list(&BUFFERS).await;
         let listing = or_not_installed(listing, "CapacityBuffer", "autoscaling.x-k8s.io/v1beta1")?;
         let written = self.kept(listing);
         let mut referable = Referable::default();
         if !written.is_empty() {
-            referable.templates = self.all(&POD_TEMPLATES).await?.into_iter().collect();
+            for (key, spec, generation) in self.all(&POD_TEMPLATES).await? {
+                referable.generations.extend(generation.map(|counted| (key.clone(), counted)));
+                referable.templates.insert(key, spec);
+            }
             for kind in [&DEPLOYMENTS, &STATEFUL_SETS, &REPLICA_SETS] {
                 self.all(kind).await?.iter().for_each(|workload| referable.add(workload));
             }
         }
-        let mut buffers: Vec<_> =
-            written.into_iter().map(|buffer| referable.resolved(buffer)).collect();
+        let resolved = written.into_iter().map(|(buffer, observed)| {
+            (referable.resolved(buffer), referable.with_generation(observed))
+        });
+        let (mut buffers, observed): (Vec<CapacityBuffer>, Vec<ObservedBuffer>) = resolved.unzip();
         buffers.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        Ok(buffers)
+        Ok((buffers, observed))
     }
 }
 
@@ -136,11 +144,12 @@ pub(crate) async fn read(
     surroundings.storage.attach_limits = reader.kept(attach_limits).into_iter().collect();
     surroundings.disruption_budgets = reader.kept(budgets);
     surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut buffers = Vec::new();
     if policies.node_overlay {
         surroundings.node_overlays = reader.kept(overlays(cluster).await?);
     }
     if policies.capacity_buffer {
-        surroundings.capacity_buffers = reader.buffers().await?;
+        (surroundings.capacity_buffers, buffers) = reader.buffers().await?;
     }
-    Ok(Surrounded { surroundings, malformed: reader.malformed })
+    Ok(Surrounded { surroundings, buffers, malformed: reader.malformed })
 }

@@ -168,6 +168,7 @@ async fn provision<W: World>(
         discovery: world,
         ledger: world,
         mailbox: world,
+        statuses: world,
         clock: world,
         memory: process.memory(Function::Provision),
         recorder: Recorder { events: world, memory: process.memory(Function::Provision) },
@@ -207,12 +208,15 @@ async fn resolve<W: World>(
     let ports = ResolvePorts::<Only<'_, _, _, _>> {
         node_classes: world,
         node_pools: world,
+        statuses: world,
+        catalog: world,
         discovery: world,
         profiles: world,
         ledger: world,
         mailbox: world,
         settings: &process.settings,
         metrics: &process.metrics,
+        memory: process.memory(Function::Resolve),
     };
     handlers::resolve(&ports, at).await
 }

@@ -17,7 +17,8 @@ pub trait World: Clone + 'static {
         + ports::Profiles
         + ports::Templates;
     /// The API server.
-    type Cluster: ports::Cluster
+    type Cluster: ports::AlphaStatuses
+        + ports::Cluster
         + ports::Events
         + ports::Leases
         + ports::NodeClaims

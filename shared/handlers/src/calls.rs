@@ -23,6 +23,7 @@ pub const fn calls(function: Function) -> &'static [&'static str] {
 }
 
 const PROVISION: &[&str] = &[
+    "AlphaStatuses.update_buffer_status",
     "Catalog.catalog",
     "Cluster.daemon_sets",
     "Cluster.node_classes",
@@ -152,6 +153,9 @@ const DRAIN: &[&str] = &[
     "Nodes.uninitialized",
 ];
 const RESOLVE: &[&str] = &[
+    "AlphaStatuses.observed_overlays",
+    "AlphaStatuses.update_overlay_status",
+    "Catalog.catalog",
     "Discovery.cluster_settings",
     "Discovery.images",
     "Discovery.launch_template",

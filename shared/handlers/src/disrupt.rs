@@ -23,7 +23,7 @@ use crate::{
     decide::{ATTEMPTS_MAX, Decider},
     error::Error,
     memory::ProcessMemory,
-    observe::{Sources, ledger_only},
+    observe::{Seen, Sources, ledger_only},
     pass::is_time_up,
     pulse::{Beating, Pass, Start},
     recorder::Recorder,
@@ -121,7 +121,7 @@ async fn look<A: Adapters>(
     let DisruptPorts { cluster, node_claims, catalog, discovery, clock, memory, .. } = *ports;
     let policies = ports.settings.policies;
     let sources = Sources::<A> { cluster, catalog, discovery, offers: &memory.offers, policies };
-    let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
+    let Seen { mut facts, mut malformed, .. } = sources.look(snapshot, at).await?;
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;
     let question = || memory.next_search.borrow().question();

@@ -13,6 +13,10 @@ pub enum Job {
     NodeClassStatus,
     /// `resolve`: the status of NodePools.
     NodePoolStatus,
+    /// `resolve`: the instance types that can be bought.
+    InstanceTypes,
+    /// `resolve`: the status of NodeOverlays.
+    NodeOverlayStatus,
     /// `sweep`: who is in charge of the cluster.
     Guard,
     /// `sweep`: instances without claims, and claims without instances.
@@ -41,6 +45,8 @@ impl Job {
         match self {
             Self::NodeClassStatus => "EC2NodeClass status",
             Self::NodePoolStatus => "NodePool status",
+            Self::InstanceTypes => "instance types",
+            Self::NodeOverlayStatus => "NodeOverlay status",
             Self::Guard => "guard",
             Self::Instances => "instances",
             Self::ZonalShifts => "zonal shifts",

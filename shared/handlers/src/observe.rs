@@ -12,6 +12,7 @@ use futures_util::future::{try_join, try_join3, try_join4};
 use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
     InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
+    buffer::ObservedBuffer,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
@@ -21,6 +22,7 @@ use model::{
 };
 use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
+    Surrounded,
 };
 
 use crate::{error::Error, live::reservations};
@@ -35,13 +37,8 @@ pub(crate) struct Sources<'a, A: Adapters> {
 }
 
 impl<A: Adapters> Sources<'_, A> {
-    /// Everything that a decision about new nodes may look at, and the objects that could not be
-    /// read. `snapshot` was read before anything else is.
-    pub(crate) async fn facts(
-        &self,
-        snapshot: Snapshot,
-        at: &Invocation,
-    ) -> Result<(Facts, Vec<Malformed>), Error> {
+    /// Everything that a decision about new nodes may look at. `snapshot` was read before anything else is.
+    pub(crate) async fn look(&self, snapshot: Snapshot, at: &Invocation) -> Result<Seen, Error> {
         let (mut seen, classes) =
             Box::pin(try_join(self.supply(snapshot, at), self.classes(at))).await?;
         let Classes { listing, settings, live, catalog } = classes;
@@ -97,9 +94,9 @@ impl<A: Adapters> Sources<'_, A> {
         let mut daemon_sets = kept(daemon_sets, &mut malformed);
         daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
         let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
-        malformed.extend(surrounded.malformed);
         malformed.extend(node_pools.iter().filter_map(|pool| left_alone(pool, policies)));
-        let surroundings = surrounded.surroundings;
+        let Surrounded { surroundings, buffers, malformed: unread } = surrounded;
+        malformed.extend(unread);
         let facts = Facts {
             nodes,
             node_pools,
@@ -108,7 +105,7 @@ impl<A: Adapters> Sources<'_, A> {
             policies,
             ..ledger_only(ledger, at)
         };
-        Ok(Seen { facts, malformed })
+        Ok(Seen { facts, buffers, malformed })
     }
 
     async fn classes(&self, at: &Invocation) -> Result<Classes, Error> {
@@ -133,20 +130,24 @@ struct Classes {
     catalog: Arc<RegionCatalog>,
 }
 
-/// What was seen so far.
-struct Seen {
-    facts: Facts,
-    malformed: Vec<Malformed>,
+/// What was seen.
+pub(crate) struct Seen {
+    /// What decisions are made of.
+    pub(crate) facts: Facts,
+    /// CapacityBuffers, with what their status says.
+    pub(crate) buffers: Vec<ObservedBuffer>,
+    /// The objects that could not be read.
+    pub(crate) malformed: Vec<Malformed>,
 }
 
 impl Seen {
-    async fn demand(mut self, cluster: &impl Cluster) -> Result<(Facts, Vec<Malformed>), Error> {
+    async fn demand(mut self, cluster: &impl Cluster) -> Result<Self, Error> {
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();
         self.facts.unlocated_pod =
             unlocated.map(|Malformed { object, problem, .. }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
-        Ok((self.facts, self.malformed))
+        Ok(self)
     }
 }
 

@@ -10,7 +10,9 @@ use model::{
     NodeClaim, NodeClassName, NodePoolName, Resources,
     ledger::{Shortage, Snapshot},
     node_class::NodeClassStatus,
-    node_pool::{ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations},
+    node_pool::{
+        ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations, TypeMatch,
+    },
 };
 use ports::{Invocation, Ledger, NodePools, PortError};
 
@@ -25,6 +27,8 @@ pub(crate) struct Beside<'a> {
     pub(crate) all_classes_are_known: bool,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
+    /// Why pools fit no instance type; `None` if that is not known.
+    pub(crate) without_types: Option<&'a BTreeMap<NodePoolName, String>>,
     /// Where it is told, too.
     pub(crate) metrics: &'a Metrics,
 }
@@ -51,8 +55,10 @@ pub(crate) async fn update_statuses(
         let node_class_generation = class.map(|(_, generation)| *generation);
         let registrations =
             registrations(ledger, observed, node_class_generation, beside, at).await;
+        let node_class = class.map_or(missing, |(readiness, _)| readiness.clone());
         let status = NodePoolStatus {
-            node_class: class.map_or(missing, |(readiness, _)| readiness.clone()),
+            types: types(name, &node_class, beside),
+            node_class,
             node_class_generation,
             registrations,
             found_at: at.now,
@@ -63,6 +69,16 @@ pub(crate) async fn update_statuses(
         tally.note_update(format_args!("NodePool {name}"), updated);
     }
     tally.done()
+}
+
+/// Whether an instance type meets the requirements of the pool called `name`.
+fn types(name: &NodePoolName, node_class: &ClassReadiness, beside: &Beside<'_>) -> TypeMatch {
+    match (beside.without_types, node_class) {
+        (None, _) | (_, ClassReadiness::Unknown) => TypeMatch::Unknown,
+        (Some(whys), _) => {
+            whys.get(name).map_or(TypeMatch::Some, |why| TypeMatch::None(why.clone()))
+        }
+    }
 }
 
 /// How the latest launches of `observed` ended. What was kept of another spec of it or of its class is
@@ -109,6 +125,7 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
             .fold(Resources::default(), |sum, claim| sum.saturating_add(&claim.capacity)),
         registrations: Registrations::default(),
         quotas: quotas(name, snapshot, at),
+        types: TypeMatch::Unknown,
         found_at: at.now,
     }
 }

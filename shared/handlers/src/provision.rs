@@ -5,20 +5,34 @@
 
 use std::rc::Rc;
 
-use model::{Function, Pod, node_pool::NodePool, pulse::Signal, recorded::Question};
+use model::{
+    Function, Plan, Pod,
+    buffer::{BufferStatus, ObservedBuffer},
+    limits::BUFFER_STATUSES_PER_LOOK_MAX,
+    node_pool::NodePool,
+    pulse::Signal,
+    recorded::Question,
+};
 use planner::pace::{self, Looked, Pace, Past, Seen};
-use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
+use ports::{
+    Adapters, AlphaStatuses as _, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection,
+};
 
 use crate::{
     Report,
     decide::Decider,
     error::Error,
+    job::Tally,
     memory::ProcessMemory,
-    observe::Sources,
+    observe::{Seen as Observed, Sources},
+    pass::each,
     pulse::{Beating, Pass, Start},
     recorder::Recorder,
     settings::Settings,
 };
+
+/// Statuses of CapacityBuffers that are written at the same time.
+const AT_ONCE: usize = 10;
 
 /// Everything that `provision` may touch.
 #[derive(Debug)]
@@ -35,6 +49,8 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// Events of pods.
     pub recorder: Recorder<'a, A>,
+    /// The status of CapacityBuffers.
+    pub statuses: &'a A::AlphaStatuses,
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process saw.
@@ -107,9 +123,14 @@ async fn look<A: Adapters>(
     let sources = Sources::<A> { cluster, catalog, discovery, offers: &memory.offers, policies };
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let disrupted = pace::disrupted_lately(&snapshot, at.now);
-    let (mut facts, malformed) = sources.facts(snapshot, at).await?;
+    let Observed { mut facts, buffers, malformed } = sources.look(snapshot, at).await?;
     let decider = Decider::<A> { ledger, mailbox, memory, record: settings.record };
     let outcome = decider.decide_all(&mut facts, || Question::Provision, |_| true, at).await?;
+    if outcome.last.is_some() {
+        let nothing = Plan::default();
+        let plan = outcome.plan.as_ref().unwrap_or(&nothing);
+        update_buffers(ports, planner::buffer_statuses(&facts, plan, &buffers), at).await;
+    }
     let looked = outcome.last.map(|(answer, counters)| {
         for reason in answer.missing_replicas.iter().filter(|_| policies.static_capacity) {
             tracing::info!(%reason, "a static NodePool does not get its replicas");
@@ -122,6 +143,24 @@ async fn look<A: Adapters>(
         }
     });
     Ok((Report { plan: outcome.plan, malformed }, looked))
+}
+
+/// Writes what the last plan means for CapacityBuffers into their status. The next look writes what cannot be written
+/// now: that fails nothing else.
+async fn update_buffers<A: Adapters>(
+    ports: &ProvisionPorts<'_, A>,
+    mut statuses: Vec<(&ObservedBuffer, BufferStatus)>,
+    at: &Invocation,
+) {
+    statuses.truncate(BUFFER_STATUSES_PER_LOOK_MAX);
+    let mut tally = Tally::default();
+    let (written, _) = each(statuses, AT_ONCE, ports.clock, at, async |(observed, status)| {
+        (observed, ports.statuses.update_buffer_status(observed, &status, at.now).await)
+    })
+    .await;
+    for (observed, result) in written {
+        tally.note_update(format_args!("status of CapacityBuffer {}", observed.key), result);
+    }
 }
 
 /// The NodePools, if static ones are kept.

@@ -1,10 +1,11 @@
-//! EC2NodeClasses and NodePools → what their status says.
+//! EC2NodeClasses, NodePools and NodeOverlays → what their status says.
 //!
 //! Each class by itself: one that cannot be looked up does not keep the status of others from being updated.
 //! Deciders launch nothing from a class that is not said to be ready.
 //!
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider.
 
+mod fitting;
 mod selected;
 mod validation;
 
@@ -12,19 +13,20 @@ use launch_template::{Checks, DryRun, Findings, readiness};
 use model::{
     message::{Delivery, Message},
     node_class::{ClusterSettings, NodeClassStatus, ObservedNodeClass, ResolvedTemplate},
-    node_pool::ClassReadiness,
+    node_pool::{ClassReadiness, ObservedNodePool},
 };
 use ports::{
-    Adapters, Discovery as _, Fault, Invocation, Ledger as _, Mailbox as _, Malformed,
-    NodeClasses as _, NodePools as _, PortError,
+    Adapters, AlphaStatuses as _, Catalog as _, Discovery as _, Fault, Invocation, Ledger as _,
+    Listing, Mailbox as _, Malformed, NodeClasses as _, NodePools as _, PortError,
 };
 
 use crate::{
-    Error, Metrics, Report, Settings,
+    Error, Metrics, ProcessMemory, Report, Settings,
     error::story,
     job::{Job, Jobs, Tally},
     pools::{self, Beside, Classes},
 };
+use fitting::{Fitting, ReadyClasses};
 use selected::{ensure_profile, look_up};
 
 /// Everything that `resolve` may touch.
@@ -34,6 +36,10 @@ pub struct ResolvePorts<'a, A: Adapters> {
     pub node_classes: &'a A::NodeClasses,
     /// NodePools and their status.
     pub node_pools: &'a A::NodePools,
+    /// NodeOverlays and their status.
+    pub statuses: &'a A::AlphaStatuses,
+    /// What can be bought.
+    pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and what nodes need to know of the cluster.
     pub discovery: &'a A::Discovery,
     /// Instance profiles of the nodes.
@@ -46,6 +52,8 @@ pub struct ResolvePorts<'a, A: Adapters> {
     pub settings: &'a Settings,
     /// What NodePools have and may have.
     pub metrics: &'a Metrics,
+    /// The instance types that each EC2NodeClass offers.
+    pub memory: &'a ProcessMemory,
 }
 
 /// Whether EC2 checks a launch from an EC2NodeClass before the class is ready.
@@ -61,7 +69,7 @@ pub enum DryRuns {
 }
 
 /// Updates the status of every EC2NodeClass: what it selects and whether it can be launched from; and of
-/// every NodePool: whether it can be used and what it has.
+/// every NodePool: whether it can be used and what it has; and, with the gate `NodeOverlay`, of every NodeOverlay.
 ///
 /// Whether a class can be launched from is checked by a dry run of `launch`, unless dry runs are disabled.
 pub async fn resolve<A: Adapters>(
@@ -76,16 +84,51 @@ pub async fn resolve<A: Adapters>(
     let observed = ports.node_classes.observed_classes().await?;
     let settings = ports.discovery.cluster_settings(&at.cluster).await?;
     let mut jobs = Jobs::default();
-    let (classes, updated) = update_class_statuses(ports, &settings, &observed.items, at).await;
+    let seen = update_class_statuses(ports, &settings, &observed.items, at).await;
+    let (classes, ready, updated) = seen;
     jobs.note(Job::NodeClassStatus, updated);
     let mut malformed = observed.malformed;
     let all_are_known = malformed.is_empty();
-    match update_pool_statuses(ports, &classes, all_are_known, at).await {
-        Ok(unreadable) => malformed.extend(unreadable),
-        Err(error) => jobs.note(Job::NodePoolStatus, Err(error)),
+    let pools = jobs.take(Job::NodePoolStatus, ports.node_pools.observed_pools().await);
+    let (pools, unreadable) = pools.map(|pools| (pools.items, pools.malformed)).unzip();
+    malformed.extend(unreadable.unwrap_or_default());
+    let fitting = look_at_types(ports, &ready, pools.as_deref(), &mut jobs, at).await;
+    let (fitting, unreadable) = fitting.unzip();
+    malformed.extend(unreadable.unwrap_or_default());
+    if let Some(pools) = pools {
+        let beside = (&classes, all_are_known, fitting.as_ref());
+        let updated = update_pool_statuses(ports, &pools, beside, at).await;
+        jobs.note(Job::NodePoolStatus, updated);
     }
     jobs.done()?;
     Ok(Report { plan: None, malformed })
+}
+
+/// Looks which NodePools fit no instance type and, with the gate `NodeOverlay`, updates the status of every overlay.
+/// `None` if the types or the NodePools could not be read; else what was found, and the overlays that could not be
+/// read.
+async fn look_at_types<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
+    ready: &ReadyClasses,
+    pools: Option<&[ObservedNodePool]>,
+    jobs: &mut Jobs,
+    at: &Invocation,
+) -> Option<(Fitting, Vec<Malformed>)> {
+    let pools = pools?.iter().map(|observed| observed.pool.clone()).collect();
+    let catalog = jobs.take(Job::InstanceTypes, ports.catalog.catalog().await)?;
+    let policies = ports.settings.policies;
+    let overlays = if policies.node_overlay {
+        let listing = ports.statuses.observed_overlays().await;
+        jobs.take(Job::NodeOverlayStatus, listing).unwrap_or_default()
+    } else {
+        Listing::default()
+    };
+    let specs = overlays.items.iter().map(|observed| observed.overlay.clone()).collect();
+    let offers = &ports.memory.offers;
+    let fitting = Fitting::of(offers, (&catalog, ready), (pools, specs), policies, at);
+    let updated = fitting.update_overlays(ports.statuses, &overlays.items, at).await;
+    jobs.note(Job::NodeOverlayStatus, updated);
+    Some((fitting, overlays.malformed))
 }
 
 /// Updates the status of every class that is not being deleted. What is known of the classes then is known
@@ -95,8 +138,9 @@ async fn update_class_statuses<A: Adapters>(
     settings: &ClusterSettings,
     observed: &[ObservedNodeClass],
     at: &Invocation,
-) -> (Classes, Result<(), PortError>) {
+) -> (Classes, ReadyClasses, Result<(), PortError>) {
     let (mut known, mut tally) = (Classes::new(), Tally::default());
+    let mut ready = ReadyClasses::new();
     for class in observed {
         let name = class.class.name.clone();
         if class.class.is_deleting {
@@ -106,14 +150,18 @@ async fn update_class_statuses<A: Adapters>(
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
         let updated = match status(ports, settings, class, at).await {
             Ok((status, message)) => {
-                known.insert(name.clone(), (pools::readiness(&status), class.generation));
-                write_status(ports, class, &status, message, at).await
+                let readiness = pools::readiness(&status);
+                let is_ready = readiness == ClassReadiness::Ready;
+                known.insert(name.clone(), (readiness, class.generation));
+                let updated = write_status(ports, class, &status, message, at).await;
+                ready.extend(is_ready.then(|| (class.class.clone(), status)));
+                updated
             }
             Err(error) => Err(error),
         };
         tally.note_update(format_args!("EC2NodeClass {name}"), updated);
     }
-    (known, tally.done())
+    (known, ready, tally.done())
 }
 
 /// Updates the status of a class, and then asks for the dry run that it waits for: `launch` checks what the
@@ -135,24 +183,23 @@ async fn write_status<A: Adapters>(
     }
 }
 
-/// Updates the status of every pool, and brings those that could not be read.
+/// Updates the status of each of `pools`.
 async fn update_pool_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    classes: &Classes,
-    all_classes_are_known: bool,
+    pools: &[ObservedNodePool],
+    (classes, all_classes_are_known, fitting): (&Classes, bool, Option<&Fitting>),
     at: &Invocation,
-) -> Result<Vec<Malformed>, PortError> {
+) -> Result<(), PortError> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
-    let pools = ports.node_pools.observed_pools().await?;
     let beside = Beside {
         classes,
         all_classes_are_known,
         snapshot: &snapshot,
         registrations: ports.ledger.registrations(&at.cluster).await?,
+        without_types: fitting.map(|fitting| &fitting.without_types),
         metrics: ports.metrics,
     };
-    pools::update_statuses(ports.node_pools, ports.ledger, &pools.items, &beside, at).await?;
-    Ok(pools.malformed)
+    pools::update_statuses(ports.node_pools, ports.ledger, pools, &beside, at).await
 }
 
 /// What the status of a class is to say, and the dry run that it waits for, if one is due.

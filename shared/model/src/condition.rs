@@ -35,6 +35,8 @@ pub enum ConditionKind {
     InstanceTerminating,
     /// NodeClaim: has an instance.
     Launched,
+    /// NodePool: no instance type meets its requirements; otherwise absent.
+    NoCompatibleInstanceTypes,
     /// NodePool: its EC2NodeClass is ready.
     NodeClassReady,
     /// NodePool: its latest nodes joined the cluster.
@@ -45,10 +47,14 @@ pub enum ConditionKind {
     PodResizePending,
     /// Pod: has a node.
     PodScheduled,
+    /// CapacityBuffer: its room is there; false while nodes for it are missing.
+    Provisioning,
     /// NodePool: an EC2 quota blocks its launches; otherwise absent.
     QuotaExceeded,
     /// All other conditions of the object hold.
     Ready,
+    /// CapacityBuffer: its pods are known.
+    ReadyForProvisioning,
     /// NodeClaim: the instance is being rebooted.
     Rebooting,
     /// NodeClaim: the node joined the cluster.
@@ -65,7 +71,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -78,13 +84,16 @@ impl ConditionKind {
         Self::InstanceProfileReady,
         Self::InstanceTerminating,
         Self::Launched,
+        Self::NoCompatibleInstanceTypes,
         Self::NodeClassReady,
         Self::NodeRegistrationHealthy,
         Self::PlacementGroupReady,
         Self::PodResizePending,
         Self::PodScheduled,
+        Self::Provisioning,
         Self::QuotaExceeded,
         Self::Ready,
+        Self::ReadyForProvisioning,
         Self::Rebooting,
         Self::Registered,
         Self::SecurityGroupsReady,
@@ -108,13 +117,16 @@ impl ConditionKind {
             Self::InstanceProfileReady => "InstanceProfileReady",
             Self::InstanceTerminating => "InstanceTerminating",
             Self::Launched => "Launched",
+            Self::NoCompatibleInstanceTypes => "NoCompatibleInstanceTypes",
             Self::NodeClassReady => "NodeClassReady",
             Self::NodeRegistrationHealthy => "NodeRegistrationHealthy",
             Self::PlacementGroupReady => "PlacementGroupReady",
             Self::PodResizePending => "PodResizePending",
             Self::PodScheduled => "PodScheduled",
+            Self::Provisioning => "Provisioning",
             Self::QuotaExceeded => "QuotaExceeded",
             Self::Ready => "Ready",
+            Self::ReadyForProvisioning => "ReadyForProvisioning",
             Self::Rebooting => "Rebooting",
             Self::Registered => "Registered",
             Self::SecurityGroupsReady => "SecurityGroupsReady",
@@ -145,8 +157,12 @@ pub enum ConditionReason {
     AwaitingReconciliation,
     /// `VolumesDetached`: volumes are still attached.
     AwaitingVolumeDetachment,
+    /// `Provisioning`: the buffer asks for no pod.
+    BufferEmpty,
     /// The cluster's service CIDR is unknown.
     ClusterCidrResolutionFailed,
+    /// A NodeOverlay of the same weight changes the same.
+    Conflict,
     /// `ConsistentStateFound`: the node has fewer resources than expected.
     ConsistencyCheckFailed,
     /// Other conditions of the object do not hold.
@@ -159,6 +175,8 @@ pub enum ConditionReason {
     DryRun(FailedCheck),
     /// Dry runs are off.
     DryRunDisabled,
+    /// `Provisioning`: nodes that are there have the room.
+    FitsExistingCapacity,
     /// The condition holds, and there is no more to say: the reason is the type itself.
     Holds(ConditionKind),
     /// The custom launch template sets it.
@@ -193,10 +211,14 @@ pub enum ConditionReason {
     NodeNotReady,
     /// The NodePool is invalid.
     NodePoolValidationFailed,
+    /// `Provisioning`: the pods of the buffer are not known.
+    NotReadyForProvisioning,
     /// No placement group matches the selector.
     PlacementGroupNotFound,
     /// EC2 did not answer about the placement group.
     PlacementGroupResolutionFailed,
+    /// `ReadyForProvisioning`: there is no such PodTemplate.
+    PodTemplateNotFound,
     /// `Rebooting`: EC2 accepted the request.
     RebootIssued,
     /// `Rebooting`: the request is sent.
@@ -207,8 +229,18 @@ pub enum ConditionReason {
     ReconcilingDependents,
     /// Too many nodes did not join.
     RegistrationFailed,
+    /// `Provisioning`: nodes for the buffer are missing.
+    RequiresNewCapacity,
+    /// `ReadyForProvisioning`: the buffer refers to nothing that can be used.
+    ResolutionFailed,
+    /// `ReadyForProvisioning`: the pods of the buffer are known.
+    Resolved,
     /// `Initialized`: the node lacks a resource that the NodeClaim requests.
     ResourceNotRegistered,
+    /// A NodeOverlay breaks a rule that the API server does not check.
+    RuntimeValidation,
+    /// `ReadyForProvisioning`: there is no such workload.
+    ScalableRefNotFound,
     /// No security group matches the terms.
     SecurityGroupsNotFound,
     /// `Initialized`: the node still has a startup taint.
@@ -242,13 +274,16 @@ impl ConditionReason {
             Self::AmiNotFound => "AMINotFound",
             Self::AwaitingReconciliation => "AwaitingReconciliation",
             Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
+            Self::BufferEmpty => "BufferEmpty",
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
+            Self::Conflict => "Conflict",
             Self::ConsistencyCheckFailed => "ConsistencyCheckFailed",
             Self::DependenciesNotReady => "DependenciesNotReady",
             Self::Disrupted(reason) => reason.as_str(),
             Self::Draining => "Draining",
             Self::DryRun(check) => check.as_str(),
             Self::DryRunDisabled => "DryRunDisabled",
+            Self::FitsExistingCapacity => "FitsExistingCapacity",
             Self::Holds(kind) => kind.as_str(),
             Self::InLaunchTemplate => "InLaunchTemplate",
             Self::InvalidKubeletConfiguration => "InvalidKubeletConfiguration",
@@ -266,14 +301,21 @@ impl ConditionReason {
             Self::NodeNotReady => "NodeNotReady",
             Self::NotJoined(reason) => reason.as_str(),
             Self::NodePoolValidationFailed => "NodePoolValidationFailed",
+            Self::NotReadyForProvisioning => "NotReadyForProvisioning",
             Self::PlacementGroupNotFound => "PlacementGroupNotFound",
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
+            Self::PodTemplateNotFound => "PodTemplateNotFound",
             Self::RebootIssued => "RebootIssued",
             Self::RebootRequested => "RebootRequested",
             Self::RebootSucceeded => "RebootSucceeded",
             Self::ReconcilingDependents => "ReconcilingDependents",
             Self::RegistrationFailed => "RegistrationFailed",
+            Self::RequiresNewCapacity => "RequiresNewCapacity",
+            Self::ResolutionFailed => "ResolutionFailed",
+            Self::Resolved => "Resolved",
             Self::ResourceNotRegistered => "ResourceNotRegistered",
+            Self::RuntimeValidation => "RuntimeValidation",
+            Self::ScalableRefNotFound => "ScalableRefNotFound",
             Self::SecurityGroupsNotFound => "SecurityGroupsNotFound",
             Self::StartupTaintsExist => "StartupTaintsExist",
             Self::SubnetsNotFound => "SubnetsNotFound",

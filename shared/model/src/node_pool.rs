@@ -16,7 +16,7 @@ pub mod registrations;
 mod status;
 
 pub use registrations::{LaunchedSpec, RegistrationFailure, RegistrationOutcome, Registrations};
-pub use status::{ClassReadiness, NodePoolStatus, ObservedNodePool};
+pub use status::{ClassReadiness, NodePoolStatus, ObservedNodePool, TypeMatch};
 
 /// A NodePool.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,17 @@ pub struct NodeOverlay {
     pub problems: Vec<Problem>,
 }
 
+/// A NodeOverlay as it was listed, so that what is written into its status is about that very spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedOverlay {
+    /// What its spec says.
+    pub overlay: NodeOverlay,
+    /// `metadata.uid`: a namesake that took its place is another one.
+    pub uid: String,
+    /// `metadata.generation`: which spec was looked at.
+    pub generation: i64,
+}
+
 /// What becomes of a price. Never below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriceChange {

@@ -78,7 +78,7 @@ pub use lifecycle::{
 };
 pub use scheduling::{
     facts::{
-        buffer::virtual_pods,
+        buffer::{buffer_statuses, virtual_pods},
         overlay::{Overlaid, Rejection, overlays, overlays_on},
     },
     launchable::known::KnownTypes,

@@ -6,6 +6,8 @@
 /// Handlers are written for any choice. Each takes a struct that borrows the ports which it may touch,
 /// and can touch no others.
 pub trait Adapters {
+    /// The status of NodeOverlays and CapacityBuffers.
+    type AlphaStatuses: crate::AlphaStatuses;
     /// What can be bought.
     type Catalog: crate::Catalog;
     /// The time that is left.
@@ -47,7 +49,8 @@ pub trait Adapters {
 /// What is every port by itself, such as a simulated world, stands behind all of them.
 impl<W> Adapters for W
 where
-    W: crate::Catalog
+    W: crate::AlphaStatuses
+        + crate::Catalog
         + crate::Clock
         + crate::Cluster
         + crate::Discovery
@@ -66,6 +69,7 @@ where
         + crate::CatalogStore
         + crate::Templates,
 {
+    type AlphaStatuses = W;
     type Catalog = W;
     type Clock = W;
     type Cluster = W;

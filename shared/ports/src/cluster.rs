@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    InstanceId, NodeClaim, NodeClaimName, NodeName, Pod, ProviderId,
+    Condition, InstanceId, NodeClaim, NodeClaimName, NodeName, Pod, ProviderId,
+    buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
     event::ObjectEvent,
     facts::{DaemonSet, Surroundings},
@@ -12,7 +13,7 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
-    overlay::NodeOverlay,
+    overlay::{NodeOverlay, ObservedOverlay},
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -73,6 +74,8 @@ impl Listing<Pod> {
 pub struct Surrounded {
     /// What could be read.
     pub surroundings: Surroundings,
+    /// The CapacityBuffers among them, with what their status says.
+    pub buffers: Vec<ObservedBuffer>,
     /// The rest.
     pub malformed: Vec<Malformed>,
 }
@@ -163,6 +166,30 @@ ports! {
             &self,
             observed: &ObservedNodePool,
             status: &NodePoolStatus,
+        ) -> Result<(), PortError>;
+    }
+
+    /// The status of NodeOverlays and CapacityBuffers.
+    pub trait AlphaStatuses in cluster {
+        /// NodeOverlays, each with which spec it is. A cluster that does not know the kind has none.
+        async fn observed_overlays(&self) -> Result<Listing<ObservedOverlay>, PortError>;
+        /// Has the status of `observed` say `validation`, its condition `ValidationSucceeded`, as it was found at `now`;
+        /// the time of a condition moves only with its status. Repeating it changes nothing. `Conflict` when the
+        /// overlay is not as it was observed any more, `NotFound` when it is gone.
+        async fn update_overlay_status(
+            &self,
+            observed: &ObservedOverlay,
+            validation: &Condition,
+            now: Timestamp,
+        ) -> Result<(), PortError>;
+        /// Has the status of `observed` say `status`, as it was found at `now`; conditions that `status` does not name
+        /// stay, and the time of a condition moves only with its status. Repeating it changes nothing. `Conflict` when
+        /// the buffer is not as it was observed any more, `NotFound` when it is gone.
+        async fn update_buffer_status(
+            &self,
+            observed: &ObservedBuffer,
+            status: &BufferStatus,
+            now: Timestamp,
         ) -> Result<(), PortError>;
     }
 

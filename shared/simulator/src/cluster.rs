@@ -2,6 +2,7 @@
 //!
 //! Scheduler, controllers and kubelets act a moment after something changed, in one pass.
 
+mod alpha_records;
 mod before;
 mod budgets;
 mod controllers;
@@ -28,7 +29,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Condition, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
     ObjectName, Pod, PodKey, PodSpec, Resources,
-    buffer::CapacityBuffer,
+    buffer::{BufferStatus, CapacityBuffer},
     condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -148,6 +149,10 @@ pub(crate) struct ClusterState {
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
     pub(crate) class_records: Records<NodeClassName>,
     pub(crate) pool_records: Records<NodePoolName>,
+    pub(crate) overlay_records: Records<ObjectName>,
+    pub(crate) buffer_records: Records<PodKey>,
+    /// What was told about CapacityBuffers, beside conditions.
+    pub(crate) buffer_statuses: BTreeMap<PodKey, BufferStatus>,
     /// The lease of a ledger, if one was ever held.
     pub(crate) ledger_lease: Option<model::lease::LedgerLease>,
     /// Whether Karpenter runs in the cluster and holds its lease.
@@ -174,8 +179,9 @@ pub(crate) struct ClusterState {
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     pub(crate) node_overlays: BTreeMap<ObjectName, NodeOverlay>,
-    pod_templates: BTreeMap<PodKey, Arc<PodSpec>>,
-    capacity_buffers: BTreeMap<(Namespace, ObjectName), (CapacityBuffer, Option<BufferReferent>)>,
+    /// With their generations.
+    pod_templates: BTreeMap<PodKey, (Arc<PodSpec>, i64)>,
+    pub(crate) capacity_buffers: BTreeMap<PodKey, (CapacityBuffer, Option<BufferReferent>)>,
     /// What no list can show.
     unreadable: BTreeSet<Malformed>,
     /// Pods whose evictions a webhook refuses.
@@ -260,10 +266,8 @@ impl World {
             Action::DeleteWorkload(key) => self.delete_workload(&key),
             Action::DeleteDaemonSet(key) => self.delete_daemon_set(&key),
             Action::DeleteDisruptionBudget(key) => drop(self.cluster.budgets.remove(&key)),
-            Action::DeleteCapacityBuffer(PodKey { namespace, name }) => {
-                self.cluster.capacity_buffers.remove(&(namespace, name));
-            }
-            Action::DeleteNodeOverlay(name) => drop(self.cluster.node_overlays.remove(&name)),
+            Action::DeleteCapacityBuffer(key) => self.cluster.delete_buffer(&key),
+            Action::DeleteNodeOverlay(name) => self.cluster.delete_overlay(&name),
             Action::DeleteNodePool(name) => {
                 self.cluster.delete_pool(&name);
                 self.delete_node_claims_of(&name);
@@ -332,15 +336,10 @@ impl World {
             }
             ClusterObject::Node(node) => self.add_node(*node),
             ClusterObject::Workload(workload) => self.add_workload(workload),
-            ClusterObject::NodeOverlay(overlay) => {
-                self.cluster.node_overlays.insert(overlay.name.clone(), overlay);
-            }
-            ClusterObject::PodTemplate(key, spec) => {
-                self.cluster.pod_templates.insert(key, spec);
-            }
+            ClusterObject::NodeOverlay(overlay) => self.cluster.put_overlay(overlay),
+            ClusterObject::PodTemplate(key, spec) => self.cluster.put_template(key, spec),
             ClusterObject::CapacityBuffer { buffer, refers_to } => {
-                let key = (buffer.namespace.clone(), buffer.name.clone());
-                self.cluster.capacity_buffers.insert(key, (buffer, refers_to));
+                self.cluster.put_buffer(buffer, refers_to);
             }
             ClusterObject::AttachLimits(node, limits) => {
                 self.cluster.storage.attach_limits.insert(node, limits);

@@ -7,8 +7,8 @@ use std::{
 
 use jiff::SignedDuration;
 use model::{
-    ClaimPhase, Function, InstanceId, InstanceType, LaunchTemplateName, NodeClaim, NodeClaimName,
-    NodeClassName, NodeName, NodePoolName,
+    ClaimPhase, Condition, Function, InstanceId, InstanceType, LaunchTemplateName, NodeClaim,
+    NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName,
     facts::Facts,
     image_alias,
     ledger::Decision,
@@ -52,7 +52,9 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Cluster.node_classes" | "NodeClasses.observed_classes" => {
             Load::items(cluster.node_classes.len())
         }
-        "Cluster.node_overlays" => Load::items(cluster.node_overlays.len()),
+        "Cluster.node_overlays" | "AlphaStatuses.observed_overlays" => {
+            Load::items(cluster.node_overlays.len())
+        }
         "Cluster.daemon_sets" => Load::items(cluster.daemon_sets.len()),
         "Cluster.surroundings" => Load {
             others: number(cluster.nodes.len()),
@@ -230,6 +232,15 @@ pub(crate) fn class_status(world: &World, name: &NodeClassName, status: &NodeCla
 pub(crate) fn pool_status(world: &World, name: &NodePoolName, status: &NodePoolStatus) -> Load {
     let is_same = world.cluster.pool_statuses.get(name).is_some_and(|stored| {
         *stored == NodePoolStatus { found_at: stored.found_at, ..status.clone() }
+    });
+    Load::items(usize::from(!is_same))
+}
+
+/// Whether the status of an overlay changes.
+pub(crate) fn overlay_status(world: &World, name: &ObjectName, validation: &Condition) -> Load {
+    let record = world.cluster.overlay_records.get(name);
+    let is_same = record.is_some_and(|record| {
+        record.conditions.iter().any(|stored| stored.condition() == *validation)
     });
     Load::items(usize::from(!is_same))
 }

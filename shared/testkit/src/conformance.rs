@@ -36,7 +36,7 @@ pub use node_claims::{NodeClaimWorld, ObservedNodeClaim, node_claims};
 pub use nodes::nodes;
 pub use reservation::{ReservationWorld, reservations};
 pub use status_world::{StatusWorld, StoredCondition, StoredObject};
-pub use statuses::{node_classes, node_pools};
+pub use statuses::{capacity_buffers, node_classes, node_overlays, node_pools};
 
 use std::fmt;
 

@@ -1,8 +1,14 @@
-//! What others do to the simulated cluster's EC2NodeClasses and NodePools while a suite runs.
+//! What others do to objects of the simulated cluster while a suite runs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use model::{node_class::NodeClass, node_pool::NodePool};
+use model::{
+    ObjectName, PodKey, Requirements,
+    buffer::{BufferTarget, CapacityBuffer},
+    node_class::NodeClass,
+    node_pool::NodePool,
+    overlay::NodeOverlay,
+};
 use simulator::{Action, ClusterObject, ObjectRecord, Sim};
 use testkit::{StatusWorld, StoredCondition, StoredObject, build};
 
@@ -11,6 +17,12 @@ pub(crate) struct OtherClasses(pub(crate) Sim);
 
 /// Others' hands on NodePools.
 pub(crate) struct OtherPools(pub(crate) Sim);
+
+/// Others' hands on NodeOverlays.
+pub(crate) struct OtherOverlays(pub(crate) Sim);
+
+/// Others' hands on CapacityBuffers.
+pub(crate) struct OtherBuffers(pub(crate) Sim);
 
 fn stored(record: ObjectRecord, said: Option<(&'static str, String)>) -> StoredObject {
     let conditions = record.conditions.into_iter().map(|condition| {
@@ -75,5 +87,76 @@ impl StatusWorld for OtherPools {
         let name = build::id(name);
         let said = self.0.pool_status(&name).map(|status| ("nodes", status.nodes.to_string()));
         Some(stored(self.0.node_pool_record(&name)?, said))
+    }
+}
+
+fn overlay(name: &str, weight: u32) -> ClusterObject {
+    ClusterObject::NodeOverlay(NodeOverlay {
+        name: build::id(name),
+        weight,
+        requirements: Requirements::default(),
+        price: None,
+        capacity: None,
+        problems: Vec::new(),
+    })
+}
+
+impl StatusWorld for OtherOverlays {
+    async fn make(&self, name: &str) {
+        self.0.add(vec![overlay(name, 1)]);
+    }
+
+    async fn change_spec(&self, name: &str) {
+        self.0.add(vec![overlay(name, 7)]);
+    }
+
+    async fn annotate(&self, name: &str, key: &str, value: &str) {
+        self.0.annotate_overlay(&build::id(name), key, value);
+    }
+
+    async fn delete(&self, name: &str) {
+        self.0.act(Action::DeleteNodeOverlay(build::id(name)));
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredObject> {
+        let name: ObjectName = build::id(name);
+        Some(stored(self.0.overlay_record(&name)?, None))
+    }
+}
+
+fn key(name: &str) -> PodKey {
+    PodKey { namespace: build::id("default"), name: build::id(name) }
+}
+
+fn buffer(name: &str, replicas: u32) -> ClusterObject {
+    let PodKey { namespace, name } = key(name);
+    let target = BufferTarget::Template(Arc::new(build::spec("cpu=1")));
+    let (uid, percentage, limits) = (build::id("uid"), None, BTreeMap::new());
+    let replicas = Some(replicas);
+    let buffer = CapacityBuffer { namespace, name, uid, replicas, percentage, limits, target };
+    ClusterObject::CapacityBuffer { buffer, refers_to: None }
+}
+
+impl StatusWorld for OtherBuffers {
+    async fn make(&self, name: &str) {
+        self.0.add(vec![buffer(name, 1)]);
+    }
+
+    async fn change_spec(&self, name: &str) {
+        self.0.add(vec![buffer(name, 7)]);
+    }
+
+    async fn annotate(&self, name: &str, label: &str, value: &str) {
+        self.0.annotate_buffer(&key(name), label, value);
+    }
+
+    async fn delete(&self, name: &str) {
+        self.0.act(Action::DeleteCapacityBuffer(key(name)));
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredObject> {
+        let (record, status) = self.0.buffer_record(&key(name))?;
+        let said = status.replicas.map(|count| ("replicas", count.to_string()));
+        Some(stored(record, said))
     }
 }

@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    overlays, repair, reservations,
+    buffers, overlays, repair, reservations,
     rights::Asked,
     settings::settings,
     standalone, storm, sweep_jobs, volumes,
@@ -206,6 +206,7 @@ fn played() -> Seen {
     seen.add(&volumes::staying());
     seen.add(&repair::rebooting());
     seen.add(&overlays::played());
+    seen.add(&buffers::played());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

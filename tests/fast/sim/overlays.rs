@@ -1,7 +1,11 @@
 //! NodeOverlays: what a plan counts on is what is launched.
 
-use model::{CapacityType, HourlyPrice, NodeClaim, labels};
-use simulator::{Injection, Sim, WorldSettings, first_calls};
+use model::{
+    CapacityType, HourlyPrice, NodeClaim, Problem, Requirements, labels, overlay::NodeOverlay,
+};
+use simulator::{
+    Action, ClusterObject, ConditionRecord, Injection, Sim, WorldSettings, first_calls,
+};
 
 use crate::{
     settings::settings,
@@ -46,6 +50,55 @@ fn played_with_failures(sim: Sim) -> Sim {
 
 pub(crate) fn played() -> Sim {
     played_with_failures(cheap())
+}
+
+/// Conditions of the overlay called `name`, with their reasons.
+fn conditions(sim: &Sim, name: &str) -> Vec<String> {
+    let record = sim.overlay_record(&name.parse().expect("a name")).expect("it is there");
+    let shown = |condition: &ConditionRecord| {
+        let ConditionRecord { kind, status, reason, message, .. } = condition;
+        format!("{kind}={status:?} {reason} {message}").trim_end().to_owned()
+    };
+    record.conditions.iter().map(shown).collect()
+}
+
+#[test]
+fn an_overlay_says_whether_it_is_in_use_and_why_not() {
+    let sim = cheap();
+    let dear = CHEAP.replace("name: cheap", "name: dear").replace("-90%", "+10%");
+    add_manifests(&sim, &dear);
+    sim.add(vec![ClusterObject::NodeOverlay(NodeOverlay {
+        name: "bad".parse().expect("a name"),
+        weight: 0,
+        requirements: Requirements::default(),
+        price: None,
+        capacity: None,
+        problems: vec![Problem::unusable("spec.requirements[0].key", "it is restricted")],
+    })]);
+    // What is refused of one overlay keeps no other from its status.
+    sim.add_rule(Box::new(|call, _| {
+        let is_meant = call.operation == "AlphaStatuses.update_overlay_status";
+        let is_refused = is_meant && call.subject == "bad" && call.now < minute(5);
+        if is_refused { Injection::FailBefore(Fault::Permanent) } else { Injection::Pass }
+    }));
+    let (mut runner, _) = runner_with(&sim, settings(&[("FeatureGates", "NodeOverlay=true")]));
+    runner.run_until(minute(4)).expect("nothing unsafe happens");
+    let in_use = ["ValidationSucceeded=Some(true) ValidationSucceeded", "Ready=Some(true) Ready"];
+    assert_eq!(conditions(&sim, "dear"), in_use);
+    let [validation, ready] = <[String; 2]>::try_from(conditions(&sim, "cheap")).expect("two");
+    let why = "Conflict it conflicts with another overlay of its weight: the price of";
+    assert!(validation.starts_with(&format!("ValidationSucceeded=Some(false) {why}")), "{ready}");
+    assert!(ready.starts_with("Ready=Some(false)"), "{ready}");
+    assert_eq!(conditions(&sim, "bad"), [] as [&str; 0]);
+    let writes = |name: &str| sim.overlay_record(&name.parse().expect("a name")).map(|r| r.writes);
+    let before = writes("cheap");
+    sim.act(Action::DeleteNodeOverlay("dear".parse().expect("a name")));
+    runner.run_until(minute(7)).expect("nothing unsafe happens");
+    assert_eq!(conditions(&sim, "cheap"), in_use);
+    assert_eq!(writes("cheap"), before.map(|count| count + 1), "only what changed is written");
+    let bad = conditions(&sim, "bad").join(", ");
+    assert!(bad.starts_with("ValidationSucceeded=Some(false) RuntimeValidation"), "{bad}");
+    assert!(bad.contains("spec.requirements[0].key: it is restricted"), "{bad}");
 }
 
 fn is_annotated(claim: &NodeClaim, name: &str) -> bool {

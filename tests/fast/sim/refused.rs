@@ -17,6 +17,7 @@ use ports::Fault;
 use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 
 use crate::{
+    buffers,
     calls::with_every_kind_of_class,
     neighbour::{self, Neighbour},
     overlays, repair,
@@ -96,7 +97,13 @@ fn story_of(operation: &str) -> Story {
             joined: repair::make_one_ill,
             ..Story::of(sim(WorldSettings::default()))
         },
-        "Cluster.node_overlays" => Story {
+        "AlphaStatuses.update_buffer_status" => Story {
+            parameters: vec![("FeatureGates", "CapacityBuffer=true")],
+            ..Story::of(buffers::beside_others())
+        },
+        "AlphaStatuses.observed_overlays"
+        | "AlphaStatuses.update_overlay_status"
+        | "Cluster.node_overlays" => Story {
             parameters: vec![("FeatureGates", "NodeOverlay=true")],
             ..Story::of(overlays::cheap())
         },

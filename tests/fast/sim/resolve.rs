@@ -301,3 +301,36 @@ fn a_pool_says_whether_its_latest_nodes_joined() {
     runner.run_until(minute(20)).expect("nothing unsafe happens");
     assert_eq!(health(&sim).are_healthy(), None, "nothing was launched from this spec");
 }
+
+#[test]
+fn a_pool_says_that_no_instance_type_fits_and_what_to_write() {
+    let sim = sim(WorldSettings::default());
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
+    let pool = pools.items.into_iter().next().expect("a pool").pool;
+    let mut wrong = pool.clone();
+    wrong.template.requirements = testkit::build::requirements("kubernetes.io/arch=aarch64");
+    sim.act(Action::Add(vec![ClusterObject::NodePool(wrong)]));
+    let without_types = || -> Vec<String> {
+        let record = sim.node_pool_record(&pool.name).expect("it is there");
+        let of_kind = record
+            .conditions
+            .into_iter()
+            .filter(|condition| condition.kind == model::ConditionKind::NoCompatibleInstanceTypes);
+        of_kind.map(|condition| format!("{:?} {}", condition.status, condition.message)).collect()
+    };
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(4)).expect("nothing unsafe happens");
+    let why = "its requirements leave no instance type that can be bought now: no instance type has \
+               kubernetes.io/arch In [aarch64]: write arm64";
+    assert_eq!(without_types(), [format!("Some(true) {why}")]);
+    // While the instance types cannot be read, it remains.
+    sim.add_rule(Box::new(|call, _| {
+        let is_meant = call.operation == "Catalog.catalog" && call.now < minute(6);
+        if is_meant { Injection::FailBefore(Fault::Transient) } else { Injection::Pass }
+    }));
+    sim.act(Action::Add(vec![ClusterObject::NodePool(pool.clone())]));
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    assert_eq!(without_types(), [format!("Some(true) {why}")]);
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    assert_eq!(without_types(), [] as [String; 0]);
+}

@@ -83,6 +83,8 @@ const SUITES: &[Suite] = &[
     suite("Nodes", "nodes", of_kubernetes(API_SERVER)),
     suite("NodeClasses", "node_classes", of_kubernetes(API_SERVER)),
     suite("NodePools", "node_pools", of_kubernetes(API_SERVER)),
+    suite("AlphaStatuses", "node_overlays", of_kubernetes(API_SERVER)),
+    suite("AlphaStatuses", "capacity_buffers", of_kubernetes(API_SERVER)),
     suite("NodeClaims", "node_claims", of_kubernetes(NODE_CLAIMS)),
     suite("Events", "events", of_kubernetes(API_SERVER)),
     suite("Leases", "leases", of_kubernetes(API_SERVER)),

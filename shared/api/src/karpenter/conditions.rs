@@ -32,6 +32,9 @@ pub const NODE_CLASS: Dependents = Dependents(&[
     ConditionKind::ValidationSucceeded,
 ]);
 
+/// NodeOverlays.
+pub const NODE_OVERLAY: Dependents = Dependents(&[ConditionKind::ValidationSucceeded]);
+
 /// What is known of the object that the conditions are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
@@ -61,6 +64,20 @@ pub fn updated(
         set.put(condition);
     }
     set.put(&set.root());
+    set.conditions
+}
+
+/// `stored` with what is found now, of a kind without the roll-up `Ready`.
+pub fn replaced(
+    stored: &[ConditionEntry],
+    conditions: &[Found],
+    about: About,
+    now: Timestamp,
+) -> Vec<ConditionEntry> {
+    let mut set = Set { conditions: stored.to_vec(), dependents: Dependents(&[]), about, now };
+    for condition in conditions {
+        set.put(condition);
+    }
     set.conditions
 }
 

@@ -3,7 +3,7 @@
 
 use model::{
     Condition as FoundCondition, ConditionKind, ConditionReason,
-    node_pool::{NodePoolStatus as Found, ObservedNodePool},
+    node_pool::{NodePoolStatus as Found, ObservedNodePool, TypeMatch},
 };
 
 use super::{
@@ -35,6 +35,11 @@ pub fn status_patch(
     match node_pool_status.quota_condition() {
         Some(quota) => findings.push(quota),
         None => entries.retain(|entry| !entry.is(ConditionKind::QuotaExceeded)),
+    }
+    match (node_pool_status.types.condition(), &node_pool_status.types) {
+        (Some(without_types), _) => findings.push(without_types),
+        (None, TypeMatch::Unknown) => {}
+        (None, _) => entries.retain(|entry| !entry.is(ConditionKind::NoCompatibleInstanceTypes)),
     }
     let about = stored.about(seen.pool.is_deleting);
     let conditions = updated(&entries, &findings, NODE_POOL, about, node_pool_status.found_at);

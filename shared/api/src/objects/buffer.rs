@@ -7,17 +7,18 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     ObjectName, PodKey, PodSpec, PodUid,
-    buffer::{BufferTarget, CapacityBuffer},
+    buffer::{BufferStatus, BufferTarget, CapacityBuffer, ObservedBuffer, Reference},
     problem::Weight,
 };
 
 use super::{
     amounts,
+    conditions::{Conditions, whole_number},
     metadata::Metadata,
     workload::{Workload, WorkloadKind},
 };
 use crate::{
-    document::field::Field,
+    document::{field::Field, tree::Tree},
     karpenter::{
         capacity_buffer::{CapacityBufferSpec, ScalableReference},
         kind::CustomKind,
@@ -49,6 +50,8 @@ pub enum BufferReference {
 pub struct Referable {
     /// PodTemplates.
     pub templates: BTreeMap<PodKey, Arc<PodSpec>>,
+    /// `metadata.generation` of PodTemplates, where a server counts it.
+    pub generations: BTreeMap<PodKey, i64>,
     /// Deployments, StatefulSets and ReplicaSets: their pods, and how many.
     pub workloads: BTreeMap<(WorkloadKind, PodKey), (Arc<PodSpec>, u32)>,
 }
@@ -58,6 +61,21 @@ impl Referable {
     pub fn add(&mut self, workload: &Workload) {
         let key = (workload.kind, workload.key.clone());
         self.workloads.insert(key, (Arc::clone(&workload.spec), workload.replicas));
+    }
+
+    /// `observed` with the generation of the PodTemplate that it refers to.
+    pub fn with_generation(&self, observed: ObservedBuffer) -> ObservedBuffer {
+        let ObservedBuffer { key, refers_to, .. } = &observed;
+        let refers_to = match refers_to {
+            Reference::Template(name, _) => {
+                let key = PodKey { namespace: key.namespace.clone(), name: name.clone() };
+                let is_there = self.templates.contains_key(&key);
+                let generation = self.generations.get(&key).copied();
+                Reference::Template(name.clone(), generation.filter(|_| is_there))
+            }
+            other => other.clone(),
+        };
+        ObservedBuffer { refers_to, ..observed }
     }
 
     /// The buffer with what it refers to.
@@ -81,6 +99,41 @@ impl Referable {
         };
         let CapacityBuffer { namespace, name, uid, replicas, percentage, limits, .. } = buffer;
         CapacityBuffer { namespace, name, uid, replicas, percentage, limits, target }
+    }
+}
+
+/// What `buffer` says of itself for its status: with `uid` and `generation` as in the metadata of `root`.
+pub(crate) fn observed(
+    root: &Tree,
+    buffer: &BufferManifest,
+    (uid, generation): (String, i64),
+) -> ObservedBuffer {
+    let conditions = Conditions::of(root);
+    let text = |path: &[&str]| {
+        let field = path.iter().try_fold(root, |tree, key| tree.get(key));
+        field.and_then(Tree::as_text).map(str::to_owned)
+    };
+    let status = root.get("status");
+    let number = |key| status.and_then(|status| whole_number(status, key));
+    let template = text(&["status", "podTemplateRef", "name"]);
+    let template = template.and_then(|name| ObjectName::new(&name).ok());
+    ObservedBuffer {
+        key: PodKey { namespace: buffer.namespace.clone(), name: buffer.name.clone() },
+        uid,
+        generation,
+        strategy: text(&["spec", "provisioningStrategy"]),
+        refers_to: match &buffer.target {
+            BufferReference::Template(name) => Reference::Template(name.clone(), None),
+            BufferReference::Workload { .. } => Reference::Workload,
+            BufferReference::Unusable(_) => Reference::Unusable,
+        },
+        status: BufferStatus {
+            replicas: number("replicas").and_then(|count| u32::try_from(count).ok()),
+            template: template.zip(number("podTemplateGeneration")),
+            strategy: text(&["status", "provisioningStrategy"]),
+            conditions: conditions.known(),
+        },
+        status_generation: conditions.oldest_generation(),
     }
 }
 

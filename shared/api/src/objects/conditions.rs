@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use model::{
-    ConditionKind, ConditionReason,
+    Condition, ConditionKind, ConditionReason,
     condition::{NotReady, Untrue},
     node::{IllCondition, IllStatus},
     repair,
@@ -75,6 +75,21 @@ impl Conditions {
         self.0.iter().find(|condition| condition.is(kind))
     }
 
+    /// Those of Karpenter's types, with the text of each reason.
+    pub(crate) fn known(&self) -> Vec<Condition> {
+        let known = self.0.iter().filter_map(|condition| {
+            let ReadCondition { kind, status, reason, message, .. } = condition.clone();
+            let (kind, reason) = (ConditionKind::parse(&kind)?, ConditionReason::Other(reason));
+            Some(Condition { kind, status, reason, message })
+        });
+        known.collect()
+    }
+
+    /// The oldest generation that one of them is about; `None` if there is no condition.
+    pub(crate) fn oldest_generation(&self) -> Option<i64> {
+        self.0.iter().map(|condition| condition.generation).min()
+    }
+
     /// Whether there is none at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -137,7 +152,7 @@ pub(crate) fn generation(object: &Tree) -> Option<i64> {
     whole_number(object.get("metadata")?, "generation")
 }
 
-fn whole_number(of: &Tree, key: &str) -> Option<i64> {
+pub(crate) fn whole_number(of: &Tree, key: &str) -> Option<i64> {
     match &of.get(key)?.value {
         TreeValue::Number(text) => text.parse().ok(),
         _ => None,

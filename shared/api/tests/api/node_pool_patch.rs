@@ -11,7 +11,7 @@ use model::{
     ConditionReason, Millicores, NodeClaimName, Resources,
     node_pool::{
         ClassReadiness, NodePoolStatus as Found, ObservedNodePool, RegistrationFailure,
-        RegistrationOutcome, Registrations,
+        RegistrationOutcome, Registrations, TypeMatch,
     },
 };
 use serde_json::{Value, json};
@@ -63,6 +63,7 @@ fn found(hour: u32) -> Found {
         resources: Resources { cpu: Millicores(4_000), ..Resources::default() },
         registrations: registrations(&[""]),
         quotas: BTreeSet::new(),
+        types: TypeMatch::Some,
         found_at: at(hour),
     }
 }

@@ -315,6 +315,7 @@ impl Adapters for World {
     type NodeClaims = Sim;
     type NodeClasses = Sim;
     type NodePools = Sim;
+    type AlphaStatuses = Sim;
     type Nodes = Sim;
     type Profiles = IamProfiles;
     type CatalogStore = Sim;

@@ -273,7 +273,7 @@ async fn what_surrounds_pods_is_listed_and_what_gates_close_is_not_asked_for() {
 #[tokio::test]
 async fn a_buffer_is_listed_with_what_it_refers_to() {
     let buffer = json!({
-        "metadata": { "name": "spare", "namespace": "shop", "uid": "u" },
+        "metadata": { "name": "spare", "namespace": "shop", "uid": "u", "generation": 1 },
         "spec": { "scalableRef": { "kind": "Deployment", "name": "web" }, "replicas": 2 },
     });
     let deployment = json!({

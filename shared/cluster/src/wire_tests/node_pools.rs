@@ -43,6 +43,7 @@ fn status() -> NodePoolStatus {
         resources: Resources { cpu: Millicores(2_000), ..Resources::default() },
         registrations: Registrations::default(),
         quotas: BTreeSet::new(),
+        types: model::node_pool::TypeMatch::Some,
         found_at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use testkit::assert_kept;
 
 use super::{
-    definitions::{self, NODE_CLASS, NODE_POOL, installed, objects},
+    definitions::{self, CAPACITY_BUFFER, NODE_CLASS, NODE_OVERLAY, NODE_POOL, installed, objects},
     statuses::OtherObjects,
     world::World,
 };
@@ -39,6 +39,24 @@ async fn node_pools_keep_their_contract() {
     let (api, object) = (objects(&world, NODE_POOL).await, definitions::node_pool);
     let others = OtherObjects { api, object, change };
     assert_kept(&testkit::node_pools(&world.cluster, &others, &world.namespace).await);
+}
+
+#[tokio::test]
+async fn the_statuses_of_node_overlays_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    let change = json!({ "spec": { "weight": 7 } });
+    let (api, object) = (objects(&world, NODE_OVERLAY).await, definitions::node_overlay);
+    let others = OtherObjects { api, object, change };
+    assert_kept(&testkit::node_overlays(&world.cluster, &others, &world.namespace).await);
+}
+
+#[tokio::test]
+async fn the_statuses_of_capacity_buffers_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    let change = json!({ "spec": { "replicas": 7 } });
+    let (api, object) = (objects(&world, CAPACITY_BUFFER).await, definitions::capacity_buffer);
+    let others = OtherObjects { api, object, change };
+    assert_kept(&testkit::capacity_buffers(&world.cluster, &others, &world.namespace).await);
 }
 
 #[tokio::test]

@@ -21,12 +21,13 @@ static WITHOUT: OnceCell<Vec<Case>> = OnceCell::const_new();
 pub(crate) fn open(group: &str, version: &str, kind: &str, plural: &str) -> Value {
     let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let version = json!({ "name": version, "served": true, "storage": true,
-                          "schema": { "openAPIV3Schema": open } });
+                          "schema": { "openAPIV3Schema": open }, "subresources": { "status": {} } });
+    let scope = if kind == CAPACITY_BUFFER.0 { "Namespaced" } else { "Cluster" };
     let names = json!({ "kind": kind, "listKind": format!("{kind}List"), "plural": plural,
                         "singular": kind.to_lowercase() });
     json!({
         "metadata": { "name": format!("{plural}.{group}") },
-        "spec": { "group": group, "names": names, "scope": "Cluster", "versions": [version] },
+        "spec": { "group": group, "names": names, "scope": scope, "versions": [version] },
     })
 }
 
@@ -41,6 +42,7 @@ async fn install(world: &World) -> Vec<Case> {
         .collect();
     assert_eq!(definitions.len(), strict.len());
     definitions.push(open("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays"));
+    definitions.push(open("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", "capacitybuffers"));
     for definition in definitions {
         installed_one(world, definition).await;
     }
@@ -72,6 +74,9 @@ pub(crate) async fn objects(world: &World, (kind, version): (&str, &str)) -> Api
     let plural = format!("{}s", kind.kind.to_lowercase());
     let plural = plural.replace("classs", "classes");
     let resource = ApiResource::from_gvk_with_plural(&kind, &plural);
+    if kind.kind == CAPACITY_BUFFER.0 {
+        return Api::namespaced_with(world.client.clone(), &world.namespace, &resource);
+    }
     Api::all_with(world.client.clone(), &resource)
 }
 
@@ -79,6 +84,7 @@ pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", "karpenter.sh/v1");
 pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", "karpenter.k8s.aws/v1");
 pub(crate) const NODE_CLAIM: (&str, &str) = ("NodeClaim", "karpenter.sh/v1");
 pub(crate) const NODE_OVERLAY: (&str, &str) = ("NodeOverlay", "karpenter.sh/v1alpha1");
+pub(crate) const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1");
 
 /// A NodePool that breaks no rule.
 pub(crate) fn node_pool(name: &str) -> Value {
@@ -86,6 +92,22 @@ pub(crate) fn node_pool(name: &str) -> Value {
     json!({
         "apiVersion": NODE_POOL.1, "kind": NODE_POOL.0, "metadata": { "name": name },
         "spec": { "template": { "spec": { "nodeClassRef": class, "requirements": [] } } },
+    })
+}
+
+/// A NodeOverlay that breaks no rule.
+pub(crate) fn node_overlay(name: &str) -> Value {
+    json!({
+        "apiVersion": NODE_OVERLAY.1, "kind": NODE_OVERLAY.0, "metadata": { "name": name },
+        "spec": { "requirements": [], "price": "1.5" },
+    })
+}
+
+/// A CapacityBuffer that breaks no rule.
+pub(crate) fn capacity_buffer(name: &str) -> Value {
+    json!({
+        "apiVersion": CAPACITY_BUFFER.1, "kind": CAPACITY_BUFFER.0, "metadata": { "name": name },
+        "spec": { "podTemplateRef": { "name": "spare" }, "replicas": 1 },
     })
 }
 

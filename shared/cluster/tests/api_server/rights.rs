@@ -13,7 +13,8 @@ use kube::{
     core::GroupVersionKind,
 };
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod,
+    Condition, NodeClaim, NodeClaimName, NodeName, Pod,
+    buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
     event::ObjectEvent,
     facts::DaemonSet,
@@ -21,7 +22,7 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
-    overlay::NodeOverlay,
+    overlay::{NodeOverlay, ObservedOverlay},
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -36,8 +37,6 @@ use super::{
     definitions::{self, NODE_CLAIM, objects},
     world::{World, kubeconfig},
 };
-
-const BUFFERS: &str = "autoscaling.x-k8s.io";
 
 /// What an apply needs beside `patch` where it makes an object; no audit log has it.
 const BY_APPLY: [&str; 4] = ["NodeClaims.sync", "create", "karpenter.sh", "nodeclaims"];
@@ -111,6 +110,15 @@ each_with_its_rights! {
     NodePools {
         fn observed_pools() -> Listing<ObservedNodePool>;
         fn update_pool_status(observed: &ObservedNodePool, status: &NodePoolStatus) -> ();
+    }
+    AlphaStatuses {
+        fn observed_overlays() -> Listing<ObservedOverlay>;
+        fn update_overlay_status(
+            observed: &ObservedOverlay, validation: &Condition, now: Timestamp
+        ) -> ();
+        fn update_buffer_status(
+            observed: &ObservedBuffer, status: &BufferStatus, now: Timestamp
+        ) -> ();
     }
     Leases {
         fn leases() -> ObservedLeases;
@@ -223,23 +231,6 @@ fn asked(log: &Path) -> BTreeSet<[String; 4]> {
     events.filter_map(of).collect()
 }
 
-/// What a buffer may refer to is listed where there is one. The other tests see a cluster without any.
-async fn list_what_buffers_refer_to(world: &World) {
-    let definition = definitions::open(BUFFERS, "v1beta1", "CapacityBuffer", "capacitybuffers");
-    definitions::installed_one(world, definition).await;
-    let version = GroupVersionKind::gvk(BUFFERS, "v1beta1", "CapacityBuffer");
-    let resource = ApiResource::from_gvk_with_plural(&version, "capacitybuffers");
-    let buffers: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
-    let buffer = json!({
-        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer",
-        "metadata": { "name": "spare" },
-        "spec": { "podTemplateRef": { "name": "none" }, "replicas": 1 },
-    });
-    drop(world.create(&buffers, buffer).await);
-    let policies = Policies { capacity_buffer: true, ..Policies::default() };
-    drop(ports::Cluster::surroundings(&world.cluster, &policies).await.unwrap());
-}
-
 /// Started by `tests/live/cluster` when all other tests have ended.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a test that an environment variable starts")]
@@ -249,8 +240,6 @@ async fn no_right_is_granted_in_vain() {
         eprintln!("skipped: JOURNEYMAN_AUDIT_LOG names no audit log");
         return;
     };
-    let Some(world) = World::open().await else { return };
-    list_what_buffers_refer_to(&world).await;
     let asked = asked(Path::new(&log));
     let granted: BTreeSet<[String; 4]> = RIGHTS
         .iter()

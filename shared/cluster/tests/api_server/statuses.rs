@@ -1,4 +1,4 @@
-//! What others do to EC2NodeClasses and NodePools on a real API server while a suite runs.
+//! What others do to objects on a real API server while a suite runs.
 
 use std::collections::BTreeMap;
 
@@ -38,15 +38,15 @@ fn condition(stored: &Value) -> (String, StoredCondition) {
     (text("type"), StoredCondition { status, reason, message, since })
 }
 
-/// What the suite calls `subnets` and `nodes`.
+/// What the suite calls `subnets`, `nodes` and `replicas`.
 fn said(status: &Value) -> BTreeMap<&'static str, String> {
     let mut said = BTreeMap::new();
     if let Some(subnets) = status["subnets"].as_array() {
         let ids: Vec<&str> = subnets.iter().map(|subnet| subnet["id"].as_str().unwrap()).collect();
         said.insert("subnets", ids.join(","));
     }
-    if let Some(nodes) = status["nodes"].as_u64() {
-        said.insert("nodes", nodes.to_string());
+    for key in ["nodes", "replicas"] {
+        said.extend(status[key].as_u64().map(|count| (key, count.to_string())));
     }
     said
 }

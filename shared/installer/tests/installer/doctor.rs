@@ -158,6 +158,12 @@ fn what_the_cluster_lacks_is_told() {
         },
     );
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
+    check("pools", "NodePool general: NoCompatibleInstanceTypes is True: NoComp", |seen| {
+        let kind = "NoCompatibleInstanceTypes";
+        let without_types =
+            json!({ "type": kind, "status": "True", "reason": kind, "message": "why" });
+        list(&mut seen.pools)[0]["status"] = json!({ "conditions": [without_types] });
+    });
     check("pools", "NodePool general: there is no EC2NodeClass other", |seen| {
         list(&mut seen.pools)[0]["spec"]["template"]["spec"]["nodeClassRef"]["name"] =
             json!("other");

@@ -55,8 +55,21 @@ pub struct NodePoolStatus {
     pub registrations: Registrations,
     /// Karpenter's words for the quotas of the account for which EC2 refused its latest launches.
     pub quotas: BTreeSet<String>,
+    /// Whether an instance type meets its requirements.
+    pub types: TypeMatch,
     /// When all of this was found.
     pub found_at: Timestamp,
+}
+
+/// Whether an instance type of the EC2NodeClass meets the requirements of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeMatch {
+    /// The instance types, or the class, could not be read now.
+    Unknown,
+    /// At least one does, or the class is not ready, which another condition says.
+    Some,
+    /// None does: why, in words.
+    None(String),
 }
 
 impl NodePoolStatus {
@@ -70,6 +83,17 @@ impl NodePoolStatus {
             words.join(", ")
         );
         Some(Condition { kind: ConditionKind::QuotaExceeded, status: Some(true), reason, message })
+    }
+}
+
+impl TypeMatch {
+    /// The condition `NoCompatibleInstanceTypes`; `None` unless no type meets the requirements.
+    pub fn condition(&self) -> Option<Condition> {
+        let kind = ConditionKind::NoCompatibleInstanceTypes;
+        match self {
+            Self::Unknown | Self::Some => None,
+            Self::None(why) => Some(Condition { message: why.clone(), ..Condition::holds(kind) }),
+        }
     }
 }
 

@@ -16,6 +16,9 @@ const LAUNCH: &[&str] = &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances
 
 /// A call, as port and method, and the actions that it needs; both sorted.
 pub const ACTIONS: &[(&str, &[&str])] = &[
+    ("AlphaStatuses.observed_overlays", API_SERVER),
+    ("AlphaStatuses.update_buffer_status", API_SERVER),
+    ("AlphaStatuses.update_overlay_status", API_SERVER),
     ("Catalog.catalog", &["dynamodb:GetItem"]),
     ("CatalogStore.put", &["dynamodb:PutItem"]),
     ("CatalogStore.stored", &["dynamodb:GetItem"]),

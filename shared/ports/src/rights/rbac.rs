@@ -59,6 +59,21 @@ const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 
 /// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
 pub const RIGHTS: &[(&str, &[Right])] = &[
+    ("AlphaStatuses.observed_overlays", &[LIST_OVERLAYS]),
+    (
+        "AlphaStatuses.update_buffer_status",
+        &[
+            right("get", BUFFERS, "capacitybuffers"),
+            right("patch", BUFFERS, "capacitybuffers/status"),
+        ],
+    ),
+    (
+        "AlphaStatuses.update_overlay_status",
+        &[
+            right("get", KARPENTER, "nodeoverlays"),
+            right("patch", KARPENTER, "nodeoverlays/status"),
+        ],
+    ),
     ("Cluster.daemon_sets", &[right("list", APPS, "daemonsets")]),
     ("Cluster.node_classes", &[LIST_CLASSES]),
     ("Cluster.node_overlays", &[LIST_OVERLAYS]),

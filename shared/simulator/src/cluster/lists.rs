@@ -6,7 +6,7 @@ use model::{
     api_version,
     buffer::{BufferTarget, CapacityBuffer},
     facts::Surroundings,
-    overlay::NodeOverlay,
+    overlay::{NodeOverlay, ObservedOverlay},
     policies::Policies,
     storage::{Storage, VolumeClaimKey},
 };
@@ -60,7 +60,8 @@ impl ClusterState {
     ) -> CapacityBuffer {
         let target = match refers_to {
             Some(BufferReferent::Template(key)) => {
-                self.pod_templates.get(key).map(|spec| BufferTarget::Template(Arc::clone(spec)))
+                let template = self.pod_templates.get(key);
+                template.map(|(spec, _)| BufferTarget::Template(Arc::clone(spec)))
             }
             Some(BufferReferent::Workload(key)) => self.workloads.get(key).map(|entry| {
                 let StoryWorkload { spec, replicas, .. } = &entry.workload;
@@ -106,6 +107,12 @@ impl World {
         self.list_of_custom(NODE_OVERLAY, overlays.map(|(name, overlay)| (name, overlay.clone())))
     }
 
+    /// NodeOverlays, by name, each with which spec it is.
+    pub(crate) fn observed_overlays(&self) -> Listing<ObservedOverlay> {
+        let overlays = self.cluster.observed_overlays();
+        self.list_of_custom(NODE_OVERLAY, overlays.map(|seen| (seen.overlay.name.clone(), seen)))
+    }
+
     /// What surrounds the cluster's pods.
     pub(crate) fn surroundings(&self, policies: Policies) -> Surrounded {
         let cluster = &self.cluster;
@@ -125,6 +132,7 @@ impl World {
             disruption_budgets: reader.kept(self.list_of("PodDisruptionBudget", budgets)),
             ..Surroundings::default()
         };
+        let mut observed_buffers = Vec::new();
         if policies.node_overlay {
             surroundings.node_overlays = reader.kept(self.listed_overlays());
         }
@@ -133,12 +141,14 @@ impl World {
                 let buffer = cluster.with_target(buffer, refers_to.as_ref());
                 (format!("{}/{}", buffer.namespace, buffer.name), buffer)
             });
+            let observed = cluster.observed_buffers().map(|seen| (seen.key.clone(), seen));
+            observed_buffers = self.list_of_custom(CAPACITY_BUFFER, observed).items;
             let buffers = reader.kept(self.list_of_custom(CAPACITY_BUFFER, buffers));
             let referable = REFERABLE.iter().filter(|_| !buffers.is_empty());
             reader.malformed.extend(referable.flat_map(|kind| self.reported(kind)));
             surroundings.capacity_buffers = buffers;
         }
-        Surrounded { surroundings, malformed: reader.malformed }
+        Surrounded { surroundings, buffers: observed_buffers, malformed: reader.malformed }
     }
 
     /// What a list of `kind` says of objects that cannot be read.

@@ -45,8 +45,7 @@ impl World {
                 deleted("PodDisruptionBudget", key, cluster.budgets.contains_key(key))
             }
             Action::DeleteCapacityBuffer(key) => {
-                let place = (key.namespace.clone(), key.name.clone());
-                deleted("CapacityBuffer", key, cluster.capacity_buffers.contains_key(&place))
+                deleted("CapacityBuffer", key, cluster.capacity_buffers.contains_key(key))
             }
             Action::DeleteNodeOverlay(name) => {
                 deleted("NodeOverlay", name, cluster.node_overlays.contains_key(name))

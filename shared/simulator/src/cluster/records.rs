@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use model::{
     Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName,
     node_class::{NodeClass, NodeClassStatus, ObservedNodeClass},
-    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool, TypeMatch},
     static_hash::NODE_POOL,
 };
 use ports::{Fault, PortError};
@@ -33,9 +33,15 @@ pub struct ConditionRecord {
 }
 
 impl ConditionRecord {
-    fn of(condition: &Condition, since: Timestamp) -> Self {
+    pub(super) fn of(condition: &Condition, since: Timestamp) -> Self {
         let Condition { kind, status, reason, message } = condition.clone();
         Self { kind, status, reason, message, since }
+    }
+
+    /// The condition without its time.
+    pub(crate) fn condition(&self) -> Condition {
+        let Self { kind, status, reason, message, since: _ } = self.clone();
+        Condition { kind, status, reason, message }
     }
 }
 
@@ -52,16 +58,24 @@ pub struct ObjectRecord {
     pub writes: u64,
     /// `status.conditions`
     pub conditions: Vec<ConditionRecord>,
+    /// `observedGeneration` of the conditions, where it is kept: of CapacityBuffers.
+    pub conditions_generation: Option<i64>,
 }
 
 impl ObjectRecord {
     fn new(uid: String) -> Self {
         let (annotations, conditions) = (BTreeMap::new(), Vec::new());
-        Self { uid, generation: 1, annotations, writes: 1, conditions }
+        let conditions_generation = None;
+        Self { uid, generation: 1, annotations, writes: 1, conditions, conditions_generation }
     }
 
     /// Whether it still is the object and the spec that was seen.
-    fn check(&self, uid: &str, generation: i64, operation: &'static str) -> Result<(), PortError> {
+    pub(super) fn check(
+        &self,
+        uid: &str,
+        generation: i64,
+        operation: &'static str,
+    ) -> Result<(), PortError> {
         if self.uid == uid && self.generation == generation {
             return Ok(());
         }
@@ -70,7 +84,7 @@ impl ObjectRecord {
 
     /// Puts conditions in the place of their namesakes, whose time stands while their status does.
     /// Whether anything changed.
-    fn put(&mut self, conditions: Vec<ConditionRecord>) -> bool {
+    pub(super) fn put(&mut self, conditions: Vec<ConditionRecord>) -> bool {
         let mut is_changed = false;
         for mut new in conditions {
             let known = self.conditions.iter_mut().find(|known| known.kind == new.kind);
@@ -123,8 +137,16 @@ impl<N: Clone + Ord + std::fmt::Display> Records<N> {
         self.records.get(name)
     }
 
+    pub(super) fn get_mut(&mut self, name: &N) -> Option<&mut ObjectRecord> {
+        self.records.get_mut(name)
+    }
+
+    pub(super) fn remove(&mut self, name: &N) {
+        self.records.remove(name);
+    }
+
     /// An object is made, or its spec is written: whether with `is_other` content.
-    fn put(&mut self, name: &N, is_other: bool) {
+    pub(super) fn put(&mut self, name: &N, is_other: bool) {
         match self.records.entry(name.clone()) {
             Entry::Occupied(known) if is_other => {
                 let record = known.into_mut();
@@ -167,7 +189,7 @@ impl ClusterState {
 
     pub(crate) fn delete_class(&mut self, name: &NodeClassName) {
         self.node_classes.remove(name);
-        self.class_records.records.remove(name);
+        self.class_records.remove(name);
         self.class_statuses.remove(name);
         self.classes_from_before.remove(name);
     }
@@ -181,7 +203,7 @@ impl ClusterState {
 
     pub(crate) fn delete_pool(&mut self, name: &NodePoolName) {
         self.node_pools.remove(name);
-        self.pool_records.records.remove(name);
+        self.pool_records.remove(name);
         self.pool_statuses.remove(name);
     }
 
@@ -211,7 +233,7 @@ impl ClusterState {
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
         let (operation, name) = ("tell of an EC2NodeClass", &seen.class.name);
-        let Some(record) = self.class_records.records.get_mut(name) else {
+        let Some(record) = self.class_records.get_mut(name) else {
             return Err(PortError::new(operation, Fault::NotFound));
         };
         record.check(&seen.uid, seen.generation, operation)?;
@@ -238,7 +260,7 @@ impl ClusterState {
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
         let (operation, name) = ("tell of a NodePool", &seen.pool.name);
-        let Some(record) = self.pool_records.records.get_mut(name) else {
+        let Some(record) = self.pool_records.get_mut(name) else {
             return Err(PortError::new(operation, Fault::NotFound));
         };
         record.check(&seen.uid, seen.generation, operation)?;
@@ -248,6 +270,10 @@ impl ClusterState {
         is_changed |= record.put(pool_conditions(&seen.pool, status));
         if status.quotas.is_empty() {
             record.conditions.retain(|stored| stored.kind != ConditionKind::QuotaExceeded);
+        }
+        if status.types == TypeMatch::Some {
+            let kind = ConditionKind::NoCompatibleInstanceTypes;
+            record.conditions.retain(|stored| stored.kind != kind);
         }
         let before = self.pool_statuses.get(name);
         let is_same = |before: &NodePoolStatus| {
@@ -278,6 +304,7 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
     };
     let [validation, class] = dependents;
     let conditions = [validation, class, registration].into_iter();
-    let conditions = conditions.chain(status.quota_condition()).chain([ready]);
+    let conditions = conditions.chain(status.quota_condition()).chain(status.types.condition());
+    let conditions = conditions.chain([ready]);
     conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).collect()
 }

@@ -126,6 +126,10 @@ const fn cluster(name: &'static str, per: Per) -> Row {
 const ONCE: Per = Per::Call(1);
 /// One request for each page of a list.
 const PAGE: Per = Per::Page(requests::OBJECTS_PER_PAGE);
+const GET_OVERLAY: Row = cluster("get nodeoverlays", ONCE);
+const OVERLAY_TOLD: &[Row] = &[GET_OVERLAY, cluster("patch nodeoverlays", Per::Chunk(1))];
+const GET_BUFFER: Row = cluster("get capacitybuffers", ONCE);
+const BUFFER_TOLD: &[Row] = &[GET_BUFFER, cluster("patch capacitybuffers", Per::Chunk(1))];
 
 /// Every call of every port.
 pub const COSTS: &[Cost] = &[
@@ -156,6 +160,9 @@ pub const COSTS: &[Cost] = &[
         "NodeClasses.update_class_status",
         &[cluster("get ec2nodeclasses", ONCE), cluster("patch ec2nodeclasses", Per::Chunk(1))],
     ),
+    cost("AlphaStatuses.observed_overlays", &[cluster("list nodeoverlays", PAGE)]),
+    cost("AlphaStatuses.update_overlay_status", OVERLAY_TOLD),
+    cost("AlphaStatuses.update_buffer_status", BUFFER_TOLD),
     cost("NodePools.observed_pools", &[cluster("list nodepools", PAGE)]),
     cost(
         "NodePools.update_pool_status",

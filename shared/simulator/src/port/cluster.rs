@@ -3,7 +3,8 @@
 
 use jiff::Timestamp;
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod, Problem,
+    Condition, NodeClaim, NodeClaimName, NodeName, Pod, Problem,
+    buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
     event::{EventObject, ObjectEvent},
     facts::DaemonSet,
@@ -11,14 +12,14 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
-    overlay::NodeOverlay,
+    overlay::{NodeOverlay, ObservedOverlay},
     policies::Policies,
     problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    Cluster, Events, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools, Nodes,
-    PodSelection, PortError, Surrounded,
+    AlphaStatuses, Cluster, Events, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools,
+    Nodes, PodSelection, PortError, Surrounded,
 };
 
 use crate::{
@@ -148,6 +149,41 @@ impl NodePools for Sim {
         let load = |world: &mut World| loads::pool_status(world, name, status);
         self.step_of(("NodePools.update_pool_status", Write), name, load, |world| {
             world.cluster.update_pool_status(observed, status)
+        })
+        .await
+    }
+}
+
+impl AlphaStatuses for Sim {
+    async fn observed_overlays(&self) -> Result<Listing<ObservedOverlay>, PortError> {
+        let call = ("AlphaStatuses.observed_overlays", Read);
+        self.step(call, "", |world| Ok(world.observed_overlays())).await
+    }
+
+    async fn update_overlay_status(
+        &self,
+        observed: &ObservedOverlay,
+        validation: &Condition,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let name = &observed.overlay.name;
+        let load = |world: &mut World| loads::overlay_status(world, name, validation);
+        self.step_of(("AlphaStatuses.update_overlay_status", Write), name, load, |world| {
+            world.cluster.update_overlay_status(observed, validation, now)
+        })
+        .await
+    }
+
+    async fn update_buffer_status(
+        &self,
+        observed: &ObservedBuffer,
+        status: &BufferStatus,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let load = |_: &mut World| Load::items(1);
+        let call = ("AlphaStatuses.update_buffer_status", Write);
+        self.step_of(call, &observed.key, load, |world| {
+            world.cluster.update_buffer_status(observed, status, now)
         })
         .await
     }

@@ -1,15 +1,19 @@
-//! The contracts of `NodeClasses` and `NodePools`: one body for both, since what is told about the two
-//! differs in nothing but its content.
+//! The contracts of `NodeClasses`, `NodePools` and `AlphaStatuses`: one body for all kinds, since what is told about
+//! them differs in nothing but its content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use model::{
     Condition, ConditionKind, ConditionReason,
+    buffer::{BufferStatus, ObservedBuffer},
     node_class::{NodeClassStatus, ObservedNodeClass, Subnet},
-    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
+    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations, TypeMatch},
+    overlay::ObservedOverlay,
+    policies::Policies,
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
 };
-use ports::{Fault, NodeClasses, NodePools};
+use ports::{AlphaStatuses, Cluster, Fault, NodeClasses, NodePools};
 
 use super::{
     Case, Failure, ensure, same,
@@ -34,7 +38,8 @@ const NOT_YET: Telling = Telling { day: 1, status: Some(false), message: "not ye
 /// A port with what it lists and takes.
 trait Kind {
     type Seen: Clone;
-    const HASH: StaticHash;
+    /// The hash that is annotated, of kinds that have one.
+    const HASH: Option<StaticHash>;
     /// The condition that [`Telling`] is about.
     const CONDITION: ConditionKind;
     async fn seen(&self) -> Result<Vec<Self::Seen>, Failure>;
@@ -43,15 +48,15 @@ trait Kind {
     fn identity(seen: &Self::Seen) -> (&str, &str, i64);
     /// The status of the condition when it is not known whether it holds.
     const UNKNOWN: Option<bool>;
-    /// What the status says of so many.
-    fn said(count: u8) -> (&'static str, String);
+    /// What the status says of so many, of kinds that count something.
+    fn said(count: u8) -> Option<(&'static str, String)>;
 }
 
 struct Classes<'a, P>(&'a P);
 
 impl<P: NodeClasses> Kind for Classes<'_, P> {
     type Seen = ObservedNodeClass;
-    const HASH: StaticHash = NODE_CLASS;
+    const HASH: Option<StaticHash> = Some(NODE_CLASS);
     const CONDITION: ConditionKind = ConditionKind::SubnetsReady;
     const UNKNOWN: Option<bool> = None;
 
@@ -67,22 +72,11 @@ impl<P: NodeClasses> Kind for Classes<'_, P> {
             zone_id: build::id("usw2-az1"),
             available_ip_address_count: 10,
         };
-        let condition = match status {
-            Some(true) => Condition::holds(Self::CONDITION),
-            Some(false) => {
-                Condition::fails(Self::CONDITION, ConditionReason::SubnetsNotFound, message)
-            }
-            None => Condition::unknown(
-                Self::CONDITION,
-                ConditionReason::AwaitingReconciliation,
-                message,
-            ),
-        };
         let node_class_status = NodeClassStatus {
             subnets: (0..count).map(subnet).collect(),
             hash: Some(7),
-            conditions: vec![condition],
-            found_at: build::at(&format!("2026-08-{day:02}T12:00:00Z")),
+            conditions: vec![told(Self::CONDITION, status, message)],
+            found_at: on_day(day),
             ..NodeClassStatus::default()
         };
         self.0.update_class_status(seen, &node_class_status).await
@@ -92,9 +86,9 @@ impl<P: NodeClasses> Kind for Classes<'_, P> {
         (seen.class.name.as_str(), &seen.uid, seen.generation)
     }
 
-    fn said(count: u8) -> (&'static str, String) {
+    fn said(count: u8) -> Option<(&'static str, String)> {
         let ids: Vec<String> = (0..count).map(|number| format!("subnet-{number}")).collect();
-        ("subnets", ids.join(","))
+        Some(("subnets", ids.join(",")))
     }
 }
 
@@ -102,7 +96,7 @@ struct Pools<'a, P>(&'a P);
 
 impl<P: NodePools> Kind for Pools<'_, P> {
     type Seen = ObservedNodePool;
-    const HASH: StaticHash = NODE_POOL;
+    const HASH: Option<StaticHash> = Some(NODE_POOL);
     const CONDITION: ConditionKind = ConditionKind::NodeClassReady;
     // Karpenter: `pkg/controllers/nodepool/readiness/controller.go`.
     const UNKNOWN: Option<bool> = Some(false);
@@ -130,7 +124,8 @@ impl<P: NodePools> Kind for Pools<'_, P> {
             resources: build::resources("cpu=2"),
             registrations: Registrations::default(),
             quotas: BTreeSet::new(),
-            found_at: build::at(&format!("2026-08-{day:02}T12:00:00Z")),
+            types: TypeMatch::Some,
+            found_at: on_day(day),
         };
         self.0.update_pool_status(&seen, &node_pool_status).await
     }
@@ -139,9 +134,91 @@ impl<P: NodePools> Kind for Pools<'_, P> {
         (seen.pool.name.as_str(), &seen.uid, seen.generation)
     }
 
-    fn said(count: u8) -> (&'static str, String) {
-        ("nodes", count.to_string())
+    fn said(count: u8) -> Option<(&'static str, String)> {
+        Some(("nodes", count.to_string()))
     }
+}
+
+struct Overlays<'a, P>(&'a P);
+
+impl<P: AlphaStatuses> Kind for Overlays<'_, P> {
+    type Seen = ObservedOverlay;
+    const HASH: Option<StaticHash> = None;
+    const CONDITION: ConditionKind = ConditionKind::ValidationSucceeded;
+    const UNKNOWN: Option<bool> = None;
+
+    async fn seen(&self) -> Result<Vec<Self::Seen>, Failure> {
+        Ok(self.0.observed_overlays().await?.items)
+    }
+
+    async fn tell(&self, seen: &Self::Seen, telling: Telling) -> Result<(), ports::PortError> {
+        let Telling { day, status, message, .. } = telling;
+        let validation = told(Self::CONDITION, status, message);
+        self.0.update_overlay_status(seen, &validation, on_day(day)).await
+    }
+
+    fn identity(seen: &Self::Seen) -> (&str, &str, i64) {
+        (seen.overlay.name.as_str(), &seen.uid, seen.generation)
+    }
+
+    fn said(_: u8) -> Option<(&'static str, String)> {
+        None
+    }
+}
+
+struct Buffers<'a, P>(&'a P);
+
+impl<P: AlphaStatuses + Cluster> Kind for Buffers<'_, P> {
+    type Seen = ObservedBuffer;
+    const HASH: Option<StaticHash> = None;
+    const CONDITION: ConditionKind = ConditionKind::ReadyForProvisioning;
+    const UNKNOWN: Option<bool> = None;
+
+    async fn seen(&self) -> Result<Vec<Self::Seen>, Failure> {
+        let policies = Policies { capacity_buffer: true, ..Policies::default() };
+        Ok(self.0.surroundings(&policies).await?.buffers)
+    }
+
+    async fn tell(&self, seen: &Self::Seen, telling: Telling) -> Result<(), ports::PortError> {
+        let Telling { day, status, message, count } = telling;
+        let buffer_status = BufferStatus {
+            replicas: Some(count.into()),
+            template: Some((build::id("spare"), 1)),
+            conditions: vec![told(Self::CONDITION, status, message)],
+            ..BufferStatus::default()
+        };
+        self.0.update_buffer_status(seen, &buffer_status, on_day(day)).await?;
+        // The next list brings what was written.
+        let policies = Policies { capacity_buffer: true, ..Policies::default() };
+        let listed = self.0.surroundings(&policies).await?.buffers;
+        let listed = listed.into_iter().find(|listed| listed.key == seen.key);
+        let is_there = listed.is_some_and(|listed| {
+            listed.status_generation == Some(seen.generation)
+                && listed.status.replicas == buffer_status.replicas
+                && listed.status.template == buffer_status.template
+        });
+        if is_there { Ok(()) } else { Err(ports::PortError::new("list it", Fault::Permanent)) }
+    }
+
+    fn identity(seen: &Self::Seen) -> (&str, &str, i64) {
+        (seen.key.name.as_str(), &seen.uid, seen.generation)
+    }
+
+    fn said(count: u8) -> Option<(&'static str, String)> {
+        Some(("replicas", count.to_string()))
+    }
+}
+
+fn told(kind: ConditionKind, status: Option<bool>, message: &str) -> Condition {
+    match status {
+        Some(true) => Condition::holds(kind),
+        Some(false) => Condition::fails(kind, ConditionReason::SubnetsNotFound, message),
+        None => Condition::unknown(kind, ConditionReason::AwaitingReconciliation, message),
+    }
+}
+
+fn on_day(day: u8) -> Timestamp {
+    build::at(&format!("2026-08-{day:02}T12:00:00Z"))
 }
 
 struct Subject<'a, K, W> {
@@ -166,6 +243,24 @@ pub async fn node_pools<P: NodePools, W: StatusWorld>(
     prefix: &str,
 ) -> Vec<Case> {
     Subject { kind: Pools(port), world, prefix }.cases().await
+}
+
+/// Runs every case of `AlphaStatuses` about NodeOverlays, with objects whose names start with `prefix`.
+pub async fn node_overlays<P: AlphaStatuses, W: StatusWorld>(
+    port: &P,
+    world: &W,
+    prefix: &str,
+) -> Vec<Case> {
+    Subject { kind: Overlays(port), world, prefix }.cases().await
+}
+
+/// Runs every case of `AlphaStatuses` about CapacityBuffers, with objects whose names start with `prefix`.
+pub async fn capacity_buffers<P: AlphaStatuses + Cluster, W: StatusWorld>(
+    port: &P,
+    world: &W,
+    prefix: &str,
+) -> Vec<Case> {
+    Subject { kind: Buffers(port), world, prefix }.cases().await
 }
 
 impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
@@ -212,8 +307,9 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
     ) -> Result<StoredObject, Failure> {
         self.kind.tell(seen, telling).await?;
         let stored = self.stored(name).await?;
-        let (key, wanted) = K::said(telling.count);
-        same(key, &stored.said.get(key), &Some(&wanted))?;
+        if let Some((key, wanted)) = K::said(telling.count) {
+            same(key, &stored.said.get(key), &Some(&wanted))?;
+        }
         Ok(stored)
     }
 
@@ -229,8 +325,7 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
             same("its reason", &&*condition.reason, &"SubnetsNotFound")?;
             same("its message", &&*condition.message, &telling.message)?;
         }
-        let since = build::at(&format!("2026-08-{since:02}T12:00:00Z"));
-        same("its time", &condition.since, &since)
+        same("its time", &condition.since, &on_day(since))
     }
 
     async fn told(&self) -> Result<(), Failure> {
@@ -274,7 +369,8 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
         let (name, seen) = self.made("annotated").await?;
         self.world.annotate(&name, "example.com/theirs", "kept").await;
         let stored = self.after(&name, &seen, NOT_YET).await?;
-        let mut wanted: BTreeMap<String, String> = K::HASH.annotations("7").into();
+        let hash = K::HASH.map(|hash| hash.annotations("7"));
+        let mut wanted: BTreeMap<String, String> = hash.into_iter().flatten().collect();
         wanted.insert("example.com/theirs".to_owned(), "kept".to_owned());
         same("the annotations", &stored.annotations, &wanted)?;
         self.world.delete(&name).await;

@@ -149,6 +149,16 @@ enumerations! {
         44 Other(1 reason),
         45 NotJoined(1 reason),
         46 Infeasible,
+        47 BufferEmpty,
+        48 Conflict,
+        49 FitsExistingCapacity,
+        50 NotReadyForProvisioning,
+        51 PodTemplateNotFound,
+        52 RequiresNewCapacity,
+        53 ResolutionFailed,
+        54 Resolved,
+        55 RuntimeValidation,
+        56 ScalableRefNotFound,
     }
 }
 

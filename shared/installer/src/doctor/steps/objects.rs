@@ -100,11 +100,21 @@ pub(super) fn pools(seen: &Observed) -> Judged {
             cures.insert("Write the EC2NodeClass, or name another one in nodeClassRef.");
             continue;
         }
-        for (kind, cure) in [
-            ("ValidationSucceeded", "Correct the NodePool: its message names the field."),
-            ("NodeClassReady", "Correct the EC2NodeClass: its conditions say what is missing."),
+        for (kind, good, cure) in [
+            ("ValidationSucceeded", "True", "Correct the NodePool: its message names the field."),
+            (
+                "NodeClassReady",
+                "True",
+                "Correct the EC2NodeClass: its conditions say what is missing.",
+            ),
+            (
+                "NoCompatibleInstanceTypes",
+                "False",
+                "Correct the requirements of the NodePool: the message names those that no instance type \
+                 meets.",
+            ),
         ] {
-            let failed = condition(pool, kind).filter(|(status, ..)| *status != "True");
+            let failed = condition(pool, kind).filter(|(status, ..)| *status != good);
             let Some((status, reason, message)) = failed else { continue };
             found.push(format!("NodePool {}: {kind} is {status}: {reason}: {message}", name(pool)));
             cures.insert(cure);

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    buffer::{BufferTarget, CapacityBuffer},
+    Condition, ConditionKind, PodKey,
+    buffer::{BufferStatus, BufferTarget, CapacityBuffer, ObservedBuffer, Reference},
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
 };
@@ -123,4 +124,79 @@ fn buffers_of_one_name_in_two_namespaces_are_two() {
 fn an_enormous_buffer_is_cut_to_what_a_plan_considers() {
     let facts = world(vec![buffer("spare", Some(u32::MAX), template("cpu=1"))]);
     assert_eq!(virtual_pods(&facts).len(), PODS_PER_PLAN_MAX);
+}
+
+fn observed(name: &str, refers_to: Reference) -> ObservedBuffer {
+    ObservedBuffer {
+        key: PodKey { namespace: "default".parse().unwrap(), name: name.parse().unwrap() },
+        uid: format!("uid-{name}"),
+        generation: 3,
+        strategy: Some("buffer.x-k8s.io/active-capacity".to_owned()),
+        refers_to,
+        status: BufferStatus::default(),
+        status_generation: None,
+    }
+}
+
+fn shown(condition: &Condition) -> String {
+    let Condition { kind, status, reason, message } = condition;
+    format!("{kind}={status:?} {reason}: {message}")
+}
+
+#[test]
+fn a_status_says_where_the_pods_of_a_buffer_go_and_is_written_once() {
+    let target = || template("cpu=1");
+    let mut facts = world(vec![
+        buffer("new", Some(2), target()),
+        buffer("huge", Some(1), template("cpu=9000")),
+        buffer("gone", Some(1), BufferTarget::Missing("there is no Deployment `web`".to_owned())),
+    ]);
+    let template_ref = Reference::Template("small".parse().unwrap(), Some(5));
+    let listed = [
+        observed("new", template_ref.clone()),
+        observed("huge", template_ref),
+        observed("gone", Reference::Workload),
+    ];
+    let plan = planner::provision(&facts);
+    let statuses = buffer_statuses(&facts, &plan, &listed);
+    let said: Vec<String> =
+        statuses.iter().flat_map(|(_, status)| status.conditions.iter().map(shown)).collect();
+    let ready = "ReadyForProvisioning=Some(true) Resolved: the pods of the buffer are known";
+    let needs = "Provisioning=Some(false) RequiresNewCapacity: of";
+    let fits = "fit on nodes that are there";
+    assert_eq!(
+        said,
+        [
+            ready.to_owned(),
+            format!("{needs} 2 pods 0 {fits}, 2 get new nodes, and 0 cannot be scheduled"),
+            ready.to_owned(),
+            format!("{needs} 1 pods 0 {fits}, 0 get new nodes, and 1 cannot be scheduled"),
+            "ReadyForProvisioning=Some(false) ScalableRefNotFound: there is no Deployment `web`"
+                .to_owned(),
+            "Provisioning=Some(false) NotReadyForProvisioning: the pods of the buffer are not known"
+                .to_owned(),
+        ]
+    );
+    let (_, first) = &statuses[0];
+    assert_eq!((first.replicas, &first.strategy), (Some(2), &listed[0].strategy));
+    assert_eq!(first.template, Some(("small".parse().unwrap(), 5)));
+    // What is said already is not written again, unless it is about an earlier spec.
+    let written = |generation: i64| -> Vec<ObservedBuffer> {
+        let stored = statuses.iter().map(|(seen, status)| ObservedBuffer {
+            status: status.clone(),
+            status_generation: Some(generation),
+            ..(*seen).clone()
+        });
+        stored.collect()
+    };
+    assert_eq!(buffer_statuses(&facts, &plan, &written(3)), []);
+    assert_eq!(buffer_statuses(&facts, &plan, &written(2)).len(), 3);
+    // A plan that is not about the pods of a buffer changes nothing of its room.
+    let (nothing, stored) = (model::Plan::default(), written(3));
+    assert_eq!(buffer_statuses(&facts, &nothing, &stored), []);
+    let untold = buffer_statuses(&facts, &nothing, &listed);
+    let kinds = untold[0].1.conditions.iter().map(|condition| condition.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [ConditionKind::ReadyForProvisioning]);
+    facts.policies.capacity_buffer = false;
+    assert_eq!(buffer_statuses(&facts, &plan, &listed), []);
 }

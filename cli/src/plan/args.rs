@@ -170,7 +170,8 @@ impl PlanArgs {
     pub(super) fn records(&self) -> Result<Option<Records>, BadInput> {
         let Self { ledger, table, cluster_name, region, .. } = self.clone();
         let is_given = ledger.is_some() || table.is_some();
-        let args = RecordsArgs { ledger, table, cluster_name, region, records: 1 };
+        let kubeconfig = self.place();
+        let args = RecordsArgs { ledger, table, cluster_name, region, kubeconfig, records: 1 };
         is_given.then(|| args.read()).transpose()
     }
 

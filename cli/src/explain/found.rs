@@ -159,11 +159,10 @@ pub(super) fn names_that_begin(records: &Records, kind: ExplainedKind, start: &s
 pub(super) fn all_names(records: &Records, kind: ExplainedKind) -> Vec<String> {
     let decided = records.decisions.iter().flat_map(|decision| named_in(decision, kind));
     let alive = records.claims.values().filter_map(|claim| match kind {
-        ExplainedKind::Pod => None,
+        ExplainedKind::Pod | ExplainedKind::Reason => None,
         ExplainedKind::Node => claim.node.as_ref().map(ToString::to_string),
         ExplainedKind::NodeClaim => Some(claim.name.to_string()),
         ExplainedKind::NodePool => Some(claim.node_pool.to_string()),
-        ExplainedKind::Reason => None,
     });
     let mut seen = BTreeSet::new();
     decided.chain(alive).filter(|name| seen.insert(name.clone())).collect()

@@ -141,7 +141,9 @@ fn plain(page: Page, text: &str) -> String {
             _ if target.contains("://") => target.to_owned(),
             _ => format!("docs/{target}"),
         };
-        plain.push_str(&format!("{before}{name} ({target})"));
+        for part in [before, name, " (", &target, ")"] {
+            plain.push_str(part);
+        }
         rest = after;
     }
     (plain + rest).replace("\\|", "|").replace("**", "")

@@ -305,6 +305,8 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         drains,
         given_up,
         interruptions,
+        costs,
+        over,
     } = outcome;
     let millis = |percent| i64::try_from(summary.pending_percentile(percent)?.as_millis()).ok();
     let nodes: BTreeMap<String, u32> =
@@ -335,7 +337,7 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         "spent": Dollars::of(summary.spent_nanos),
         "disrupted": given_up,
         "spotInterruptions": interruptions,
-        "costs": outcome.costs.json(outcome.over),
+        "costs": costs.json(*over),
         "evictions": summary.evictions,
         "podsLost": summary.pods_lost,
         "drains": drains.iter().map(LongDrain::json).collect::<Vec<_>>(),

@@ -34,7 +34,7 @@ events:
     assert_eq!(compared["dumps"].as_array().map(Vec::len), Some(9), "from the start to the end");
     let prices = |side: &str| -> Vec<i128> {
         let prices = compared[side]["pricePerHour"].as_array().expect("prices").iter();
-        prices.map(|price| nanos(price)).collect()
+        prices.map(nanos).collect()
     };
     let (they, we) = (prices("they"), prices("we"));
     // The dump of the end has every instance that runs then, at its price.
@@ -133,8 +133,7 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
         "given up: Underutilized",
     ]);
     assert_eq!(compared["costDifferencePercent"], -25.0);
-    let [least, ours] =
-        [&compared["lowerBound"], &compared["we"]["cost"]].map(|price| nanos(price));
+    let [least, ours] = [&compared["lowerBound"], &compared["we"]["cost"]].map(nanos);
     assert!(0 < least && least <= ours, "{compared}");
 }
 

@@ -28,7 +28,9 @@ fn numbers_as_text(value: &Value, path: &str, wrong: &mut Vec<String>) {
             wrong.push(format!("{path}: {text:?}"));
         }
         Value::Array(items) => {
-            items.iter().for_each(|item| numbers_as_text(item, path, wrong));
+            for item in items {
+                numbers_as_text(item, path, wrong);
+            }
         }
         Value::Object(members) => {
             let others = members.iter().filter(|(name, _)| !TEXTS.contains(&name.as_str()));
@@ -44,7 +46,7 @@ fn numbers_as_text(value: &Value, path: &str, wrong: &mut Vec<String>) {
 #[track_caller]
 fn typed(folder: &Path, words: &str) -> Value {
     let answer = run(folder, &format!("{words} -o json")).json();
-    assert_eq!(answer["schemaVersion"], SCHEMA_VERSION, "{words}: {answer}");
+    assert_eq!(answer.get("schemaVersion"), Some(&SCHEMA_VERSION.into()), "{words}: {answer}");
     let mut wrong = Vec::new();
     numbers_as_text(&answer, "", &mut wrong);
     assert!(wrong.is_empty(), "{words}: {wrong:#?}");

@@ -315,7 +315,7 @@ fn a_pool_says_that_no_instance_type_fits_and_what_to_write() {
         let of_kind = record
             .conditions
             .into_iter()
-            .filter(|condition| condition.kind == model::ConditionKind::NoCompatibleInstanceTypes);
+            .filter(|condition| condition.kind == ConditionKind::NoCompatibleInstanceTypes);
         of_kind.map(|condition| format!("{:?} {}", condition.status, condition.message)).collect()
     };
     let (mut runner, _reports) = runner(&sim);

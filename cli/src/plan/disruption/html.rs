@@ -137,7 +137,7 @@ fn not_disrupted(found: &Found<'_>) -> Option<PageTable> {
     let rows: Vec<Vec<String>> = staying::grouped(&stays).into_iter().map(row).collect();
     let heads = vec!["Nodes", "Which", "Why"];
     let title = "Nodes that are not disrupted".to_owned();
-    (!rows.is_empty()).then(|| PageTable { title, heads, rows })
+    (!rows.is_empty()).then_some(PageTable { title, heads, rows })
 }
 
 /// All nodes as they are, and as they would be.

@@ -200,7 +200,8 @@ fn with_stacks(stacks: &'static [(&'static str, &'static str)]) -> Aws {
             let functions: Vec<Value> = stacks.iter().map(function).collect();
             Some(Reply::ok(json!({ "Functions": functions })))
         }
-        _ => Some(table(call)),
+        "Query" => Some(table(call)),
+        _ => None,
     })
 }
 

@@ -170,7 +170,7 @@ const PLANS: &[Row] = &[
     (
         "overlay-cheap-on-demand",
         "plan --feature-gates NodeOverlay=true",
-        &["claims: 1.", " on-demand.", "0.0170"],
+        &["claims: 1.", " on-demand.", "\"pricePerHour\": 0.017"],
         &[" spot."],
     ),
     (

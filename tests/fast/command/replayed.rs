@@ -161,7 +161,7 @@ fn another_policy_makes_another_plan_and_what_of_it_counts_is_said() {
     assert_eq!(answer["isSame"], false);
     assert!(!answer["removed"].as_array().expect("lines").is_empty());
     assert!(answer["now"]["plan"].as_array().expect("lines").len() > 1);
-    assert!(answer["now"]["launchedPricePerHour"].is_string());
+    assert!(answer["now"]["launchedPricePerHour"].is_number());
 }
 
 #[test]

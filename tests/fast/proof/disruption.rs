@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{disruption::Method, labels};
 use serde_json::Value;
 
-use super::scheduling::{list, price, requirements, texts};
+use super::scheduling::{amount, list, price, requirements, texts};
 
 /// What is compared of a replacement.
 type Replacement = (String, BTreeSet<String>, [BTreeSet<String>; 2], u64);
@@ -134,10 +134,4 @@ fn among(method: &str, seen: &Value, got: &Value, expected: &Value) -> Option<St
             }
         };
     (!is_good).then(|| format!("{method}: {got} is none of Karpenter's answers, and not as good"))
-}
-
-/// A price that is a text or a number, in nano-dollars.
-fn amount(value: &Value) -> u64 {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    model::HourlyPrice::parse_dollars(text.trim_start_matches('-')).expect("a price").nanos()
 }

@@ -39,11 +39,14 @@ fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
 
 /// The price of the cheapest offering in nano-dollars.
 pub(crate) fn price(claim: &Value) -> u64 {
-    let price = &claim["cheapest"]["pricePerHour"];
-    // Answers of other programs may have texts.
-    let text = price.as_str().map_or_else(|| price.to_string(), str::to_owned);
-    let text = if price.is_null() { "0" } else { &text };
-    model::HourlyPrice::parse_dollars(text).expect("a price").nanos()
+    amount(&claim["cheapest"]["pricePerHour"])
+}
+
+/// The nano-dollars of an amount that is a number or, in answers of other programs, a text; its sign does not count.
+pub(crate) fn amount(value: &Value) -> u64 {
+    let number = || format!("{:.12}", value.as_f64().unwrap_or_default());
+    let text = value.as_str().map_or_else(number, str::to_owned);
+    model::HourlyPrice::parse_dollars(text.trim_start_matches('-')).expect("a price").nanos()
 }
 
 /// What is different; nothing if the answer is Karpenter's.

@@ -37,7 +37,7 @@ const NUMBERS: Because = Row("a number that the API server stores and");
 const SHARE: Because = Row("how much of a pool one node may hold");
 const DOLLARS: Because = Row("a cap in dollars");
 const PACKING: Because = Row("packing pods so that");
-const TEMPLATE: Because = Row("a launch template of one's own");
+const TEMPLATE: Because = Row("your own launch template");
 
 /// Kind, field, and why.
 type Difference = (&'static str, &'static str, Because);
@@ -231,8 +231,9 @@ fn what_an_api_server_stores_is_read() {
 
 #[test]
 fn each_difference_in_what_is_read_is_documented() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
-    let page = fs::read_to_string(page).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = ["docs/compatibility.md", "tests/behaviours/differences.md"];
+    let page = pages.map(|page| fs::read_to_string(root.join(page)).unwrap()).concat();
     for (kind, field, because) in PROBLEMS.iter().chain(UNREADABLE) {
         let is_named = match because {
             Karpenter(source) => source.starts_with("pkg/"),

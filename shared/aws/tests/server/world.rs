@@ -145,12 +145,15 @@ impl World {
         let ports = ResolvePorts::<Self> {
             node_classes: sim,
             node_pools: sim,
+            statuses: sim,
+            catalog: sim,
             discovery,
             profiles,
             ledger: sim,
             mailbox: sim,
             settings: &Settings { dry_runs, ..Settings::default() },
             metrics: &Metrics::default(),
+            memory: &ProcessMemory::default(),
         };
         Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
     }
@@ -212,6 +215,7 @@ impl World {
         let (Self { sim, discovery, .. }, memory) = (self, &ProcessMemory::default());
         let ports = ProvisionPorts::<Self> {
             cluster: sim,
+            statuses: sim,
             catalog: sim,
             discovery,
             ledger: sim,

@@ -7,11 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 use cluster::KubeCluster;
 use jiff::Timestamp;
 use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1 as rbac};
-use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject, PostParams},
-    core::GroupVersionKind,
-};
+use kube::{Api, Client, api::PostParams};
 use model::{
     Condition, NodeClaim, NodeClaimName, NodeName, Pod,
     buffer::{BufferStatus, ObservedBuffer},
@@ -34,7 +30,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::{
-    definitions::{self, NODE_CLAIM, objects},
+    definitions::{NODE_CLAIM, objects},
     world::{World, kubeconfig},
 };
 

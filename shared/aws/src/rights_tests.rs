@@ -391,8 +391,16 @@ async fn every_call_sends_what_its_row_says_and_nothing_else() {
     note_market(&mut sent).await;
     note_mailbox(&mut sent).await;
     // The ports of the cluster are over Kubernetes.
-    let of_kubernetes =
-        ["Cluster", "Events", "Leases", "NodeClaims", "NodeClasses", "NodePools", "Nodes"];
+    let of_kubernetes = [
+        "AlphaStatuses",
+        "Cluster",
+        "Events",
+        "Leases",
+        "NodeClaims",
+        "NodeClasses",
+        "NodePools",
+        "Nodes",
+    ];
     for (call, actions) in ACTIONS {
         let (port, _) = call.split_once('.').unwrap();
         if of_kubernetes.contains(&port) {

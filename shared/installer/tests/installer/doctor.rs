@@ -157,6 +157,10 @@ fn what_the_cluster_lacks_is_told() {
             seen.selected.as_mut().unwrap()[0].security_groups = 0;
         },
     );
+}
+
+#[test]
+fn node_pools_that_launch_nothing_are_named() {
     check("pools", "There is no NodePool", |seen| seen.pools = Ok(Vec::new()));
     check("pools", "NodePool general: NoCompatibleInstanceTypes is True: NoComp", |seen| {
         let kind = "NoCompatibleInstanceTypes";

@@ -16,20 +16,20 @@ fn entry(name: &str, cluster: &str, arguments: &str) -> ContextEntry {
     ContextEntry { name, cluster, server, arguments }
 }
 
-fn named(name: &str, region: &str) -> Option<NamedCluster> {
-    Some(NamedCluster { name: name.to_owned(), region: Some(region.to_owned()) })
+fn named(name: &str, region: &str) -> NamedCluster {
+    NamedCluster { name: name.to_owned(), region: Some(region.to_owned()) }
 }
 
 #[test]
 fn the_cluster_is_named_by_an_arn_or_by_the_program_that_gets_the_token() {
     let token = "eks get-token --cluster-name demo --region us-east-1 --output json";
-    assert_eq!(entry("work", ARN, token).eks_cluster(), named("shop", "eu-west-1"));
-    assert_eq!(entry(ARN, "one", token).eks_cluster(), named("shop", "eu-west-1"));
-    assert_eq!(entry("work", "one", token).eks_cluster(), named("demo", "us-east-1"));
+    assert_eq!(entry("work", ARN, token).eks_cluster(), Some(named("shop", "eu-west-1")));
+    assert_eq!(entry(ARN, "one", token).eks_cluster(), Some(named("shop", "eu-west-1")));
+    assert_eq!(entry("work", "one", token).eks_cluster(), Some(named("demo", "us-east-1")));
     for token in ["token -i demo", "token --cluster-id=demo", "get-token --cluster-name=demo"] {
         assert_eq!(
             entry("work", "one", token).eks_cluster(),
-            named("demo", "us-west-2"),
+            Some(named("demo", "us-west-2")),
             "{token}"
         );
     }

@@ -28,6 +28,10 @@ const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
 /// here a look lists everything.
 const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// While CapacityBuffers are kept, the whole cluster is looked at again: no pod says that room is missing.
+///
+/// Karpenter: `pkg/controllers/provisioning/controller.go`, every 10 s.
+const BUFFERS_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 /// The longest time until the whole cluster is looked at again for pods that have been pending for long.
 const LOOK_AGAIN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// One part in how many of the time for which the same pods have been pending they wait for the next look.
@@ -257,7 +261,10 @@ impl Seen<'_> {
 
     /// How long after the look of `note` the whole cluster is looked at again without any news, `least` at least.
     fn look_again_after(&self, note: PulseNote, least: SignedDuration) -> SignedDuration {
-        if self.pending.is_empty() || self.keeps_buffers {
+        if self.keeps_buffers {
+            return BUFFERS_AGAIN_AFTER.min(least);
+        }
+        if self.pending.is_empty() {
             return least;
         }
         let pending_for = note.at.duration_since(note.since);

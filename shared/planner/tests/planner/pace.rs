@@ -155,8 +155,9 @@ fn pods_that_have_been_pending_for_long_are_looked_at_again_more_rarely() {
     let minutes = [0, 9, 10, 20, 40, 1_000];
     let minutes = minutes.map(|minutes| again_after(&pods, false, minutes * 60));
     assert_eq!(minutes, [30, 30, 30, 60, 60, 60].map(Some));
-    // Room for a CapacityBuffer is looked for as often as before, whatever pods wait.
-    assert_eq!(again_after(&pods, true, 6_000), Some(30));
+    // Room for a CapacityBuffer is looked for every ten seconds, whatever pods are pending.
+    assert_eq!(again_after(&pods, true, 6_000), Some(10));
+    assert_eq!(again_after(&[], true, 6_000), Some(10));
     // One more claim is news, and other pods are.
     let long = looked(&seen(&pods, counters, 6_000), &past(counters), 0, 6_000);
     let others = [pending("b", 5_000)];

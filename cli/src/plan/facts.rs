@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::objects::NodeClassManifest;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
     claim::Disrupting,
@@ -81,8 +81,9 @@ fn ledger(claims: Vec<NodeClaim>, records: Option<Records>) -> Snapshot {
         claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
     let commands = if let Some(mut records) = records {
         for (name, claim) in &mut claims {
-            claim.pods =
-                records.claims.remove(name).map(|recorded| recorded.pods).unwrap_or_default();
+            if let Some(recorded) = records.claims.remove(name) {
+                take_recorded(claim, recorded);
+            }
         }
         records.commands
     } else {
@@ -90,6 +91,27 @@ fn ledger(claims: Vec<NodeClaim>, records: Option<Records>) -> Snapshot {
         commands.map(|command| (CommandId::derived(&command), command)).collect()
     };
     Snapshot { claims, commands, ..Snapshot::default() }
+}
+
+/// Gives `claim` the pods of the `recorded` one, and its times where they are those of the object: objects have whole
+/// seconds, by which `consolidateAfter` can end a moment sooner or later.
+fn take_recorded(claim: &mut NodeClaim, recorded: NodeClaim) {
+    claim.pods = recorded.pods;
+    claim.phase_since = exact(claim.phase_since, recorded.phase_since);
+    let both = claim.empty_since.zip(recorded.empty_since);
+    claim.empty_since = both.map(|(shown, at)| exact(shown, at)).or(claim.empty_since);
+    let (shown, recorded) = (&mut claim.conditions, &recorded.conditions);
+    let both = shown.last_pod_event_at.zip(recorded.last_pod_event_at);
+    shown.last_pod_event_at = both.map(|(shown, at)| exact(shown, at)).or(shown.last_pod_event_at);
+}
+
+/// `recorded`, unless `shown` is another time than its second.
+fn exact(shown: Timestamp, recorded: Timestamp) -> Timestamp {
+    if shown.duration_since(recorded).abs() < SignedDuration::from_secs(1) {
+        recorded
+    } else {
+        shown
+    }
 }
 
 /// The drift hashes of the specs of classes, in a cluster with the certificate authority `authority`; without it they are

@@ -15,7 +15,7 @@ use journeyman::{
     simulate::dumps,
 };
 use model::{
-    Plan,
+    NodeClaimName, Plan,
     facts::Facts,
     labels,
     ledger::Snapshot,
@@ -109,6 +109,12 @@ fn unlike(seen: &Facts, dumped: &Facts) -> String {
     format!("seen {:?}, dumped {:?}", missing(&seen, &dumped), missing(&dumped, &seen))
 }
 
+/// The versions of the claims in the ledger that a function looked at.
+fn versions(recorded: &RecordedFacts) -> BTreeMap<NodeClaimName, u64> {
+    let claims = recorded.facts.ledger.claims.values();
+    claims.map(|claim| (claim.name.clone(), claim.version)).collect()
+}
+
 /// Compares every look that was recorded in `sim`.
 fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
     let facts = sim.recorded_facts();
@@ -140,12 +146,14 @@ fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
         if first.question != NextSearch::default().question() {
             return Err(format!("{now}: a search goes on: play smaller worlds"));
         }
-        // Another function committed in between: what follows is another look.
-        let mut counters = first.plan.parent;
+        // Another function wrote to the ledger in between: what follows is another look.
+        let (mut counters, mut claims) = (first.plan.parent, versions(first));
         let same = looks.iter().take_while(|recorded| {
-            let is_next = recorded.plan.parent == counters;
+            let is_next = recorded.plan.parent == counters && versions(recorded) == claims;
             let Plan { promises, changes, started, .. } = &recorded.plan;
             counters = counters.after(!promises.is_empty(), changes, started);
+            let written = promises.iter().map(|promise| &promise.claim).chain(changes);
+            claims.extend(written.map(|claim| (claim.name.clone(), claim.version)));
             is_next
         });
         let plans: Vec<&Plan> = same.map(|recorded| &recorded.plan).collect();

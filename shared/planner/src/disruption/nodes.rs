@@ -209,13 +209,18 @@ impl<'a> State<'a> {
         self.facts.classes.is_some()
     }
 
-    /// Spares the nodes that pending pods fit onto, which are planned anew on every look.
+    /// Spares the nodes that pending pods fit onto, which are planned anew on every look. Virtual pods of CapacityBuffers
+    /// spare none: their nodes would never be disrupted.
     pub(crate) fn spare_for_pending(&mut self) {
         if is_idle(self.facts) {
             return;
         }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
+        let real: BTreeSet<&PodKey> = self.facts.pods.iter().map(|pod| &pod.key).collect();
         for placement in placements_with(self.facts, &self.types) {
+            if !placement.pods.iter().any(|pod| real.contains(pod)) {
+                continue;
+            }
             if let Target::Node(name) = placement.target
                 && let Some((name, _)) = self.facts.nodes.get_key_value(&name)
             {

@@ -49,6 +49,27 @@ fn room_that_is_kept_for_a_buffer_keeps_its_node() {
 }
 
 #[test]
+fn a_node_with_room_for_a_buffer_drifts_like_others() {
+    let mut facts = buffered(1);
+    let hashes = |hash: &str| {
+        let keys = ["karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"];
+        keys.into_iter().map(str::to_owned).zip([hash.to_owned(), "v3".to_owned()])
+    };
+    facts.node_pools[0].annotations.extend(hashes("2"));
+    let name = "claim-a".parse().unwrap();
+    facts.ledger.claims.get_mut(&name).unwrap().annotations.extend(hashes("1"));
+    let disrupt = model::recorded::Question::Disrupt {
+        unseen: std::collections::BTreeSet::new(),
+        from: None,
+    };
+    facts.nodes.remove(&NodeName::new("b").unwrap());
+    facts.ledger.claims.retain(|claim, _| *claim == name);
+    let answer = planner::answer(&facts, &disrupt, &planner::Memory::default());
+    let proposal = answer.proposal.expect("the node drifted");
+    assert_eq!(proposal.command.candidates, [name]);
+}
+
+#[test]
 fn a_pool_that_cannot_launch_is_in_nobodys_way() {
     let mut facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
     for (name, class) in [("no-class", "missing"), ("no-types", "default"), ("invalid", "default")]

@@ -1,10 +1,11 @@
 //! Nodes of facts and plans as cards of a page.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    NodeClaim, NodeName, Plan, Pod, PodKey,
-    facts::{ClassOffer, Facts},
+    HourlyPrice, InstanceType, NodeClaim, NodeClassName, NodeName, NodePoolName, OfferingKey, Plan,
+    Pod, PodKey, Resources,
+    facts::Facts,
     node::Node,
     plan::{Promise, Target},
 };
@@ -96,17 +97,40 @@ impl<'f> Cards<'f> {
         }
     }
 
+    /// The instance type of `offering`, as nodes of `class` have it; `None` where that is not known.
+    pub(crate) fn sold(
+        &self,
+        class: &NodeClassName,
+        offering: &OfferingKey,
+    ) -> Option<&'f InstanceType> {
+        let mut types = self.facts.ready_types(class)?.iter();
+        types.find(|sold| sold.name == offering.instance_type).map(Arc::as_ref)
+    }
+
+    /// A node that would be launched for `pool`, without name and pods.
+    pub(crate) fn fresh(
+        pool: &NodePoolName,
+        (offering, price): (&OfferingKey, HourlyPrice),
+        allocatable: &Resources,
+    ) -> PackedNode {
+        PackedNode {
+            name: String::new(),
+            kind: offering.to_string(),
+            pool: pool.to_string(),
+            price: Some(micros(price.nanos().into())),
+            cpu: allocatable.cpu.0,
+            memory: allocatable.memory.0,
+            mark: Some(Mark::Comes),
+            why: Vec::new(),
+            pods: Vec::new(),
+        }
+    }
+
     /// A node that would be launched, as its cheapest offering.
     pub(crate) fn launched(&self, promise: &Promise, packer: &mut Packer) -> PackedNode {
         let claim = &promise.claim;
-        let offer = self.facts.classes.as_ref().and_then(|classes| classes.get(&claim.node_class));
-        let sold = match offer {
-            Some(ClassOffer::Ready(types)) => {
-                types.iter().find(|sold| sold.name == promise.cheapest.instance_type)
-            }
-            _ => None,
-        };
-        let allocatable = sold.map_or_else(|| claim.allocatable.clone(), |sold| sold.allocatable());
+        let sold = self.sold(&claim.node_class, &promise.cheapest);
+        let allocatable = sold.map_or_else(|| claim.allocatable.clone(), InstanceType::allocatable);
         let why = format!(
             "It would be launched for {} pods of NodePool {}; {} instance types fit, and {} is the cheapest",
             many(claim.pods.len()),
@@ -114,16 +138,12 @@ impl<'f> Cards<'f> {
             many(promise.possible.len()),
             promise.cheapest,
         );
+        let offering = (&promise.cheapest, promise.price);
         PackedNode {
             name: format!("new: {}", claim.name),
-            kind: promise.cheapest.to_string(),
-            pool: claim.node_pool.to_string(),
-            price: Some(micros(promise.price.nanos().into())),
-            cpu: allocatable.cpu.0,
-            memory: allocatable.memory.0,
-            mark: Some(Mark::Comes),
             why: vec![packer.text(why)],
             pods: self.packed_keys(&claim.pods, "no node that is there has room for it", packer),
+            ..Self::fresh(&claim.node_pool, offering, &allocatable)
         }
     }
 
@@ -149,7 +169,8 @@ impl<'f> Cards<'f> {
             let claim = self.claim(&node.name).map(|claim| &claim.name);
             let changed = plan.changes.iter().find(|changed| Some(&changed.name) == claim);
             let deletion = changed.and_then(|changed| changed.deletion.as_ref());
-            let why = deletion.map(|it| packer.text(format!("It is disrupted: {}", it.reason)));
+            let why = deletion
+                .map(|deletion| packer.text(format!("It is disrupted: {}", deletion.reason)));
             let fate = (deletion.map(|_| Mark::Goes), why.into_iter().collect());
             nodes.push(self.standing(node, pods, fate));
         }

@@ -16,7 +16,7 @@ use report::{
     command::RunCommand,
     error::BadInput,
     error::CommandError,
-    json::{self, Dollars, Versioned},
+    json::Dollars,
     output::{HOURS_PER_MONTH, dollars, natural},
     screen::Screen,
 };
@@ -201,14 +201,7 @@ pub(crate) fn document(
     format: RecordsFormat,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
-    if format == RecordsFormat::Yaml {
-        let text = serde_saphyr::to_string(&Versioned::of(answer))
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        out.write_all(text.as_bytes())?;
-    } else {
-        json::write(answer, out)?;
-    }
-    Ok(())
+    Ok(crate::answer::write(answer, format == RecordsFormat::Yaml, out)?)
 }
 
 fn listed(records: &Records, args: &GetArgs, screen: Screen) -> Listed {

@@ -36,6 +36,7 @@ use model::{
 use planner::{Fleets, KnownTypes, Launches, foreseen};
 use report::{
     command::RunCommand,
+    contents::Notes,
     error::{BadInput, CommandError},
     page,
     screen::Screen,
@@ -44,7 +45,7 @@ use serde::Serialize;
 
 pub use self::args::{PlanArgs, PlanFormat};
 use self::{args::View, cluster::Cluster, progress::Progress, rounds::Round};
-use crate::{gates, records::Records};
+use crate::{answer, gates, records::Records};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,12 @@ struct Remarks {
 }
 
 impl Remarks {
+    /// For a page.
+    fn notes(&self) -> impl Iterator<Item = Notes> {
+        let notes = [("Left out", &self.left_out), ("Assumed", &self.assumptions)];
+        notes.into_iter().filter_map(|(title, lines)| Notes::some(title, lines))
+    }
+
     /// With more that is left out.
     fn with(&self, left_out: Option<String>) -> Self {
         let mut remarks = self.clone();
@@ -304,15 +311,7 @@ fn print_document(
     (cluster, document): (Option<&Cluster>, &impl Serialize),
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let document = &Framed { cluster, document };
-    match format {
-        PlanFormat::Json => report::json::write(document, out),
-        PlanFormat::Yaml => {
-            let text = serde_saphyr::to_string(&report::json::Versioned::of(document))
-                .map_err(|error| io::Error::other(error.to_string()))?;
-            out.write_all(text.as_bytes())
-        }
-    }
+    answer::write(&Framed { cluster, document }, format == PlanFormat::Yaml, out)
 }
 
 impl Planned {

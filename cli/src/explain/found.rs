@@ -204,16 +204,9 @@ pub(super) fn names(what: &str, name: &str) -> bool {
     what.split(", ").any(|known| known == name)
 }
 
-/// Whether the claims of a decision of this `kind` go, as far as this release understands it.
-pub(super) const fn ends(kind: DecisionKind) -> bool {
-    matches!(
-        kind,
-        DecisionKind::Disruption
-            | DecisionKind::Interruption
-            | DecisionKind::Termination
-            | DecisionKind::Withdrawal
-            | DecisionKind::Other
-    )
+/// Whether the claims of a decision of this `kind` are disrupted or terminated, or may be: by a later release.
+pub(super) fn ends(kind: DecisionKind) -> bool {
+    kind.ends_claims() || kind == DecisionKind::Other
 }
 
 fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String> {

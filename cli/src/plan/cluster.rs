@@ -12,7 +12,7 @@ use model::{
 use planner::{LowerBound, overlays};
 use report::{
     contents::{CostView, Figure},
-    cost::{Costs, NO_POOL, Over, shares},
+    cost::{Costs, NO_POOL, Over, amounts, shares},
     json::Dollars,
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many},
     screen::Screen,
@@ -381,17 +381,9 @@ fn costs(facts: &Facts, machines: &[Machine<'_>]) -> Costs {
     let mut costs = Costs::default();
     for machine in machines {
         let Some(price) = machine.price(facts) else { continue };
-        let pods: Vec<(String, [u64; 2])> = machine
-            .node
-            .into_iter()
-            .flat_map(|node| cards.on(&node.name))
-            .map(|pod| {
-                let requests = &pod.spec.requests;
-                (owner(pod), [requests.cpu.0, requests.memory.0])
-            })
-            .collect();
-        let has = machine.allocatable().map_or([0, 0], |has| [has.cpu.0, has.memory.0]);
-        let pods = pods.iter().map(|(workload, requests)| (workload.as_str(), *requests));
+        let pods = machine.node.into_iter().flat_map(|node| cards.on(&node.name));
+        let pods = pods.map(|pod| (owner(pod), amounts(&pod.spec.requests)));
+        let has = machine.allocatable().map(amounts).unwrap_or_default();
         let pool = machine.node_pool().unwrap_or(NO_POOL);
         costs.add(pool, price.nanos().into(), &shares(has, pods));
     }

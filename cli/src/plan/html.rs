@@ -55,11 +55,10 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
         notes: [
             Notes::some("Waiting", waiting.as_slice()),
             Notes::some("Static NodePools", &notes),
-            Notes::some("Left out", &planned.remarks.left_out),
-            Notes::some("Assumed", &planned.remarks.assumptions),
         ]
         .into_iter()
         .flatten()
+        .chain(planned.remarks.notes())
         .collect(),
         ..PageData::default()
     }

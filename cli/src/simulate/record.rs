@@ -6,7 +6,7 @@ use dispatch::Decided;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, HourlyPrice, InstanceId, InstanceTypeName, NodeClaim, NodeClaimName, Pod,
-    duration::later, ledger::DecisionKind, node::Node,
+    duration::later, node::Node,
 };
 use report::{contents::micros, series::Steps};
 use simulator::{Happening, RunningInstance, Sim, TimelineEvent};
@@ -95,7 +95,7 @@ impl Record {
             self.savings.decided(decision);
             for claim in decision.claims() {
                 let reason = format!("{}: {}", decision.function, decision.summary);
-                if ends(decision.kind) {
+                if decision.kind.ends_claims() {
                     self.endings.insert(claim.clone(), reason.clone());
                 }
                 self.reasons.entry(claim.clone()).or_insert(reason);
@@ -194,15 +194,4 @@ impl Record {
         }
         sample
     }
-}
-
-/// Whether the claims of a decision of this `kind` go.
-const fn ends(kind: DecisionKind) -> bool {
-    matches!(
-        kind,
-        DecisionKind::Disruption
-            | DecisionKind::Interruption
-            | DecisionKind::Termination
-            | DecisionKind::Withdrawal
-    )
 }

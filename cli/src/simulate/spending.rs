@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{InstanceId, NodeName, Pod, ProviderId, node::Node};
-use report::cost::{Costs, NO_POOL, shares};
+use report::cost::{Costs, NO_POOL, amounts, shares};
 use simulator::Sim;
 
 use super::html::owner;
@@ -112,14 +112,6 @@ fn instance(node: &Node) -> Option<InstanceId> {
 
 /// The shares of `node` that the workloads of `pods` bear.
 fn shared(node: &Node, pods: Option<&Vec<Pod>>) -> BTreeMap<String, u128> {
-    let pods: Vec<(String, [u64; 2])> = pods
-        .into_iter()
-        .flatten()
-        .map(|pod| {
-            let requests = &pod.spec.requests;
-            (owner(pod), [requests.cpu.0, requests.memory.0])
-        })
-        .collect();
-    let has = [node.allocatable.cpu.0, node.allocatable.memory.0];
-    shares(has, pods.iter().map(|(workload, requests)| (workload.as_str(), *requests)))
+    let pods = pods.into_iter().flatten();
+    shares(amounts(&node.allocatable), pods.map(|pod| (owner(pod), amounts(&pod.spec.requests))))
 }

@@ -53,8 +53,8 @@ impl AlphaStatuses for KubeCluster {
         now: Timestamp,
     ) -> Result<(), PortError> {
         let namespace = &observed.key.namespace;
-        let path =
-            format!("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{namespace}/capacitybuffers");
+        let version = api_version::AUTOSCALING_V1BETA1;
+        let path = format!("/apis/{version}/namespaces/{namespace}/capacitybuffers");
         let update = StatusUpdate {
             operation: "tell of a CapacityBuffer",
             path: &path,

@@ -87,7 +87,8 @@ impl Reader<'_> {
 
     async fn buffers(&mut self) -> Result<(Vec<CapacityBuffer>, Vec<ObservedBuffer>), PortError> {
         let listing = self.cluster.list(&BUFFERS).await;
-        let listing = or_not_installed(listing, "CapacityBuffer", "autoscaling.x-k8s.io/v1beta1")?;
+        let listing =
+            or_not_installed(listing, "CapacityBuffer", api_version::AUTOSCALING_V1BETA1)?;
         let written = self.kept(listing);
         let mut referable = Referable::default();
         if !written.is_empty() {

@@ -12,3 +12,5 @@ pub const KARPENTER_V1: &str = "karpenter.sh/v1";
 pub const KARPENTER_V1ALPHA1: &str = "karpenter.sh/v1alpha1";
 /// EC2NodeClasses.
 pub const AWS_V1: &str = "karpenter.k8s.aws/v1";
+/// CapacityBuffers.
+pub const AUTOSCALING_V1BETA1: &str = "autoscaling.x-k8s.io/v1beta1";

@@ -4,9 +4,9 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use model::{NodeClaim, facts::Facts, ledger::RejectionReason};
+use model::{NodeClaim, facts::Facts};
 
-use crate::{answer::Answer, world::World};
+use crate::{answer::Answer, pace::waits_for_class, world::World};
 
 /// The last answer that left pods pending, and the facts that it was made of. Copies share it.
 #[derive(Clone, Debug, Default)]
@@ -33,13 +33,11 @@ impl Unchanged {
 
 /// Whether the answer creates and places nothing, and pods wait for something else than the status of an EC2NodeClass.
 fn leaves_all(answer: &Answer) -> bool {
-    let mut reasons = answer.plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons);
-    let waits_for_class = reasons.any(|reason| reason.reason == RejectionReason::ClassUnresolved);
     answer.plan.is_empty()
         && answer.plan.placements.is_empty()
         && !answer.plan.unplaced.is_empty()
         && !answer.asks_again
-        && !waits_for_class
+        && !waits_for_class(&answer.plan)
 }
 
 /// Whether time alone changes nothing: no pod leaves its node, and no reservation was used a moment ago.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::Resources;
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,15 +27,20 @@ const ROWS_MAX: usize = 40;
 /// CPU and memory: of a node what it has for pods, of a pod what it requests.
 pub type Amounts = [u64; 2];
 
+/// What of `resources` costs are shared by.
+pub const fn amounts(resources: &Resources) -> Amounts {
+    [resources.cpu.0, resources.memory.0]
+}
+
 /// The share of a node's cost that the pods of each workload bear, in billionths.
 ///
 /// Together they are at most one billion. If pods request more CPU or memory than the node has, each of them bears
 /// proportionally less.
-pub fn shares<'w>(
+pub fn shares<W: AsRef<str>>(
     has: Amounts,
-    pods: impl IntoIterator<Item = (&'w str, Amounts)>,
+    pods: impl IntoIterator<Item = (W, Amounts)>,
 ) -> BTreeMap<String, u128> {
-    let pods: Vec<(&str, Amounts)> = pods.into_iter().collect();
+    let pods: Vec<(W, Amounts)> = pods.into_iter().collect();
     let mut shares: BTreeMap<String, u128> = BTreeMap::new();
     for (place, has) in has.into_iter().enumerate() {
         let amount = |amounts: Amounts| u128::from(amounts.get(place).copied().unwrap_or_default());
@@ -42,9 +48,9 @@ pub fn shares<'w>(
         let base = requested.max(has.into());
         for (workload, requests) in &pods {
             let half = (amount(*requests) * WHOLE / 2).checked_div(base).unwrap_or_default();
-            match shares.get_mut(*workload) {
+            match shares.get_mut(workload.as_ref()) {
                 Some(share) => *share += half,
-                None => drop(shares.insert((*workload).to_owned(), half)),
+                None => drop(shares.insert(workload.as_ref().to_owned(), half)),
             }
         }
     }
@@ -136,7 +142,7 @@ impl Costs {
             let workload = workload.as_deref();
             let name = match by {
                 By::NodePool => Some(pool.as_str()),
-                By::Namespace => workload.map(|name| name.split_once('/').map_or(name, |it| it.0)),
+                By::Namespace => workload.map(namespace_of),
                 By::Workload => workload,
             };
             let [cost, requested] = sums.entry(name).or_default();
@@ -265,6 +271,10 @@ impl Over {
             Self::Hour => "As the nodes are now.",
         }
     }
+}
+
+fn namespace_of(workload: &str) -> &str {
+    workload.split_once('/').map_or(workload, |(namespace, _)| namespace)
 }
 
 /// In tenths of a per cent, rounded to the nearest.

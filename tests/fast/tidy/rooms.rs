@@ -34,11 +34,12 @@ const CLI: &[Room] = &[
     ("list_price", &[]),
     ("near", &[]),
     ("rbac", &[]),
+    ("answer", &[]),
     ("records", &[]),
     ("template", &[]),
     ("workloads", &[]),
     ("cards", &["workloads"]),
-    ("get", &["records"]),
+    ("get", &["answer", "records"]),
     ("manifests", &["gates", "workloads"]),
     ("explain", &["get", "near", "records"]),
     ("options", &["manifests"]),
@@ -53,6 +54,7 @@ const CLI: &[Room] = &[
     (
         "plan",
         &[
+            "answer",
             "assumed",
             "authority",
             "cards",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{HourlyPrice, NodeName, Plan, facts::Facts, node::Node};
 use report::{
-    contents::{CostBar, CostGroup, CostView, Figure, Notes, PackedNode, PageData, PageTable},
+    contents::{CostBar, CostGroup, CostView, Figure, PackedNode, PageData, PageTable},
     output::{HOURS_PER_MONTH, dollars, dollars_down, many},
     packing::Packer,
 };
@@ -34,17 +34,15 @@ pub(super) fn report(
     (facts, emptied, replaced): (&Facts, &Facts, &BTreeSet<&NodeName>),
     (cluster, remarks, about): (Option<&Cluster>, &Remarks, &str),
 ) -> PageData {
-    let mut packer = Packer::default();
+    let (today, anew, mut packer) = (Cards::of(facts), Cards::of(emptied), Packer::default());
     for side in sides {
         let nodes: Vec<PackedNode> = if let Some(plan) = side.plan {
-            let cards = Cards::of(emptied);
-            plan.promises.iter().map(|promise| cards.launched(promise, &mut packer)).collect()
+            plan.promises.iter().map(|promise| anew.launched(promise, &mut packer)).collect()
         } else {
-            let cards = Cards::of(facts);
             let nodes = facts.nodes.values().filter(|node| replaced.contains(&node.name));
             let card = |node: &Node| {
-                let pods = Cards::packed(cards.on(&node.name), "it runs here", &mut packer);
-                cards.standing(node, pods, (None, Vec::new()))
+                let pods = Cards::packed(today.on(&node.name), "it runs here", &mut packer);
+                today.standing(node, pods, (None, Vec::new()))
             };
             nodes.map(card).collect()
         };
@@ -72,13 +70,7 @@ pub(super) fn report(
                 .to_owned(),
         ),
         tables: vec![PageTable { title: "Plans".to_owned(), heads, rows }],
-        notes: [
-            Notes::some("Left out", &remarks.left_out),
-            Notes::some("Assumed", &remarks.assumptions),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        notes: remarks.notes().collect(),
         ..PageData::default()
     }
 }

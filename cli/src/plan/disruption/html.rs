@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    NodeClaimName, NodeName, PodKey, disruption::Replacement, facts::ClassOffer, ledger::Decision,
-    plan::Target,
+    NodeClaimName, NodeName, PodKey, disruption::Replacement, ledger::Decision, plan::Target,
 };
 use planner::disruption::{Destination, Proposal};
 use report::{
-    contents::{
-        Figure, Mark, Notes, PackedNode, PackedPod, PackingView, PageData, PageTable, micros,
-    },
+    contents::{Figure, Mark, Notes, PackedNode, PackedPod, PackingView, PageData, PageTable},
     output::{dollars, many},
     packing::Packer,
 };
@@ -42,11 +39,10 @@ pub(super) fn report(found: &Found<'_>, remarks: &Remarks, cluster: Option<&Clus
             lines(table::next_lines(found), "What `disrupt` does next, in this order"),
             lines(table::budget_lines(found), "What the budgets allow now"),
             Notes::some("Unknown", &found.unknown),
-            Notes::some("Left out", &remarks.left_out),
-            Notes::some("Assumed", &remarks.assumptions),
         ]
         .into_iter()
         .flatten()
+        .chain(remarks.notes())
         .collect(),
         ..PageData::default()
     }
@@ -113,7 +109,8 @@ fn going(found: &Found<'_>) -> Option<PageTable> {
 }
 
 fn coming(found: &Found<'_>) -> Option<PageTable> {
-    let replacements = found.proposal().into_iter().flat_map(|it| &it.command.replacements);
+    let replacements =
+        found.proposal().into_iter().flat_map(|proposal| &proposal.command.replacements);
     let row = |replacement: &Replacement| {
         vec![
             replacement.node_pool.to_string(),
@@ -130,9 +127,7 @@ fn coming(found: &Found<'_>) -> Option<PageTable> {
 fn not_disrupted(found: &Found<'_>) -> Option<PageTable> {
     let stays = staying::of(found);
     let row = |group: staying::Group<'_>| {
-        let example = if group.is_example { "for example, " } else { "" };
-        let which = table::named(&group.nodes, 3);
-        vec![many(group.nodes.len()), which, format!("{example}{}", group.reason)]
+        vec![many(group.nodes.len()), table::named(&group.nodes, 3), group.in_words()]
     };
     let rows: Vec<Vec<String>> = staying::grouped(&stays).into_iter().map(row).collect();
     let heads = vec!["Nodes", "Which", "Why"];
@@ -210,7 +205,7 @@ fn after(
     let mut nodes: Vec<PackedNode> = Vec::new();
     for (replacement, pods) in proposal.command.replacements.iter().zip(&replaced) {
         let pods = cards.packed_keys(pods, why, packer);
-        nodes.extend(new_node(found, replacement, pods, nodes.len()));
+        nodes.extend(new_node(found, cards, replacement, (pods, nodes.len())));
     }
     for node in found.facts.nodes.values().filter(|node| !going.contains(&node.name)) {
         let mut pods = Cards::packed(cards.on(&node.name), "it runs here", packer);
@@ -221,28 +216,16 @@ fn after(
     nodes
 }
 
-/// A replacement as its cheapest offering; `None` where that is not known.
+/// A replacement as its cheapest offering, with `pods`; `None` where that is not known. There are `place` others before it.
 fn new_node(
     found: &Found<'_>,
+    cards: &Cards<'_>,
     replacement: &Replacement,
-    pods: Vec<PackedPod>,
-    place: usize,
+    (pods, place): (Vec<PackedPod>, usize),
 ) -> Option<PackedNode> {
     let (offering, price) = replacement.cheapest.as_ref()?;
     let pool = found.facts.node_pools.iter().find(|pool| pool.name == replacement.node_pool)?;
-    let classes = found.facts.classes.as_ref()?;
-    let ClassOffer::Ready(types) = classes.get(&pool.template.node_class)? else { return None };
-    let sold = types.iter().find(|sold| sold.name == offering.instance_type)?;
-    let allocatable = sold.allocatable();
-    Some(PackedNode {
-        name: format!("new: {}", many(place + 1)),
-        kind: offering.to_string(),
-        pool: replacement.node_pool.to_string(),
-        price: Some(micros(price.nanos().into())),
-        cpu: allocatable.cpu.0,
-        memory: allocatable.memory.0,
-        mark: Some(Mark::Comes),
-        why: Vec::new(),
-        pods,
-    })
+    let sold = cards.sold(&pool.template.node_class, offering)?;
+    let node = Cards::fresh(&replacement.node_pool, (offering, *price), &sold.allocatable());
+    Some(PackedNode { name: format!("new: {}", many(place + 1)), pods, ..node })
 }

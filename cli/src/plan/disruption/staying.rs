@@ -24,10 +24,18 @@ pub(super) struct Staying<'a> {
 pub(super) struct Group<'a> {
     /// The nodes, in the order of their names.
     pub(super) nodes: Vec<&'a str>,
-    /// Why, for all of them; of `example`, why the first of them is not disrupted.
+    /// Why, for all of them; if `is_example`, why the first of them is not disrupted.
     pub(super) reason: String,
     /// Whether the reasons of the other nodes name other pods or numbers.
     pub(super) is_example: bool,
+}
+
+impl Group<'_> {
+    /// Why, or an example.
+    pub(super) fn in_words(&self) -> String {
+        let example = if self.is_example { "for example, " } else { "" };
+        format!("{example}{}", self.reason)
+    }
 }
 
 /// The nodes that are disrupted now.

@@ -164,8 +164,11 @@ fn show_commands(
 ) -> io::Result<()> {
     let mut alike: Vec<(&Disrupted, Vec<&str>)> = Vec::new();
     for disrupted in &proposal.disrupted {
-        let key = |node: &Disrupted| (node.node_pool.clone(), node.price, node.reason.clone());
-        match alike.iter_mut().find(|(first, _)| key(first) == key(disrupted)) {
+        let is_like = |first: &Disrupted| {
+            (&first.node_pool, first.price, &first.reason)
+                == (&disrupted.node_pool, disrupted.price, &disrupted.reason)
+        };
+        match alike.iter_mut().find(|(first, _)| is_like(first)) {
             Some((_, nodes)) => nodes.push(disrupted.node.as_str()),
             None => alike.push((disrupted, vec![disrupted.node.as_str()])),
         }
@@ -262,8 +265,8 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
     let title = format!("{nodes} {verb} not disrupted (--explain NODE: what each method says)");
     screen.title(&title, out)?;
     for group in staying::grouped(&staying) {
-        let reason = if group.is_example { "for example, " } else { "" }.to_owned() + &group.reason;
-        screen.text(2, &format!("{}: {reason}", named(&group.nodes, NODES_SHOWN)), out)?;
+        let text = format!("{}: {}", named(&group.nodes, NODES_SHOWN), group.in_words());
+        screen.text(2, &text, out)?;
     }
     Ok(())
 }

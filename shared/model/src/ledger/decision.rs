@@ -76,6 +76,11 @@ impl DecisionKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).unwrap_or_default()
     }
 
+    /// Whether the claims of such a decision are disrupted or terminated.
+    pub const fn ends_claims(self) -> bool {
+        matches!(self, Self::Disruption | Self::Interruption | Self::Termination | Self::Withdrawal)
+    }
+
     /// Whether nothing follows from it: the same may be decided again and again, and is kept once.
     pub const fn is_standing(self) -> bool {
         matches!(self, Self::Placement | Self::Refusal | Self::NonDisruption)

@@ -21,8 +21,12 @@ use crate::{
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceType, NodeClaim, NodeName, Pod, PodKey, facts::Facts, labels, node::Node,
-    node_pool::NodePool, plan::Target,
+    InstanceType, NodeClaim, NodeName, Pod, PodKey,
+    facts::Facts,
+    labels,
+    node::Node,
+    node_pool::NodePool,
+    plan::{Placement, Target},
 };
 
 /// How long a node is spared for pods that fit onto it.
@@ -216,14 +220,8 @@ impl<'a> State<'a> {
             return;
         }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
-        let real: BTreeSet<&PodKey> = self.facts.pods.iter().map(|pod| &pod.key).collect();
-        for placement in placements_with(self.facts, &self.types) {
-            if !placement.pods.iter().any(|pod| real.contains(pod)) {
-                continue;
-            }
-            if let Target::Node(name) = placement.target
-                && let Some((name, _)) = self.facts.nodes.get_key_value(&name)
-            {
+        for name in hosts(self.facts, &self.types, false) {
+            if let Some((name, _)) = self.facts.nodes.get_key_value(&name) {
                 self.nominated.insert(name, until);
             }
         }
@@ -244,13 +242,18 @@ fn hosts_of_buffers(facts: &Facts, types: &KnownTypes) -> BTreeSet<NodeName> {
     if !facts.policies.capacity_buffer || facts.surroundings.capacity_buffers.is_empty() {
         return BTreeSet::new();
     }
+    hosts(facts, types, true)
+}
+
+/// The nodes that take pods which wait: virtual pods of CapacityBuffers if they `are_virtual`, otherwise real ones.
+fn hosts(facts: &Facts, types: &KnownTypes, are_virtual: bool) -> BTreeSet<NodeName> {
     let real: BTreeSet<&PodKey> = facts.pods.iter().map(|pod| &pod.key).collect();
-    let placements = placements_with(facts, types).into_iter();
-    let virtual_ones = placements
-        .filter(|placement| placement.pods.iter().any(|pod| !real.contains(pod)))
-        .filter_map(|placement| match placement.target {
-            Target::Node(node) => Some(node),
-            Target::Claim(_) => None,
-        });
-    virtual_ones.collect()
+    let takes =
+        |placement: &Placement| placement.pods.iter().any(|pod| real.contains(pod) != are_virtual);
+    let placements = placements_with(facts, types).into_iter().filter(takes);
+    let nodes = placements.filter_map(|placement| match placement.target {
+        Target::Node(node) => Some(node),
+        Target::Claim(_) => None,
+    });
+    nodes.collect()
 }

@@ -13,7 +13,7 @@ use model::{
     buffer::{BufferStatus, CapacityBuffer, ObservedBuffer, Reference},
     overlay::{NodeOverlay, ObservedOverlay},
 };
-use ports::{Fault, PortError};
+use ports::PortError;
 
 impl ClusterState {
     pub(crate) fn put_overlay(&mut self, overlay: NodeOverlay) {
@@ -91,11 +91,9 @@ impl ClusterState {
         validation: &Condition,
         now: Timestamp,
     ) -> Result<(), PortError> {
-        let operation = "tell of a NodeOverlay";
-        let Some(record) = self.overlay_records.get_mut(&seen.overlay.name) else {
-            return Err(PortError::new(operation, Fault::NotFound));
-        };
-        record.check(&seen.uid, seen.generation, operation)?;
+        let about = (&*seen.uid, seen.generation);
+        let record =
+            self.overlay_records.seen(&seen.overlay.name, about, "tell of a NodeOverlay")?;
         let ready = if validation.status == Some(true) {
             Condition::holds(ConditionKind::Ready)
         } else {
@@ -113,11 +111,8 @@ impl ClusterState {
         status: &BufferStatus,
         now: Timestamp,
     ) -> Result<(), PortError> {
-        let operation = "tell of a CapacityBuffer";
-        let Some(record) = self.buffer_records.get_mut(&seen.key) else {
-            return Err(PortError::new(operation, Fault::NotFound));
-        };
-        record.check(&seen.uid, seen.generation, operation)?;
+        let about = (&*seen.uid, seen.generation);
+        let record = self.buffer_records.seen(&seen.key, about, "tell of a CapacityBuffer")?;
         let written = status.conditions.iter().map(|condition| ConditionRecord::of(condition, now));
         let mut is_changed = record.put(written.collect());
         is_changed |=

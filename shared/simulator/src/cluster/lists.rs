@@ -22,7 +22,7 @@ use crate::{
 pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", api_version::KARPENTER_V1);
 pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", api_version::AWS_V1);
 const NODE_OVERLAY: (&str, &str) = ("NodeOverlay", api_version::KARPENTER_V1ALPHA1);
-const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1");
+const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", api_version::AUTOSCALING_V1BETA1);
 
 /// What a CapacityBuffer may refer to: listed where there is one.
 const REFERABLE: [&str; 4] = ["PodTemplate", "Deployment", "StatefulSet", "ReplicaSet"];

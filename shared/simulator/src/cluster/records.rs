@@ -70,12 +70,7 @@ impl ObjectRecord {
     }
 
     /// Whether it still is the object and the spec that was seen.
-    pub(super) fn check(
-        &self,
-        uid: &str,
-        generation: i64,
-        operation: &'static str,
-    ) -> Result<(), PortError> {
+    fn check(&self, uid: &str, generation: i64, operation: &'static str) -> Result<(), PortError> {
         if self.uid == uid && self.generation == generation {
             return Ok(());
         }
@@ -137,8 +132,17 @@ impl<N: Clone + Ord + std::fmt::Display> Records<N> {
         self.records.get(name)
     }
 
-    pub(super) fn get_mut(&mut self, name: &N) -> Option<&mut ObjectRecord> {
-        self.records.get_mut(name)
+    /// The object called `name`, for a write by `operation` to the object and the spec that were seen.
+    pub(super) fn seen(
+        &mut self,
+        name: &N,
+        (uid, generation): (&str, i64),
+        operation: &'static str,
+    ) -> Result<&mut ObjectRecord, PortError> {
+        let missing = || PortError::new(operation, Fault::NotFound);
+        let record = self.records.get_mut(name).ok_or_else(missing)?;
+        record.check(uid, generation, operation)?;
+        Ok(record)
     }
 
     pub(super) fn remove(&mut self, name: &N) {
@@ -232,11 +236,8 @@ impl ClusterState {
         seen: &ObservedNodeClass,
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
-        let (operation, name) = ("tell of an EC2NodeClass", &seen.class.name);
-        let Some(record) = self.class_records.get_mut(name) else {
-            return Err(PortError::new(operation, Fault::NotFound));
-        };
-        record.check(&seen.uid, seen.generation, operation)?;
+        let (name, about) = (&seen.class.name, (&*seen.uid, seen.generation));
+        let record = self.class_records.seen(name, about, "tell of an EC2NodeClass")?;
         let mut is_changed = record.annotate(status.annotations());
         let standing = status.conditions.iter();
         let conditions = standing.map(|condition| ConditionRecord::of(condition, status.found_at));
@@ -259,11 +260,8 @@ impl ClusterState {
         seen: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
-        let (operation, name) = ("tell of a NodePool", &seen.pool.name);
-        let Some(record) = self.pool_records.get_mut(name) else {
-            return Err(PortError::new(operation, Fault::NotFound));
-        };
-        record.check(&seen.uid, seen.generation, operation)?;
+        let (name, about) = (&seen.pool.name, (&*seen.uid, seen.generation));
+        let record = self.pool_records.seen(name, about, "tell of a NodePool")?;
         let hash = seen.pool.annotations.get(NODE_POOL.key);
         let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));

@@ -98,7 +98,9 @@ pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(
     if args.kind == ExplainedKind::Reason {
         return reason::run(args.name.as_deref(), args.output, (screen, out));
     }
-    show(&args.records.found()?.read()?, args, screen, out)
+    // The facts of a decision are read from the same place.
+    let args = &ExplainArgs { records: args.records.found()?, ..args.clone() };
+    show(&args.records.read()?, args, screen, out)
 }
 
 impl RunCommand for ExplainArgs {

@@ -279,8 +279,8 @@ fn not_chosen(decision: &Decision, explained: &Explained<'_>) -> Vec<String> {
         rejected.what.as_ref().is_none_or(|what| explained.is_named(what))
     };
     let is_of_it = decision.rejected.iter().any(|rejected| about(&rejected));
-    let shown = decision.rejected.iter().filter(|rejected| !is_of_it || about(rejected));
-    shown.map(|rejected| format!("{rejected} ({})", rejected.reason.as_str())).collect()
+    let concerning = decision.rejected.iter().filter(|rejected| !is_of_it || about(rejected));
+    concerning.map(|rejected| format!("{rejected} ({})", rejected.reason.as_str())).collect()
 }
 
 /// One decision, as far as it concerns what is explained.

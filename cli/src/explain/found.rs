@@ -242,7 +242,7 @@ fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
         names(what, claim.name.as_str())
             || claim.node.as_ref().is_some_and(|node| names(what, node.as_str()))
     };
-    let said = decisions.iter().filter_map(|decision| {
+    let reasons = decisions.iter().filter_map(|decision| {
         let rejected = decision
             .rejected
             .iter()
@@ -250,7 +250,7 @@ fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
         Some((decision.last_at, &rejected.why))
     });
     // The newest comes first: of the same time, the last was asked first.
-    let (at, why) = said.max_by_key(|(at, _)| *at)?;
+    let (at, why) = reasons.max_by_key(|(at, _)| *at)?;
     Some(format!("NodeClaim {} is not disrupted: {why} ({at:.0})", claim.name))
 }
 

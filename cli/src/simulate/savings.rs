@@ -36,11 +36,11 @@ impl Savings {
         else {
             return;
         };
-        let known = decision.claims().find_map(|claim| self.by_claim.get(claim));
-        let known = known.and_then(|place| self.commands.get(*place));
+        let place = decision.claims().find_map(|claim| self.by_claim.get(claim));
+        let before_it = place.and_then(|place| self.commands.get(*place));
         // Once replacements are ready a decision says only what goes.
         let replaces = |command: &Command| command.after != HourlyPrice::default();
-        if decision.price_after.is_none() && known.is_some_and(replaces) {
+        if decision.price_after.is_none() && before_it.is_some_and(replaces) {
             return;
         }
         let place = self.commands.len();

@@ -1,4 +1,5 @@
-//! The Lambda function `resolve`: EC2NodeClasses are told what they select, NodePools what they have, NodeOverlays whether they are in use.
+//! The Lambda function `resolve` writes into the status of EC2NodeClasses what they select, of NodePools what they have,
+//! and of NodeOverlays whether they are in use.
 
 use bootstrap::{Platform, trigger};
 use handlers::ResolvePorts;

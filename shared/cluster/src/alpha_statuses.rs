@@ -1,4 +1,4 @@
-//! What is told about NodeOverlays and CapacityBuffers: their subresource `status`.
+//! Writes the subresource `status` of NodeOverlays and CapacityBuffers.
 
 use api::karpenter::alpha_status_patch::{buffer_status_patch, overlay_status_patch};
 use jiff::Timestamp;

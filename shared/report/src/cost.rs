@@ -240,7 +240,7 @@ impl Costs {
 /// What time costs are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// So many seconds, that are over.
+    /// This number of seconds, which have passed.
     Seconds(u64),
     /// One hour, as things are.
     Hour,

@@ -67,9 +67,9 @@ pub(super) fn of<'a>(found: &'a Found<'_>) -> Vec<Staying<'a>> {
 
 /// What every method says about `node`, by the name of the method.
 pub(super) fn said(found: &Found<'_>, node: &NodeName) -> BTreeMap<&'static str, String> {
-    let said =
+    let reason =
         |method: Method| Some((method.as_str(), found.outlook.said(method, node)?.to_string()));
-    Method::ALL.into_iter().filter_map(said).collect()
+    Method::ALL.into_iter().filter_map(reason).collect()
 }
 
 /// `staying`, those with the same reason together, the largest group first.

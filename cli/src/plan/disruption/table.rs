@@ -436,6 +436,7 @@ pub(super) fn explain(
         // No method says more than that.
         return Ok(());
     }
-    let said = staying::said(found, name);
-    said.iter().try_for_each(|(method, said)| screen.text(2, &format!("{method}: {said}"), out))
+    let reasons = staying::said(found, name);
+    let mut lines = reasons.iter().map(|(method, reason)| format!("{method}: {reason}"));
+    lines.try_for_each(|line| screen.text(2, &line, out))
 }

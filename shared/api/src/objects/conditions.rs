@@ -77,12 +77,12 @@ impl Conditions {
 
     /// Those of Karpenter's types, with the text of each reason.
     pub(crate) fn known(&self) -> Vec<Condition> {
-        let known = self.0.iter().filter_map(|condition| {
+        let conditions = self.0.iter().filter_map(|condition| {
             let ReadCondition { kind, status, reason, message, .. } = condition.clone();
             let (kind, reason) = (ConditionKind::parse(&kind)?, ConditionReason::Other(reason));
             Some(Condition { kind, status, reason, message })
         });
-        known.collect()
+        conditions.collect()
     }
 
     /// The oldest generation that one of them is about; `None` if there is no condition.

@@ -226,8 +226,8 @@ fn kept<T: Clone>(items: &[T], stays: impl Fn(usize) -> bool) -> Vec<T> {
 
 /// That any one of `changes`, such as `without the taint …`, would let the pod be scheduled.
 fn any_of(changes: &[String]) -> String {
-    let shown: Vec<&str> = changes.iter().take(NAMED_MAX).map(String::as_str).collect();
-    format!("it could be scheduled {}", shown.join(", or "))
+    let named: Vec<&str> = changes.iter().take(NAMED_MAX).map(String::as_str).collect();
+    format!("it could be scheduled {}", named.join(", or "))
 }
 
 /// One rule of a NodePool or an EC2NodeClass dropped.

@@ -17,8 +17,8 @@ use ports::PortError;
 
 impl ClusterState {
     pub(crate) fn put_overlay(&mut self, overlay: NodeOverlay) {
-        let known = self.node_overlays.get(&overlay.name);
-        let is_other = known.is_some_and(|known| *known != overlay);
+        let stored = self.node_overlays.get(&overlay.name);
+        let is_other = stored.is_some_and(|stored| *stored != overlay);
         self.overlay_records.put(&overlay.name, is_other);
         self.node_overlays.insert(overlay.name.clone(), overlay);
     }
@@ -31,7 +31,7 @@ impl ClusterState {
     pub(crate) fn put_buffer(&mut self, buffer: CapacityBuffer, refers_to: Option<BufferReferent>) {
         let key = PodKey { namespace: buffer.namespace.clone(), name: buffer.name.clone() };
         let written = (buffer, refers_to);
-        let is_other = self.capacity_buffers.get(&key).is_some_and(|known| *known != written);
+        let is_other = self.capacity_buffers.get(&key).is_some_and(|stored| *stored != written);
         self.buffer_records.put(&key, is_other);
         self.capacity_buffers.insert(key, written);
     }
@@ -117,10 +117,10 @@ impl ClusterState {
         let mut is_changed = record.put(written.collect());
         is_changed |=
             record.conditions_generation.replace(seen.generation) != Some(seen.generation);
-        let said = BufferStatus { conditions: Vec::new(), ..status.clone() };
-        is_changed |= self.buffer_statuses.get(&seen.key) != Some(&said);
+        let others = BufferStatus { conditions: Vec::new(), ..status.clone() };
+        is_changed |= self.buffer_statuses.get(&seen.key) != Some(&others);
         record.writes += u64::from(is_changed);
-        self.buffer_statuses.insert(seen.key.clone(), said);
+        self.buffer_statuses.insert(seen.key.clone(), others);
         Ok(())
     }
 }
@@ -140,12 +140,12 @@ impl Sim {
         })
     }
 
-    /// Somebody annotates a NodeOverlay.
+    /// A user annotates a NodeOverlay.
     pub fn annotate_overlay(&self, name: &ObjectName, key: &str, value: &str) {
         self.with(|world| world.cluster.overlay_records.annotate(name, key, value));
     }
 
-    /// Somebody annotates a CapacityBuffer.
+    /// A user annotates a CapacityBuffer.
     pub fn annotate_buffer(&self, name: &PodKey, key: &str, value: &str) {
         self.with(|world| world.cluster.buffer_records.annotate(name, key, value));
     }

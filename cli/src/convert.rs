@@ -2,7 +2,10 @@
 
 use crate::options::MoreManifests;
 use report::command::RunCommand;
-use std::{io::Write, path::PathBuf};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use api::{convert::ConversionSettings, files::older::to_v1};
 use report::error::{BadInput, CommandError};
@@ -25,7 +28,7 @@ pub struct ConvertArgs {
 }
 
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
-/// printed.
+/// printed; a NodePool of another provider stays as it is, which is said and is no error.
 pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), CommandError> {
     let settings = ConversionSettings { role: args.role.clone() };
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
@@ -33,6 +36,9 @@ pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), CommandError>
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
     let mut converted = to_v1(&texts, &settings);
     out.write_all(converted.text.as_bytes()).map_err(CommandError::Output)?;
+    for foreign in &converted.foreign {
+        Screen::of_stderr().lines(&foreign.to_string(), &mut io::stderr())?;
+    }
     // Directories hold more than manifests.
     let is_named = |name: &str| files.iter().any(|file| file.is_meant() && file.name == name);
     converted.problems.retain(|problem| problem.object.is_some() || is_named(&problem.file));

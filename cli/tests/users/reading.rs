@@ -255,6 +255,9 @@ fn w9_pools_of_other_providers_get_one_kind_line() {
         .complains(&["names a NodeClass of eks.amazonaws.com: the pool is left to EKS Auto Mode"]);
     assert_eq!(planned.complaints.lines().count(), 1, "{}", planned.complaints);
     assert_eq!(planned.code, Some(0));
+    let converted = run(&folder, "convert pool.yaml");
+    converted.says(&["group: eks.amazonaws.com"]);
+    assert_eq!((converted.complaints, converted.code), (planned.complaints, Some(0)));
 }
 
 #[test]

@@ -248,13 +248,17 @@ impl Seen {
             let (_, name) = class.object.split_once(' ')?;
             name.parse().ok().filter(|_| is_object_name(name))
         });
-        let unreadable = unreadable.collect::<Option<_>>();
-        // A claim that could not be read may be one that has a profile, and so may a class without a name.
-        let Some(unreadable) = unreadable.filter(|_| snapshot.unreadable.is_empty()) else {
-            return Ok(());
+        // A class without a name may be the one of any profile.
+        let Some(unreadable) = unreadable.collect::<Option<_>>() else { return Ok(()) };
+        let items = snapshot.unreadable.as_slice();
+        let shown = if items.is_empty() || profiles.is_empty() {
+            Some(Vec::new())
+        } else {
+            unused::shown(ports, items).await?
         };
-        let users =
-            unused::ProfileUsers { settings, classes: &classes.items, unreadable, snapshot };
+        let Some(shown) = shown else { return Ok(()) };
+        let classes = &classes.items;
+        let users = unused::ProfileUsers { settings, classes, unreadable, snapshot, shown };
         unused::remove_profiles(ports, profiles, &users, at).await
     }
 

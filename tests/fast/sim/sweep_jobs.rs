@@ -206,6 +206,34 @@ fn what_several_jobs_need_fails_only_them() {
 }
 
 #[test]
+fn an_item_that_cannot_be_read_keeps_no_profile_of_another_class() {
+    let sim = neglected();
+    let claim = sim.claims().into_iter().next().expect("a claim").name;
+    let own = "/journeyman/us-west-2/simulated/default/";
+    answer(&sim, Profiles::ensure(&sim, own, "of-another-role", "other", &BTreeMap::new()));
+    sim.pass_until(minute(28 * 60));
+    sim.act(Action::SetReadable { claim: claim.clone(), is_readable: false });
+    let left = || {
+        let profiles = answer(&sim, Profiles::list(&sim, "/journeyman/"));
+        let names = profiles.into_iter().map(|profile| profile.name);
+        let ours = names.filter(|name| name == PROFILE || name == "of-another-role");
+        ours.collect::<Vec<_>>()
+    };
+    assert_eq!(left(), ["of-another-role", PROFILE]);
+    swept(&sim);
+    // It may be that of the claim, whose object names the class and no profile.
+    assert_eq!(left(), ["of-another-role"]);
+    leave_profile(&sim, PROFILE);
+    sim.pass_until(minute(30 * 60));
+    answer(&sim, sim.remove(&claim));
+    swept(&sim);
+    assert_eq!(left(), ["of-another-role", PROFILE], "nobody says of which class the claim is");
+    sim.act(Action::SetReadable { claim, is_readable: true });
+    swept(&sim);
+    assert!(!left().contains(&PROFILE.to_owned()));
+}
+
+#[test]
 fn where_nobody_could_say_for_long_who_is_in_charge_nothing_is_done() {
     let sim = neglected();
     sim.add_rule(first_calls("Leases.leases", 1, Injection::FailBefore(Fault::Transient)));

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use model::{
     ClaimPhase, NodeClaim, NodeClassName, labels,
-    ledger::Snapshot,
+    ledger::{Snapshot, UnreadableItem},
     node_class::{
         ClusterSettings, InstanceProfile, ListedNodeClass, NodeClass, NodeIdentity, TemplateSource,
     },
 };
-use ports::{Adapters, Invocation, PortError, Profiles as _, Templates as _};
+use ports::{Adapters, Invocation, NodeClaims as _, PortError, Profiles as _, Templates as _};
 
 use super::SweepPorts;
 use crate::job::Tally;
@@ -37,6 +37,28 @@ pub(super) struct ProfileUsers<'a> {
     /// Classes that cannot be read.
     pub(super) unreadable: BTreeSet<NodeClassName>,
     pub(super) snapshot: &'a Snapshot,
+    /// What NodeClaim objects show of claims that the ledger has and that cannot be read there.
+    pub(super) shown: Vec<NodeClaim>,
+}
+
+/// What NodeClaim objects show of the claims that `items` are, which cannot be read; `None`, and the log says why, if an
+/// item is no claim or no object shows it: any profile may be its.
+pub(super) async fn shown<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    items: &[UnreadableItem],
+) -> Result<Option<Vec<NodeClaim>>, PortError> {
+    let objects = ports.node_claims.objects().await?.items;
+    let mut shown = Vec::new();
+    for item in items {
+        let is_its = |object: &&NodeClaim| item.claim.as_ref() == Some(&object.name);
+        let Some(object) = objects.iter().find(is_its) else {
+            let why = "it cannot be read, and no NodeClaim shows it";
+            tracing::warn!(item = item.item, why, "no instance profile is removed");
+            return Ok(None);
+        };
+        shown.push(object.clone());
+    }
+    Ok(Some(shown))
 }
 
 /// Removes those of `profiles` that are of no use. They were listed before the claims were read: one
@@ -86,7 +108,8 @@ impl ProfileUsers<'_> {
             let is_open = claim.phase == ClaimPhase::Promised || named.is_none();
             named == Some(&profile.name) || is_open && is_of(&claim.node_class)
         };
-        self.unreadable.iter().any(is_of) || self.snapshot.claims.values().any(is_of_claim)
+        let mut claims = self.snapshot.claims.values().chain(&self.shown);
+        self.unreadable.iter().any(is_of) || claims.any(is_of_claim)
     }
 }
 

@@ -118,7 +118,7 @@ async fn look_at_types<A: Adapters>(
     let catalog = jobs.take(Job::InstanceTypes, ports.catalog.catalog().await)?;
     let policies = ports.settings.policies;
     let overlays = if policies.node_overlay {
-        let listing = ports.statuses.observed_overlays().await;
+        let listing = unless_refused(ports.statuses.observed_overlays().await);
         jobs.take(Job::NodeOverlayStatus, listing).unwrap_or_default()
     } else {
         Listing::default()
@@ -127,8 +127,21 @@ async fn look_at_types<A: Adapters>(
     let offers = &ports.memory.offers;
     let fitting = Fitting::of(offers, (&catalog, ready), (pools, specs), policies, at);
     let updated = fitting.update_overlays(ports.statuses, &overlays.items, at).await;
-    jobs.note(Job::NodeOverlayStatus, updated);
+    jobs.note(Job::NodeOverlayStatus, unless_refused(updated));
     Some((fitting, overlays.malformed))
+}
+
+/// Nothing where `result` is a refusal for good, as by RBAC of an older release: the log says so, and it fails nothing.
+/// Nothing depends on the status of NodeOverlays, and each minute has the same answer.
+fn unless_refused<T: Default>(result: Result<T, PortError>) -> Result<T, PortError> {
+    match result {
+        Err(error) if error.fault == Fault::Permanent => {
+            let cure = "if the rights are missing, apply the RBAC of this release";
+            tracing::warn!(story = story(&error), cure, "no status of NodeOverlays");
+            Ok(T::default())
+        }
+        result => result,
+    }
 }
 
 /// Updates the status of every class that is not being deleted. What is known of the classes then is known

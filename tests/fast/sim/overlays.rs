@@ -4,7 +4,7 @@ use model::{
     CapacityType, HourlyPrice, NodeClaim, Problem, Requirements, labels, overlay::NodeOverlay,
 };
 use simulator::{
-    Action, ClusterObject, ConditionRecord, Injection, Sim, WorldSettings, first_calls,
+    Action, ClusterObject, ConditionRecord, Happening, Injection, Sim, WorldSettings, first_calls,
 };
 
 use crate::{
@@ -99,6 +99,20 @@ fn an_overlay_says_whether_it_is_in_use_and_why_not() {
     let bad = conditions(&sim, "bad").join(", ");
     assert!(bad.starts_with("ValidationSucceeded=Some(false) RuntimeValidation"), "{bad}");
     assert!(bad.contains("spec.requirements[0].key: it is restricted"), "{bad}");
+}
+
+#[test]
+fn a_status_of_overlays_that_roles_of_an_older_release_refuse_fails_nothing() {
+    for call in ["AlphaStatuses.observed_overlays", "AlphaStatuses.update_overlay_status"] {
+        let sim = cheap();
+        sim.add_rule(first_calls(call, 100, Injection::FailBefore(Fault::Permanent)));
+        let (mut runner, _) = runner_with(&sim, settings(&[("FeatureGates", "NodeOverlay=true")]));
+        runner.run_until(minute(5)).expect("nothing unsafe happens");
+        assert_eq!(conditions(&sim, "cheap"), [] as [&str; 0], "{call}");
+        let events = sim.timeline(0).into_iter().map(|event| event.happening);
+        let failed: Vec<_> = events.filter(|h| matches!(h, Happening::CallFailed { .. })).collect();
+        assert_eq!(failed, [], "{call}");
+    }
 }
 
 fn is_annotated(claim: &NodeClaim, name: &str) -> bool {

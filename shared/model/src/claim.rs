@@ -392,6 +392,12 @@ impl NodeClaim {
         only.is_some_and(|only| **only == *CapacityType::Reserved.as_str())
     }
 
+    /// When its node was initialized; `None` before that. Of the functions' own claims the phase says it.
+    pub fn initialized_at(&self) -> Option<Timestamp> {
+        let by_phase = (self.phase == ClaimPhase::Initialized).then_some(self.phase_since);
+        self.conditions.initialized_at.or(by_phase)
+    }
+
     /// Whether it has an instance, and that is in a capacity reservation.
     pub fn is_reserved(&self) -> bool {
         let instance = self.instance.as_ref();

@@ -64,16 +64,12 @@ pub fn quiet_since(
         let empty_since = claim.empty_since.unwrap_or(now);
         return event.map_or(empty_since, |event| event.max(empty_since));
     }
-    let since = event.unwrap_or_else(|| initialized_at(claim));
+    let since = event.or_else(|| claim.initialized_at()).unwrap_or(claim.phase_since);
     if is_watched {
         return since;
     }
     let came = pods.iter().filter_map(|pod| pod.started_at).max();
     came.map_or(since, |came| came.max(since))
-}
-
-fn initialized_at(claim: &NodeClaim) -> Timestamp {
-    claim.conditions.initialized_at.unwrap_or(claim.phase_since)
 }
 
 /// Since when and why a claim no longer looks like its pool, if so.

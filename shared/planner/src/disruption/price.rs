@@ -44,8 +44,9 @@ pub(crate) fn of_all(nodes: &[&Candidate<'_>]) -> Exact {
     nodes.iter().map(|node| node.price).fold(Exact::default(), Exact::plus)
 }
 
-/// The price of the offering that a node came from, whether it is there to be bought now or not. 0
-/// when it is not known. Where nobody looked at offerings, what was expected at launch.
+/// The price of the offering that a node came from, whether it is there to be bought now or not. Where nobody looked at
+/// offerings, what was expected at launch. 0 when it is not known: then nothing is cheaper, and the node is not replaced
+/// for its price. Karpenter replaces nothing then, either (`getCandidatePrices`).
 pub fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
     if !state.knows_offers() {
         let instance = node.claim.and_then(|claim| claim.instance.as_ref());

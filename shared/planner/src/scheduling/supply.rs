@@ -185,14 +185,14 @@ fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
 }
 
 /// Until when no pod that runs elsewhere is moved onto the node of `claim`: its pool waits so long
-/// after pods came or went.
+/// after pods came or went, or else after the node was initialized. One that is not initialized does not settle.
 ///
 /// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToExistingNode`.
 fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timestamp> {
     let pool = around.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool)?;
     let wait = pool.disruption.consolidate_after.filter(jiff::SignedDuration::is_positive)?;
-    let conditions = &claim.conditions;
-    let since = conditions.last_pod_event_at.or(conditions.initialized_at)?;
+    let initialized_at = claim.initialized_at()?;
+    let since = claim.conditions.last_pod_event_at.unwrap_or(initialized_at);
     since.checked_add(wait).ok().filter(|_| pool.is_usable())
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, NodeName, Offering, Reservation, Zone,
+    CapacityType, ClaimPhase, NodeName, Offering, Reservation, Zone,
     disruption::Method,
     facts::Facts,
     labels,
@@ -62,21 +62,35 @@ fn never_is_never_and_what_the_cluster_says_counts() {
 
 #[test]
 fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
-    let settling =
-        |after: Option<i64>, event: i64| {
+    let settling_after =
+        |after: Option<i64>, change: &dyn Fn(&mut Facts)| {
             let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
             facts.node_pools[0].disruption.consolidate_after = after.map(SignedDuration::from_secs);
             facts.pods = vec![app("web", "b", "cpu=1")];
-            quiet(Some(event), 3_000)(&mut facts);
+            change(&mut facts);
             let (without, settles_at) = ([&NodeName::new("b").unwrap()], Some(facts.now));
             let outcome = World::of(&facts, &planner::KnownTypes::default(), false)
                 .without(&Trial { without: &without, settles_at, ..Trial::default() });
             outcome.placed.is_empty()
         };
+    let settling = |after: Option<i64>, event: i64| {
+        settling_after(after, &|facts| quiet(Some(event), 3_000)(facts))
+    };
     assert!(settling(Some(600), 599));
     assert!(!settling(Some(600), 600));
     assert!(!settling(Some(0), 0));
     assert!(!settling(None, 0));
+    // Of the functions' own claims the phase says when the node was initialized.
+    let own = |phase: ClaimPhase, since: i64| {
+        settling_after(Some(600), &move |facts: &mut Facts| {
+            let claim = claim(facts, "a");
+            claim.conditions.last_pod_event_at = None;
+            claim.conditions.initialized_at = None;
+            (claim.phase, claim.phase_since) = (phase, ago(since));
+        })
+    };
+    assert!(own(ClaimPhase::Initialized, 599));
+    assert!(!own(ClaimPhase::Initialized, 600));
 }
 
 /// The reason for which the only node has drifted.

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ImageId, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements,
-    labels,
+    CapacityType, ImageId, InstanceType, NodeClaim, NodePoolName, Offering, Pod, Requirement,
+    Requirements, labels,
     node_pool::NodePool,
     requirements::Undefined,
     static_hash::{NODE_CLASS, NODE_POOL},
@@ -72,13 +72,39 @@ pub fn quiet_since(
     came.map_or(since, |came| came.max(since))
 }
 
-/// Since when and why a claim no longer looks like its pool, if so.
+/// Since when and why a claim no longer looks like its pool, if so. Worked out once for each node of a state.
 pub fn drift(
     state: &State<'_>,
     entry: &StateNode<'_>,
     pool: &NodePool,
 ) -> Option<(Timestamp, String)> {
     let claim = entry.claim?;
+    let (now, name) = (state.now, &pool.name);
+    let found = entry.drift.get_or_init(|| Drift {
+        now,
+        pool: name.clone(),
+        found: worked_out(state, entry, claim, pool),
+    });
+    if found.now == now && found.pool == *name {
+        return found.found.clone();
+    }
+    worked_out(state, entry, claim, pool)
+}
+
+/// What [`drift`] found of one claim, with what else it depends on than the facts.
+#[derive(Debug)]
+pub(crate) struct Drift {
+    now: Timestamp,
+    pool: NodePoolName,
+    found: Option<(Timestamp, String)>,
+}
+
+fn worked_out(
+    state: &State<'_>,
+    entry: &StateNode<'_>,
+    claim: &NodeClaim,
+    pool: &NodePool,
+) -> Option<(Timestamp, String)> {
     let stored = claim.conditions.drifted.as_ref();
     let is_kept =
         |reason: &&String| state.is_watched || !is_found_again(state, claim, pool, reason);

@@ -3,12 +3,13 @@
 //! Karpenter: `pkg/controllers/state/{cluster,statenode}.go`.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     sync::Arc,
 };
 
-use super::{Options, calm::History};
+use super::{Options, calm::History, conditions::Drift};
 use crate::{
     eviction::DisruptionBudgets,
     index::{id::kind, table::Table},
@@ -41,6 +42,8 @@ pub struct StateNode<'a> {
     pub(crate) pods: Vec<&'a Pod>,
     /// Whether a command gives it up once its replacement is there.
     is_being_replaced: bool,
+    /// Whether its claim has drifted, once that was asked.
+    pub(super) drift: OnceCell<Drift>,
 }
 
 impl<'a> StateNode<'a> {
@@ -147,6 +150,7 @@ impl<'a> State<'a> {
             is_being_replaced: world
                 .claim(&node.name)
                 .is_some_and(|claim| world.is_being_replaced(claim)),
+            drift: OnceCell::new(),
         });
         let mut nodes: Vec<StateNode<'_>> = joined.collect();
         let claims = facts.ledger.claims.values();
@@ -156,6 +160,7 @@ impl<'a> State<'a> {
             claim: Some(claim),
             pods: Vec::new(),
             is_being_replaced: world.is_being_replaced(claim),
+            drift: OnceCell::new(),
         }));
         nodes.sort_by_key(StateNode::name);
         Self {

@@ -109,7 +109,14 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
         ended: [id.clone()].into(),
         ..Plan::default()
     };
-    let only = |objection: &Objection| vec![objection.rejected(None)];
+    // Of the command as a whole, so of each of its nodes.
+    let of_all = |objection: &Objection| {
+        let nodes = claims(facts, command).map(|claim| {
+            let node = claim.node.as_ref();
+            node.map_or_else(|| claim.name.to_string(), ToString::to_string)
+        });
+        nodes.map(|node| objection.rejected(Some(node))).collect::<Vec<_>>()
+    };
     let mut prepared = PreparedCluster::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();
@@ -119,35 +126,51 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
             let rejected = lines(&valid.dropped, command.method);
             match prepared.begun((id, &valid.command)) {
                 Ok(plan) => (plan, valid.command.candidates, rejected),
-                Err(objection) => (ended(), Vec::new(), only(&objection)),
+                Err(objection) => (ended(), Vec::new(), of_all(&objection)),
             }
         }
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
             (ended(), Vec::new(), lines(&dropped, command.method))
         }
-        Err(Voided::Scheduling(objection)) => (ended(), Vec::new(), only(&objection)),
+        Err(Voided::Scheduling(objection)) => (ended(), Vec::new(), of_all(&objection)),
     };
     rejected.sort_by_cached_key(ToString::to_string);
+    rejected.truncate(limits::REJECTED_PER_DECISION_MAX);
     if let [decision] = plan.decisions.as_mut_slice() {
         decision.rejected = rejected;
     } else if !command.candidates.is_empty() {
         let bounds = prepared.bounds_of(command);
-        let record = record_of(facts, command.method, &candidates);
+        let record = if candidates.is_empty() {
+            void_record_of(facts, command, &rejected)
+        } else {
+            record_of(facts, command.method, &candidates)
+        };
         plan.decisions = vec![Decision { rejected, bounds, ..record }];
     }
     plan
 }
 
+/// The record of `command`, whose nodes are all `rejected`.
+fn void_record_of(facts: &Facts, command: &Command, rejected: &[Rejected]) -> Decision {
+    let method = name(command.method.reason());
+    let nodes = words::counted(command.candidates.len(), "node");
+    let why: BTreeSet<&str> = rejected.iter().map(|rejected| rejected.why.as_str()).collect();
+    let why = why.into_iter().collect::<Vec<_>>().join("; ");
+    let summary = format!("{method}: {nodes} not disrupted: {why}");
+    let who = (Function::Disrupt, facts.now);
+    Decision::about(DecisionKind::NonDisruption, [], who, summary)
+}
+
 /// The record of a disruption of the claims that are `left` of a command.
-pub(super) fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
+fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
     let given_up = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
     let prices = given_up().filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let (method, count) = (name(method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, ${total} an hour");
-    let kind = if left.is_empty() { DecisionKind::NonDisruption } else { DecisionKind::Disruption };
-    let decision = Decision::about(kind, given_up(), (Function::Disrupt, facts.now), summary);
+    let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, facts.now));
+    let decision = Decision::about(kind, given_up(), who, summary);
     Decision { price_before: Some(total), ..told::with_pods(decision, facts) }
 }
 

@@ -4,7 +4,7 @@ use model::{
     CommandId, DeletionReason, Plan,
     disruption::{DisruptionReason, Method},
     facts::Facts,
-    ledger::Rejected,
+    ledger::{DecisionKind, Rejected},
     node_pool::BudgetNodes,
 };
 use planner::disruption::{Options, begun, carry_out::*, finding::Finding};
@@ -109,11 +109,17 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     let refused = |facts: &Facts| {
         let plan = again(facts);
         assert!(plan.changes.is_empty());
-        texts(&plan.decisions[0].rejected).join("; ")
+        let [decision] = plan.decisions.as_slice() else { panic!("one decision: {plan:?}") };
+        let whys: Vec<&str> =
+            decision.rejected.iter().map(|of_node| of_node.why.as_str()).collect();
+        let summary = format!("consolidation: 1 node not disrupted: {}", whys.join("; "));
+        assert_eq!((decision.kind, &decision.summary), (DecisionKind::NonDisruption, &summary));
+        assert_eq!((decision.price_before, decision.subjects.len()), (None, 0));
+        texts(&decision.rejected).join("; ")
     };
     let mut full = facts.clone();
     full.pods.push(app("more", "a", "cpu=5500m"));
-    assert_eq!(refused(&full), "its pods need 1 new nodes now, not 0");
+    assert_eq!(refused(&full), "b: its pods need 1 new nodes now, not 0");
     let mut protected = facts.clone();
     protected.pods[0] =
         annotated(app("web", "b", "cpu=500m"), model::labels::DO_NOT_DISRUPT, "true");

@@ -229,7 +229,8 @@ fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer 
             break;
         }
         match prepared.begun((&id, command)) {
-            Ok(begun) => {
+            Ok(mut begun) => {
+                disruption::note_drift(&prepared.state, &mut begun.changes);
                 (plan, basis, is_command_begun) = (with(begun, plan), Basis::Both, true);
                 acting = Some(proposal);
                 break;

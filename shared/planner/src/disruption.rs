@@ -61,7 +61,7 @@ pub use conditions::CLASS_DRIFT;
 pub use decide::PreparedCluster;
 pub use finding::Finding;
 pub use model::disruption::Cursor;
-pub use noted::note;
+pub use noted::{note, note_drift};
 pub use objection::Objection;
 pub use outlook::{Outlook, Said, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod, claim::ClaimConditions, facts::Facts, node::Node,
-    node_pool::NodePool,
+    DeletionReason, NodeClaim, NodeClaimName, NodeName, Pod, claim::ClaimConditions,
+    disruption::DisruptionReason, facts::Facts, node::Node, node_pool::NodePool,
 };
 
 use super::{
@@ -63,6 +63,27 @@ pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
                 changes.push(NodeClaim { conditions, ..stored.following() });
             }
             None => {}
+        }
+    }
+}
+
+/// The claims of `changes` that are deleted because they have drifted, with the condition that says so. Karpenter sets it
+/// before it disrupts a node.
+pub fn note_drift(state: &State<'_>, changes: &mut [NodeClaim]) {
+    let reason = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    let has_drifted =
+        |claim: &&mut NodeClaim| claim.deletion.as_ref().is_some_and(|d| d.reason == reason);
+    for claim in changes.iter_mut().filter(has_drifted) {
+        let mut entries = state.nodes.iter();
+        let is_its = |entry: &&StateNode<'_>| entry.claim.is_some_and(|of| of.name == claim.name);
+        let (Some(entry), Some(pool)) =
+            (entries.find(is_its), state.pool(claim.node_pool.as_str()))
+        else {
+            continue;
+        };
+        if let Some((_, drift)) = conditions::drift(state, entry, pool) {
+            claim.conditions.drifted = Some(drift);
+            claim.conditions.drifted_since.get_or_insert(state.now);
         }
     }
 }

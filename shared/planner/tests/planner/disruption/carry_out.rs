@@ -1,13 +1,19 @@
 //! What is carried out of what is decided, and what is told of the rest.
 
+use std::collections::BTreeSet;
+
 use model::{
     CommandId, DeletionReason, Plan,
     disruption::{DisruptionReason, Method},
     facts::Facts,
     ledger::{DecisionKind, Rejected},
     node_pool::BudgetNodes,
+    recorded::Question,
 };
-use planner::disruption::{Options, begun, carry_out::*, finding::Finding};
+use planner::{
+    Memory, answer,
+    disruption::{Options, begun, carry_out::*, finding::Finding},
+};
 
 use crate::planner::support::cluster::*;
 
@@ -129,6 +135,27 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     assert_eq!(refused(&gone), "claim-b: its node is gone");
     gone.ledger.claims.remove("claim-b");
     assert_eq!(refused(&gone), "claim-b: its NodeClaim is gone");
+}
+
+#[test]
+fn a_node_without_pods_that_goes_for_drift_says_so_on_its_claim() {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
+    facts.node_pools[0].template.requirements = requirements("type=t.large");
+    let drifted = |facts: &Facts| {
+        let asked = Question::Disrupt { unseen: BTreeSet::new(), from: None };
+        let plan = answer(facts, &asked, &Memory::default()).plan;
+        assert_eq!(plan_check::violations(facts, &plan), Vec::new());
+        let mut deleted = plan.changes.iter().filter(|claim| claim.is_deleting());
+        let claim = deleted.next().expect("a claim that is deleted");
+        assert_eq!((claim.name.as_str(), deleted.next()), ("claim-b", None));
+        (claim.conditions.drifted.clone(), claim.conditions.drifted_since)
+    };
+    facts.node_pools[0].disruption.consolidate_after = None;
+    let reason = Some("RequirementsDrifted".to_owned());
+    assert_eq!(drifted(&facts), (reason.clone(), Some(facts.now)));
+    let conditions = &mut claim(&mut facts, "b").conditions;
+    (conditions.drifted, conditions.drifted_since) = (Some("AMIDrift".to_owned()), Some(ago(60)));
+    assert_eq!(drifted(&facts), (Some("AMIDrift".to_owned()), Some(ago(60))));
 }
 
 #[test]

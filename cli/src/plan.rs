@@ -28,9 +28,7 @@ use model::{
     HourlyPrice, Plan, RegionCatalog,
     facts::{Facts, Surroundings},
     labels,
-    ledger::RejectionReason,
     node_pool::{self, NodePool},
-    plan::Reason,
     policies::Policies,
 };
 use planner::{Fleets, KnownTypes, Launches, foreseen};
@@ -190,7 +188,9 @@ pub fn run(
     for plan in planned.plans() {
         plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
     }
-    name_remedies(&mut planned.plan, facts);
+    let remedies =
+        planner::remedies(facts, &planned.plan, &KnownTypes::default(), planner::STEPS_MAX);
+    planner::name_remedies(&mut planned.plan.unplaced, &remedies);
     drop(progress);
     if let Some(path) = &args.html {
         page::write(&html::report(&planned, facts), path)?;
@@ -210,16 +210,6 @@ impl RunCommand for PlanArgs {
         let complaints = (Screen::of_stderr(), &mut io::stderr());
         let exit = run(self, Screen::of_stdout(self.color), &mut { out }, complaints)?;
         Ok(exit.is_good(self.strict))
-    }
-}
-
-/// Says of pods without a place which rule keeps them from one, after the reasons of the NodePools.
-fn name_remedies(plan: &mut Plan, facts: &Facts) {
-    let remedies = planner::remedies(facts, plan, &KnownTypes::default(), planner::STEPS_MAX);
-    for unplaced in &mut plan.unplaced {
-        let text = remedies.get(&unplaced.pod).cloned();
-        let reason = RejectionReason::NothingTogether;
-        unplaced.reasons.extend(text.map(|text| Reason { node_pool: None, reason, text }));
     }
 }
 

@@ -62,6 +62,22 @@ fn d10_any_duration_ends_with_a_summary() {
 }
 
 #[test]
+fn the_summary_names_the_rule_that_keeps_pods_from_a_place() {
+    let web = deployment("web", 2)
+        .replace("spec: {containers", "spec: {nodeSelector: {team: a}, containers");
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("playing-remedy", &files);
+    let remedy = "it could be scheduled without its node selector team In [a]";
+    let played = run(&folder, "simulate --manifests . --duration 2m");
+    played.says(&["Cannot be scheduled\n  default/web ×2: general: ", remedy]);
+    let document = run(&folder, "simulate --manifests . --duration 2m --output json").json();
+    let pods = document["summary"]["unplaced"].as_array().expect("pods");
+    let said = pods.iter().map(|pod| pod["reasons"].as_array().expect("reasons"));
+    let is_named = |reasons: &Vec<serde_json::Value>| reasons.iter().any(|text| text == remedy);
+    assert_eq!(said.filter(|reasons| is_named(reasons)).count(), 2);
+}
+
+#[test]
 fn d11_static_pools_are_not_passed_over_in_silence() {
     let pool = POOL.replace("spec:\n  template", "spec:\n  replicas: 2\n  template");
     let folder = folder("d11", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);

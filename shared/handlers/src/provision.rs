@@ -125,11 +125,17 @@ async fn look<A: Adapters>(
     let disrupted = pace::disrupted_lately(&snapshot, at.now);
     let Observed { mut facts, buffers, malformed } = sources.look(snapshot, at).await?;
     let decider = Decider::<A> { ledger, mailbox, memory, record: settings.record };
-    let outcome = decider.decide_all(&mut facts, || Question::Provision, |_| true, at).await?;
+    let mut outcome = decider.decide_all(&mut facts, || Question::Provision, |_| true, at).await?;
     if outcome.last.is_some() {
         let nothing = Plan::default();
         let plan = outcome.plan.as_ref().unwrap_or(&nothing);
         update_buffers(ports, planner::buffer_statuses(&facts, plan, &buffers), at).await;
+        if let Some(plan) = &mut outcome.plan {
+            let due = memory.published.news_of_pods(at.now);
+            let remedies = memory.planner.remedies(&facts, plan, &due);
+            memory.published.name_remedies(&remedies);
+            planner::name_remedies(&mut plan.unplaced, &remedies);
+        }
     }
     let looked = outcome.last.map(|(answer, counters)| {
         for reason in answer.missing_replicas.iter().filter(|_| policies.static_capacity) {

@@ -1,9 +1,13 @@
 //! Events of Kubernetes that one process published, and which of the next ones are news.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jiff::Timestamp;
 use model::{
+    PodKey,
     duration::later,
     event::{EventObject, EventReason, ObjectEvent},
 };
@@ -26,6 +30,35 @@ impl PublishedEvents {
     /// Keeps `events` until the pass is over: nothing waits for them.
     pub(crate) fn note(&self, events: Vec<ObjectEvent>) {
         self.noted.borrow_mut().extend(events);
+    }
+
+    /// The pods of noted events [`EventReason::FailedScheduling`] that are news.
+    pub(crate) fn news_of_pods(&self, now: Timestamp) -> BTreeSet<PodKey> {
+        let (published, noted) = (self.until.borrow(), self.noted.borrow());
+        let is_news = |event: &&ObjectEvent| {
+            event.reason == EventReason::FailedScheduling
+                && published
+                    .get(&(event.about.clone(), event.reason))
+                    .is_none_or(|until| *until <= now)
+        };
+        let news = noted.iter().filter(is_news);
+        let keys = news.filter_map(|event| match &event.about {
+            EventObject::Pod(key, _) => Some(key.clone()),
+            _ => None,
+        });
+        keys.collect()
+    }
+
+    /// Adds to noted events [`EventReason::FailedScheduling`] what would let their pods be scheduled.
+    pub(crate) fn name_remedies(&self, remedies: &BTreeMap<PodKey, String>) {
+        for event in self.noted.borrow_mut().iter_mut() {
+            if let (EventObject::Pod(key, _), EventReason::FailedScheduling) =
+                (&event.about, event.reason)
+                && let Some(remedy) = remedies.get(key)
+            {
+                event.append(&format!("; {remedy}"));
+            }
+        }
     }
 
     /// Takes the noted events that are news. They count as published from now on.

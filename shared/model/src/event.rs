@@ -10,8 +10,8 @@ use crate::{NodeClaimName, NodeName, NodePoolName, PodKey, PodUid};
 
 /// Who says it: tools that look for Karpenter's events find ours.
 pub const COMPONENT: &str = "karpenter";
-/// Characters of a message at most, as the API server allows.
-pub const MESSAGE_CHARS_MAX: usize = 1_024;
+/// Bytes of a message at most, as the API server allows.
+pub const MESSAGE_BYTES_MAX: usize = 1_024;
 
 /// What an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -233,8 +233,19 @@ pub struct ObjectEvent {
 impl ObjectEvent {
     /// An event whose message is cut where the API server would refuse it.
     pub fn new(about: EventObject, reason: EventReason, message: impl AsRef<str>) -> Self {
-        let message = message.as_ref().chars().take(MESSAGE_CHARS_MAX).collect();
+        let message = cut(message.as_ref(), MESSAGE_BYTES_MAX).to_owned();
         Self { about, reason, message }
+    }
+
+    /// Adds `ending` to the message, which is shortened as far as it takes.
+    pub fn append(&mut self, ending: &str) {
+        const SHORTENED: &str = "…";
+        let ending = cut(ending, MESSAGE_BYTES_MAX - SHORTENED.len());
+        let room = MESSAGE_BYTES_MAX - ending.len();
+        if room < self.message.len() {
+            self.message = format!("{}{SHORTENED}", cut(&self.message, room - SHORTENED.len()));
+        }
+        self.message.push_str(ending);
     }
 
     /// The same about a NodeClaim and its node, which may not be there.
@@ -248,4 +259,9 @@ impl ObjectEvent {
         let objects = node.into_iter().chain([EventObject::NodeClaim(claim.name.clone())]);
         objects.map(move |about| Self::new(about, reason, &message))
     }
+}
+
+/// The beginning of `text` that takes at most `bytes_max`.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
 }

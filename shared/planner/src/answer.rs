@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    CommandId, Function, NodeClaim, NodePoolName, Plan,
+    CommandId, Function, NodeClaim, NodePoolName, Plan, PodKey,
     disruption::{Command, Cursor, DisruptionReason},
     event::ObjectEvent,
     facts::Facts,
@@ -23,6 +23,7 @@ use crate::{
     scheduling::{
         launchable::known::KnownTypes,
         provision::provision_with_reasons,
+        remedy::known::KnownRemedies,
         static_pool::{launches, scaled_down},
     },
     unchanged::Unchanged,
@@ -35,6 +36,22 @@ pub struct Memory {
     pub types: KnownTypes,
     /// The last plan for pods that could not be scheduled.
     unchanged: Unchanged,
+    /// What would let such pods be scheduled.
+    remedies: KnownRemedies,
+}
+
+impl Memory {
+    /// What would let pods be scheduled that `plan` has no place for, in words, by the pod: what is known, or is searched
+    /// now for pods of `due`. A workload is searched at most once a minute, and again only if `facts` changed; all
+    /// searches of a minute together go through [`STEPS_MAX`](crate::STEPS_MAX) nodes and pods at most.
+    pub fn remedies(
+        &self,
+        facts: &Facts,
+        plan: &Plan,
+        due: &BTreeSet<PodKey>,
+    ) -> BTreeMap<PodKey, String> {
+        self.remedies.of(facts, &plan.unplaced, due, &self.types)
+    }
 }
 
 /// What a function is to do.

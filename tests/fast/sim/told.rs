@@ -74,6 +74,21 @@ fn pods_are_told_where_they_go_and_when_nowhere() {
 }
 
 #[test]
+fn what_would_let_a_pod_be_scheduled_is_told() {
+    let picky = "nodeSelector: {team: a}\n      terminationGracePeriodSeconds: 5";
+    let manifests = MANIFESTS.replacen("terminationGracePeriodSeconds: 5", picky, 1);
+    let sim = sim_of(WorldSettings::default(), &manifests);
+    run_until(&sim, 12);
+    let failed = sim.told().into_iter().map(|(_, event)| event);
+    let failed = failed.filter(|event| event.reason == EventReason::FailedScheduling);
+    let messages: Vec<String> = failed.map(|event| event.message).collect();
+    let remedy = "; it could be scheduled without its node selector team In [a]";
+    let is_named = messages.iter().all(|message| message.ends_with(remedy));
+    assert!(24 <= messages.len() && is_named, "{messages:#?}");
+    check_apart(&sim);
+}
+
+#[test]
 fn an_interruption_is_told_on_node_and_claim_and_a_drain_on_its_pods() {
     let sim = sim(WorldSettings::default());
     sim.at(minute(5), Action::InterruptSpot(SpotTarget::Any));

@@ -6,15 +6,17 @@
 //! preparations is bounded by how many nodes and pods each goes through.
 
 mod class;
+pub(crate) mod known;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     InstanceType, NodeClassName, Plan, Pod, PodKey, PodSpec, Requirement, Requirements,
     facts::{ClassOffer, Facts},
+    ledger::RejectionReason,
     limits,
     node_pool::NodePool,
-    plan::Unplaced,
+    plan::{Reason, Unplaced},
     storage::PodVolume,
     topology::{PodAffinityTerm, WhenUnsatisfiable},
 };
@@ -47,12 +49,34 @@ pub fn remedies(
     known: &KnownTypes,
     steps_max: usize,
 ) -> BTreeMap<PodKey, String> {
+    let (groups, _) = searched(facts, &plan.unplaced, known, steps_max);
+    let texts = groups.iter().filter_map(|group| Some((group.text()?, &group.keys)));
+    texts.flat_map(|(text, keys)| keys.iter().map(move |key| (key.clone(), text.clone()))).collect()
+}
+
+/// Adds what would help pods to why they have no place, after the reasons of the NodePools.
+pub fn name_remedies(unplaced: &mut [Unplaced], remedies: &BTreeMap<PodKey, String>) {
+    for unplaced in unplaced {
+        let text = remedies.get(&unplaced.pod).cloned();
+        let reason = RejectionReason::NothingTogether;
+        unplaced.reasons.extend(text.map(|text| Reason { node_pool: None, reason, text }));
+    }
+}
+
+/// Groups of `unplaced` with what helps them, and how many of `steps_max` are left. No groups if not even one
+/// preparation can be made.
+fn searched<'f>(
+    facts: &'f Facts,
+    unplaced: &[Unplaced],
+    known: &KnownTypes,
+    steps_max: usize,
+) -> (Vec<Group<'f>>, usize) {
     let is_bound = |pod: &&Pod| !pod.is_provisionable();
-    let steps = facts.pods.iter().filter(is_bound).count().saturating_add(facts.nodes.len());
-    let preparations = (steps_max / steps.max(1)).min(PREPARATIONS_MAX);
-    let mut groups = groups(facts, &plan.unplaced);
+    let steps = facts.pods.iter().filter(is_bound).count().saturating_add(facts.nodes.len()).max(1);
+    let preparations = (steps_max / steps).min(PREPARATIONS_MAX);
+    let mut groups = groups(facts, unplaced);
     if groups.is_empty() || preparations == 0 {
-        return BTreeMap::new();
+        return (Vec::new(), steps_max);
     }
     let pods = facts.pods.iter().filter(is_bound).cloned().collect();
     let mut search =
@@ -61,8 +85,8 @@ pub fn remedies(
     search.of_pools(&mut groups);
     search.of_classes(&mut groups);
     search.of_sets(&mut groups);
-    let texts = groups.into_iter().filter_map(|group| Some((group.text()?, group.keys)));
-    texts.flat_map(|(text, keys)| keys.into_iter().map(move |key| (key, text.clone()))).collect()
+    let made = preparations.saturating_sub(search.preparations);
+    (groups, steps_max.saturating_sub(made.saturating_mul(steps)))
 }
 
 /// Equal pods without a place.
@@ -91,13 +115,7 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
     let mut groups: Vec<Group<'f>> = Vec::new();
     for unplaced in unplaced {
         let Some(pod) = by_key.get(&unplaced.pod).copied() else { continue };
-        let is_equal = |group: &&mut Group<'_>| {
-            let (of_group, key) = (group.pod, &pod.key);
-            of_group.key.namespace == key.namespace
-                && of_group.volumes == pod.volumes
-                && (Arc::ptr_eq(&of_group.spec, &pod.spec) || of_group.spec == pod.spec)
-        };
-        if let Some(group) = groups.iter_mut().find(is_equal) {
+        if let Some(group) = groups.iter_mut().find(|group| are_equal(group.pod, pod)) {
             group.keys.push(pod.key.clone());
         } else if groups.len() < GROUPS_MAX && pod.spec.problems.is_empty() {
             groups.push(Group {
@@ -112,6 +130,13 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
         }
     }
     groups
+}
+
+/// Whether two pods have the same rules.
+fn are_equal(one: &Pod, other: &Pod) -> bool {
+    one.key.namespace == other.key.namespace
+        && one.volumes == other.volumes
+        && (Arc::ptr_eq(&one.spec, &other.spec) || one.spec == other.spec)
 }
 
 /// A rule of a pod, by its place in the pod.

@@ -1,13 +1,14 @@
 //! Which rule keeps a pod from a place.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::SignedDuration;
 use model::{
-    Bytes, InstanceType,
+    Bytes, InstanceType, PodKey,
     facts::{ClassOffer, Facts},
     node_pool::NodePool,
 };
-use planner::{KnownTypes, STEPS_MAX, provision, remedies};
+use planner::{KnownTypes, Memory, STEPS_MAX, provision, remedies};
 
 use crate::planner::support::*;
 
@@ -142,4 +143,65 @@ fn what_the_class_takes_from_a_node_is_named() {
            systemReserved, eviction)",
         ],
     );
+}
+
+const WITHOUT_TEAM: &str = "it could be scheduled without its node selector team In [a]";
+const WITHOUT_TAINT: &str =
+    "it could be scheduled without the taint team=x:NoSchedule of NodePool general";
+
+/// What `memory` says of the pods of `facts`, of which those called `due` may be searched.
+fn remembered(memory: &Memory, facts: &Facts, due: &[&str]) -> Vec<String> {
+    let plan = provision(facts);
+    let keys = facts.pods.iter().map(|pod| pod.key.clone());
+    let due: BTreeSet<PodKey> = keys.filter(|key| due.contains(&key.name.as_str())).collect();
+    let remedies = memory.remedies(facts, &plan, &due);
+    remedies.iter().map(|(pod, text)| format!("{}: {text}", pod.name)).collect()
+}
+
+#[test]
+fn what_is_remembered_is_searched_only_where_it_is_due() {
+    let facts = facts(pods("a x2 cpu=1 select:team=a; b cpu=1 select:team=b"));
+    let memory = Memory::default();
+    assert_eq!(remembered(&memory, &facts, &[]), Vec::<String>::new());
+    let of_a = [format!("a-0: {WITHOUT_TEAM}"), format!("a-1: {WITHOUT_TEAM}")];
+    assert_eq!(remembered(&memory, &facts, &["a-1"]), of_a);
+    assert_eq!(remembered(&memory, &facts, &[]), of_a, "it is known");
+    assert_eq!(remembered(&Memory::default(), &facts, &[]), Vec::<String>::new());
+    let all = [of_a.to_vec(), vec![format!("b: {}", WITHOUT_TEAM.replace("[a]", "[b]"))]].concat();
+    assert_eq!(remembered(&memory, &facts, &["a-0", "b"]), all);
+}
+
+#[test]
+fn what_changed_is_searched_again_after_a_minute_and_before_then_not_said() {
+    let memory = Memory::default();
+    let before = facts(pods("a cpu=1 select:team=a"));
+    assert_eq!(remembered(&memory, &before, &["a"]), [format!("a: {WITHOUT_TEAM}")]);
+    let later = |seconds: i64| {
+        let mut facts = pooled("a cpu=1 select:team=a", |pool| {
+            pool.template.labels.insert("team".to_owned(), "a".to_owned());
+            pool.template.taints = vec![taint("team=x:NoSchedule")];
+        });
+        facts.now += SignedDuration::from_secs(seconds);
+        facts
+    };
+    assert_eq!(remembered(&memory, &later(59), &["a"]), Vec::<String>::new());
+    assert_eq!(remembered(&memory, &later(60), &["a"]), [format!("a: {WITHOUT_TAINT}")]);
+    // The same as before is another change.
+    let again = Facts { now: later(90).now, ..before };
+    assert_eq!(remembered(&memory, &again, &["a"]), Vec::<String>::new());
+}
+
+#[test]
+fn searches_of_a_minute_share_their_steps() {
+    // As many preparations as there are steps for nodes and pods: one for each.
+    let bound = format!("bound x{} cpu=1 on:n1", STEPS_MAX / 2);
+    let memory = Memory::default();
+    let facts = |waiting: &str| facts(pods(&format!("{bound}; {waiting}")));
+    let some = facts("a cpu=1 select:team=a; b cpu=1 select:team=b");
+    assert_eq!(remembered(&memory, &some, &["a"]), [format!("a: {WITHOUT_TEAM}")]);
+    assert_eq!(remembered(&memory, &some, &["b"]), [format!("a: {WITHOUT_TEAM}")]);
+    let mut later = facts("b cpu=1 select:team=b");
+    later.now += SignedDuration::from_mins(1);
+    let of_b = WITHOUT_TEAM.replace("[a]", "[b]");
+    assert_eq!(remembered(&memory, &later, &["b"]), [format!("b: {of_b}")]);
 }

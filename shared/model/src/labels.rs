@@ -45,6 +45,8 @@ pub const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-p
 pub const INSTANCE_ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
 /// The letter before the generation, such as `m`.
 pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
+/// Who made the processors of the instance type.
+pub const INSTANCE_CPU_MANUFACTURER: &str = "karpenter.k8s.aws/instance-cpu-manufacturer";
 /// The family of an instance type, such as `m7g`.
 pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
 /// The number after the letter, such as `7`.
@@ -158,7 +160,7 @@ const WELL_KNOWN: &[&str] = &[
     "karpenter.k8s.aws/instance-capability-flex",
     INSTANCE_CATEGORY,
     "karpenter.k8s.aws/instance-cpu",
-    "karpenter.k8s.aws/instance-cpu-manufacturer",
+    INSTANCE_CPU_MANUFACTURER,
     "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
     "karpenter.k8s.aws/instance-ebs-bandwidth",
     "karpenter.k8s.aws/instance-encryption-in-transit-supported",

@@ -2,15 +2,23 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use model::{CapacityType, InstanceType, NodeClassName, Resources, Zone};
+use model::{
+    CapacityType, InstanceType, NodeClassName, Operator, Requirement, Resources, Zone, labels,
+};
 
 /// Zones without a subnet that are tried.
 const ZONES_MAX: usize = 6;
+/// Architectures of nodes.
+const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
+/// What instance types of another architecture are not called.
+const OF_ONE_ARCHITECTURE: [&str; 3] =
+    [labels::INSTANCE_TYPE, labels::INSTANCE_FAMILY, labels::INSTANCE_CPU_MANUFACTURER];
 /// More than a pod asks for, in pods and in bytes of ephemeral storage.
 const PLENTY: u64 = 1 << 50;
 
 /// What could be otherwise in the EC2NodeClass `name`, which offers `types`: in words, with the instance types that it
-/// would offer then. Architectures without an image are not among them: such types are not offered at all.
+/// would offer then. Types of an architecture without an image are not offered at all, and so not known: types of the other
+/// architecture stand for them, without their names.
 pub(super) fn relaxed<'t>(
     name: &'t NodeClassName,
     types: &'t [Arc<InstanceType>],
@@ -24,6 +32,19 @@ pub(super) fn relaxed<'t>(
         with(words, &|instance_type| {
             for offering in &mut instance_type.offerings {
                 offering.is_available |= offering.zone == zone && offering.reservation.is_none();
+            }
+        })
+    });
+    let missing = ARCHITECTURES.into_iter().filter(|architecture| !is_offered(types, architecture));
+    let architectures = missing.map(move |architecture| {
+        let words =
+            format!("with an image for {architecture} in EC2NodeClass {name} (amiSelectorTerms)");
+        with(words, &|instance_type| {
+            let nothing = |key| Requirement::new(key, Operator::DoesNotExist, []);
+            let labels = OF_ONE_ARCHITECTURE.into_iter().map(nothing);
+            let architecture = Requirement::of_label(labels::ARCH, architecture);
+            for label in labels.chain([architecture]).flatten() {
+                instance_type.requirements.replace(label);
             }
         })
     });
@@ -52,7 +73,16 @@ pub(super) fn relaxed<'t>(
             )
         }),
     });
-    zones.chain(others)
+    zones.chain(architectures).chain(others)
+}
+
+/// Whether nodes of `architecture` are offered, or none at all.
+fn is_offered(types: &[Arc<InstanceType>], architecture: &str) -> bool {
+    let is_of = |instance_type: &Arc<InstanceType>| {
+        let of_type = instance_type.requirements.get(labels::ARCH);
+        of_type.is_none_or(|of_type| of_type.has(architecture))
+    };
+    types.is_empty() || types.iter().any(is_of)
 }
 
 fn changed(

@@ -117,6 +117,37 @@ fn a_rule_of_the_class_is_named_beside_that_of_the_pod() {
 }
 
 #[test]
+fn an_architecture_without_an_image_is_named() {
+    let amd = |text: &str| {
+        let mut facts = facts(pods(text));
+        for offer in facts.classes.as_mut().expect("classes").values_mut() {
+            let ClassOffer::Ready(types) = offer else { continue };
+            types.retain(|instance_type| instance_type.name.as_str() != "t.arm");
+        }
+        facts
+    };
+    let image = "with an image for arm64 in EC2NodeClass default (amiSelectorTerms)";
+    check(
+        &amd("a cpu=1 select:arch=arm64"),
+        &[&format!(
+            "a: it could be scheduled without its node selector kubernetes.io/arch In [arm64], or {image}"
+        )],
+    );
+    // Which types there would be is not known.
+    check(
+        &amd("a cpu=1 select:arch=arm64&type=t.gpu"),
+        &["a: it could be scheduled without its node selector kubernetes.io/arch In [arm64]"],
+    );
+    // The NodePool takes none of them either.
+    let mut only = amd("a cpu=1 select:arch=arm64");
+    only.node_pools[0].template.requirements = requirements("arch=amd64");
+    check(
+        &only,
+        &["a: it could be scheduled without its node selector kubernetes.io/arch In [arm64]"],
+    );
+}
+
+#[test]
 fn what_the_class_takes_from_a_node_is_named() {
     let small = |instance_type: &mut InstanceType| {
         instance_type.capacity.ephemeral_storage = Bytes(1 << 30);

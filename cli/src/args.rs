@@ -94,7 +94,7 @@ pub enum JourneymanCommand {
     /// Say why a pod or node is as it is, or went; what a reason means.
     ///
     /// Reads the records of what the functions decided: what was launched for which pods, who got no node and
-    /// why, why nodes were given up and why others stay. They are kept for 90 days. `reason` needs no records: it prints
+    /// why, why nodes were disrupted and why others stay. They are kept for 90 days. `reason` needs no records: it prints
     /// what the documentation says of a reason or an alarm. Exit codes: 0 explained; 1 nothing is known of it; 2 bad input, or the records cannot be read.
     Explain(ExplainArgs),
     /// List NodeClaims, nodes, pods, decisions, commands or costs.

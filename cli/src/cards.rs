@@ -7,7 +7,7 @@ use model::{
     Pod, PodKey, Resources,
     facts::Facts,
     node::Node,
-    plan::{Promise, Target},
+    plan::{NewClaim, Target},
 };
 use report::{
     contents::{Mark, PackedNode, PackedPod, micros},
@@ -127,18 +127,18 @@ impl<'f> Cards<'f> {
     }
 
     /// A node that would be launched, as its cheapest offering.
-    pub(crate) fn launched(&self, promise: &Promise, packer: &mut Packer) -> PackedNode {
-        let claim = &promise.claim;
-        let sold = self.sold(&claim.node_class, &promise.cheapest);
+    pub(crate) fn launched(&self, new: &NewClaim, packer: &mut Packer) -> PackedNode {
+        let claim = &new.claim;
+        let sold = self.sold(&claim.node_class, &new.cheapest);
         let allocatable = sold.map_or_else(|| claim.allocatable.clone(), InstanceType::allocatable);
         let why = format!(
             "It would be launched for {} pods of NodePool {}; {} instance types fit, and {} is the cheapest",
             many(claim.pods.len()),
             claim.node_pool,
-            many(promise.possible.len()),
-            promise.cheapest,
+            many(new.possible.len()),
+            new.cheapest,
         );
-        let offering = (&promise.cheapest, promise.price);
+        let offering = (&new.cheapest, new.price);
         PackedNode {
             name: format!("new: {}", claim.name),
             why: vec![packer.text(why)],
@@ -150,12 +150,11 @@ impl<'f> Cards<'f> {
     /// Nodes as `plan` would have them: what it launches, and what is there with what runs and what would come.
     pub(crate) fn planned<'p>(
         &self,
-        promises: impl Iterator<Item = &'p Promise>,
+        new_claims: impl Iterator<Item = &'p NewClaim>,
         plan: &Plan,
         packer: &mut Packer,
     ) -> Vec<PackedNode> {
-        let mut nodes: Vec<PackedNode> =
-            promises.map(|promise| self.launched(promise, packer)).collect();
+        let mut nodes: Vec<PackedNode> = new_claims.map(|new| self.launched(new, packer)).collect();
         let mut coming: BTreeMap<&NodeName, Vec<PackedPod>> = BTreeMap::new();
         for placement in &plan.placements {
             let Target::Node(node) = &placement.target else { continue };

@@ -73,7 +73,7 @@ pub enum ExplainedKind {
     /// The same of its claim.
     #[value(name = "nodeclaim", alias = "nodeclaims")]
     NodeClaim,
-    /// What was launched for it and given up, and what was not.
+    /// What was launched for it and terminated, and what was not.
     #[value(name = "nodepool", alias = "nodepools")]
     NodePool,
     /// What the reason of a decision, an event or a condition means, or an alarm, and what to do. It needs no records.

@@ -399,7 +399,7 @@ mod tests {
         };
         assert_eq!(names(&[("a", "Launched", "1m"), ("b", "Launched", "1m")]), ["a", "b"]);
         assert!(names(&[("a", "Launched", "2m"), ("b", "Launched", "2m")]).is_empty());
-        let changed = [("a", "Registered", "3m"), ("b", "Launched", "3m"), ("c", "Promised", "0s")];
+        let changed = [("a", "Registered", "3m"), ("b", "Launched", "3m"), ("c", "Created", "0s")];
         assert_eq!(names(&changed), ["a", "c"]);
     }
 }

@@ -97,7 +97,7 @@ const COMPARED_PODS_MAX: usize = 10_000;
 
 impl Prices {
     fn of(facts: &Facts, plan: &Plan) -> Option<Self> {
-        if plan.promises.is_empty() || COMPARED_PODS_MAX < facts.pods.len() {
+        if plan.new_claims.is_empty() || COMPARED_PODS_MAX < facts.pods.len() {
             return None;
         }
         let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, true);
@@ -378,7 +378,8 @@ fn unseen(facts: &Facts) -> Option<String> {
         waits && pod.unschedulable_at.is_none() && !pod.is_owned_by_daemon_set()
     });
     let number = unseen.count();
-    (number > 0).then(|| format!("{} that kube-scheduler has not given up", pods(number)))
+    (number > 0)
+        .then(|| format!("{} that kube-scheduler has not marked unschedulable", pods(number)))
 }
 
 /// NodeClaims that wait for their nodes: for which pods they were created, no object says.

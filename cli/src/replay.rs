@@ -157,7 +157,7 @@ fn facts_of(decision: &Decision, from: &RecordsArgs) -> Result<RecordedFacts, Ba
 const fn asked(question: &Question) -> &'static str {
     match question {
         Question::Provision => "which nodes pods and static NodePools need",
-        Question::Disrupt { .. } => "which nodes are given up or replaced",
+        Question::Disrupt { .. } => "which nodes are disrupted",
         Question::CarryOn => "how commands of disruption go on",
         Question::Interrupt(_) => "what becomes of nodes that EC2 takes back or ends",
     }
@@ -165,7 +165,7 @@ const fn asked(question: &Question) -> &'static str {
 
 /// What the nodes that `plan` launches cost.
 fn price(plan: &Plan) -> HourlyPrice {
-    let prices = plan.promises.iter().map(|promise| promise.price);
+    let prices = plan.new_claims.iter().map(|new| new.price);
     prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add)
 }
 

@@ -266,7 +266,7 @@ impl Stage {
                 continue;
             }
             let Some(plan) = &decided.report.plan else { continue };
-            let placed = plan.promises.iter().map(|promise| &promise.claim.pods);
+            let placed = plan.new_claims.iter().map(|new| &new.claim.pods);
             for pod in placed.chain(plan.placements.iter().map(|p| &p.pods)).flatten() {
                 self.unplaced.remove(pod);
             }

@@ -74,12 +74,12 @@ fn the_built_in_story_places_every_pod_replaces_and_removes() {
     for said in [
         "default/web wants 100 pods",
         "back in two minutes",
-        "given up: SpotInterrupted",
+        "deleted: SpotInterrupted",
         "default/web wants 10 pods",
-        "given up: Empty",
-        "given up: Underutilized",
+        "deleted: Empty",
+        "deleted: Underutilized",
         " stay (",
-        "given up: Expired",
+        "deleted: Expired",
         "pods unplaced    0",
         "Assumed of the account",
     ] {
@@ -194,7 +194,7 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
     let (text, validation) = play(&arguments);
     assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
     for said in
-        ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
+        ["default/db wants 3 pods", "back in two minutes", "deleted: Empty", "unplaced    0"]
     {
         assert!(text.contains(said), "`{said}` is missing in\n{text}");
     }

@@ -31,7 +31,7 @@ use self::{
 fn sim() -> Sim {
     let settings = WorldSettings { listing_lag: SignedDuration::ZERO, ..WorldSettings::default() };
     let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
-    // What a port promises holds whatever an account allows.
+    // A port behaves as it should whatever an account allows.
     Sim::new(settings.without_limits(), std::sync::Arc::new(catalog))
 }
 

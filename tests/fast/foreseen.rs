@@ -116,21 +116,21 @@ pub(crate) fn committed(plan: &Plan) -> Vec<String> {
         let reason = command.method.reason().as_str();
         line(reason, command.candidates.iter().collect(), &command.replacements)
     });
-    let mut given_up: BTreeMap<&str, Vec<&NodeClaimName>> = BTreeMap::new();
+    let mut deleted: BTreeMap<&str, Vec<&NodeClaimName>> = BTreeMap::new();
     for change in &plan.changes {
         if let Some(deletion) = &change.deletion {
-            given_up.entry(deletion.reason.as_str()).or_default().push(&change.name);
+            deleted.entry(deletion.reason.as_str()).or_default().push(&change.name);
         }
     }
-    let given_up = given_up.into_iter().map(|(reason, claims)| line(reason, claims, &[]));
-    begun.chain(given_up).collect()
+    let deleted = deleted.into_iter().map(|(reason, claims)| line(reason, claims, &[]));
+    begun.chain(deleted).collect()
 }
 
 /// A new claim: everything but its name, which only the ledger can say.
 fn created(plan: &Plan) -> Vec<String> {
-    let line = |promise: &model::plan::Promise| {
-        let claim = &promise.claim;
-        let types: Vec<String> = promise.possible.iter().map(ToString::to_string).collect();
+    let line = |new: &model::plan::NewClaim| {
+        let claim = &new.claim;
+        let types: Vec<String> = new.possible.iter().map(ToString::to_string).collect();
         let pods: Vec<String> = claim.pods.iter().map(ToString::to_string).collect();
         let requirements = requirements_of(&claim.requirements);
         let (pool, types) = (&claim.node_pool, types.join(" "));
@@ -139,7 +139,7 @@ fn created(plan: &Plan) -> Vec<String> {
             workloads(pods.iter().map(String::as_str))
         )
     };
-    plan.promises.iter().map(line).collect()
+    plan.new_claims.iter().map(line).collect()
 }
 
 /// What is wrong with what is foreseen on `facts`, which `disrupt` looked at before it made `plans`.
@@ -158,7 +158,7 @@ pub(crate) fn disruption_differs(facts: &Facts, plans: &[&Plan]) -> Option<Strin
 /// What is wrong with what is foreseen on `facts`, on which `provision` made `plan`.
 pub(crate) fn creation_differs(facts: &Facts, plan: &Plan) -> Option<String> {
     let answer = printed(facts, false);
-    let is_static = plan.promises.iter().all(|promise| promise.claim.pods.is_empty());
+    let is_static = plan.new_claims.iter().all(|new| new.claim.pods.is_empty());
     let list = if is_static { "staticNodeClaims" } else { "newNodeClaims" };
     let said: Vec<String> =
         answer.get(list).and_then(Value::as_array).into_iter().flatten().map(replacement).collect();

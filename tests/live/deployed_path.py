@@ -343,7 +343,7 @@ def run(checks, template):
             # The emulator has no access entries, and there is no EKS cluster to admit anybody to.
             "CreateAccessEntries": "false",
             "TableDeletionProtection": "false",
-            # So that a malformed event is given up within seconds.
+            # So that a malformed event is a dead letter within seconds.
             "MaxReceiveCount": "3",
             "InterruptionVisibilitySeconds": "2",
         }

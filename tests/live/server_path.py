@@ -160,7 +160,7 @@ class Way:
         return self.items("claim#")
 
     def phases(self):
-        """Of all claims; those that were only promised are in items of their batch."""
+        """Of all claims; those that have not launched are in items of their batch."""
         together = sum(int(batch["claims"]["N"]) for batch in self.items("batch#"))
         return sorted(claim["phase"]["S"] for claim in self.claims()) + ["promised"] * together
 
@@ -267,7 +267,7 @@ def check_catalog(checks, way):
 def check_guard(checks, way):
     """Until sweep saw that nobody else provisions the cluster, nothing is done."""
     way.invoke("provision answers before that", "provision", event("provision-schedule"))
-    checks.check("nothing is promised yet", way.phases() == [], way.phases())
+    checks.check("no claim is created yet", way.phases() == [], way.phases())
     way.invoke("sweep looks who is in charge", "sweep", event("sweep-schedule"))
     head = way.item("head") or {}
     is_free = head.get("guard", {}).get("S") == "free" and "ledger_id" in head
@@ -298,7 +298,7 @@ def check_class(checks, way):
 def check_launch(checks, way):
     way.invoke("provision answers its schedule", "provision", event("provision-schedule"))
     checks.check(
-        "each pod is promised a node",
+        "each pod has a new claim",
         way.phases() == ["promised"] * PODS,
         (way.phases(), way.server.log("provision")),
     )
@@ -356,7 +356,7 @@ def check_end(checks, way):
         for number, warning in enumerate(warnings)
     ]
     way.invoke("interrupt takes the warnings in one batch", "interrupt", payload)
-    checks.check("the claims are given up", way.phases() == ["deleting"] * PODS, way.phases())
+    checks.check("the claims are deleted", way.phases() == ["deleting"] * PODS, way.phases())
     way.visit_until("drain removes the claims", "drain", lambda: not way.claims())
     way.check_nothing_leaked("after the drain", 0)
     checks.check(

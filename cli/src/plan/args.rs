@@ -75,7 +75,7 @@ pub struct PlanArgs {
     /// those of a running cluster, and what only Karpenter would find.
     #[arg(long)]
     pub strict: bool,
-    /// Say which nodes would be given up, what would come in their place, and why the others stay.
+    /// Say which nodes would be disrupted, what would come in their place, and why the others stay.
     #[arg(long)]
     pub disruption: bool,
     /// With --disruption: whose decisions to show. Otherwise Journeyman's where it manages NodeClaims, or where there are

@@ -8,7 +8,7 @@ use std::io::Write;
 use model::{
     HourlyPrice, InstanceType, Plan, Pod, Resources,
     facts::Facts,
-    plan::Promise,
+    plan::NewClaim,
     words::{many, thousands},
 };
 use planner::Fleets;
@@ -139,27 +139,24 @@ fn row(name: &str, fleet: &Fleet) -> Vec<String> {
 }
 
 fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
-    let types: Vec<(&Promise, &InstanceType)> = plan
-        .promises
-        .iter()
-        .filter_map(|promise| Some((promise, bought(facts, promise)?)))
-        .collect();
-    let sum = |of: &dyn Fn(&Promise, &InstanceType) -> Resources| {
-        types.iter().fold(Resources::default(), |sum, (promise, bought)| {
-            sum.saturating_add(&of(promise, bought))
-        })
+    let types: Vec<(&NewClaim, &InstanceType)> =
+        plan.new_claims.iter().filter_map(|new| Some((new, bought(facts, new)?))).collect();
+    let sum = |of: &dyn Fn(&NewClaim, &InstanceType) -> Resources| {
+        types
+            .iter()
+            .fold(Resources::default(), |sum, (new, bought)| sum.saturating_add(&of(new, bought)))
     };
     let has = sum(&|_, bought| bought.allocatable());
-    let asked = sum(&|promise, _| promise.claim.requests.clone());
+    let asked = sum(&|new, _| new.claim.requests.clone());
     let price = planner::fleet_price(facts, plan);
     let largest = types.iter().max_by_key(|(_, bought)| (bought.capacity.cpu.0, &bought.name));
     Fleet {
         price_per_hour: price.into(),
         price,
-        nodes: plan.promises.len(),
+        nodes: plan.new_claims.len(),
         vcpus: types.iter().map(|(_, bought)| bought.capacity.cpu.0 / 1_000).sum(),
         largest_node: largest.map(|(_, bought)| bought.name.to_string()),
-        pods: plan.promises.iter().map(|promise| promise.claim.pods.len()).sum(),
+        pods: plan.new_claims.iter().map(|new| new.claim.pods.len()).sum(),
         pods_unschedulable: plan.unplaced.len(),
         wasted_cpu_percent: wasted(has.cpu.0, asked.cpu.0),
         wasted_memory_percent: wasted(has.memory.0, asked.memory.0),
@@ -199,9 +196,9 @@ fn wasted(has: u64, asked: u64) -> u64 {
     u64::try_from(per_cent).unwrap_or(100)
 }
 
-/// The type of the cheapest offering that `promise` may become.
-fn bought<'f>(facts: &'f Facts, promise: &Promise) -> Option<&'f InstanceType> {
-    let types = facts.ready_types(&promise.claim.node_class)?;
-    let offered = types.iter().find(|sold| sold.name == promise.cheapest.instance_type);
+/// The type of the cheapest offering that `new` may become.
+fn bought<'f>(facts: &'f Facts, new: &NewClaim) -> Option<&'f InstanceType> {
+    let types = facts.ready_types(&new.claim.node_class)?;
+    let offered = types.iter().find(|sold| sold.name == new.cheapest.instance_type);
     offered.map(|sold| &**sold)
 }

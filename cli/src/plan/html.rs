@@ -1,6 +1,6 @@
 //! The report of a plan.
 
-use model::{facts::Facts, plan::Promise};
+use model::{facts::Facts, plan::NewClaim};
 use report::{
     contents::{Figure, Notes, PackingView, PageData, PageTable},
     output::{HOURS_PER_MONTH, dollars, dollars_down, many},
@@ -12,15 +12,15 @@ use crate::cards::Cards;
 
 /// The page's content.
 pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
-    let promises = || planned.plan.promises.iter().chain(&planned.fixed.promises);
-    let price: u128 = promises().map(|promise| u128::from(promise.price.nanos())).sum();
+    let new_claims = || planned.plan.new_claims.iter().chain(&planned.fixed.new_claims);
+    let price: u128 = new_claims().map(|new| u128::from(new.price.nanos())).sum();
     let plan = &planned.plan;
-    let onto_new: usize = promises().map(|promise| promise.claim.pods.len()).sum();
+    let onto_new: usize = new_claims().map(|new| new.claim.pods.len()).sum();
     let onto_old: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
     let mut figures: Vec<Figure> = planned.cluster.iter().flat_map(Cluster::figures).collect();
     let launched = figures.len();
     figures.extend([
-        Figure::new("Nodes to launch", many(promises().count()), String::new()),
+        Figure::new("Nodes to launch", many(new_claims().count()), String::new()),
         Figure::new(
             "From an hour",
             dollars(price),
@@ -51,7 +51,7 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
         figures,
         costs: planned.cluster.as_ref().and_then(Cluster::costs),
         packing: packing(planned, facts),
-        tables: [launches(promises()), unplaced(planned)].into_iter().flatten().collect(),
+        tables: [launches(new_claims()), unplaced(planned)].into_iter().flatten().collect(),
         notes: [
             Notes::some("Waiting", waiting.as_slice()),
             Notes::some("Static NodePools", &notes),
@@ -64,18 +64,18 @@ pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
     }
 }
 
-fn launches<'a>(promises: impl Iterator<Item = &'a Promise>) -> Option<PageTable> {
-    let row = |promise: &Promise| {
+fn launches<'a>(new_claims: impl Iterator<Item = &'a NewClaim>) -> Option<PageTable> {
+    let row = |new: &NewClaim| {
         vec![
-            promise.claim.name.to_string(),
-            promise.claim.node_pool.to_string(),
-            promise.cheapest.to_string(),
-            dollars(promise.price.nanos().into()),
-            many(promise.possible.len()),
-            many(promise.claim.pods.len()),
+            new.claim.name.to_string(),
+            new.claim.node_pool.to_string(),
+            new.cheapest.to_string(),
+            dollars(new.price.nanos().into()),
+            many(new.possible.len()),
+            many(new.claim.pods.len()),
         ]
     };
-    let rows: Vec<_> = promises.map(row).collect();
+    let rows: Vec<_> = new_claims.map(row).collect();
     let heads = vec!["NodeClaim", "NodePool", "Cheapest", "Hourly", "Types", "Pods"];
     (!rows.is_empty()).then(|| PageTable { title: "Launches".to_owned(), heads, rows })
 }
@@ -102,8 +102,8 @@ fn unplaced(planned: &Planned) -> Option<PageTable> {
 
 fn packing(planned: &Planned, facts: &Facts) -> Option<PackingView> {
     let mut packer = Packer::default();
-    let promises = planned.plan.promises.iter().chain(&planned.fixed.promises);
-    let nodes = Cards::of(facts).planned(promises, &planned.plan, &mut packer);
+    let new_claims = planned.plan.new_claims.iter().chain(&planned.fixed.new_claims);
+    let nodes = Cards::of(facts).planned(new_claims, &planned.plan, &mut packer);
     packer.moment("as planned".to_owned(), None, nodes);
     packer.finish(
         "Nodes as they would be: those to launch with the pods that they are for, as their cheapest offering, and \

@@ -7,7 +7,7 @@ use report::output::{count, dollars};
 
 /// What prices of the nodes of `plan` are of, as [`in_words`] says it.
 pub(super) fn of_plan(facts: &Facts, plan: &Plan) -> String {
-    in_words(facts, plan.promises.iter().map(|promise| Some(&promise.claim.node_class)))
+    in_words(facts, plan.new_claims.iter().map(|new| Some(&new.claim.node_class)))
 }
 
 /// What prices of nodes are of, each of an EC2NodeClass or of none: `instances, their volumes and $0.0100 for

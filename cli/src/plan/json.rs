@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeClaim, Plan, PodKey, Requirement, Requirements, labels,
-    plan::{Promise, Reason, Target},
+    plan::{NewClaim, Reason, Target},
     resources,
 };
 use report::{json::Dollars, output::HOURS_PER_MONTH};
@@ -18,10 +18,10 @@ use super::{Planned, rounds::Round};
 pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waiting: bool,
-    new_node_claims: Vec<NewClaim<'a>>,
+    new_node_claims: Vec<NewNodeClaim<'a>>,
     /// Of pools with `replicas`: no pod is for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    static_node_claims: Vec<NewClaim<'a>>,
+    static_node_claims: Vec<NewNodeClaim<'a>>,
     /// Pools with `replicas` that do not get them, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     static_node_pools: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Document<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Later<'a> {
-    new_node_claims: Vec<NewClaim<'a>>,
+    new_node_claims: Vec<NewNodeClaim<'a>>,
     existing_nodes: Vec<Existing<'a>>,
     unschedulable: Vec<Unschedulable>,
 }
@@ -84,7 +84,7 @@ struct PoolTotals {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NewClaim<'a> {
+struct NewNodeClaim<'a> {
     name: &'a str,
     node_pool: &'a str,
     node_class: &'a str,
@@ -147,14 +147,14 @@ struct OneReason {
 pub(super) fn document(planned: &Planned) -> Document<'_> {
     let plan = &planned.plan;
     let later = planned.later.iter().filter(|round| round.is_wanted).map(|round| Later {
-        new_node_claims: round.plan.promises.iter().map(new_claim).collect(),
+        new_node_claims: round.plan.new_claims.iter().map(new_node_claim).collect(),
         existing_nodes: existing(&round.plan),
         unschedulable: unschedulable(&round.plan, None),
     });
     Document {
         waiting: planned.is_waiting,
-        new_node_claims: plan.promises.iter().map(new_claim).collect(),
-        static_node_claims: planned.fixed.promises.iter().map(new_claim).collect(),
+        new_node_claims: plan.new_claims.iter().map(new_node_claim).collect(),
+        static_node_claims: planned.fixed.new_claims.iter().map(new_node_claim).collect(),
         static_node_pools: planned.fixed.notes.iter().map(ToString::to_string).collect(),
         existing_nodes: existing(plan),
         unschedulable: unschedulable(plan, planned.later.first()),
@@ -169,19 +169,19 @@ fn totals(planned: &Planned) -> Totals {
     let plan = &planned.plan;
     let mut pools: BTreeMap<String, (PoolTotals, u128)> = BTreeMap::new();
     let mut sum = 0;
-    let promises = || plan.promises.iter().chain(&planned.fixed.promises);
-    for promise in promises() {
-        let (totals, price) = pools.entry(promise.claim.node_pool.to_string()).or_default();
+    let new_claims = || plan.new_claims.iter().chain(&planned.fixed.new_claims);
+    for new in new_claims() {
+        let (totals, price) = pools.entry(new.claim.node_pool.to_string()).or_default();
         totals.nodes += 1;
-        totals.pods += promise.claim.pods.len();
-        *price += u128::from(promise.price.nanos());
-        sum += u128::from(promise.price.nanos());
+        totals.pods += new.claim.pods.len();
+        *price += u128::from(new.price.nanos());
+        sum += u128::from(new.price.nanos());
     }
     let by_node_pool = pools.into_iter().map(|(pool, (totals, price))| {
         (pool, PoolTotals { price_per_hour: Dollars::of(price), ..totals })
     });
     Totals {
-        nodes: promises().count(),
+        nodes: new_claims().count(),
         price_per_hour: Dollars::of(sum),
         price_per_month: Dollars::of(sum * HOURS_PER_MONTH),
         fleet_per_hour: planned.prices.map(|prices| FleetTotals {
@@ -191,7 +191,7 @@ fn totals(planned: &Planned) -> Totals {
             lower_bound: prices.bound.into(),
             included: planned.included.clone(),
         }),
-        pods_on_new_nodes: promises().map(|promise| promise.claim.pods.len()).sum(),
+        pods_on_new_nodes: new_claims().map(|new| new.claim.pods.len()).sum(),
         pods_on_existing_nodes: plan.placements.iter().map(|placed| placed.pods.len()).sum(),
         pods_unschedulable: plan.unplaced.len(),
         by_node_pool: by_node_pool.collect(),
@@ -230,23 +230,23 @@ fn names(pods: &[PodKey]) -> Vec<String> {
     pods.iter().map(ToString::to_string).collect()
 }
 
-fn new_claim(promise: &Promise) -> NewClaim<'_> {
-    let NodeClaim { name, node_pool, node_class, requirements, requests, .. } = &promise.claim;
+fn new_node_claim(new: &NewClaim) -> NewNodeClaim<'_> {
+    let NodeClaim { name, node_pool, node_class, requirements, requests, .. } = &new.claim;
     let shown =
         |(name, amount): (&str, u64)| (name.to_owned(), resources::format_amount(name, amount));
-    NewClaim {
+    NewNodeClaim {
         name: name.as_str(),
         node_pool: node_pool.as_str(),
         node_class: node_class.as_str(),
-        pods: names(&promise.claim.pods),
-        instance_types: promise.possible.iter().map(model::InstanceTypeName::as_str).collect(),
+        pods: names(&new.claim.pods),
+        instance_types: new.possible.iter().map(model::InstanceTypeName::as_str).collect(),
         requirements: entries(requirements),
         requests: requests.iter().filter(|(_, amount)| *amount > 0).map(shown).collect(),
         cheapest: Cheapest {
-            instance_type: promise.cheapest.instance_type.as_str(),
-            zone: promise.cheapest.zone.as_str(),
-            capacity_type: promise.cheapest.capacity_type.as_str(),
-            price_per_hour: promise.price.into(),
+            instance_type: new.cheapest.instance_type.as_str(),
+            zone: new.cheapest.zone.as_str(),
+            capacity_type: new.cheapest.capacity_type.as_str(),
+            price_per_hour: new.price.into(),
         },
     }
 }

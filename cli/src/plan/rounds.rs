@@ -4,7 +4,7 @@ use model::{
     ClaimPhase, InstanceId, NodeClaim, Plan, PodKey,
     claim::LaunchedInstance,
     facts::{ClassOffer, Facts},
-    plan::{Promise, Target},
+    plan::{NewClaim, Target},
 };
 
 /// Pods up to which a further round is planned although nobody asked for it, only to say what it would
@@ -34,7 +34,7 @@ pub(super) fn after(facts: &Facts, plan: &Plan, wanted: u32) -> Vec<Round> {
     let further = wanted.saturating_sub(1);
     let is_small = facts.pods.len() <= UNASKED_PODS_MAX;
     for number in 0..further.max(u32::from(is_small)) {
-        let changes = !latest.promises.is_empty() || !latest.placements.is_empty();
+        let changes = !latest.new_claims.is_empty() || !latest.placements.is_empty();
         if latest.unplaced.is_empty() || !changes {
             break;
         }
@@ -47,10 +47,10 @@ pub(super) fn after(facts: &Facts, plan: &Plan, wanted: u32) -> Vec<Round> {
 
 /// As if `plan` had been launched, each claim as its cheapest offering, and its pods had been bound.
 fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
-    // Claims are called after the commit that promises them.
+    // Claims are called after the commit that creates them.
     facts.ledger.head.counters.arrivals += 1;
-    for (place, promise) in plan.promises.iter().enumerate() {
-        if let Some(claim) = launched(facts, promise, round, place) {
+    for (place, new) in plan.new_claims.iter().enumerate() {
+        if let Some(claim) = launched(facts, new, round, place) {
             facts.ledger.claims.insert(claim.name.clone(), claim);
         }
     }
@@ -63,30 +63,30 @@ fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
     }
 }
 
-fn launched(facts: &Facts, promise: &Promise, round: u32, place: usize) -> Option<NodeClaim> {
+fn launched(facts: &Facts, new: &NewClaim, round: u32, place: usize) -> Option<NodeClaim> {
     let classes = facts.classes.as_ref()?;
-    let Some(ClassOffer::Ready(types)) = classes.get(&promise.claim.node_class) else {
+    let Some(ClassOffer::Ready(types)) = classes.get(&new.claim.node_class) else {
         return None;
     };
-    let instance_type = types.iter().find(|sold| sold.name == promise.cheapest.instance_type)?;
-    let offering = instance_type.offering(&promise.cheapest);
+    let instance_type = types.iter().find(|sold| sold.name == new.cheapest.instance_type)?;
+    let offering = instance_type.offering(&new.cheapest);
     let zone_id = offering.and_then(|offering| offering.zone_id.as_ref());
-    let mut claim = promise.claim.moved_to(ClaimPhase::Launched, facts.now);
+    let mut claim = new.claim.moved_to(ClaimPhase::Launched, facts.now);
     claim.labels.extend(launch_template::node_labels(
-        &promise.claim,
+        &new.claim,
         instance_type,
-        &promise.cheapest.zone,
+        &new.cheapest.zone,
         zone_id,
-        promise.cheapest.capacity_type,
+        new.cheapest.capacity_type,
     ));
     claim.capacity = instance_type.capacity.clone();
     claim.allocatable = instance_type.allocatable();
     claim.instance = Some(LaunchedInstance {
         id: InstanceId::new(&format!("i-{round:08x}{place:09x}")).ok()?,
-        instance_type: promise.cheapest.instance_type.clone(),
-        zone: promise.cheapest.zone.clone(),
-        capacity_type: promise.cheapest.capacity_type,
-        price: promise.price,
+        instance_type: new.cheapest.instance_type.clone(),
+        zone: new.cheapest.zone.clone(),
+        capacity_type: new.cheapest.capacity_type,
+        price: new.price,
         image: None,
         launched_at: facts.now,
     });

@@ -11,7 +11,7 @@ use model::{
     facts::Facts,
     labels,
     limits::INSTANCE_TYPES_PER_CLAIM_MAX,
-    plan::{Promise, Reason, Target},
+    plan::{NewClaim, Reason, Target},
 };
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, thousands},
@@ -37,8 +37,8 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
     let owners = Owners::of(&facts.pods);
     let page = Page { facts, owners: &owners, screen };
     let plan = &planned.plan;
-    let promises = [planned.fixed.promises.as_slice(), &plan.promises].concat();
-    page.launches("would be launched", &promises, out)?;
+    let new_claims = [planned.fixed.new_claims.as_slice(), &plan.new_claims].concat();
+    page.launches("would be launched", &new_claims, out)?;
     if let Some(prices) = &planned.prices {
         screen.text(2, &in_words(prices, &planned.included), out)?;
     }
@@ -62,12 +62,12 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         let before: BTreeSet<&PodKey> = waited.iter().map(|unplaced| &unplaced.pod).collect();
         writeln!(out)?;
         screen.title(&format!("Round {}", number + 2), out)?;
-        page.launches("would be launched then", &round.plan.promises, out)?;
+        page.launches("would be launched then", &round.plan.new_claims, out)?;
         page.placements(&round.plan, Some(&before), out)?;
         page.unplaced(&round.plan, None, out)?;
         waited = &round.plan.unplaced;
     }
-    if plan.promises.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
+    if plan.new_claims.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
         screen.text(0, "No pod needs a node.", out)?;
     }
     remarks(&planned.remarks, screen, out)
@@ -114,12 +114,17 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn launches(&self, what: &str, promises: &[Promise], out: &mut impl Write) -> io::Result<()> {
-        if promises.is_empty() {
+    fn launches(
+        &self,
+        what: &str,
+        new_claims: &[NewClaim],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        if new_claims.is_empty() {
             return Ok(());
         }
-        let total: u128 = promises.iter().map(|promise| u128::from(promise.price.nanos())).sum();
-        let nodes = count(u64::try_from(promises.len()).unwrap_or(u64::MAX), "node");
+        let total: u128 = new_claims.iter().map(|new| u128::from(new.price.nanos())).sum();
+        let nodes = count(u64::try_from(new_claims.len()).unwrap_or(u64::MAX), "node");
         let title = format!(
             "{nodes} {what}, instances from {} an hour ({} a month)",
             dollars(total),
@@ -129,8 +134,8 @@ impl Page<'_> {
         // In the order in which the first of each kind is planned.
         let mut order: Vec<Alike> = Vec::new();
         let mut alike: BTreeMap<Alike, u64> = BTreeMap::new();
-        for promise in promises {
-            let key = self.alike(promise);
+        for new in new_claims {
+            let key = self.alike(new);
             let number = alike.entry(key.clone()).or_default();
             if *number == 0 {
                 order.push(key);
@@ -156,27 +161,27 @@ impl Page<'_> {
         let heads = ["NODES", "NODEPOOL", "CHEAPEST", "HOURLY", "MONTHLY", "TYPES", "PODS EACH"];
         self.screen.table(&heads, &rows, out)?;
         let lowered: BTreeSet<String> =
-            promises.iter().flat_map(|promise| self.lowered(promise)).collect();
+            new_claims.iter().flat_map(|new| self.lowered(new)).collect();
         lowered.iter().try_for_each(|line| self.screen.text(2, line, out))
     }
 
-    fn alike(&self, promise: &Promise) -> Alike {
-        let pods = match promise.claim.pods.as_slice() {
+    fn alike(&self, new: &NewClaim) -> Alike {
+        let pods = match new.claim.pods.as_slice() {
             [] => "(a replica of the pool)".to_owned(),
             pods => self.owners.in_words(pods),
         };
         (
-            promise.claim.node_pool.to_string(),
-            promise.cheapest.to_string(),
-            promise.price.nanos(),
-            promise.possible.len().min(INSTANCE_TYPES_PER_CLAIM_MAX),
+            new.claim.node_pool.to_string(),
+            new.cheapest.to_string(),
+            new.price.nanos(),
+            new.possible.len().min(INSTANCE_TYPES_PER_CLAIM_MAX),
             pods,
         )
     }
 
     /// The `minValues` that were lowered for a claim.
-    fn lowered(&self, promise: &Promise) -> Vec<String> {
-        let claim = &promise.claim;
+    fn lowered(&self, new: &NewClaim) -> Vec<String> {
+        let claim = &new.claim;
         if !claim.is_marked(labels::MIN_VALUES_RELAXED) {
             return Vec::new();
         }

@@ -245,6 +245,6 @@ fn claim_of(pool: &NodePool) -> Result<NodeClaim, BadInput> {
         startup_taints: template.startup_taints.clone(),
         expire_after: template.expire_after,
         termination_grace_period: template.termination_grace_period,
-        ..NodeClaim::promised(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
+        ..NodeClaim::created(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
     })
 }

@@ -59,7 +59,7 @@ fn packing(replay: &Replay<'_>, facts: &Facts) -> Option<PackingView> {
     let cards = Cards::of(facts);
     let mut packer = Packer::default();
     let mut moment = |name: &str, plan: &Plan| {
-        let nodes = cards.planned(plan.promises.iter(), plan, &mut packer);
+        let nodes = cards.planned(plan.new_claims.iter(), plan, &mut packer);
         packer.moment(name.to_owned(), None, nodes);
     };
     moment("as decided then", replay.then);

@@ -6,7 +6,7 @@ use model::{
     NodeClaim, Plan, PodKey,
     disruption::Command,
     ledger::Decision,
-    plan::{Promise, Target},
+    plan::{NewClaim, Target},
     words,
 };
 use report::output::dollars;
@@ -20,7 +20,7 @@ const DETAILS_SHOWN: usize = 40;
 
 /// What `plan` comes to, a line for each part of it.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
-    let mut lines: Vec<String> = plan.promises.iter().map(promised).collect();
+    let mut lines: Vec<String> = plan.new_claims.iter().map(created).collect();
     lines.extend(plan.changes.iter().map(changed));
     lines.extend(plan.started.iter().map(|(id, command)| format!("{id}: {}", started(command))));
     lines.extend(plan.ended.iter().map(|id| format!("{id}: the command ends")));
@@ -46,9 +46,9 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
 }
 
 /// `launch general-1-0: m7g.large on-demand …, $0.0816 an hour, or one of 3 other types: web/a, web/b`
-fn promised(promise: &Promise) -> String {
-    let (claim, offering) = (&promise.claim, &promise.cheapest);
-    let price = dollars(u128::from(promise.price.nanos()));
+fn created(new: &NewClaim) -> String {
+    let (claim, offering) = (&new.claim, &new.cheapest);
+    let price = dollars(u128::from(new.price.nanos()));
     let others = claim.instance_types.len().saturating_sub(1);
     let others = match others {
         0 => String::new(),
@@ -61,7 +61,7 @@ fn promised(promise: &Promise) -> String {
 
 fn changed(claim: &NodeClaim) -> String {
     match &claim.deletion {
-        Some(deletion) => format!("give up {}: {}", claim.name, deletion.reason),
+        Some(deletion) => format!("delete {}: {}", claim.name, deletion.reason),
         None => format!("note on {} what was seen of its node", claim.name),
     }
 }
@@ -99,6 +99,19 @@ fn pods(pods: &[PodKey]) -> String {
     names.join(", ")
 }
 
+/// `then` with the summaries of `now` for decisions that differ in nothing else: each release words summaries as it
+/// likes, and that is no other decision.
+fn worded_as(then: &Plan, now: &Plan) -> Plan {
+    let mut then = then.clone();
+    for (old, new) in then.decisions.iter_mut().zip(&now.decisions) {
+        let reworded = Decision { summary: new.summary.clone(), ..old.clone() };
+        if reworded == *new {
+            *old = reworded;
+        }
+    }
+    then
+}
+
 /// What differs between two plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -110,6 +123,7 @@ pub(super) struct Difference {
 
 impl Difference {
     pub(super) fn of(then: &Plan, now: &Plan) -> Self {
+        let then = &worded_as(then, now);
         if then == now {
             return Self::default();
         }
@@ -159,5 +173,26 @@ impl Difference {
     pub(super) fn lines(&self) -> Vec<String> {
         let removed = self.removed.iter().map(|line| format!("- {line}"));
         removed.chain(self.added.iter().map(|line| format!("+ {line}"))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Function, ledger::DecisionKind};
+
+    use super::*;
+
+    fn plan(kind: DecisionKind, summary: &str) -> Plan {
+        let who = (Function::Disrupt, jiff::Timestamp::UNIX_EPOCH);
+        let decisions = vec![Decision::about(kind, [], who, summary.to_owned())];
+        Plan { decisions, ..Plan::default() }
+    }
+
+    #[test]
+    fn other_words_of_the_same_decision_are_no_difference() {
+        let then = plan(DecisionKind::Termination, "general-1-0 goes");
+        let now = |kind| Difference::of(&then, &plan(kind, "general-1-0 is deleted"));
+        assert!(now(DecisionKind::Termination).is_none());
+        assert!(!now(DecisionKind::Disruption).is_none());
     }
 }

@@ -281,7 +281,7 @@ impl Played<'_> {
             let stays = snapshot.stays.get(node.name.as_str());
             let stays = stays.map(|why| format!("It stays (as of the last look): {why}"));
             let going = claim.and_then(|claim| claim.deletion.as_ref());
-            let going = going.map(|deletion| format!("It is given up: {}", deletion.reason));
+            let going = going.map(|deletion| format!("It is disrupted: {}", deletion.reason));
             let why = [launched, going.or(stays)].into_iter().flatten();
             nodes.push(PackedNode {
                 name: node.name.to_string(),

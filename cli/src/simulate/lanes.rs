@@ -86,7 +86,7 @@ impl Lives<'_> {
     fn add(&mut self, event: &TimelineEvent) {
         let at = event.at.as_second();
         match &event.happening {
-            Happening::ClaimPromised { claim, node_pool } => {
+            Happening::ClaimCreated { claim, node_pool } => {
                 let lane = self.lane(claim, node_pool.as_str(), event.at);
                 self.lanes.entry(claim.clone()).or_insert(lane);
             }
@@ -104,7 +104,7 @@ impl Lives<'_> {
                 node.as_str().clone_into(&mut lane.name);
                 lane.names.push(node.to_string());
             }
-            Happening::ClaimGivenUp { claim, reason } => {
+            Happening::ClaimDeleted { claim, reason } => {
                 let ending = self.record.endings.get(claim).cloned();
                 let Some(lane) = self.lanes.get_mut(claim) else { return };
                 lane.going = Some(at);

@@ -52,7 +52,7 @@ pub(super) struct Record {
     /// One for each step.
     pub(super) samples: Vec<Sample>,
     pub(super) snapshots: Vec<Snapshot>,
-    /// Why each claim was promised.
+    /// Why each claim was created.
     pub(super) reasons: BTreeMap<NodeClaimName, String>,
     /// What was decided last about claims that go.
     pub(super) endings: BTreeMap<NodeClaimName, String>,

@@ -51,7 +51,7 @@ impl Savings {
 
     /// Takes down what was disrupted.
     pub(super) fn happened(&mut self, event: &TimelineEvent) {
-        let Happening::ClaimGivenUp { claim, reason: DeletionReason::Disrupted(_) } =
+        let Happening::ClaimDeleted { claim, reason: DeletionReason::Disrupted(_) } =
             &event.happening
         else {
             return;

@@ -32,8 +32,8 @@ pub(crate) struct Outcome {
     ignored: Vec<String>,
     dead_letters: Vec<String>,
     drains: Vec<LongDrain>,
-    /// Claims that were given up, by why.
-    given_up: BTreeMap<&'static str, u64>,
+    /// How many NodeClaims were deleted, by reason.
+    disrupted: BTreeMap<&'static str, u64>,
     /// Spot instances that EC2 took back.
     interruptions: u64,
     /// Who bears what was spent.
@@ -58,18 +58,18 @@ impl Outcome {
             let known = reasons.get(&pod.key).cloned();
             (pod.key, known.unwrap_or_else(|| vec![still_waiting()]))
         });
-        let (mut given_up, mut interruptions) = (BTreeMap::new(), 0);
+        let (mut disrupted, mut interruptions) = (BTreeMap::new(), 0);
         for event in sim.timeline(0) {
             match event.happening {
-                Happening::ClaimGivenUp { reason, .. } => {
-                    *given_up.entry(reason.as_str()).or_default() += 1;
+                Happening::ClaimDeleted { reason, .. } => {
+                    *disrupted.entry(reason.as_str()).or_default() += 1;
                 }
                 Happening::SpotNotice { .. } => interruptions += 1,
                 _ => {}
             }
         }
         Self {
-            given_up,
+            disrupted,
             interruptions,
             costs,
             over: Over::Seconds(u64::try_from(length.as_secs()).unwrap_or_default()),
@@ -101,7 +101,7 @@ pub(crate) fn print(
         ("Without a part in this", ignored),
         ("Assumed of the account", &summary.assumptions),
         ("Objects that could not be read", malformed),
-        ("Messages that were given up", dead_letters),
+        ("Messages that failed too often", dead_letters),
         ("Drains that wait for pods", &drains),
         ("Cannot be scheduled", &unplaced_lines(unplaced)),
     ];
@@ -129,7 +129,7 @@ pub(crate) fn print(
         ("pods placed", format!("{placed} (pending p50 {}, p99 {})", waits(50), waits(99))),
         ("pods unplaced", many(unplaced.len())),
         ("launched in all", launched(summary)),
-        ("given up", given_up(outcome)),
+        ("disrupted", disrupted(outcome)),
         (
             "nodes now",
             format!("{}{types} (instances for {price} an hour)", thousands(nodes.into())),
@@ -173,7 +173,7 @@ impl Outcome {
             |percent| summary.pending_percentile(percent).map_or_else(|| "–".to_owned(), seconds);
         let nodes: u64 = summary.nodes_by_type.values().map(|count| u64::from(*count)).sum();
         let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
-        let given_up: u64 = self.given_up.values().sum();
+        let disrupted: u64 = self.disrupted.values().sum();
         let number = |number: u64| thousands(number.into());
         vec![
             Figure::new(
@@ -183,7 +183,7 @@ impl Outcome {
             ),
             Figure::new("Pods that cannot be scheduled", many(self.unplaced.len()), String::new()),
             Figure::new("Instances launched", number(launched), by_capacity_type(summary)),
-            Figure::new("Given up", number(given_up), reasons(&self.given_up)),
+            Figure::new("Disrupted", number(disrupted), reasons(&self.disrupted)),
             Figure::new(
                 "Evictions",
                 number(summary.evictions),
@@ -225,7 +225,7 @@ impl Outcome {
         let notes = [
             Notes::some("Drains that wait for pods", &drains),
             Notes::some("Objects that could not be read", &self.malformed),
-            Notes::some("Messages that were given up", &self.dead_letters),
+            Notes::some("Messages that failed too often", &self.dead_letters),
             Notes::some("Assumed of the account", &self.summary.assumptions),
             Notes::some("Without a part in this", &self.ignored),
         ];
@@ -245,9 +245,9 @@ fn by_capacity_type(summary: &Summary) -> String {
 }
 
 /// `2 Empty, 1 Expired`
-fn reasons(given_up: &BTreeMap<&'static str, u64>) -> String {
+fn reasons(disrupted: &BTreeMap<&'static str, u64>) -> String {
     let reasons =
-        given_up.iter().map(|(why, number)| format!("{} {why}", thousands((*number).into())));
+        disrupted.iter().map(|(why, number)| format!("{} {why}", thousands((*number).into())));
     reasons.collect::<Vec<_>>().join(", ")
 }
 
@@ -263,14 +263,14 @@ fn launched(summary: &Summary) -> String {
     format!("{}{parts}; {} spent", count(instances, "instance"), dollars(summary.spent_nanos))
 }
 
-/// The claims that were given up and why, and what that did to pods.
-fn given_up(outcome: &Outcome) -> String {
-    let Outcome { summary, given_up, interruptions, .. } = outcome;
-    let reasons = in_brackets(&reasons(given_up));
+/// How many NodeClaims were disrupted and why, and what that did to pods.
+fn disrupted(outcome: &Outcome) -> String {
+    let Outcome { summary, disrupted, interruptions, .. } = outcome;
+    let reasons = in_brackets(&reasons(disrupted));
     let lost = thousands(summary.pods_lost.into());
     format!(
         "{}{reasons}; {} ({lost} lost with their node), {}",
-        count(given_up.values().sum(), "NodeClaim"),
+        count(disrupted.values().sum(), "NodeClaim"),
         count(summary.evictions, "eviction"),
         count(*interruptions, "spot interruption"),
     )
@@ -303,7 +303,7 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         ignored,
         dead_letters,
         drains,
-        given_up,
+        disrupted,
         interruptions,
         costs,
         over,
@@ -335,7 +335,7 @@ pub(crate) fn json(outcome: &Outcome) -> Value {
         "launched": launched,
         "pricePerHour": Dollars::from(summary.price_now),
         "spent": Dollars::of(summary.spent_nanos),
-        "disrupted": given_up,
+        "disrupted": disrupted,
         "spotInterruptions": interruptions,
         "costs": costs.json(*over),
         "evictions": summary.evictions,

@@ -210,8 +210,8 @@ fn seen(mut screen: File) -> mpsc::Receiver<String> {
         let mut text = Vec::new();
         // Linux says EIO where others say the end.
         let _ended = screen.read_to_end(&mut text);
-        // Whoever asked may have given up.
-        let _given_up = sender.send(String::from_utf8_lossy(&text).into_owned());
+        // The test may wait no longer.
+        let _ended = sender.send(String::from_utf8_lossy(&text).into_owned());
     });
     receiver
 }

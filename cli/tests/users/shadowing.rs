@@ -130,7 +130,7 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
         "cost of a month              $147     $110     -$36.79",
         "Proved: on any nodes of the NodePools their pods cost at least $0.",
         "we: NodeClaim",
-        "given up: Underutilized",
+        "deleted: Underutilized",
     ]);
     assert_eq!(compared["costDifferencePercent"], -25.0);
     let [least, ours] = [&compared["lowerBound"], &compared["we"]["cost"]].map(nanos);

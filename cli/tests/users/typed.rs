@@ -80,7 +80,7 @@ fn each_json_answer_has_the_version_of_its_form_and_numbers_are_numbers() {
     assert!(launched["pricePerHour"].is_number() && launched["instance"].is_string(), "{launched}");
     let joined = of_kind("NodeJoined");
     assert!(joined["node"].is_string() && joined["instance"].is_string(), "{joined}");
-    assert!(of_kind("ClaimPromised")["nodeClaim"].is_string());
+    assert!(of_kind("ClaimCreated")["nodeClaim"].is_string());
     assert!(of_kind("PodBound")["pods"].is_number());
     let planned = typed(&folder, "plan in");
     assert!(planned["totals"]["pricePerMonth"].is_number(), "{planned}");

@@ -1,4 +1,4 @@
-//! The Lambda function `disrupt`: NodeClaims that are no longer wanted are given up.
+//! The Lambda function `disrupt`: deletes NodeClaims that are no longer needed.
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{DisruptPorts, Recorder};

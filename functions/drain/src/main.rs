@@ -1,4 +1,4 @@
-//! The Lambda function `drain`: the nodes of NodeClaims that are given up are emptied and ended.
+//! The Lambda function `drain`: drains the nodes of deleted NodeClaims and terminates their instances.
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{DrainPorts, Recorder};

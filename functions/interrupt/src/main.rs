@@ -1,4 +1,4 @@
-//! The Lambda function `interrupt`: instances that end give up their NodeClaims.
+//! The Lambda function `interrupt`: deletes the NodeClaims of instances that end.
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::InterruptPorts;

@@ -1,4 +1,4 @@
-//! The Lambda function `launch`: promised NodeClaims become instances, and classes are checked by a dry run.
+//! The Lambda function `launch`: launches the instances of new NodeClaims, and checks classes by a dry run.
 
 use bootstrap::{
     Platform, WallClock,

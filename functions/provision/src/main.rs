@@ -1,4 +1,4 @@
-//! The Lambda function `provision`: pending pods become promised NodeClaims.
+//! The Lambda function `provision`: creates NodeClaims for pending pods.
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{ProvisionPorts, Recorder};

@@ -392,7 +392,7 @@ mod tests {
         (account.within(Timeouts::of(function)), hanging)
     }
 
-    /// Whole seconds until `call` is given up.
+    /// Whole seconds after which `call` is abandoned.
     async fn seconds<T>(
         hanging: &Hanging,
         call: impl Future<Output = Result<T, PortError>>,
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_hangs_is_given_up_in_the_time_of_the_function() {
+    fn a_call_that_hangs_ends_in_the_time_of_the_function() {
         check_patience(Function::Interrupt, 6, 6, 50);
         check_patience(Function::Launch, 12, 25, 50);
     }

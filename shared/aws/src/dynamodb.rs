@@ -3,7 +3,7 @@
 //! | item | attributes |
 //! |---|---|
 //! | `head` | `ledger_id`, `generation`: arrivals, `departures`, `commit_id`, `guard` and what it says, `shifted_zones` |
-//! | `batch#<batch>#<index>` | `claims`: their number, `record`: promised claims nobody wrote to yet |
+//! | `batch#<batch>#<index>` | `claims`: their number, `record`: claims that were not written to since they were created |
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one, `retry` after a failure |
 //! | `measured#<type>#<image>` | `memory`, `expires_at` |
 //! | `pulse#<function>` | `sequence`, `record` |
@@ -31,9 +31,9 @@ mod guard;
 mod head;
 mod item;
 mod lookup;
-mod promised;
 mod table;
 mod unavailable;
+mod unlaunched;
 
 pub use catalog_store::DynamoCatalogStore;
 pub use item::RecordForm;
@@ -51,8 +51,8 @@ use model::{
     OfferingKey, Plan, Zone,
     facts::Facts,
     ledger::{
-        Commit, CommitOutcome, Decision, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
-        PROMISED_VERSION, Shortage, Snapshot, WriteOutcome,
+        CREATED_VERSION, Commit, CommitOutcome, Decision, Guard as LedgerGuard, Head,
+        LaunchRefusals, MeasuredKey, Shortage, Snapshot, WriteOutcome,
     },
     limits,
     limits::requests,
@@ -243,7 +243,7 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        if claim.version <= PROMISED_VERSION {
+        if claim.version <= CREATED_VERSION {
             let problem = format!("claim {} is still in its batch", claim.name);
             return Err(BadRequest::of("DeleteItem", problem));
         }

@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::{client::result::SdkError, http::Response};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use ports::{BoxError, Fault, PortError, Refusal};
 
-/// An answer that lacks what the service's own reference promises.
+/// An answer that lacks what the service's reference says is always there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is not usable: {0}")]
 pub(crate) struct BadAnswer(pub(crate) String);

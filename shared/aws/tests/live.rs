@@ -97,7 +97,7 @@ mod live {
     }
 
     /// `workers` clients each commit `commits` times to one cluster, as fast as they can. Nothing is
-    /// lost: the arrivals count every commit, and every claim that was promised is there.
+    /// lost: the arrivals count every commit, and every claim that was created is there.
     async fn racing_workers_lose_nothing(url: &str, workers: usize, commits: usize) {
         let cluster = &ClusterName::new("race").unwrap();
         let work = async |worker: usize| {
@@ -211,7 +211,7 @@ mod live {
     }
 
     #[tokio::test]
-    async fn an_emulated_account_keeps_what_ports_promise() {
+    async fn an_emulated_account_behaves_as_the_ports_say() {
         let Some(url) = named_by(ACCOUNT) else { return };
         let account = Account::emulated(&url, "us-east-1").unwrap();
         the_ledger_keeps_its_contract(&url).await;

@@ -31,7 +31,7 @@ impl Trigger for Signal {
 /// What `launch` is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchTrigger {
-    /// The launches that are promised.
+    /// The launches of new NodeClaims.
     Pulse(Signal),
     /// A dry run.
     DryRun(DryRunTrigger),

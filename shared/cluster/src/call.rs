@@ -28,7 +28,7 @@ pub(crate) enum CallError {
     Refused(Box<Status>),
     /// It could not be built, sent, or its answer not be received.
     Failed(kube::Error),
-    /// The answer is not what the API promises.
+    /// The answer is not what the API specifies.
     Unreadable(Box<dyn Error + Send + Sync>),
 }
 

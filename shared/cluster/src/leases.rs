@@ -31,7 +31,7 @@ const LEASES_PATH: &str = "/apis/coordination.k8s.io/v1/leases";
 const PODS_PATH: &str = "/api/v1/pods";
 /// Where ours is.
 const OUR_LEASES_PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-/// How many promises the ledger had seen when the lease was renewed.
+/// How many commits of new claims the ledger had seen when the lease was renewed.
 const ARRIVALS: &str = "journeyman/arrivals";
 
 const LIST: &str = "list leases";

@@ -242,7 +242,7 @@ impl KubeCluster {
                     ));
                 }
             };
-            // The API server promises it. What is decided relies on it, so it is not taken on trust.
+            // The API server guarantees it, but decisions rely on it, so it is checked.
             let first = state.get_or_insert_with(|| page.resource_version.clone());
             if *first != page.resource_version {
                 let why = "the pages of the list are of different states";

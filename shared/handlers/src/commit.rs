@@ -191,7 +191,7 @@ async fn in_parts(
     for part in parts(decided, records) {
         let commit = Commit { ledger: head.ledger.clone(), parent, ..part };
         // A redelivered message plans again, and may plan something else: the id says which parent
-        // and which promises it was for, so that only the very same commit is recognized.
+        // and which claims it was for, so that only the very same commit is recognized.
         let commit = Commit { id: identity(&commit, at), ..commit };
         match ledger.commit(&at.cluster, &commit).await? {
             CommitOutcome::Committed(counters) => parent = counters,
@@ -229,11 +229,11 @@ pub(crate) async fn put_decisions(
     }
 }
 
-/// Whether somebody promised capacity between the reading of the head and that of the claims: names come from the
+/// Whether another function created capacity between the reading of the head and that of the claims: names come from the
 /// head's counters, and are there already.
 fn is_torn(facts: &Facts, plan: &Plan) -> bool {
-    let mut promised = plan.promises.iter().map(|promise| &promise.claim.name);
-    promised.any(|name| facts.ledger.claims.contains_key(name))
+    let mut created = plan.new_claims.iter().map(|new| &new.claim.name);
+    created.any(|name| facts.ledger.claims.contains_key(name))
 }
 
 /// What was made of two plans, one after the other.
@@ -242,7 +242,7 @@ pub(crate) fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
         (Some(first), Some(then)) => (first, then),
         (first, then) => return first.or(then),
     };
-    plan.promises.splice(0..0, first.promises);
+    plan.new_claims.splice(0..0, first.new_claims);
     plan.changes.splice(0..0, first.changes);
     plan.placements.splice(0..0, first.placements);
     for (id, command) in first.started {
@@ -254,7 +254,7 @@ pub(crate) fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
 }
 
 fn identity(commit: &Commit, at: &Invocation) -> CommitId {
-    let claims = commit.promised.iter().chain(&commit.changed);
+    let claims = commit.created.iter().chain(&commit.changed);
     let mut text: Vec<String> =
         claims.map(|claim| format!("{}/{}", claim.name, claim.version)).collect();
     text.extend(commit.started.keys().chain(&commit.ended).map(ToString::to_string));
@@ -270,14 +270,14 @@ fn parts(decided: &Decided<'_>, records: Vec<Decision>) -> Vec<Commit> {
     let reserved = shared.len().min(SHARED_MAX);
     let mut parts = Parts { basis: *basis, reserved, done: Vec::new() };
     let load = Load { items: 1, ..Load::default() };
-    // Together with the first promises, which are its replacements if it has any.
+    // Together with the first new claims, which are its replacements if it has any.
     for (id, command) in &plan.started {
         parts.room_for(&load).started.insert(id.clone(), command.clone());
     }
     for batch in batches(plan) {
         let pods = batch.iter().map(|claim| claim.pods.len()).sum();
         let items = batch_items(&batch).len();
-        parts.room_for(&Load { items, claims: batch.len(), pods }).promised.extend(batch);
+        parts.room_for(&Load { items, claims: batch.len(), pods }).created.extend(batch);
     }
     for claim in &plan.changes {
         let its = of_one.remove(&claim.name).unwrap_or_default();
@@ -288,7 +288,7 @@ fn parts(decided: &Decided<'_>, records: Vec<Decision>) -> Vec<Commit> {
     for (offering, until) in &plan.unavailable_offerings {
         parts.room_for(&load).unavailable_offerings.insert(offering.clone(), *until);
     }
-    // Once all of its claims are given up.
+    // Once all of its claims are deleted.
     for id in &plan.ended {
         parts.room_for(&load).ended.insert(id.clone());
     }
@@ -324,8 +324,8 @@ fn by_claim(
 
 fn batches(plan: &Plan) -> Vec<Vec<NodeClaim>> {
     let mut batches: BTreeMap<&BatchId, Vec<NodeClaim>> = BTreeMap::new();
-    for promise in &plan.promises {
-        batches.entry(&promise.claim.batch).or_default().push(promise.claim.clone());
+    for new in &plan.new_claims {
+        batches.entry(&new.claim.batch).or_default().push(new.claim.clone());
     }
     batches.into_values().collect()
 }
@@ -334,7 +334,7 @@ fn batches(plan: &Plan) -> Vec<Vec<NodeClaim>> {
 #[derive(Default)]
 struct Load {
     items: usize,
-    /// That are promised, and the pods that they are for.
+    /// New claims, and the pods that they are for.
     claims: usize,
     pods: usize,
 }
@@ -356,7 +356,7 @@ impl Parts {
             if index == last && index == 0 {
                 break;
             }
-            let claims = part.promised.iter().chain(&part.changed).map(|claim| &claim.name);
+            let claims = part.created.iter().chain(&part.changed).map(|claim| &claim.name);
             let here: BTreeSet<&NodeClaimName> = claims.collect();
             let is_here =
                 |subject: &Subject| subject.claim.as_ref().is_some_and(|name| here.contains(name));
@@ -383,9 +383,9 @@ impl Parts {
     /// The commit that has room for `more`.
     fn room_for(&mut self, more: &Load) -> &mut Commit {
         let fits = self.done.last().is_some_and(|part| {
-            let pods: usize = part.promised.iter().map(|claim| claim.pods.len()).sum();
+            let pods: usize = part.created.iter().map(|claim| claim.pods.len()).sum();
             part.items() + more.items + self.reserved <= limits::ITEMS_PER_COMMIT_MAX
-                && part.promised.len() + more.claims <= limits::CLAIMS_PER_COMMIT_MAX
+                && part.created.len() + more.claims <= limits::CLAIMS_PER_COMMIT_MAX
                 && pods + more.pods <= limits::PODS_PER_COMMIT_MAX
         });
         let next = self.done.len();
@@ -396,7 +396,7 @@ impl Parts {
                 ledger: None,
                 parent: Counters::default(),
                 basis: self.basis,
-                promised: Vec::new(),
+                created: Vec::new(),
                 adopted: Vec::new(),
                 changed: Vec::new(),
                 unavailable_offerings: BTreeMap::new(),

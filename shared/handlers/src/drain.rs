@@ -1,6 +1,6 @@
-//! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
+//! Deleted claims → pods elsewhere, instances ended, nodes and claims gone.
 //!
-//! A pass marks nodes that are replaced, and looks after every claim that is given up or rebooted: what EC2, the nodes
+//! A pass marks nodes that are replaced, and visits every claim that is deleted or rebooted: what EC2, the nodes
 //! and the pods say is asked once for all, then each claim is visited by itself, then the volumes of nodes
 //! without pods are looked at, once for all, then instances are terminated together. A claim, a node or a pod that
 //! fails keeps no other from going. What cannot be read is never taken for absent: its node is not empty, its
@@ -74,7 +74,7 @@ pub struct DrainPorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
 }
 
-/// Empties the nodes of claims that are given up, ends their instances, removes both.
+/// Drains the nodes of deleted claims, terminates their instances, removes both.
 pub async fn drain<A: Adapters>(
     ports: &DrainPorts<'_, A>,
     signal: Signal,
@@ -142,7 +142,7 @@ async fn pass<A: Adapters>(
         snapshot.claims.values().filter(|claim| claim.is_deleting()).collect();
     let rebooting = reboot::due(&snapshot, at);
     if deleting.is_empty() && rebooting.is_empty() {
-        // Objects are shown anew where something is given up.
+        // Objects are shown anew where something is deleted.
         let note = (digest != 0).then(|| PulseNote::new(digest, Timestamp::UNIX_EPOCH));
         let end = PassEnd { read: Some(read), next_at: marks_at, note };
         return Ok(Pass { report: Report::default(), end });
@@ -221,13 +221,13 @@ async fn step<A: Adapters>(
 ) -> Result<Visited, PortError> {
     let DrainPorts { nodes, node_claims, .. } = *ports;
     let Some(instance) = &claim.instance else {
-        // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
+        // Nothing was launched: only `launch` moves an unlaunched claim, and it removes such ones.
         return gone(ports, claim, observed, at).await;
     };
     let mut noted = Vec::new();
     if last.is_none_or(|note| note.at <= claim.phase_since) {
         sync(node_claims, claim).await;
-        noted = events::of_given_up(claim);
+        noted = events::of_deleted(claim);
     }
     let view = observed.view(claim, at);
     if view == InstanceView::Gone && observed.is_absent(&instance.id) {

@@ -1,4 +1,4 @@
-//! Why a handler gave up; the message is then delivered again.
+//! Why a handler failed; the message is then delivered again.
 
 use ports::PortError;
 
@@ -14,7 +14,7 @@ pub enum Error {
     /// committed, and a person must look.
     #[error("the plan breaks its own rules")]
     InvalidPlan(#[from] plan_check::Invalid),
-    /// One batch of promises with its reasons has more items than a commit takes.
+    /// One batch of new claims with its reasons has more items than a commit takes.
     #[error("a commit of {items} items was planned, and {items_max} are allowed")]
     TooLarge {
         /// Items of the commit.

@@ -227,7 +227,7 @@ async fn outcome<A: Adapters>(
 /// The batches with new claims.
 fn batches(snapshot: &Snapshot) -> Vec<Batch> {
     let mut batches: BTreeMap<BatchId, Vec<NodeClaim>> = BTreeMap::new();
-    for claim in snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised) {
+    for claim in snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Created) {
         batches.entry(claim.batch.clone()).or_default().push(claim.clone());
     }
     for claims in batches.values_mut() {

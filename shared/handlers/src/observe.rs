@@ -197,7 +197,7 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
     }
 }
 
-/// A pool whose launches were refused a moment ago gets nothing promised for a while.
+/// A pool whose launches were refused a moment ago gets no new claims for a while.
 fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
     for pool in &mut facts.node_pools {
         let refusals = planner::held_back(&facts.ledger, &pool.name, at.now);

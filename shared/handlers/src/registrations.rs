@@ -32,7 +32,7 @@ pub(crate) fn joined<'c>(claims: impl IntoIterator<Item = &'c NodeClaim>) -> End
     joined.map(|claim| (claim.node_pool.clone(), outcome(claim))).collect()
 }
 
-/// Those of `claims`, which are given up, whose nodes did not join in time.
+/// Those of `claims`, which are deleted, whose nodes did not join in time.
 pub(crate) fn not_joined(claims: &[NodeClaim], at: &Invocation) -> Ended {
     let is_late = |claim: &&NodeClaim| {
         let deletion = claim.deletion.as_ref();

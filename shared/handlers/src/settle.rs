@@ -51,8 +51,8 @@ const AT_ONCE: usize = 16;
 const DESCRIBED_EVERY: SignedDuration = SignedDuration::from_secs(30);
 /// A node does not join earlier than this after its launch.
 const JOINS_AFTER: SignedDuration = SignedDuration::from_secs(10);
-/// When claims are looked for again that nobody launched yet.
-const PROMISED_LATER: SignedDuration = SignedDuration::from_secs(15);
+/// When claims that have not launched are looked for again.
+const LOOKED_FOR_AFTER: SignedDuration = SignedDuration::from_secs(15);
 
 /// How long measured memory is kept after it was seen last.
 ///
@@ -72,7 +72,7 @@ pub struct SettlePorts<'a, A: Adapters> {
     pub fleet: &'a A::Fleet,
     /// The instances whose nodes do not join.
     pub forensics: &'a A::Forensics,
-    /// The next beat; `drain`, and `provision` for the pods of claims that are given up.
+    /// The next beat; `drain`, and `provision` for the pods of claims that are deleted.
     pub mailbox: &'a A::Mailbox,
     /// Events of claims whose nodes do not join.
     pub recorder: Recorder<'a, A>,
@@ -80,7 +80,7 @@ pub struct SettlePorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
 }
 
-/// Moves claims with an instance on: registered, initialized, or given up when that takes too long.
+/// Moves claims with an instance on: registered, initialized, or deleted when that takes too long.
 pub async fn settle<A: Adapters>(
     ports: &SettlePorts<'_, A>,
     signal: Signal,
@@ -95,8 +95,8 @@ pub async fn settle<A: Adapters>(
 enum Visited {
     /// It is due again then, if ever.
     Again(Option<Timestamp>),
-    /// The claim is to be given up.
-    GivenUp(Box<NodeClaim>),
+    /// The claim is to be deleted.
+    Deleted(Box<NodeClaim>),
 }
 
 async fn pass<A: Adapters>(
@@ -106,11 +106,11 @@ async fn pass<A: Adapters>(
 ) -> Result<Pass, Error> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
     let read = start.head.counters;
-    let is_promised = |claim: &NodeClaim| claim.phase == ClaimPhase::Promised;
-    let promised = snapshot.claims.values().any(is_promised).then(|| at.after(PROMISED_LATER));
+    let is_created = |claim: &NodeClaim| claim.phase == ClaimPhase::Created;
+    let created = snapshot.claims.values().any(is_created).then(|| at.after(LOOKED_FOR_AFTER));
     let open: Vec<&NodeClaim> = snapshot.claims.values().filter(|claim| is_open(claim)).collect();
     if open.is_empty() {
-        return Ok(Pass::whole(Report::default(), read, promised));
+        return Ok(Pass::whole(Report::default(), read, created));
     }
     registrations::note(ports.ledger, registrations::joined(open.iter().copied()), at).await;
     for pool in planner::joined_again(&snapshot) {
@@ -130,15 +130,15 @@ async fn pass<A: Adapters>(
     })
     .await;
     ports.recorder.publish(ports.clock, at).await;
-    let mut next_at = sooner(sooner(promised, waiting), rest_at);
-    let mut given_up = Vec::new();
+    let mut next_at = sooner(sooner(created, waiting), rest_at);
+    let mut deleted = Vec::new();
     for visited in visited {
         match visited {
             Visited::Again(time) => next_at = sooner(next_at, time),
-            Visited::GivenUp(claim) => given_up.push(*claim),
+            Visited::Deleted(claim) => deleted.push(*claim),
         }
     }
-    if !given_up.is_empty() && !give_up(ports, snapshot, given_up, at).await? {
+    if !deleted.is_empty() && !delete_claims(ports, snapshot, deleted, at).await? {
         next_at = Some(at.now);
     }
     let note = PulseNote::of_time(observed.described_at, at.now);
@@ -152,7 +152,7 @@ fn is_open(claim: &NodeClaim) -> bool {
     match claim.phase {
         ClaimPhase::Launched | ClaimPhase::Registered => true,
         ClaimPhase::Initialized => !claim.is_tagged(),
-        ClaimPhase::Promised | ClaimPhase::Deleting => false,
+        ClaimPhase::Created | ClaimPhase::Deleting => false,
     }
 }
 
@@ -358,7 +358,7 @@ async fn step<A: Adapters>(
         if let (Some(claim), Some(Some(reason))) = (&mut next, end_reason) {
             claim.message = Some(format!("its instance ended: {reason}").as_str().into());
         }
-        return Ok(next.map_or(Visited::Again(None), |claim| Visited::GivenUp(Box::new(claim))));
+        return Ok(next.map_or(Visited::Again(None), |claim| Visited::Deleted(Box::new(claim))));
     }
     if let (Some(next), Some(node)) = (&next, &node) {
         measure::<A>(ledger, next, node, at).await;
@@ -394,7 +394,7 @@ async fn step<A: Adapters>(
     Ok(Visited::Again(again))
 }
 
-/// What becomes of `claim` when its node cannot be made one of ours: as if no node had joined, it is given up when its
+/// What becomes of `claim` when its node cannot be made one of ours: as if no node had joined, it is deleted when its
 /// time is over.
 fn not_joined(
     claim: &NodeClaim,
@@ -409,9 +409,9 @@ fn not_joined(
     Some(settlement)
 }
 
-/// Gives `claims` up in one commit; whether it was made. Who moved one of them meanwhile is looked at by
+/// Deletes `claims` in one commit; whether it was made. If another function changed one of them meanwhile, that is for
 /// the next pass.
-async fn give_up<A: Adapters>(
+async fn delete_claims<A: Adapters>(
     ports: &SettlePorts<'_, A>,
     snapshot: Snapshot,
     claims: Vec<NodeClaim>,
@@ -419,7 +419,7 @@ async fn give_up<A: Adapters>(
 ) -> Result<bool, Error> {
     let decision = |claim: &NodeClaim| {
         let why = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
-        let summary = format!("{} is given up: {why}", claim.name);
+        let summary = format!("{} is deleted: {why}", claim.name);
         let who = (Function::Settle, at.now);
         Decision::about(DecisionKind::Termination, [claim], who, summary)
     };

@@ -62,7 +62,7 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub fleet: &'a A::Fleet,
     /// The claims.
     pub ledger: &'a A::Ledger,
-    /// For `launch`, `settle` and `drain`, when claims were promised, adopted or given up.
+    /// For `launch`, `settle` and `drain`, when claims were created, adopted or deleted.
     pub mailbox: &'a A::Mailbox,
     /// Nodes whose claims must say something else than they do.
     pub nodes: &'a A::Nodes,
@@ -112,7 +112,7 @@ async fn each_job<A: Adapters>(
     if let Ok(snapshot) = &seen.snapshot {
         claims::tell_overdue(snapshot, at);
     }
-    jobs.note(Job::InstanceStatus, seen.give_up_impaired(ports, at).await);
+    jobs.note(Job::InstanceStatus, seen.delete_impaired(ports, at).await);
     jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports, at).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
@@ -176,7 +176,7 @@ impl Seen {
     }
 
     /// Claims are told of before EC2 is asked: what is launched meanwhile works as far as anybody knows.
-    async fn give_up_impaired<A: Adapters>(
+    async fn delete_impaired<A: Adapters>(
         &self,
         ports: &SweepPorts<'_, A>,
         at: &Invocation,

@@ -212,7 +212,7 @@ fn claim(
     Ok(NodeClaim {
         requirements: requirements.map_err(|error| wrong(&error))?,
         instance_types: [chosen.name.clone()].into(),
-        ..NodeClaim::promised(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
+        ..NodeClaim::created(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
     })
 }
 

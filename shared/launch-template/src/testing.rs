@@ -136,7 +136,7 @@ pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim
         requirements: requirements.iter().map(|text| requirement(text)).collect(),
         instance_types: names.map(|name| id(name)).collect(),
         requests: resources("cpu=100m pods=1"),
-        ..NodeClaim::promised(name, id("general"), id("default"), batch, now())
+        ..NodeClaim::created(name, id("general"), id("default"), batch, now())
     }
 }
 

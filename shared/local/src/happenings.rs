@@ -82,8 +82,8 @@ fn text(happening: &Happening) -> Option<String> {
         }
         Happening::InstanceEnding { instance } => Some(format!("{instance} is shutting down")),
         Happening::InstanceTerminated { instance, .. } => Some(format!("{instance} is terminated")),
-        Happening::ClaimPromised { .. }
-        | Happening::ClaimGivenUp { .. }
+        Happening::ClaimCreated { .. }
+        | Happening::ClaimDeleted { .. }
         | Happening::InstanceLaunched { .. }
         | Happening::PodPending { .. }
         | Happening::PodUnschedulable { .. }

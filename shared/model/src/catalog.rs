@@ -16,7 +16,7 @@ pub enum CapacityType {
     Reserved,
     /// Spare capacity, reclaimed at two minutes' notice.
     Spot,
-    /// At list price, until it is given up.
+    /// At list price, until it is terminated.
     OnDemand,
 }
 

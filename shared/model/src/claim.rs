@@ -1,4 +1,4 @@
-//! NodeClaims: what was promised, what became of it. The table's record is the truth.
+//! NodeClaims, from creation to the end. The table's record is the truth.
 
 mod conditions;
 mod message;
@@ -14,7 +14,7 @@ use crate::{
     disruption::DisruptionReason,
     duration::{doubled, later},
     labels,
-    ledger::PROMISED_VERSION,
+    ledger::CREATED_VERSION,
 };
 
 pub use conditions::{ClaimConditions, Disrupting, Reboot, VolumeState, VolumesDetached};
@@ -23,27 +23,27 @@ pub use message::ClaimMessage;
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimPhase {
-    /// Committed; `launch` will buy an instance.
-    Promised,
+    /// Committed; `launch` will launch an instance.
+    Created,
     /// There is an instance.
     Launched,
     /// Its node joined and carries the claim's labels and taints.
     Registered,
     /// The node is ready, its startup taints are gone, its resources are there.
     Initialized,
-    /// It is being given up; `drain` empties the node and terminates the instance.
+    /// It is being deleted; `drain` empties the node and terminates the instance.
     Deleting,
 }
 
 impl ClaimPhase {
     /// All of them, in order.
     pub const ALL: [Self; 5] =
-        [Self::Promised, Self::Launched, Self::Registered, Self::Initialized, Self::Deleting];
+        [Self::Created, Self::Launched, Self::Registered, Self::Initialized, Self::Deleting];
 
-    /// Its name in the table.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Promised => "promised",
+            Self::Created => "created",
             Self::Launched => "launched",
             Self::Registered => "registered",
             Self::Initialized => "initialized",
@@ -51,9 +51,17 @@ impl ClaimPhase {
         }
     }
 
-    /// The phase called `text`.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.as_str() == text)
+    /// Its name in the table and in recorded facts. It never changes: functions of two releases may read one table.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Created => "promised",
+            Self::Launched | Self::Registered | Self::Initialized | Self::Deleting => self.as_str(),
+        }
+    }
+
+    /// The phase that is stored as `code`.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.code() == code)
     }
 }
 
@@ -63,7 +71,7 @@ impl fmt::Display for ClaimPhase {
     }
 }
 
-/// Why a claim is given up.
+/// Why a claim is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeletionReason {
     /// EC2 announced that it takes the spot instance back.
@@ -86,7 +94,7 @@ pub enum DeletionReason {
     Overprovisioned,
     /// The node did not join within 15 minutes.
     NotRegistered,
-    /// A reason that this release does not know: another one gave the claim up, and that counts.
+    /// A reason that this release does not know: another one deleted the claim, and that counts.
     NotUnderstood,
 }
 
@@ -137,7 +145,7 @@ impl fmt::Display for DeletionReason {
     }
 }
 
-/// That a claim is being given up.
+/// That a claim is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
     /// Why.
@@ -232,10 +240,10 @@ pub struct NodeClaim {
     /// Its place in the batch, from 0: of the instances that the batch's one fleet request brings,
     /// sorted by id, the one at this place is its own. So a repeated launch cannot mix them up.
     pub batch_index: u32,
-    /// How many claims the batch had when it was promised: the count of its fleet request, the
+    /// How many claims the batch had when it was created: the count of its fleet request, the
     /// same on every retry whatever became of the other claims.
     pub batch_size: u32,
-    /// When it was promised.
+    /// When it was created.
     pub created_at: Timestamp,
     /// Labels that its node gets.
     pub labels: BTreeMap<String, String>,
@@ -247,7 +255,7 @@ pub struct NodeClaim {
     pub instance_types: Arc<[InstanceTypeName]>,
     /// What its pods and daemons request together.
     pub requests: Resources,
-    /// The pods that it was promised for: as long as they wait, they go there before anybody else.
+    /// The pods that it was created for: as long as they wait, they go there before other pods.
     pub pods: Vec<PodKey>,
     /// Taints that its node keeps.
     pub taints: Vec<Taint>,
@@ -278,7 +286,7 @@ pub struct NodeClaim {
     pub empty_since: Option<Timestamp>,
     /// What disruption looks at beside the life of the claim.
     pub conditions: ClaimConditions,
-    /// That it is being given up.
+    /// That it is being deleted.
     pub deletion: Option<Deletion>,
     /// Why it is not further.
     pub message: Option<ClaimMessage>,
@@ -290,8 +298,8 @@ pub struct NodeClaim {
 }
 
 impl NodeClaim {
-    /// A claim that was promised `now`, alone in its batch, with everything else still to be said.
-    pub fn promised(
+    /// A claim that was created `now`, alone in its batch, with everything else still to be said.
+    pub fn created(
         name: NodeClaimName,
         node_pool: NodePoolName,
         node_class: NodeClassName,
@@ -300,7 +308,7 @@ impl NodeClaim {
     ) -> Self {
         Self {
             name,
-            version: PROMISED_VERSION,
+            version: CREATED_VERSION,
             node_pool,
             node_class,
             batch,
@@ -317,7 +325,7 @@ impl NodeClaim {
             startup_taints: Vec::new(),
             expire_after: None,
             termination_grace_period: None,
-            phase: ClaimPhase::Promised,
+            phase: ClaimPhase::Created,
             phase_since: now,
             capacity: Resources::default(),
             allocatable: Resources::default(),
@@ -404,7 +412,7 @@ impl NodeClaim {
         instance.is_some_and(|instance| instance.capacity_type == CapacityType::Reserved)
     }
 
-    /// Whether it is being given up.
+    /// Whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.phase == ClaimPhase::Deleting
     }
@@ -427,12 +435,12 @@ impl NodeClaim {
         Self { phase, phase_since: now, version: self.version + 1, ..self.clone() }
     }
 
-    /// The same claim given up at `now`, one version on. Its pods have until its termination grace
-    /// period ends, if it has one. A claim that is being given up already keeps its first reason.
+    /// The same claim deleted at `now`, one version on. Its pods have until its termination grace
+    /// period ends, if it has one. A claim that is being deleted already keeps its first reason.
     ///
     /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/controller.go`, `ensureTerminationTimestamp…`.
     #[must_use]
-    pub fn given_up(&self, reason: DeletionReason, now: Timestamp) -> Self {
+    pub fn deleted(&self, reason: DeletionReason, now: Timestamp) -> Self {
         if self.deletion.is_some() {
             return self.clone();
         }
@@ -441,12 +449,12 @@ impl NodeClaim {
         Self { deletion, ..self.moved_to(ClaimPhase::Deleting, now) }
     }
 
-    /// The same, given up by a command that lets its node drain for `drain` at most, if it says how long.
+    /// The same, deleted by a command that lets its node drain for `drain` at most, if it says how long.
     ///
     /// Karpenter 1.15: `pkg/controllers/disruption/queue.go`: the deadline is written just before the claim is
     /// deleted.
     #[must_use]
-    pub fn given_up_within(
+    pub fn deleted_within(
         &self,
         reason: DeletionReason,
         now: Timestamp,
@@ -454,11 +462,11 @@ impl NodeClaim {
     ) -> Self {
         let grace = [self.termination_grace_period, drain].into_iter().flatten().min();
         let bounded = Self { termination_grace_period: grace, ..self.clone() };
-        let given_up = bounded.given_up(reason, now);
-        Self { termination_grace_period: self.termination_grace_period, ..given_up }
+        let deleted = bounded.deleted(reason, now);
+        Self { termination_grace_period: self.termination_grace_period, ..deleted }
     }
 
-    /// The same claim, which is being given up, one version on if its instance ends no later than
+    /// The same claim, which is being deleted, one version on if its instance ends no later than
     /// `deadline` from now on: its pods have as long at most. A deadline that is nearer stays.
     #[must_use]
     pub fn hastened(&self, deadline: Timestamp) -> Option<Self> {

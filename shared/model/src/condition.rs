@@ -167,7 +167,7 @@ pub enum ConditionReason {
     ConsistencyCheckFailed,
     /// Other conditions of the object do not hold.
     DependenciesNotReady,
-    /// Of `DisruptionReason`: why the claim is given up, or will be.
+    /// Of `DisruptionReason`: why the claim is deleted, or will be.
     Disrupted(DeletionReason),
     /// `Drained`: pods are still on the node.
     Draining,

@@ -1,4 +1,4 @@
-//! Giving nodes up while they still work: by which method, for which reason, which of them, and what
+//! Disrupting nodes that still work: by which method, for which reason, which of them, and what
 //! is launched in their place.
 //!
 //! Karpenter: `pkg/controllers/disruption/types.go`, `Command`; <https://karpenter.sh/docs/concepts/disruption/>.
@@ -127,14 +127,14 @@ impl fmt::Display for Method {
 /// hour, only while thousands of nodes are disrupted at once.
 pub const REPLACEMENTS_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
-/// Nodes to give up together, once their replacements are there.
+/// Nodes to disrupt together, once their replacements are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// How they were found.
     pub method: Method,
     /// When they were found.
     pub found_at: Timestamp,
-    /// The claims to give up, each once, in the order in which their pods are moved.
+    /// The claims to delete, each once, in the order in which their pods are moved.
     pub candidates: Vec<NodeClaimName>,
     /// What is launched in their place.
     pub replacements: Vec<Replacement>,
@@ -150,7 +150,7 @@ impl Command {
         matches!(self.progress, Progress::Found)
     }
 
-    /// Whether its candidates take no pods any more: its replacements were promised and are waited for, or they
+    /// Whether its candidates take no pods any more: its replacements were created and are waited for, or they
     /// are rebooted.
     pub const fn is_under_way(&self) -> bool {
         matches!(self.progress, Progress::Launching { .. } | Progress::Rebooting { .. })
@@ -172,8 +172,8 @@ impl Command {
 pub enum Progress {
     /// It was found, and waits to be validated.
     Found,
-    /// Its replacements were promised together with this. No new pod goes onto the candidates, which
-    /// are given up once all replacements are initialized.
+    /// Its replacements were created together with this. No new pod goes onto the candidates, which
+    /// are deleted once all replacements are initialized.
     Launching {
         /// Since when.
         since: Timestamp,

@@ -54,7 +54,7 @@ pub struct Facts {
     pub cluster: ClusterName,
     /// The present.
     pub now: Timestamp,
-    /// What the ledger promised. Read first.
+    /// What the ledger holds. Read first.
     pub ledger: Snapshot,
     /// The cluster's nodes, by name. Read second.
     pub nodes: BTreeMap<NodeName, Node>,
@@ -236,6 +236,6 @@ pub struct Surroundings {
     pub capacity_buffers: Vec<CapacityBuffer>,
     /// Its PodDisruptionBudgets, sorted by namespace and name.
     pub disruption_budgets: Vec<PodDisruptionBudget>,
-    /// Nodes that pods were promised to, and until when: they are not disrupted meanwhile.
+    /// Nodes that pods were nominated to, and until when: they are not disrupted meanwhile.
     pub nominated: BTreeMap<NodeName, Timestamp>,
 }

@@ -9,15 +9,15 @@ use crate::message::Message;
 pub enum Function {
     /// Decides which NodeClaims pending pods need.
     Provision,
-    /// Gives up the NodeClaims of instances that EC2 takes back or that end.
+    /// Deletes the NodeClaims of instances that EC2 takes back or that end.
     Interrupt,
-    /// Gives up NodeClaims that are not needed any more.
+    /// Deletes NodeClaims that are not needed any more.
     Disrupt,
-    /// Launches the instances of promised NodeClaims.
+    /// Launches the instances of new NodeClaims.
     Launch,
     /// Follows launched NodeClaims until their nodes are initialized.
     Settle,
-    /// Empties and ends the nodes of NodeClaims that are given up.
+    /// Drains the nodes of deleted NodeClaims and terminates their instances.
     Drain,
     /// Writes into EC2NodeClasses and NodePools what they select and whether they are ready.
     Resolve,

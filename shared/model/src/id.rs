@@ -173,7 +173,7 @@ impl LaunchTemplateName {
 const POOL_NEVER_CUT: usize = 16;
 
 impl NodeClaimName {
-    /// Name of the `index`th claim that the next commit on `head` promises to `pool`: the same on
+    /// Name of the `index`th claim that the next commit on `head` creates for `pool`: the same on
     /// every retry, another for every other claim. The pool's part is cut so that the whole fits
     /// in the 63 characters of a label value.
     pub fn derived(pool: &NodePoolName, head: &crate::ledger::Head, index: u32) -> Self {
@@ -233,7 +233,7 @@ impl NodePoolName {
 
 impl BatchId {
     /// The `index`th batch of launches that the next commit on the `head` of the cluster's ledger
-    /// promises.
+    /// creates.
     ///
     /// EC2 takes at most 64 ASCII characters as a client token, and cluster names have up to 100:
     /// a long name is replaced by its digest.

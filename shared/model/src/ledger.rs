@@ -23,18 +23,18 @@ use crate::{
     limits,
 };
 
-/// The version of a claim that nobody wrote to since it was promised.
-pub const PROMISED_VERSION: u64 = 1;
+/// The version of a claim that was not written to since it was created.
+pub const CREATED_VERSION: u64 = 1;
 
 /// What happened to a cluster's claims so far, as numbers that only grow.
 ///
 /// Who adds capacity commits on the arrivals that it observed, who spends a disruption budget on both,
-/// and who must give a claim up on neither: a mass interruption holds up nobody.
+/// and who must delete a claim on neither: a mass interruption delays no other commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counters {
-    /// Commits that promised capacity.
+    /// Commits that created capacity.
     pub arrivals: u64,
-    /// Commits that gave claims up, began to or thought better of it, and withdrawals of claims that got
+    /// Commits that deleted claims, began to or thought better of it, and withdrawals of claims that got
     /// no instance.
     pub departures: u64,
 }
@@ -62,11 +62,11 @@ impl Counters {
         changed: &[NodeClaim],
         started: &BTreeMap<CommandId, Command>,
     ) -> Self {
-        let gives_up = changed.iter().any(NodeClaim::is_deleting);
+        let deletes = changed.iter().any(NodeClaim::is_deleting);
         let moves = !started.values().all(Command::is_found);
         Self {
             arrivals: self.arrivals + u64::from(adds),
-            departures: self.departures + u64::from(gives_up || moves),
+            departures: self.departures + u64::from(deletes || moves),
         }
     }
 }
@@ -175,8 +175,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The claims that commands give up once their replacements are there, or reboot. One whose replacement is gone
-    /// gives up nothing, whoever finds that out first: its nodes stay.
+    /// The claims that commands delete once their replacements are there, or reboot. One whose replacement is gone
+    /// deletes nothing, whichever function finds that out first: its nodes stay.
     pub fn being_replaced(&self) -> BTreeSet<&NodeClaimName> {
         let is_lost = |name: &NodeClaimName| {
             let is_unreadable =
@@ -253,7 +253,7 @@ pub struct LaunchRefusals {
     pub reason: String,
     /// How often in a row.
     pub count: u32,
-    /// Nothing is promised to the pool before.
+    /// No claim is created for the pool before.
     pub until: Timestamp,
     /// Instances in a row that ended before their nodes joined; 0 if launches were refused. A launch ends this not, a
     /// node that joins does.
@@ -288,9 +288,9 @@ pub struct MeasuredKey {
 pub enum Basis {
     /// It adds capacity: nobody else may have.
     Arrivals,
-    /// It spends a disruption budget: nobody else may have added capacity or given any up.
+    /// It spends a disruption budget: nobody else may have added capacity or deleted any.
     Both,
-    /// It gives up what is lost anyway, or only notes something: whatever others did.
+    /// It deletes what is lost anyway, or only notes something: whatever others did.
     Claims,
 }
 
@@ -308,11 +308,11 @@ pub struct Commit {
     pub parent: Counters,
     /// Which of them must be what they were.
     pub basis: Basis,
-    /// Claims that are promised. Neither they nor their batches may exist.
-    pub promised: Vec<NodeClaim>,
+    /// New claims. Neither they nor their batches may exist.
+    pub created: Vec<NodeClaim>,
     /// Claims with instances that the ledger did not know. They may not exist.
     pub adopted: Vec<NodeClaim>,
-    /// Claims that change: none that is only promised, which only its launch does. The stored version
+    /// Claims that change: none that has not launched, which only its launch does. The stored version
     /// must be one below theirs.
     pub changed: Vec<NodeClaim>,
     /// Offerings that are unavailable, and until when. A later time that stands already is kept.
@@ -328,7 +328,7 @@ pub struct Commit {
 impl Commit {
     /// What the counters are after it, where they were `head` before.
     pub fn next(&self, head: Counters) -> Counters {
-        let adds = !self.promised.is_empty() || !self.adopted.is_empty();
+        let adds = !self.created.is_empty() || !self.adopted.is_empty();
         head.after(adds, &self.changed, &self.started)
     }
 
@@ -343,7 +343,7 @@ impl Commit {
 
     /// How many items the transaction has, its head included.
     pub fn items(&self) -> usize {
-        1 + batch_items(&self.promised).len()
+        1 + batch_items(&self.created).len()
             + self.adopted.len()
             + self.changed.len()
             + self.unavailable_offerings.len()
@@ -353,11 +353,11 @@ impl Commit {
     }
 }
 
-/// How claims that are promised together are stored until their launch begins: each list is one
+/// How claims that are created together are stored until their launch begins: each list is one
 /// item, of claims of one batch in their order in it.
-pub fn batch_items(promised: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
+pub fn batch_items(created: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
     let mut batches: BTreeMap<&BatchId, Vec<&NodeClaim>> = BTreeMap::new();
-    for claim in promised {
+    for claim in created {
         batches.entry(&claim.batch).or_default().push(claim);
     }
     let mut items: Vec<Vec<&NodeClaim>> = Vec::new();

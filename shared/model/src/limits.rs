@@ -4,15 +4,15 @@ pub mod requests;
 
 use jiff::SignedDuration;
 
-/// Claims that one commit may promise.
+/// Claims that one commit may create.
 pub const CLAIMS_PER_COMMIT_MAX: usize = 1_000;
-/// Pods that the claims which one commit promises may be for. A DynamoDB transaction takes 4 MB, the key
+/// Pods that the claims which one commit creates may be for. A DynamoDB transaction takes 4 MB, the key
 /// of a pod has 317 bytes at most, and the record of the decision names each once more.
 pub const PODS_PER_COMMIT_MAX: usize = 6_000;
 /// Items of one DynamoDB transaction.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>
 pub const ITEMS_PER_COMMIT_MAX: usize = 100;
-/// Pods that the promised claims in one item may be for: no item is larger than DynamoDB allows.
+/// Pods that the new claims in one item may be for: no item is larger than DynamoDB allows.
 pub const PODS_PER_ITEM_MAX: usize = 1_000;
 /// Pods that the record of one decision names.
 pub const PODS_PER_DECISION_MAX: usize = PODS_PER_ITEM_MAX;

@@ -1,4 +1,4 @@
-//! NodePools: what may be launched, within which limits, and how it is given up again.
+//! NodePools: what may be launched, within which limits, and how nodes are disrupted.
 //!
 //! Karpenter: `pkg/apis/v1/nodepool.go`.
 
@@ -33,7 +33,7 @@ pub struct NodePool {
     pub limits: Limits,
     /// What its claims look like.
     pub template: NodeClaimTemplate,
-    /// How its nodes are given up.
+    /// How its nodes are disrupted.
     pub disruption: Disruption,
     /// Whether it is being deleted: it launches nothing more.
     pub is_deleting: bool,
@@ -67,7 +67,7 @@ pub struct NodeClaimTemplate {
     pub termination_grace_period: Option<SignedDuration>,
 }
 
-/// When nodes are given up for cost.
+/// When nodes are disrupted for cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConsolidationPolicy {
     /// Only nodes without pods of their own.
@@ -79,7 +79,7 @@ pub enum ConsolidationPolicy {
     Balanced,
 }
 
-/// How the nodes of a pool are given up.
+/// How the nodes of a pool are disrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disruption {
     /// How long a node must be without a pod change before it is consolidated; `None` is never.
@@ -103,7 +103,7 @@ impl Default for Disruption {
     }
 }
 
-/// How many nodes of a pool may be given up at once.
+/// How many nodes of a pool may be disrupted at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// How many.

@@ -20,11 +20,11 @@ use crate::{
 pub struct Plan {
     /// The counters of the ledger that it was made on.
     pub parent: Counters,
-    /// Claims to promise, and for which pods.
-    pub promises: Vec<Promise>,
-    /// Claims as they should become: given up.
+    /// Claims to create, and for which pods.
+    pub new_claims: Vec<NewClaim>,
+    /// Claims as they should become: most are deleted.
     pub changes: Vec<NodeClaim>,
-    /// Pods that fit onto what is there or promised already.
+    /// Pods that fit onto what is there or coming.
     pub placements: Vec<Placement>,
     /// Pods that find no place, and why.
     pub unplaced: Vec<Unplaced>,
@@ -41,7 +41,7 @@ pub struct Plan {
 impl Plan {
     /// Whether it changes anything.
     pub fn is_empty(&self) -> bool {
-        self.promises.is_empty()
+        self.new_claims.is_empty()
             && self.changes.is_empty()
             && self.started.is_empty()
             && self.ended.is_empty()
@@ -49,9 +49,9 @@ impl Plan {
     }
 }
 
-/// A claim to promise.
+/// A claim to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct NewClaim {
     /// The claim, with the pods that it is for.
     pub claim: NodeClaim,
     /// Every instance type that is possible, cheapest first; the claim keeps no more of them than
@@ -63,7 +63,7 @@ pub struct Promise {
     pub price: HourlyPrice,
 }
 
-/// Pods that go onto capacity that is there or promised.
+/// Pods that go onto capacity that is there or coming.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Where.
@@ -72,7 +72,7 @@ pub struct Placement {
     pub pods: Vec<PodKey>,
 }
 
-/// Capacity that is there, or promised.
+/// Capacity that is there or coming.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A node.

@@ -96,7 +96,7 @@ pub struct PodSpec {
     pub requests: Resources,
     /// `spec.nodeSelector` as requirements.
     pub node_selector: Requirements,
-    /// Required node affinity: alternatives, the first of which holds until it is given up.
+    /// Required node affinity: alternatives, the first of which holds until it is relaxed.
     pub required_terms: Vec<Vec<Requirement>>,
     /// Preferred node affinity.
     pub preferred_terms: Vec<Weighted<Vec<Requirement>>>,
@@ -174,7 +174,7 @@ impl Pod {
         Some(crate::ledger::digest(text.as_bytes()))
     }
 
-    /// Whether a node must be found for it: kube-scheduler gave it up, nothing is nominated, and it
+    /// Whether a node must be found for it: kube-scheduler marked it unschedulable, nothing is nominated, and it
     /// is not one that a DaemonSet or a kubelet puts onto its own node.
     ///
     /// Karpenter: `pkg/utils/pod/scheduling.go`, `IsProvisionable`.

@@ -196,7 +196,7 @@ impl Policies {
         GATES.map(|(name, of_gate)| (name, *of_gate(&mut self)))
     }
 
-    /// Whether ill nodes are given up by a method of disruption.
+    /// Whether ill nodes are disrupted by a method of disruption.
     pub const fn repairs_nodes(&self) -> bool {
         self.node_repair && !self.legacy_node_repair
     }

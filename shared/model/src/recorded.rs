@@ -15,7 +15,7 @@ use crate::{
 pub enum Question {
     /// By `provision`: which nodes static NodePools lack, and if they lack none, which ones pods need.
     Provision,
-    /// By `disrupt`: which nodes are given up or replaced.
+    /// By `disrupt`: which nodes are disrupted.
     Disrupt {
         /// NodePools that the look before did not reach.
         unseen: BTreeSet<NodePoolName>,

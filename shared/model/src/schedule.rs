@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 
 /// How far ahead a firing is looked for: `0 0 29 2 *` fires every fourth year, or in the eighth.
 ///
-/// robfig/cron: `spec.go`, `Next`, gives up after five years.
+/// robfig/cron: `spec.go`, `Next`, looks five years ahead.
 const DAYS_AHEAD_MAX: u32 = 5 * 366;
 
 /// A schedule: the minutes, hours and days at which it fires, a bit each.

@@ -30,7 +30,7 @@ pub struct SpreadConstraint {
 pub enum WhenUnsatisfiable {
     /// The pod waits.
     DoNotSchedule,
-    /// The constraint is given up.
+    /// The constraint is relaxed.
     ScheduleAnyway,
 }
 
@@ -59,7 +59,7 @@ pub struct PodAffinityTerm {
 /// Something that is wished for, by weight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weighted<T> {
-    /// 1 to 100: heavier preferences are given up first, as Karpenter does.
+    /// 1 to 100: heavier preferences are relaxed first, as Karpenter does.
     pub weight: u32,
     /// What.
     pub term: T,

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod model {
     mod catalog;
+    mod claim;
     mod condition;
     mod duration;
     mod event;

@@ -1,4 +1,4 @@
-//! What a promised claim may be launched as: types, offerings, prices, `minValues`.
+//! What a new claim may be launched as: types, offerings, prices, `minValues`.
 //!
 //! The claims of a batch are alike (that is judged elsewhere), so the first of each speaks for all.
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     BatchId, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering, Plan, Requirement,
-    Requirements, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, plan::Promise,
+    Requirements, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, plan::NewClaim,
     policies::MinValuesPolicy,
 };
 
@@ -17,15 +17,15 @@ use crate::{
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut judged: BTreeMap<&BatchId, Option<HourlyPrice>> = BTreeMap::new();
-    for promise in &plan.promises {
-        let claim = &promise.claim;
+    for new in &plan.new_claims {
+        let claim = &new.claim;
         let requirements = labels_of(claim);
         let least = *judged.entry(&claim.batch).or_insert_with(|| {
             check_list(claim, violations);
             check_min_values(world, claim, violations);
             check_types(world, claim, &requirements, violations)
         });
-        check_cheapest(world, promise, &requirements, least, violations);
+        check_cheapest(world, new, &requirements, least, violations);
     }
 }
 
@@ -195,12 +195,12 @@ fn check_min_values(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<V
 
 fn check_cheapest(
     world: &World<'_>,
-    promise: &Promise,
+    new: &NewClaim,
     requirements: &Requirements,
     least: Option<HourlyPrice>,
     violations: &mut Vec<Violation>,
 ) {
-    let (claim, stated) = (&promise.claim, &promise.cheapest);
+    let (claim, stated) = (&new.claim, &new.cheapest);
     let offering = claim
         .instance_types
         .contains(&stated.instance_type)
@@ -213,7 +213,7 @@ fn check_cheapest(
         });
     let why = match (offering, least) {
         (None, _) => "it is none that can be bought for the claim".to_owned(),
-        (Some(offering), _) if offering.price != promise.price => {
+        (Some(offering), _) if offering.price != new.price => {
             format!("it costs {}", offering.price)
         }
         (Some(offering), Some(least)) if least < offering.price => {
@@ -224,7 +224,7 @@ fn check_cheapest(
     violations.push(Violation::Cheapest {
         claim: claim.name.clone(),
         stated: stated.clone(),
-        stated_price: promise.price,
+        stated_price: new.price,
         why,
     });
 }

@@ -1,4 +1,4 @@
-//! Claims that are given up or observed: allowed changes, and the reason that is given.
+//! Claims that are deleted or observed: allowed changes, and the reason that is given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,11 +62,11 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
         };
         if let Some(why) = speaks_against {
             let (claim, reason) = (change.name.clone(), deletion.reason);
-            violations.push(Violation::GivenUp { claim, reason, why });
+            violations.push(Violation::Deleted { claim, reason, why });
         }
     }
-    for ((pool, reason), given_up) in disrupted {
-        check_budgets(world, (pool, reason), given_up, violations);
+    for ((pool, reason), disrupted) in disrupted {
+        check_budgets(world, (pool, reason), disrupted, violations);
     }
     for (offering, until) in &plan.unavailable_offerings {
         if *until <= world.facts.now {
@@ -94,11 +94,11 @@ pub(crate) fn not_disruptable(
     }
 }
 
-/// What the change does beyond giving the claim up, saying why, or saying since when it is empty.
+/// What the change does beyond deleting the claim, saying why, or saying since when it is empty.
 fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Option<String> {
     if stored.is_deleting() {
         let is_only_sooner = ends_sooner(stored, change);
-        return (!is_only_sooner).then(|| "it is being given up already".to_owned());
+        return (!is_only_sooner).then(|| "it is being deleted already".to_owned());
     }
     if is_recommended(stored, change) {
         return None;
@@ -137,10 +137,10 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
             Some("it is empty since a time to come".to_owned())
         }
         Some(_) if change.phase != ClaimPhase::Deleting => {
-            Some(format!("it has a reason to be given up and is {}", change.phase))
+            Some(format!("it has a reason to be deleted and is {}", change.phase))
         }
         Some(deletion) if deletion.at != now || change.phase_since != now => {
-            Some("it is given up at another time than now".to_owned())
+            Some("it is deleted at another time than now".to_owned())
         }
         Some(deletion) if is_deadline_wrong(deletion, stored) => {
             Some("its deadline does not follow its terminationGracePeriod".to_owned())
@@ -178,7 +178,7 @@ fn ends_sooner(stored: &NodeClaim, change: &NodeClaim) -> bool {
     is_sooner && rest == *stored
 }
 
-/// Who gives a claim up for its own reasons keeps to its terminationGracePeriod; EC2 takes a spot instance
+/// Who deletes a claim for its own reasons keeps to its terminationGracePeriod; EC2 takes a spot instance
 /// two minutes after its notice at the latest.
 fn is_deadline_wrong(deletion: &Deletion, stored: &NodeClaim) -> bool {
     match (deletion.reason, deletion.deadline) {
@@ -214,7 +214,7 @@ fn not_expired(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
 
 fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     let node = world.node_of.get(&claim.name);
-    (!node.is_some_and(|node| node.is_deleting)).then(|| "nobody deletes its node".to_owned())
+    (!node.is_some_and(|node| node.is_deleting)).then(|| "its node is not being deleted".to_owned())
 }
 
 /// A claim whose launch may be under way waits for its instance.
@@ -223,9 +223,9 @@ fn not_asked_to_go(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
         return Some("nobody looked whether its NodeClaim is being deleted".to_owned());
     };
     if !deleted.contains(&claim.name) {
-        return Some("nobody deletes its NodeClaim".to_owned());
+        return Some("its NodeClaim is not being deleted".to_owned());
     }
-    (claim.phase == ClaimPhase::Promised).then(|| "its launch may be under way".to_owned())
+    (claim.phase == ClaimPhase::Created).then(|| "its launch may be under way".to_owned())
 }
 
 /// Specification of disruption §2.4, §2.9 and §3.1.
@@ -342,7 +342,7 @@ fn not_underutilized(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
         return Some(format!("consolidateAfter of NodePool {} is Never", pool.name));
     }
     if pool.disruption.policy == ConsolidationPolicy::WhenEmpty {
-        return Some(format!("NodePool {} gives up only empty nodes", pool.name));
+        return Some(format!("NodePool {} disrupts only empty nodes", pool.name));
     }
     not_movable(world, claim, false)
 }
@@ -369,7 +369,7 @@ fn too_soon(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<Str
 fn check_budgets(
     world: &World<'_>,
     (pool, reason): (&NodePoolName, DisruptionReason),
-    given_up: usize,
+    disrupted: usize,
     violations: &mut Vec<Violation>,
 ) {
     let nodes: Vec<(&NodeClaim, &Node)> = world
@@ -395,8 +395,8 @@ fn check_budgets(
         return;
     };
     let allowed = allowed.saturating_sub(disrupting);
-    if allowed < given_up {
-        violations.push(Violation::Budget { node_pool: pool.clone(), given_up, allowed, total });
+    if allowed < disrupted {
+        violations.push(Violation::Budget { node_pool: pool.clone(), disrupted, allowed, total });
     }
 }
 

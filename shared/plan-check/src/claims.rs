@@ -1,4 +1,4 @@
-//! Promised claims: new, unique, what their pool asks for, and launchable in their batch.
+//! New claims are really new, unique, what their pool asks for, and launchable in their batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ use crate::{
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let ledger = &world.facts.ledger.claims;
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
-    for promise in &plan.promises {
-        let claim = &promise.claim;
+    for new in &plan.new_claims {
+        let claim = &new.claim;
         if !names.insert(&claim.name) {
             violations.push(Violation::ClaimTwice(claim.name.clone()));
         }
@@ -37,8 +37,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
         check_pool(world, claim, violations);
         node_labels::check(claim, violations);
     }
-    let claims = ledger.len() + plan.promises.len();
-    if !plan.promises.is_empty() && NODES_PER_CLUSTER_MAX < claims {
+    let claims = ledger.len() + plan.new_claims.len();
+    if !plan.new_claims.is_empty() && NODES_PER_CLUSTER_MAX < claims {
         violations.push(Violation::TooManyClaims { claims, claims_max: NODES_PER_CLUSTER_MAX });
     }
     check_batches(world, plan, violations);
@@ -49,14 +49,14 @@ fn not_new(claim: &NodeClaim) -> Vec<String> {
     if claim.version != 1 {
         why.push(format!("its version is {}, not 1", claim.version));
     }
-    if claim.phase != ClaimPhase::Promised {
-        why.push(format!("its phase is {}, not promised", claim.phase));
+    if claim.phase != ClaimPhase::Created {
+        why.push(format!("its phase is {}, not created", claim.phase));
     }
     if claim.instance.is_some() || claim.node.is_some() || claim.requested_at.is_some() {
         why.push("it has an instance or a node, or was asked for".to_owned());
     }
     if claim.deletion.is_some() || claim.empty_since.is_some() {
-        why.push("it is given up or empty already".to_owned());
+        why.push("it is deleted or empty already".to_owned());
     }
     why
 }
@@ -151,8 +151,8 @@ fn is_within(requirements: &Requirements, wanted: &Requirement) -> bool {
 /// its instances.
 fn check_batches(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut batches: BTreeMap<&BatchId, Vec<&NodeClaim>> = BTreeMap::new();
-    for promise in &plan.promises {
-        batches.entry(&promise.claim.batch).or_default().push(&promise.claim);
+    for new in &plan.new_claims {
+        batches.entry(&new.claim.batch).or_default().push(&new.claim);
     }
     let taken: BTreeSet<&BatchId> =
         world.facts.ledger.claims.values().map(|claim| &claim.batch).collect();

@@ -1,4 +1,4 @@
-//! Commands: what is replaced is replaceable, within budgets, by what the plan promises; and goes only when
+//! Commands: what is replaced is replaceable, within budgets, by what the plan creates; and goes only when
 //! that is there (specification of disruption §4).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,16 +61,16 @@ pub(crate) fn check<'a>(
                 Err(why) => refuse(format!("{name}: {why}")),
             }
         }
-        let promised =
-            |name: &NodeClaimName| plan.promises.iter().any(|promise| promise.claim.name == *name);
-        for name in claims.iter().filter(|name| !promised(name)) {
-            refuse(format!("its replacement {name} is not promised with it"));
+        let created =
+            |name: &NodeClaimName| plan.new_claims.iter().any(|new| new.claim.name == *name);
+        for name in claims.iter().filter(|name| !created(name)) {
+            refuse(format!("its replacement {name} is not created with it"));
         }
     }
     if let Some((id, _)) = plan.started.first_key_value().filter(|_| !expected.is_empty()) {
-        let names = plan.promises.iter().map(|promise| &promise.claim.name);
+        let names = plan.new_claims.iter().map(|new| &new.claim.name);
         for name in names.filter(|name| !expected.contains(name)) {
-            let why = format!("{name} is promised with it and replaces nothing");
+            let why = format!("{name} is created with it and replaces nothing");
             violations.push(Violation::Command { command: id.clone(), why });
         }
     }
@@ -86,7 +86,7 @@ fn replaceable<'a>(
         return Err("the ledger does not hold it".to_owned());
     };
     if claim.is_deleting() {
-        return Err("it is being given up already".to_owned());
+        return Err("it is being deleted already".to_owned());
     }
     let others = world.facts.ledger.commands.iter().filter(|(other, _)| *other != id);
     for (other, standing) in others {

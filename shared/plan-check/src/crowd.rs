@@ -73,7 +73,7 @@ impl<'a> Crowd<'a> {
     pub(crate) fn of(world: &World<'a>, plan: &'a Plan) -> Self {
         let mut mentioned: BTreeSet<&PodKey> =
             plan.unplaced.iter().map(|unplaced| &unplaced.pod).collect();
-        mentioned.extend(plan.promises.iter().flat_map(|promise| &promise.claim.pods));
+        mentioned.extend(plan.new_claims.iter().flat_map(|new| &new.claim.pods));
         mentioned.extend(plan.placements.iter().flat_map(|placement| &placement.pods));
         let mut gathering = Gathering::default();
         for placement in &plan.placements {
@@ -92,9 +92,9 @@ impl<'a> Crowd<'a> {
                 gathering.add(spot, pods, false);
             }
         }
-        for promise in &plan.promises {
-            let spot = gathering.promised(&promise.claim);
-            gathering.add(Some(spot), pods(world, &promise.claim.pods), true);
+        for new in &plan.new_claims {
+            let spot = gathering.created(&new.claim);
+            gathering.add(Some(spot), pods(world, &new.claim.pods), true);
         }
         Self { spots: gathering.spots, groups: gathering.groups.into_iter().collect() }
     }
@@ -189,7 +189,7 @@ impl<'a> Gathering<'a> {
         Some(self.push(Spot { shown, host, labels, taints }))
     }
 
-    fn promised(&mut self, claim: &'a NodeClaim) -> usize {
+    fn created(&mut self, claim: &'a NodeClaim) -> usize {
         let shown = format!("claim {}", claim.name);
         let (host, taints) = (shown.clone(), claim.taints.clone());
         self.push(Spot { shown, host, labels: Labels::Open(claim), taints })

@@ -117,7 +117,7 @@ pub(crate) fn terms(spec: &PodSpec) -> impl Iterator<Item = Requirements> {
     (0..spec.required_terms.len().max(1)).map(|term| spec.requirements(term))
 }
 
-/// The first of `taints` that keeps a pod away. Soft ones do not: it may be given up to them.
+/// The first of `taints` that keeps a pod away. Soft ones do not: a pod may be scheduled there.
 pub(crate) fn keeping_away<'a>(
     taints: &'a [Taint],
     tolerations: &[Toleration],

@@ -2,7 +2,7 @@
 //!
 //! A claim without an instance counts as the dearest that it may be launched as now, one with an instance as
 //! what that costs. Where the catalog and the claim say different prices, the lower one counts: only what is
-//! certainly too much is a violation. Claims that are given up do not count.
+//! certainly too much is a violation. Claims that are deleted do not count.
 
 use model::{CapacityType, HourlyPrice, NodeClaim, Offering, labels, node_pool::NodePool};
 
@@ -11,33 +11,33 @@ use crate::{
     world::{World, labels_of},
 };
 
-/// Judges the claims that the plan promises; a plan that promises nothing may stand above a cap.
-pub(crate) fn check(world: &World<'_>, promised: &[&NodeClaim], violations: &mut Vec<Violation>) {
-    if promised.is_empty() {
+/// Judges the claims that the plan creates; a plan that creates nothing may stand above a cap.
+pub(crate) fn check(world: &World<'_>, created: &[&NodeClaim], violations: &mut Vec<Violation>) {
+    if created.is_empty() {
         return;
     }
     if let Some(most) = world.facts.policies.dollars_per_hour_max {
-        check_cap(world, promised, most, None, violations);
+        check_cap(world, created, most, None, violations);
     }
     for pool in &world.facts.node_pools {
-        let promises = promised.iter().any(|claim| claim.node_pool == pool.name);
-        if let (true, Some(text)) = (promises, pool.annotations.get(labels::MAX_DOLLARS_PER_HOUR)) {
+        let adds = created.iter().any(|claim| claim.node_pool == pool.name);
+        if let (true, Some(text)) = (adds, pool.annotations.get(labels::MAX_DOLLARS_PER_HOUR)) {
             let most = HourlyPrice::parse_dollars(text).unwrap_or_default();
-            check_cap(world, promised, most, Some(pool), violations);
+            check_cap(world, created, most, Some(pool), violations);
         }
     }
 }
 
 fn check_cap(
     world: &World<'_>,
-    promised: &[&NodeClaim],
+    created: &[&NodeClaim],
     most: HourlyPrice,
     pool: Option<&NodePool>,
     violations: &mut Vec<Violation>,
 ) {
     let counts = |claim: &&NodeClaim| pool.is_none_or(|pool| claim.node_pool == pool.name);
     let owned = world.facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
-    let claims = owned.chain(promised.iter().copied()).filter(counts);
+    let claims = owned.chain(created.iter().copied()).filter(counts);
     let sum =
         claims.fold(HourlyPrice::default(), |sum, claim| sum.saturating_add(price(world, claim)));
     if most < sum {

@@ -89,8 +89,8 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     topology::check(&world, &crowd, &mut violations);
     reservations::check(&world, plan, &mut violations);
     limits::check(&world, plan, &mut violations);
-    let promised: Vec<_> = plan.promises.iter().map(|promise| &promise.claim).collect();
-    dollars::check(&world, &promised, &mut violations);
+    let created: Vec<_> = plan.new_claims.iter().map(|new| &new.claim).collect();
+    dollars::check(&world, &created, &mut violations);
     shares::check(&world, plan, &mut violations);
     static_pools::check(&world, plan, &mut violations);
     changes::check(&world, plan, &mut violations);

@@ -14,14 +14,14 @@ use crate::{Violation, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     for pool in world.facts.node_pools.iter().filter(|pool| !pool.limits.0.is_empty()) {
-        let promised: Vec<&NodeClaim> = plan
-            .promises
+        let created: Vec<&NodeClaim> = plan
+            .new_claims
             .iter()
-            .map(|promise| &promise.claim)
+            .map(|new| &new.claim)
             .filter(|claim| claim.node_pool == pool.name)
             .collect();
-        if !promised.is_empty() {
-            check_pool(world, pool, &promised, violations);
+        if !created.is_empty() {
+            check_pool(world, pool, &created, violations);
         }
     }
 }
@@ -29,18 +29,18 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
 fn check_pool(
     world: &World<'_>,
     pool: &NodePool,
-    promised: &[&NodeClaim],
+    created: &[&NodeClaim],
     violations: &mut Vec<Violation>,
 ) {
     if world.is_static(&pool.name) {
-        return check_nodes(world, pool, promised.len(), violations);
+        return check_nodes(world, pool, created.len(), violations);
     }
     let owned = owned(world, &pool.name);
-    let nodes = u64::try_from(owned.len() + promised.len()).unwrap_or(u64::MAX);
-    let promised = promised.iter().map(|claim| largest(world, claim));
+    let nodes = u64::try_from(owned.len() + created.len()).unwrap_or(u64::MAX);
+    let created = created.iter().map(|claim| largest(world, claim));
     let resources = owned
         .into_iter()
-        .chain(promised)
+        .chain(created)
         .fold(Resources::default(), |sum, resources| sum.saturating_add(&resources));
     for (resource, limit) in &pool.limits.0 {
         let name = resource.as_str();
@@ -56,12 +56,12 @@ fn check_pool(
     }
 }
 
-/// Of the limits of a static pool only that on nodes counts, and nodes that are being given up count against
+/// Of the limits of a static pool only that on nodes counts, and nodes that are being disrupted count against
 /// it (specification of disruption §3.6 and §5.2).
 fn check_nodes(
     world: &World<'_>,
     pool: &NodePool,
-    promised: usize,
+    created: usize,
     violations: &mut Vec<Violation>,
 ) {
     let Some((resource, limit)) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "nodes")
@@ -70,7 +70,7 @@ fn check_nodes(
     };
     let claims = world.facts.ledger.claims.values();
     let there = claims.filter(|claim| claim.node_pool == pool.name).count();
-    let used = u64::try_from(there + promised).unwrap_or(u64::MAX);
+    let used = u64::try_from(there + created).unwrap_or(u64::MAX);
     if *limit < used {
         let name = resource.as_str();
         violations.push(Violation::Limit {
@@ -82,7 +82,7 @@ fn check_nodes(
     }
 }
 
-/// What the pool owns already, claim by claim, without what it is giving up.
+/// What the pool owns already, claim by claim, without claims that are being deleted.
 fn owned(world: &World<'_>, pool: &NodePoolName) -> Vec<Resources> {
     let claims = world
         .facts

@@ -1,6 +1,6 @@
 //! Labels and taints that a claim's kubelet registers its node with, and what labels are made from. They stand on its command line,
 //! inside a script, a YAML document or a TOML file, so only what none of them could read as anything
-//! but a name may be promised.
+//! but a name may be set.
 //!
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>
 

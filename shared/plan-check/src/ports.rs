@@ -57,11 +57,11 @@ fn check_daemons(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>
     if world.daemons.iter().all(|daemon| daemon.spec.host_ports.is_empty()) {
         return;
     }
-    for promise in &plan.promises {
-        let Some(pool) = world.pools.get(&promise.claim.node_pool) else { continue };
-        let pods = promise.claim.pods.iter().filter_map(|key| world.pods.get(key));
+    for new in &plan.new_claims {
+        let Some(pool) = world.pools.get(&new.claim.node_pool) else { continue };
+        let pods = new.claim.pods.iter().filter_map(|key| world.pods.get(key));
         for pod in pods.filter(|pod| !pod.spec.host_ports.is_empty()) {
-            let types = world.types_of(&promise.claim).into_iter();
+            let types = world.types_of(&new.claim).into_iter();
             let clash = types
                 .flat_map(|instance_type| {
                     daemons::landing(world, pool, instance_type)
@@ -69,7 +69,7 @@ fn check_daemons(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>
                 })
                 .find_map(|(one, spec)| Some((one, clash(pod, &spec.host_ports)?)));
             if let Some((instance_type, port)) = clash {
-                let place = format!("claim {} as {}", promise.claim.name, instance_type.name);
+                let place = format!("claim {} as {}", new.claim.name, instance_type.name);
                 let (pod, other) = (pod.key.clone(), "a daemon".to_owned());
                 violations.push(Violation::HostPort { pod, place, other, port: port.port });
             }

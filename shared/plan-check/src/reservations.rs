@@ -1,4 +1,4 @@
-//! Reserved capacity is not promised twice (specification §4.6).
+//! Reserved capacity is not counted on twice (specification §4.6).
 //!
 //! A claim that may only become reserved capacity holds every reservation that it names, although it
 //! will use one: nobody knows which. One that was launched a few seconds ago holds its own: EC2's
@@ -23,21 +23,21 @@ const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let counts = counts(world);
     let mut held: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
-    let promised = plan.promises.iter().map(|promise| (&promise.claim, true));
+    let created = plan.new_claims.iter().map(|new| (&new.claim, true));
     let coming = world
         .facts
         .ledger
         .claims
         .values()
         .map(|claim| (claim, false))
-        .filter(|(claim, _)| claim.phase == ClaimPhase::Promised);
+        .filter(|(claim, _)| claim.phase == ClaimPhase::Created);
     let launched = world
         .facts
         .ledger
         .claims
         .values()
         .filter_map(|claim| Some((just_launched_into(world, claim)?, false)));
-    let holders = promised.chain(coming).flat_map(|(claim, is_new)| {
+    let holders = created.chain(coming).flat_map(|(claim, is_new)| {
         ids(world, claim, &counts).into_iter().map(move |id| (id, is_new))
     });
     let launched = launched.filter(|(id, _)| counts.contains_key(id));

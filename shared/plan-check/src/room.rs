@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     BatchId, InstanceType, NodeClaim, Plan, Pod, PodKey, PodSpec, Requirement, Requirements,
-    Resources, labels, plan::Promise,
+    Resources, labels, plan::NewClaim,
 };
 
 use crate::{
@@ -22,13 +22,13 @@ use crate::{
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut overheads = Overheads::default();
     let mut judged: BTreeSet<(&BatchId, BTreeSet<Kind<'_>>)> = BTreeSet::new();
-    for promise in &plan.promises {
-        let pods = pods_of(world, &promise.claim.pods);
-        check_promised_room(world, promise, &pods, &mut overheads, violations);
+    for new in &plan.new_claims {
+        let pods = pods_of(world, &new.claim.pods);
+        check_new_room(world, new, &pods, &mut overheads, violations);
         // Claims of a batch are alike: where equal pods go onto them, once is enough.
         let kinds: BTreeSet<Kind<'_>> = pods.iter().copied().map(kind).collect();
-        if judged.insert((&promise.claim.batch, kinds)) {
-            check_promised_labels(world, promise, &pods, violations);
+        if judged.insert((&new.claim.batch, kinds)) {
+            check_new_labels(world, new, &pods, violations);
         }
     }
     place::check(world, plan, violations);
@@ -43,14 +43,14 @@ fn sum<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> Resources {
     pods.into_iter().fold(Resources::default(), |sum, pod| sum.saturating_add(&pod.spec.requests))
 }
 
-fn check_promised_room(
+fn check_new_room(
     world: &World<'_>,
-    promise: &Promise,
+    new: &NewClaim,
     pods: &[&Pod],
     overheads: &mut Overheads,
     violations: &mut Vec<Violation>,
 ) {
-    let claim = &promise.claim;
+    let claim = &new.claim;
     let needed = sum(pods.iter().copied());
     let states = |what, why| Violation::ClaimStates { claim: claim.name.clone(), what, why };
     if !needed.fits_in(&claim.requests) {
@@ -85,13 +85,13 @@ fn check_promised_room(
     }
 }
 
-fn check_promised_labels(
+fn check_new_labels(
     world: &World<'_>,
-    promise: &Promise,
+    new: &NewClaim,
     pods: &[&Pod],
     violations: &mut Vec<Violation>,
 ) {
-    let claim = &promise.claim;
+    let claim = &new.claim;
     let place = format!("claim {}", claim.name);
     for pod in one_of_each(pods) {
         check_taints(pod, &claim.taints, &place, violations);

@@ -19,8 +19,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             continue;
         };
         let held = pods_of(world, plan, &pool.name);
-        for promise in plan.promises.iter().filter(|promise| promise.claim.node_pool == pool.name) {
-            let claim = &promise.claim;
+        for new in plan.new_claims.iter().filter(|new| new.claim.node_pool == pool.name) {
+            let claim = &new.claim;
             let too_much = NAMES.into_iter().find(|name| {
                 let asked = sum(world, claim.pods.iter(), name);
                 sum(world, held.iter().copied(), name).saturating_mul(share)
@@ -58,8 +58,8 @@ fn pods_of<'a>(world: &World<'a>, plan: &'a Plan, pool: &NodePoolName) -> BTreeS
             pods.extend(&placement.pods);
         }
     }
-    let promised = plan.promises.iter().filter(|promise| promise.claim.node_pool == *pool);
-    pods.extend(promised.flat_map(|promise| &promise.claim.pods));
+    let created = plan.new_claims.iter().filter(|new| new.claim.node_pool == *pool);
+    pods.extend(created.flat_map(|new| &new.claim.pods));
     pods
 }
 

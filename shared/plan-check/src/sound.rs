@@ -12,7 +12,7 @@ use model::{
 use crate::{Invalid, Violation, violations};
 
 /// The part of `plan`, made from `facts`, that may be committed: without what `invalid` names, judged anew until
-/// nothing is wrong. A batch is left out as a whole, and so is a command with what it gives up and launches. An error
+/// nothing is wrong. A batch is left out as a whole, and so is a command with what it deletes and launches. An error
 /// where a violation names nothing that could be left out, and where nothing is left.
 pub fn sound(facts: &Facts, mut plan: Plan, invalid: Invalid) -> Result<Plan, Invalid> {
     let (mut wrong, mut latest) = (Vec::new(), invalid.violations);
@@ -32,7 +32,7 @@ pub fn sound(facts: &Facts, mut plan: Plan, invalid: Invalid) -> Result<Plan, In
 fn size(plan: &Plan) -> usize {
     let pods = plan.placements.iter().map(|placement| placement.pods.len());
     pods.sum::<usize>()
-        + plan.promises.len()
+        + plan.new_claims.len()
         + plan.changes.len()
         + plan.unplaced.len()
         + plan.started.len()
@@ -49,8 +49,8 @@ struct Named<'a> {
     /// Pools that would have more than they may, and those that would lose more.
     growing: BTreeSet<&'a NodePoolName>,
     shrinking: BTreeSet<&'a NodePoolName>,
-    /// Too much is promised, and nobody says for which pool.
-    promises: bool,
+    /// Too many claims are new, of no particular pool.
+    new_claims: bool,
 }
 
 impl<'a> Named<'a> {
@@ -89,7 +89,7 @@ impl<'a> Named<'a> {
             | V::ChangeTwice(claim)
             | V::ChangeVersion { claim, .. }
             | V::ChangeForbidden { claim, .. }
-            | V::GivenUp { claim, .. } => drop(self.claims.insert(claim)),
+            | V::Deleted { claim, .. } => drop(self.claims.insert(claim)),
             V::Batch { batch, .. } => drop(self.batches.insert(batch)),
             V::Command { command, .. } => drop(self.commands.insert(command)),
             V::Limit { node_pool, .. } => drop(self.growing.insert(node_pool)),
@@ -99,7 +99,7 @@ impl<'a> Named<'a> {
             }
             V::Budget { node_pool, .. } => drop(self.shrinking.insert(node_pool)),
             V::Reservation { .. } | V::TooManyClaims { .. } | V::Dollars { .. } => {
-                self.promises = true;
+                self.new_claims = true;
             }
         }
     }
@@ -110,25 +110,25 @@ impl<'a> Named<'a> {
         let is_named = |claim: &model::NodeClaim, pools: &BTreeSet<&NodePoolName>| {
             self.claims.contains(&claim.name) || pools.contains(&claim.node_pool)
         };
-        let promised = plan.promises.iter().map(|promise| &promise.claim).filter(|claim| {
-            self.promises
+        let created = plan.new_claims.iter().map(|new| &new.claim).filter(|claim| {
+            self.new_claims
                 || is_named(claim, &self.growing)
                 || self.batches.contains(&claim.batch)
                 || claim.pods.iter().any(|pod| self.pods.contains(pod))
         });
         let changed = plan.changes.iter().filter(|claim| is_named(claim, &self.shrinking));
         let mut names: BTreeSet<NodeClaimName> =
-            promised.chain(changed).map(|claim| claim.name.clone()).collect();
+            created.chain(changed).map(|claim| claim.name.clone()).collect();
         let commands = plan.started.iter().filter(|(id, _)| self.commands.contains(id));
         names.extend(commands.flat_map(|(_, command)| of_command(command)).cloned());
         loop {
             let before = names.len();
-            let promised = || plan.promises.iter().map(|promise| &promise.claim);
-            let batches: BTreeSet<&BatchId> = promised()
+            let created = || plan.new_claims.iter().map(|new| &new.claim);
+            let batches: BTreeSet<&BatchId> = created()
                 .filter(|claim| names.contains(&claim.name))
                 .map(|claim| &claim.batch)
                 .collect();
-            let its = promised().filter(|claim| batches.contains(&claim.batch));
+            let its = created().filter(|claim| batches.contains(&claim.batch));
             let mut more: Vec<NodeClaimName> = its.map(|claim| claim.name.clone()).collect();
             let torn = plan.started.values().filter(|c| of_command(c).any(|n| names.contains(n)));
             more.extend(torn.flat_map(of_command).cloned());
@@ -140,7 +140,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The claims that `command` gives up and launches.
+/// The claims that `command` deletes and launches.
 fn of_command(command: &Command) -> impl Iterator<Item = &NodeClaimName> {
     let launched = match &command.progress {
         Progress::Launching { claims, .. } => claims.as_slice(),
@@ -155,7 +155,7 @@ fn leave_out(plan: &mut Plan, violations: &[Violation]) {
         named.note(violation);
     }
     let claims = named.claims_of(plan);
-    plan.promises.retain(|promise| !claims.contains(&promise.claim.name));
+    plan.new_claims.retain(|new| !claims.contains(&new.claim.name));
     plan.changes.retain(|claim| !claims.contains(&claim.name));
     plan.started.retain(|_, command| !of_command(command).any(|name| claims.contains(name)));
     plan.unplaced.retain(|unplaced| !named.pods.contains(&unplaced.pod));

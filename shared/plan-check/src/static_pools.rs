@@ -1,5 +1,5 @@
-//! Static pools: no more nodes than `replicas`, but for those that take the place of others, and none given
-//! up but what is too many (specification of disruption §5.2 and §5.3).
+//! Static pools: no more nodes than `replicas`, but for those that take the place of others, and only
+//! surplus nodes are deleted (specification of disruption §5.2 and §5.3).
 
 use model::{ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, Plan, Pod, node_pool::NodePool};
 
@@ -7,7 +7,7 @@ use crate::{Violation, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     for pool in world.facts.node_pools.iter().filter(|pool| world.is_static(&pool.name)) {
-        check_promises(world, pool, plan, violations);
+        check_new_claims(world, pool, plan, violations);
         check_scaled_down(world, pool, plan, violations);
     }
 }
@@ -18,18 +18,18 @@ fn staying<'w>(world: &'w World<'_>, pool: &'w NodePool) -> impl Iterator<Item =
     claims.filter(|claim| claim.node_pool == pool.name && !world.is_ending(claim))
 }
 
-fn check_promises(
+fn check_new_claims(
     world: &World<'_>,
     pool: &NodePool,
     plan: &Plan,
     violations: &mut Vec<Violation>,
 ) {
-    let of_pool = plan.promises.iter().filter(|promise| promise.claim.node_pool == pool.name);
-    let promised = of_pool.count();
+    let of_pool = plan.new_claims.iter().filter(|new| new.claim.node_pool == pool.name);
+    let created = of_pool.count();
     let gone = |name: &NodeClaimName| plan.changes.iter().any(|change| change.name == *name);
     let staying = staying(world, pool).filter(|claim| !gone(&claim.name)).count();
-    let (wanted, nodes) = (pool.replicas.unwrap_or_default(), staying + promised);
-    if 0 < promised && wanted < u64::try_from(nodes).unwrap_or(u64::MAX) {
+    let (wanted, nodes) = (pool.replicas.unwrap_or_default(), staying + created);
+    if 0 < created && wanted < u64::try_from(nodes).unwrap_or(u64::MAX) {
         let (node_pool, wanted) = (pool.name.clone(), wanted.to_string());
         violations.push(Violation::Replicas {
             node_pool,
@@ -68,7 +68,7 @@ fn check_scaled_down(
     }
     let dearest = gone.iter().map(|claim| (worth(world, claim), claim)).max_by_key(|(w, _)| *w);
     // Whose launch may be under way waits until that is known.
-    let left = left.iter().filter(|claim| claim.phase != ClaimPhase::Promised);
+    let left = left.iter().filter(|claim| claim.phase != ClaimPhase::Created);
     let cheapest = left.map(|claim| (worth(world, claim), claim)).min_by_key(|(w, _)| *w);
     if let (Some((gone, name)), Some((left, stays))) = (dearest, cheapest)
         && left < gone
@@ -85,7 +85,7 @@ pub(crate) fn not_too_many(world: &World<'_>, claim: &NodeClaim) -> Option<Strin
     if world.is_ending(claim) {
         return Some("it is being replaced".to_owned());
     }
-    (claim.phase == ClaimPhase::Promised).then(|| "its launch may be under way".to_owned())
+    (claim.phase == ClaimPhase::Created).then(|| "its launch may be under way".to_owned())
 }
 
 /// How much what runs on a claim matters: nothing, or not to be disturbed.

@@ -146,13 +146,13 @@ pub enum Violation {
         why: &'static str,
     },
 
-    /// A name that two promised claims have.
-    #[error("claim {0} is promised twice")]
+    /// A name that two new claims have.
+    #[error("claim {0} is created twice")]
     ClaimTwice(NodeClaimName),
-    /// A promised claim that is there already.
-    #[error("claim {0} is promised although it exists")]
+    /// A new claim that is there already.
+    #[error("claim {0} is created although it exists")]
     ClaimExists(NodeClaimName),
-    /// A promised claim that does not look like a new one.
+    /// A new claim that has what only an older claim can have.
     #[error("claim {claim} is not a new one: {why}")]
     ClaimNotNew {
         /// The claim.
@@ -160,7 +160,7 @@ pub enum Violation {
         /// What is not as in a new claim.
         why: String,
     },
-    /// A promised claim that is not what its pool asks for.
+    /// A new claim that is not what its pool asks for.
     #[error("claim {claim} is not what NodePool {node_pool} asks for: {why}")]
     ClaimUnlikePool {
         /// The claim.
@@ -170,7 +170,7 @@ pub enum Violation {
         /// What differs.
         why: String,
     },
-    /// A promised claim states less than it is for, or more than its types have.
+    /// A new claim states less than it is for, or more than its types have.
     #[error("claim {claim} states {what} wrongly: {why}")]
     ClaimStates {
         /// The claim.
@@ -180,7 +180,7 @@ pub enum Violation {
         /// In figures.
         why: String,
     },
-    /// A label or taint of a promised claim that Kubernetes takes for none, and that something on the
+    /// A label or taint of a new claim that Kubernetes takes for none, and that something on the
     /// way to its kubelet might take for more than that; or a requirement that lists such a value.
     #[error("claim {claim} has the {what} {text:?}, which is none that Kubernetes takes")]
     NotALabel {
@@ -191,8 +191,8 @@ pub enum Violation {
         /// `key=value`; of a requirement all of it.
         text: String,
     },
-    /// A promised claim that no pod needs.
-    #[error("claim {0} is promised for no pod")]
+    /// A new claim that no pod needs.
+    #[error("claim {0} is created for no pod")]
     ClaimForNothing(NodeClaimName),
     /// Nodes of a static pool that are not what its `replicas` say.
     #[error("static NodePool {node_pool}: {why}")]
@@ -352,9 +352,9 @@ pub enum Violation {
         /// What it does.
         why: String,
     },
-    /// A claim that is given up without the reason that is given.
-    #[error("claim {claim} is given up as {reason} although {why}")]
-    GivenUp {
+    /// A claim that is deleted without the reason that is given.
+    #[error("claim {claim} is deleted as {reason} although {why}")]
+    Deleted {
         /// The claim.
         claim: NodeClaimName,
         /// The reason.
@@ -362,15 +362,15 @@ pub enum Violation {
         /// What speaks against it.
         why: String,
     },
-    /// More nodes of a pool given up than its budgets allow.
+    /// More nodes of a pool disrupted than its budgets allow.
     #[error(
-        "NodePool {node_pool} gives up {given_up} empty nodes, its budgets leave {allowed} of {total}"
+        "NodePool {node_pool} disrupts {disrupted} empty nodes, its budgets leave {allowed} of {total}"
     )]
     Budget {
         /// The pool.
         node_pool: NodePoolName,
         /// By this plan.
-        given_up: usize,
+        disrupted: usize,
         /// What is left.
         allowed: usize,
         /// The nodes that count.

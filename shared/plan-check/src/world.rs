@@ -27,9 +27,9 @@ pub(crate) struct World<'a> {
     types: BTreeMap<(&'a NodeClassName, &'a InstanceTypeName), &'a InstanceType>,
     /// What overlays make of types, by pool.
     changed_types: &'a Changed,
-    /// Claims that commands of the ledger give up once something took their place.
+    /// Claims that commands of the ledger delete once something took their place.
     replaced: BTreeSet<&'a NodeClaimName>,
-    /// Claims that commands which the plan begins give up then.
+    /// Claims that commands which the plan begins delete then.
     begun: BTreeSet<&'a NodeClaimName>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> World<'a> {
             || self.begun.contains(&claim.name)
     }
 
-    /// Whether a command of the ledger gives the claim up once something took its place.
+    /// Whether a command of the ledger deletes the claim once something took its place.
     pub(crate) fn is_being_replaced(&self, claim: &NodeClaimName) -> bool {
         self.replaced.contains(claim)
     }

@@ -6,9 +6,9 @@ mod plan_check {
     mod changes;
     mod dollars;
     mod limits;
+    mod new_claims;
     mod nodes;
     mod places;
-    mod promises;
     mod repair;
     mod shares;
     mod static_pools;
@@ -22,7 +22,7 @@ mod plan_check {
         plan::{Placement, Target},
     };
     use testkit::build::{
-        claim, facts, id, instance_type, node_of, pod, pod_key, price, promise, requirements,
+        claim, facts, id, instance_type, new_claim, node_of, pod, pod_key, price, requirements,
         resources,
     };
 
@@ -53,7 +53,7 @@ mod plan_check {
         let on = |target, name| Placement { target, pods: vec![pod_key(name)] };
         let plan = Plan {
             parent: Counters { arrivals: 7, departures: 0 },
-            promises: vec![promise(new_claim("general-7-0"), &["web-0", "web-1"])],
+            new_claims: vec![new_claim(good_claim("general-7-0"), &["web-0", "web-1"])],
             placements: vec![
                 on(Target::Node(id("general-6-0")), "on-node"),
                 on(Target::Claim(id("general-6-1")), "on-claim"),
@@ -68,7 +68,7 @@ mod plan_check {
     }
 
     /// A claim for both types of [`good`], on demand in us-west-2a.
-    fn new_claim(name: &str) -> NodeClaim {
+    fn good_claim(name: &str) -> NodeClaim {
         NodeClaim {
             requirements: requirements("paid=on-demand zone=us-west-2a"),
             instance_types: [id("m7g.large"), id("m7g.xlarge")].into(),
@@ -118,7 +118,7 @@ mod plan_check {
     fn an_invalid_plan_lists_what_is_wrong_and_comes_to_an_end() {
         let (facts, mut plan) = good();
         let unknown = (0..30).map(|number| pod_key(&format!("unknown-{number}")));
-        plan.promises[0].claim.pods.extend(unknown);
+        plan.new_claims[0].claim.pods.extend(unknown);
         let invalid = ensure_valid(&facts, &plan).unwrap_err();
         assert_eq!(invalid.violations.len(), 30);
         let text = invalid.to_string();
@@ -131,28 +131,28 @@ mod plan_check {
     /// What is left of [`good`] with a change and a second batch for `web-1` alone.
     fn left(change: impl FnOnce(&mut Facts, &mut Plan)) -> (Vec<String>, Vec<String>) {
         let (mut facts, mut plan) = good();
-        plan.promises = vec![
-            promise(new_claim("general-7-0"), &["web-0"]),
-            promise(new_claim("general-7-1"), &["web-1"]),
+        plan.new_claims = vec![
+            new_claim(good_claim("general-7-0"), &["web-0"]),
+            new_claim(good_claim("general-7-1"), &["web-1"]),
         ];
         change(&mut facts, &mut plan);
         let invalid = ensure_valid(&facts, &plan).unwrap_err();
         let rest = sound(&facts, plan, invalid).unwrap();
-        let promised = rest.promises.iter().map(|promise| promise.claim.name.to_string());
+        let created = rest.new_claims.iter().map(|new| new.claim.name.to_string());
         let placed = rest.placements.iter().flat_map(|placement| &placement.pods);
-        (promised.collect(), placed.map(|pod| pod.name.to_string()).collect())
+        (created.collect(), placed.map(|pod| pod.name.to_string()).collect())
     }
 
     #[test]
     fn what_breaks_a_rule_is_left_out_and_the_rest_goes_on() {
-        let (promised, placed) = left(|facts, _| facts.pods[1] = pod("web-1 unsupported:windows"));
-        assert_eq!(promised, ["general-7-0"]);
+        let (created, placed) = left(|facts, _| facts.pods[1] = pod("web-1 unsupported:windows"));
+        assert_eq!(created, ["general-7-0"]);
         assert_eq!(placed, ["on-node", "on-claim"]);
-        let (promised, placed) = left(|facts, _| facts.pods[2] = pod("on-node cpu=8"));
-        assert_eq!(promised, ["general-7-0", "general-7-1"]);
+        let (created, placed) = left(|facts, _| facts.pods[2] = pod("on-node cpu=8"));
+        assert_eq!(created, ["general-7-0", "general-7-1"]);
         assert_eq!(placed, ["on-claim"]);
-        let (promised, _) = left(|_, plan| plan.promises[0].price = price("0.01"));
-        assert_eq!(promised, ["general-7-1"]);
+        let (created, _) = left(|_, plan| plan.new_claims[0].price = price("0.01"));
+        assert_eq!(created, ["general-7-1"]);
     }
 
     #[test]
@@ -196,16 +196,16 @@ mod plan_check {
 
     #[test]
     fn a_pod_of_a_node_that_ends_may_move() {
-        let give_up = |facts: &mut Facts, plan: &mut Plan| {
+        let delete = |facts: &mut Facts, plan: &mut Plan| {
             let ending = facts.ledger.claims.get_mut("general-6-0").unwrap();
-            *ending = ending.given_up(model::DeletionReason::Expired, facts.now);
+            *ending = ending.deleted(model::DeletionReason::Expired, facts.now);
             plan.placements[0].target = Target::Claim(id("general-6-1"));
             plan.placements[0].pods = vec![pod_key("bound")];
         };
-        check(give_up, &[]);
+        check(delete, &[]);
         check(
             |facts, plan| {
-                give_up(facts, plan);
+                delete(facts, plan);
                 facts.pods[4] = pod("bound on:general-6-0 owner:DaemonSet");
             },
             &["pod default/bound is placed although it does not need a node"],
@@ -215,7 +215,7 @@ mod plan_check {
     #[test]
     fn prices_in_violations_are_in_dollars() {
         check(
-            |_, plan| plan.promises[0].price = price("0.01"),
+            |_, plan| plan.new_claims[0].price = price("0.01"),
             &["claim general-7-0: on-demand m7g.large us-west-2a at 0.0100 is not its cheapest \
                offering: it costs 0.0816"],
         );

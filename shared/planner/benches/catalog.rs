@@ -2,7 +2,7 @@
 //!
 //! The catalog that comes with the program (us-west-2), 1,000 nodes with 10 pods each, and 30,000
 //! pods of 600 workloads that wait, with the mix of spreads and affinities that workloads have; and
-//! the next look at it, when what was promised is still to come.
+//! the next look at it, when the new claims have not launched yet.
 //! Then 50,000 pods of 1,000 workloads and 1,000 types, without nodes, for which a Lambda has a
 //! minute.
 
@@ -40,7 +40,7 @@ fn main() {
     add_nodes(&mut real, &workloads, &mut dice);
     real.pods.extend(pods(&workloads, 30_000));
     let plan = run("cluster", &real);
-    run("promised", &committed(&real, &plan));
+    run("created", &committed(&real, &plan));
 
     let types: Vec<Arc<InstanceType>> =
         catalog.instance_types.iter().take(1_000).cloned().collect();
@@ -50,11 +50,11 @@ fn main() {
     run("burst", &large);
 }
 
-/// The facts of the next look: what was promised is not there yet, and all pods wait still.
+/// The facts of the next look: the new claims have not launched, and all pods wait still.
 fn committed(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();
     after.ledger.head.counters.arrivals += 1;
-    let claims = plan.promises.iter().map(|promise| promise.claim.clone());
+    let claims = plan.new_claims.iter().map(|new| new.claim.clone());
     after.ledger.claims.extend(claims.map(|claim| (claim.name.clone(), claim)));
     after
 }
@@ -64,7 +64,7 @@ fn run(name: &str, facts: &Facts) -> Plan {
     let (Cost { memory_bytes, plan, .. }, time) = (&cost, cost.whole());
     let waiting = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
     let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
-    let (nodes, price, unplaced) = (plan.promises.len(), price(plan), plan.unplaced.len());
+    let (nodes, price, unplaced) = (plan.new_claims.len(), price(plan), plan.unplaced.len());
     println!(
         "{name} n={waiting} seconds={}.{:03} preparing_ms={} solving_ms={} writing_ms={} \
          nodes={nodes} price={price} peak_memory_bytes={memory_bytes} on_existing={placed} \

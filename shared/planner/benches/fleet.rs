@@ -85,12 +85,12 @@ fn built(facts: &Facts) -> Facts {
     assert!(plan.unplaced.is_empty(), "a pod has no place");
     let mut after = facts.clone();
     let mut homes: BTreeMap<PodKey, NodeName> = BTreeMap::new();
-    for (index, promise) in plan.promises.iter().enumerate() {
-        let types = facts.ready_types(&promise.claim.node_class).unwrap();
-        let key = &promise.cheapest;
+    for (index, new) in plan.new_claims.iter().enumerate() {
+        let types = facts.ready_types(&new.claim.node_class).unwrap();
+        let key = &new.cheapest;
         let sold = types.iter().find(|sold| sold.name == key.instance_type).unwrap();
         let node = add_node(&mut after, index, sold, &key.zone);
-        homes.extend(promise.claim.pods.iter().map(|pod| (pod.clone(), node.clone())));
+        homes.extend(new.claim.pods.iter().map(|pod| (pod.clone(), node.clone())));
     }
     for pod in &mut after.pods {
         *pod = running(pod.clone(), homes[&pod.key].clone());

@@ -71,7 +71,7 @@ fn run(pods: Vec<Pod>, preferences: PreferencePolicy) -> Duration {
     facts.policies.preferences = preferences;
     let cost = measure(&facts, 3);
     let Cost { preparing, solving, writing, memory_bytes, plan } = &cost;
-    let (nodes, price, unplaced) = (plan.promises.len(), price(plan), plan.unplaced.len());
+    let (nodes, price, unplaced) = (plan.new_claims.len(), price(plan), plan.unplaced.len());
     println!(
         "n={count} policy={preferences:?} pods_per_second={} nodes={nodes} price={price} \
          peak_memory_bytes={memory_bytes} preparing_us={} solving_us={} writing_us={} \

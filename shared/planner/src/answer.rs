@@ -129,9 +129,9 @@ pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
                 Some((facts.ledger.claims.get(name)?, interruptions.as_slice()))
             });
             let plan = interrupt(&facts.ledger, claims, facts.now);
-            let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
+            let is_any_deleted = plan.changes.iter().any(NodeClaim::is_deleting);
             let wakes = [Function::Drain, Function::Provision];
-            let wakes = if is_any_given_up { wakes.to_vec() } else { Vec::new() };
+            let wakes = if is_any_deleted { wakes.to_vec() } else { Vec::new() };
             Answer { wakes, ..Answer::of(plan, Basis::Claims) }
         }
     }
@@ -142,7 +142,7 @@ pub fn answer(facts: &Facts, question: &Question, memory: &Memory) -> Answer {
 pub(crate) fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     let replicas = launches(facts, types);
     let missing_replicas = replicas.notes.clone();
-    let is_any_missing = !replicas.promises.is_empty();
+    let is_any_missing = !replicas.new_claims.is_empty();
     let (plan, closed) = if is_any_missing {
         // The next answer, which is asked for at once, says which NodePools can launch nothing.
         (replicas.plan(facts), BTreeMap::new())
@@ -151,19 +151,19 @@ pub(crate) fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     };
     let mut events = events::of_pods(&plan, &facts.pods, facts.now);
     events.extend(events::of_pools_without_types(&closed));
-    let wakes = if plan.promises.is_empty() { Vec::new() } else { vec![Function::Launch] };
+    let wakes = if plan.new_claims.is_empty() { Vec::new() } else { vec![Function::Launch] };
     let asks_again = is_any_missing;
     Answer { events, wakes, asks_again, missing_replicas, ..Answer::of(plan, Basis::Arrivals) }
 }
 
 /// The functions with new work after a plan of disruption.
 fn woken_by_disruption(plan: &Plan) -> Vec<Function> {
-    let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
+    let is_any_deleted = plan.changes.iter().any(NodeClaim::is_deleting);
     let is_carried_out = !plan.started.values().all(Command::is_found);
     let wakes = [
-        (Function::Launch, !plan.promises.is_empty()),
-        (Function::Provision, is_any_given_up),
-        (Function::Drain, is_any_given_up || is_carried_out),
+        (Function::Launch, !plan.new_claims.is_empty()),
+        (Function::Provision, is_any_deleted),
+        (Function::Drain, is_any_deleted || is_carried_out),
     ];
     wakes.into_iter().filter_map(|(function, wakes)| wakes.then_some(function)).collect()
 }
@@ -269,9 +269,7 @@ fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer 
 /// `plan`, with what was `observed` before it.
 fn with(mut plan: Plan, mut observed: Plan) -> Plan {
     // A claim is changed once: its deletion wins.
-    observed
-        .changes
-        .retain(|noted| plan.changes.iter().all(|given_up| given_up.name != noted.name));
+    observed.changes.retain(|noted| plan.changes.iter().all(|deleted| deleted.name != noted.name));
     plan.changes.append(&mut observed.changes);
     plan.decisions.splice(0..0, observed.decisions);
     plan

@@ -1,10 +1,10 @@
-//! Which nodes to give up, what to launch in their place, and why every other node stays.
+//! Which nodes to disrupt, what to launch in their place, and why every other node stays.
 //!
 //! ```text
 //!   facts ──► candidates ──► each method, within budgets ──► Command ──► 15 s ──► does it still hold?
 //!             (eviction)     (what if they were gone?)                            │
 //!                                                                                 ▼
-//!                                      claims given up: a Plan ◄── replacements promised: a Plan
+//!                                       claims deleted: a Plan ◄── replacements created: a Plan
 //! ```
 //!
 //! There is one way for everybody: `journeyman plan --disruption` shows each method's answer
@@ -72,7 +72,7 @@ pub use validation::{Dropped, Voided};
 /// How to look.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How much a method may simulate, in pods, before it gives up for this time. Karpenter gives
+    /// How much a method may simulate, in pods, before it stops for this time. Karpenter gives
     /// single-node consolidation three minutes, and other methods no bound.
     pub work: u64,
     /// Pools that it did not reach last time: they come first.

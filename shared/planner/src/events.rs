@@ -57,9 +57,10 @@ pub fn of_pods(plan: &Plan, pods: &[Pod], now: Timestamp) -> Vec<ObjectEvent> {
             ObjectEvent::new(object, EventReason::Nominated, format!("it should go onto {place}"))
         })
     };
-    let promised = plan.promises.iter().flat_map(|promise| {
-        nominated(&promise.claim.pods, format!("nodeclaim/{}", promise.claim.name))
-    });
+    let created = plan
+        .new_claims
+        .iter()
+        .flat_map(|new| nominated(&new.claim.pods, format!("nodeclaim/{}", new.claim.name)));
     let placed = plan.placements.iter().flat_map(|placement| {
         let place = match &placement.target {
             Target::Node(node) => format!("node/{node}"),
@@ -67,7 +68,7 @@ pub fn of_pods(plan: &Plan, pods: &[Pod], now: Timestamp) -> Vec<ObjectEvent> {
         };
         nominated(&placement.pods, place)
     });
-    unplaced.chain(promised).chain(placed).collect()
+    unplaced.chain(created).chain(placed).collect()
 }
 
 /// Of NodePools that no instance type fits: why, by the name of the NodePool.
@@ -86,8 +87,8 @@ pub fn of_pools_without_types(pools: &BTreeMap<NodePoolName, String>) -> Vec<Obj
 /// Has the events of `answer` say that pods of its plan have no place in `sound`, which is what the judge left of it.
 pub fn tell_left_out(answer: &mut Answer, sound: &Plan, pods: &[Pod]) {
     let placed = |plan: &Plan| -> BTreeSet<PodKey> {
-        let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
-        promised.chain(plan.placements.iter().flat_map(|p| &p.pods)).cloned().collect()
+        let created = plan.new_claims.iter().flat_map(|new| &new.claim.pods);
+        created.chain(plan.placements.iter().flat_map(|p| &p.pods)).cloned().collect()
     };
     let left_out = &placed(&answer.plan) - &placed(sound);
     let is_left_out = |about: &EventObject| match about {
@@ -110,19 +111,19 @@ pub fn of_refused_adoption(claim: &NodeClaimName, why: &str) -> ObjectEvent {
     ObjectEvent::new(EventObject::NodeClaim(claim.clone()), EventReason::FailedAdoption, why)
 }
 
-/// Of claims that methods of disruption give up, of those that replace others and are not there yet, and of those
+/// Of claims that methods of disruption delete, of those that replace others and are not there yet, and of those
 /// whose nodes turned out to be too small.
 ///
 /// Karpenter: `pkg/controllers/disruption/queue.go`.
 #[must_use]
 pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
-    let given_up = plan.changes.iter().filter_map(|claim| {
+    let deleted = plan.changes.iter().filter_map(|claim| {
         let deletion = claim.deletion.as_ref().filter(|_| claim.is_deleting())?;
         let DeletionReason::Disrupted(reason) = deletion.reason else { return None };
         Some((claim, reason))
     });
-    let terminating = given_up.flat_map(|(claim, reason)| {
-        let message = format!("it is given up: {}", reason.as_str());
+    let terminating = deleted.flat_map(|(claim, reason)| {
+        let message = format!("it is disrupted: {}", reason.as_str());
         ObjectEvent::of_both(claim, EventReason::DisruptionTerminating, message)
     });
     let replacements = ledger.commands.values().flat_map(|command| {
@@ -280,12 +281,12 @@ pub fn of_annotations(ledger: &Snapshot, pods: &[Pod]) -> Vec<ObjectEvent> {
     pods.iter().filter(is_asked).filter_map(event).collect()
 }
 
-/// Of a claim that was given up just now: when its node ends at last, and what AWS did to its instance.
+/// Of a claim that was deleted just now: when its node ends at last, and what AWS did to its instance.
 ///
 /// Karpenter: `pkg/controllers/interruption/events` of the AWS provider, and
 /// `pkg/controllers/node/termination/terminator/events`.
 #[must_use]
-pub fn of_given_up(claim: &NodeClaim) -> Vec<ObjectEvent> {
+pub fn of_deleted(claim: &NodeClaim) -> Vec<ObjectEvent> {
     let Some(deletion) = &claim.deletion else { return Vec::new() };
     let interruption = match deletion.reason {
         DeletionReason::SpotInterrupted => {
@@ -306,7 +307,7 @@ pub fn of_given_up(claim: &NodeClaim) -> Vec<ObjectEvent> {
     let mut events = Vec::new();
     if let Some((reason, message)) = interruption {
         events.extend(ObjectEvent::of_both(claim, reason, message));
-        let message = format!("it is given up: {}", deletion.reason);
+        let message = format!("it is deleted: {}", deletion.reason);
         events.extend(ObjectEvent::of_both(claim, EventReason::TerminatingOnInterruption, message));
     }
     if let Some(deadline) = deletion.deadline {
@@ -346,7 +347,7 @@ pub fn of_pods_left(node: &NodeName, count: usize) -> Option<ObjectEvent> {
     Some(ObjectEvent::new(EventObject::Node(node.clone()), EventReason::FailedDraining, why))
 }
 
-/// Of claims that EC2 had no capacity for, and of the pods that they were promised for.
+/// Of claims that EC2 had no capacity for, and of the pods that they were created for.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`.
 #[must_use]

@@ -45,7 +45,7 @@ pub(crate) fn is_active(pod: &Pod) -> bool {
     !pod.is_terminal() && !pod.is_terminating()
 }
 
-/// The taint that keeps new pods away from a node that is given up.
+/// The taint that keeps new pods away from a node that is disrupted.
 pub fn disrupted_taint() -> Taint {
     Taint {
         key: labels::DISRUPTED_TAINT.to_owned(),

@@ -138,10 +138,10 @@ pub fn next_claims<'f>(facts: &'f Facts, types: &KnownTypes) -> (Cow<'f, Facts>,
 /// The ledger after `plan` was committed.
 fn committed(ledger: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = ledger.clone();
-    let adds = !plan.promises.is_empty();
+    let adds = !plan.new_claims.is_empty();
     after.head.counters = ledger.head.counters.after(adds, &plan.changes, &plan.started);
-    let promised = plan.promises.iter().map(|promise| &promise.claim);
-    let claims = promised.chain(&plan.changes).cloned();
+    let created = plan.new_claims.iter().map(|new| &new.claim);
+    let claims = created.chain(&plan.changes).cloned();
     after.claims.extend(claims.map(|claim| (claim.name.clone(), claim)));
     after.commands.retain(|id, _| !plan.ended.contains(id));
     after.commands.extend(plan.started.clone());

@@ -1,4 +1,4 @@
-//! The core: what to launch and what to give up, decided from facts.
+//! The core: what to launch and what to delete, decided from facts.
 //!
 //! Everything here is a pure, synchronous function: no IO, no clock, no randomness, no failure. The
 //! present is an argument, and the same facts give the same plan. What is impossible is a value: a
@@ -27,7 +27,7 @@
 //!
 //! * `scheduling` finds a place for every pod: [`provision`], and `what_if` for disruption. How it
 //!   works, and what it costs, its header says.
-//! * [`disruption`] finds nodes to give up, and says why every other node stays.
+//! * [`disruption`] finds nodes to disrupt, and says why every other node stays.
 //! * `lifecycle` takes a claim from its creation to its end: [`concluded`] after a launch, [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
 //! * [`events`] says which events are published.

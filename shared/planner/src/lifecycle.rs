@@ -1,4 +1,4 @@
-//! The life of one claim after it was promised: the next step of each visit, and what ends it.
+//! The life of one claim after it was created: the next step of each visit, and what ends it.
 
 pub mod adopt;
 pub mod drain;

@@ -379,5 +379,5 @@ fn is_news(facts: &Facts, plan: &Plan) -> bool {
         change.is_deleting() || stored.is_none_or(|stored| stored.empty_since != change.empty_since)
     };
     let is_any_command = !(plan.started.is_empty() && plan.ended.is_empty());
-    is_any_command || !plan.promises.is_empty() || plan.changes.iter().any(is_change)
+    is_any_command || !plan.new_claims.is_empty() || plan.changes.iter().any(is_change)
 }

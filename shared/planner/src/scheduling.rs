@@ -1,4 +1,4 @@
-//! Where pods go: onto what is there or promised, onto new claims, or nowhere for reasons that are
+//! Where pods go: onto what is there or coming, onto new claims, or nowhere for reasons that are
 //! given.
 //!
 //! Each module uses those above it in the list only.
@@ -6,14 +6,14 @@
 //! # How it works
 //!
 //! [`provision`](crate::provision) answers as plain first-fit-decreasing would (Karpenter's: pods by
-//! CPU, memory, age; each onto the first node or promised claim that takes it, else onto the claim of
+//! CPU, memory, age; each onto the first node or unlaunched claim that takes it, else onto the claim of
 //! this plan with the fewest pods that takes it, else onto a new claim of the first pool that can
-//! launch something for it; preferences are given up one by one, and pods without a place are tried again
+//! launch something for it; preferences are relaxed one by one, and pods without a place are tried again
 //! until a whole round brings nothing). These ideas make it fast, and none of them changes the answer:
 //!
 //! * **Classes** (`demand::class`). Pods with equal specs and volumes ask alike. What they ask for beside
 //!   *requests* and volumes is their *profile* (`demand::profile`), which most often many classes share.
-//!   What a profile asks for at each step of giving preferences up is worked out once: a set of
+//!   What a profile asks for at each step of relaxing preferences is worked out once: a set of
 //!   requirements and tolerations (its *constraints*, `demand::constraints`, which many profiles share),
 //!   and rules about other pods.
 //! * **Numbers for names.** Resources have places in arrays of `i64`; labels, requirements and sets

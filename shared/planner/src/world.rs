@@ -46,18 +46,18 @@ impl<'a> World<'a> {
         self.claims.get(node).copied()
     }
 
-    /// Whether a claim is being given up, by whomever, or will be as soon as its replacement is there.
+    /// Whether a claim is being deleted, for whatever reason, or will be as soon as its replacement is there.
     pub fn is_leaving(&self, claim: &NodeClaim) -> bool {
-        is_given_up(claim) || self.is_being_replaced(claim)
+        is_being_deleted(claim) || self.is_being_replaced(claim)
     }
 
-    /// Whether a command gives the claim up once its replacement is there: until then its node is in
+    /// Whether a command deletes the claim once its replacement is there: until then its node is in
     /// service, and takes no new pods.
     pub(crate) fn is_being_replaced(&self, claim: &NodeClaim) -> bool {
         self.being_replaced.contains(&claim.name)
     }
 
-    /// The nodes whose claims are being given up or replaced, and those without a claim that are being deleted:
+    /// The nodes whose claims are being deleted or replaced, and those without a claim that are being deleted:
     /// each with the time by which it is empty, if there is one.
     ///
     /// Karpenter: `pkg/controllers/state/statenode.go`, `MarkedForDeletion`.
@@ -73,7 +73,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether a claim is being given up, by whomever.
-pub(crate) fn is_given_up(claim: &NodeClaim) -> bool {
+/// Whether a claim is being deleted, for whatever reason.
+pub(crate) fn is_being_deleted(claim: &NodeClaim) -> bool {
     claim.is_deleting() || claim.is_instance_terminating()
 }

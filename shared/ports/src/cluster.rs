@@ -220,9 +220,9 @@ ports! {
         /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
         /// that is ours, or not there, stays as it is.
         async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError>;
-        /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
+        /// Makes the object say what `claim` says, and deletes it when the claim is deleted; what
         /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
-        /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
+        /// takes nothing back. No object is made for a deleted claim. `Conflict` when somebody
         /// else has an object of this name. The object of a claim that a user made is the user's, with its own
         /// spec: it becomes one of ours by this call, and is `NotFound` where it is not there any more.
         async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;

@@ -1,4 +1,4 @@
-//! The ledger: where promises are kept.
+//! The ledger: where claims, commands and decisions are kept.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ ports! {
         ) -> Result<Vec<NodeClaim>, PortError>;
 
         /// Stores a claim whose stored version is one below its own, and that was written to before.
-        /// `Conflict` too when it is still as it was promised: it leaves its batch by
+        /// `Conflict` too when it was not written to since it was created: it leaves its batch by
         /// [`Ledger::write_claims`]. Idempotent by version and content.
         async fn write_claim(
             &self,
@@ -83,8 +83,8 @@ ports! {
             claim: &NodeClaim,
         ) -> Result<WriteOutcome, PortError>;
 
-        /// Stores claims of one batch, each as [`Ledger::write_claim`] does, and those that are still as
-        /// they were promised too. `Conflict` when any of them was refused; the others may be stored.
+        /// Stores claims of one batch, each as [`Ledger::write_claim`] does, and those that were not written to since
+        /// they were created, too. `Conflict` when any of them was refused; the others may be stored.
         async fn write_claims(
             &self,
             cluster: &ClusterName,
@@ -92,7 +92,7 @@ ports! {
         ) -> Result<WriteOutcome, PortError>;
 
         /// Removes a claim whose stored version is the claim's, and that was written to since it was
-        /// promised; one that was not is refused as `Permanent`. A claim that is gone was removed.
+        /// created; one that was not is refused as `Permanent`. A claim that is gone was removed.
         async fn remove_claim(
             &self,
             cluster: &ClusterName,
@@ -100,7 +100,7 @@ ports! {
         ) -> Result<WriteOutcome, PortError>;
 
         /// Withdraws claims of one batch that got no instance: each is removed as [`Ledger::remove_claim`]
-        /// does, and those that are still as they were promised too; then a departure is counted. `Conflict`
+        /// does, also those that were not written to since they were created; then a departure is counted. `Conflict`
         /// when any of them was refused; the others may be gone.
         async fn withdraw_claims(
             &self,

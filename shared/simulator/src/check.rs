@@ -35,7 +35,7 @@ impl World {
         violations
     }
 
-    /// Instances that no claim names and no promise will, but for those of somebody else's NodeClaims and those that EC2
+    /// Instances that no claim names and no launch will, but for those of other NodeClaims and those that EC2
     /// does not let end.
     fn unclaimed_instances(&self) -> Vec<String> {
         let records = self.account.instances.values().filter(|record| record.is_live());
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// Which limit of `pool` its instances exceed, if any. Disks are left out: they come from the
-    /// class, not from the instance type. So are instances of claims that are given up: while a node is drained
+    /// class, not from the instance type. So are instances of claims that are being deleted: while a node is drained
     /// another may take its share.
     ///
     /// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, where nodes that are marked for deletion
@@ -88,11 +88,11 @@ impl World {
 
     fn pool_usage(&self, pool: &NodePoolName) -> (Resources, u64) {
         let records = self.account.instances.values().filter(|record| record.is_live());
-        let is_given_up = |record: &&InstanceRecord| {
+        let is_deleted = |record: &&InstanceRecord| {
             self.ledger.claim_of(&record.id).is_some_and(|claim| claim.is_deleting())
         };
         let counted = records
-            .filter(|record| record.node_pool().as_ref() == Some(pool) && !is_given_up(record));
+            .filter(|record| record.node_pool().as_ref() == Some(pool) && !is_deleted(record));
         counted.fold((Resources::default(), 0), |(sum, nodes), record| {
             let mut capacity = record.capacity.clone();
             capacity.ephemeral_storage = model::Bytes(0);
@@ -189,7 +189,7 @@ impl World {
         self.ledger.clusters.get(&self.settings.cluster)
     }
 
-    /// Claims that are where they do not belong for long. One that is given up may wait for pods
+    /// Claims that are where they do not belong for long. One that is being deleted may wait for pods
     /// that nothing may force.
     fn stuck_claims(&self) -> Vec<String> {
         let claims = self.own_ledger().into_iter().flat_map(|ledger| ledger.claims.values());

@@ -1,4 +1,4 @@
-//! The ledger's table in memory, with the answers that `model::ledger` and `ports::Ledger` promise.
+//! The ledger's table in memory, with the answers that `model::ledger` and `ports::Ledger` specify.
 //!
 //! The index by instance lags behind writes, as a global secondary index of DynamoDB does.
 
@@ -249,7 +249,7 @@ impl LedgerState {
         })
     }
 
-    /// How many claims the batch had when it was promised, if any of them is left.
+    /// How many claims the batch had when it was created, if any of them is left.
     pub(crate) fn batch_size(&self, batch: &BatchId) -> Option<u32> {
         self.clusters.values().find_map(|ledger| {
             let name = ledger.batches.get(batch)?.first()?;
@@ -344,7 +344,7 @@ impl ClusterLedger {
         commit.ledger == self.head.ledger
             && is_based_on(self.head.counters)
             && commit
-                .promised
+                .created
                 .iter()
                 .chain(&commit.adopted)
                 .all(|claim| !self.claims.contains_key(&claim.name))
@@ -386,11 +386,11 @@ impl World {
         for (offering, until) in &commit.unavailable_offerings {
             self.ledger.mark_unavailable(offering, *until);
         }
-        for claim in &commit.promised {
+        for claim in &commit.created {
             let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());
-            self.happened(Happening::ClaimPromised { claim, node_pool });
+            self.happened(Happening::ClaimCreated { claim, node_pool });
         }
-        let stored = commit.promised.iter().chain(&commit.adopted).chain(&commit.changed);
+        let stored = commit.created.iter().chain(&commit.adopted).chain(&commit.changed);
         for claim in stored {
             let claim = self.recorded(claim);
             self.store_claim(cluster, &claim);
@@ -479,7 +479,7 @@ impl World {
         let was_deleting = before.is_some_and(|before| before.is_deleting());
         if let Some(deletion) = claim.deletion.as_ref().filter(|_| !was_deleting) {
             let (claim, reason) = (claim.name.clone(), deletion.reason);
-            self.happened(Happening::ClaimGivenUp { claim, reason });
+            self.happened(Happening::ClaimDeleted { claim, reason });
         }
     }
 

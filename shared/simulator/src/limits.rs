@@ -25,7 +25,7 @@ pub use sizes::{claim_bytes, decision_bytes};
 pub(crate) use charge::Usage;
 pub(crate) use costs::number;
 pub(crate) use sizes::{
-    claim_units, commit as commit_load, decision_units, promised_bytes, read as read_load, refusal,
+    claim_units, commit as commit_load, created_bytes, decision_units, read as read_load, refusal,
     removal_units, write_units,
 };
 

@@ -23,7 +23,7 @@ use ports::PodSelection;
 use crate::{
     ledger::ClusterLedger,
     limits::{
-        Load, claim_bytes, claim_units, decision_units, number, promised_bytes, read_load,
+        Load, claim_bytes, claim_units, created_bytes, decision_units, number, read_load,
         removal_units, write_units,
     },
     meter::{Bill, FixedCosts, Meter},
@@ -106,7 +106,7 @@ fn snapshot(world: &mut World) -> Load {
     let offerings = number(world.ledger.unavailable_count()) * OFFERING_BYTES;
     let claims = world.ledger.cluster(&name).claims.values();
     let bytes = claims.map(|claim| match claim.phase {
-        ClaimPhase::Promised => promised_bytes(claim),
+        ClaimPhase::Created => created_bytes(claim),
         _ => claim_bytes(claim),
     });
     let claims: u64 = bytes.sum();

@@ -46,7 +46,7 @@ struct Envelope {
     taken_at: Timestamp,
 }
 
-/// Something that was given up after too many tries.
+/// A message or batch that failed too often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
     /// When.

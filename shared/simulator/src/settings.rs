@@ -37,7 +37,7 @@ pub struct Disorder {
     pub held_back_max: SignedDuration,
 }
 
-/// Promises of the outside and mechanisms of the functions that are broken on purpose, to show that tests
+/// Guarantees of the outside and mechanisms of the functions that are broken on purpose, to show that tests
 /// notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is broken by itself")]
@@ -48,7 +48,7 @@ pub struct Sabotage {
     pub ignore_client_token: bool,
     /// `provision` is not told of claims whose node did not join yet, and plans for their pods
     /// again.
-    pub forget_open_promises: bool,
+    pub forget_unlaunched_claims: bool,
     /// Every beat counts as the newest one, and whoever writes a pulse may.
     pub ignore_pulse_sequence: bool,
     /// A message is deleted when it is taken, before the pulse is armed.

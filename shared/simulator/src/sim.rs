@@ -204,7 +204,7 @@ impl Sim {
         self.0.borrow().summary()
     }
 
-    /// What was given up after too many tries.
+    /// Messages and batches that failed too often.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.0.borrow().mail.dead.clone()
     }

@@ -73,14 +73,14 @@ pub enum Happening {
         is_in_vain: bool,
     },
     /// A claim was committed.
-    ClaimPromised {
+    ClaimCreated {
         /// Which.
         claim: NodeClaimName,
         /// Its pool.
         node_pool: NodePoolName,
     },
-    /// A claim is being given up.
-    ClaimGivenUp {
+    /// A claim is being deleted.
+    ClaimDeleted {
         /// Which.
         claim: NodeClaimName,
         /// Why.
@@ -194,7 +194,7 @@ pub struct Summary {
     pub evictions: u64,
     /// Pods that went down with their node.
     pub pods_lost: u64,
-    /// Messages and batches that were given up.
+    /// Messages and batches that failed too often.
     pub dead_letters: u64,
     /// What the account was assumed to own, in words.
     pub assumptions: Vec<String>,

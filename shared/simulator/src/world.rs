@@ -64,7 +64,7 @@ pub(crate) enum Event {
     /// The cloud controller finds no instance behind a node.
     NodeOrphaned(NodeName),
     /// The toleration of unreachable nodes ends.
-    PodsGiveUp(NodeName),
+    TolerationEnds(NodeName),
     /// The garbage collector misses a node.
     PodsCollected(NodeName),
     /// A pod's containers run.
@@ -236,7 +236,7 @@ impl World {
             Event::StartupTaintsGo(node) => self.startup_taints_go(&node),
             Event::NodeUnreachable(node) => self.node_unreachable(&node),
             Event::NodeOrphaned(node) => self.node_orphaned(&node),
-            Event::PodsGiveUp(node) => self.pods_give_up(&node),
+            Event::TolerationEnds(node) => self.toleration_ends(&node),
             Event::PodsCollected(node) => self.pods_collected(&node),
             Event::PodRuns(pod, uid) => self.pod_runs(&pod, &uid),
             Event::PodFinishes(pod, uid) => self.pod_finishes(&pod, &uid),
@@ -258,7 +258,7 @@ impl World {
         if let Some((_, function)) = self.current {
             self.called.entry(function).or_default().insert(operation);
         }
-        if self.is_given_up(operation) {
+        if self.is_abandoned(operation) {
             return Injection::FailBefore(Fault::Permanent);
         }
         if self.rules.is_empty() {
@@ -291,7 +291,7 @@ impl World {
     }
 
     /// Whether the delivery that asks now does without `operation`, because an earlier call of it was refused.
-    fn is_given_up(&self, operation: &str) -> bool {
+    fn is_abandoned(&self, operation: &str) -> bool {
         let sabotage = self.settings.sabotage;
         let delivery = self.current.map(|(delivery, _)| delivery);
         self.refused.is_some_and(|(refused_in, refused)| {
@@ -302,10 +302,10 @@ impl World {
         })
     }
 
-    /// Whether the delivery that asks now is kept from what was promised.
-    pub(crate) fn forgets_promises(&self) -> bool {
+    /// Whether the ledger hides claims that have not launched from the delivery that asks now.
+    pub(crate) fn forgets_unlaunched_claims(&self) -> bool {
         let is_provision = matches!(self.current, Some((_, Function::Provision)));
-        is_provision && self.settings.sabotage.forget_open_promises
+        is_provision && self.settings.sabotage.forget_unlaunched_claims
     }
 
     /// Calls so far.

@@ -13,7 +13,7 @@ mod text;
 mod topology;
 pub mod words;
 
-pub use claim::{batch, claim, commit, promise};
+pub use claim::{batch, claim, commit, new_claim};
 pub use decision::{decision, pod_with_uid, recorded_facts};
 pub use facts::{facts, limits, node, node_class, node_of, node_pool};
 pub use instance_type::instance_type;

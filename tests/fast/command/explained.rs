@@ -99,7 +99,7 @@ fn named(timeline: &[Value], kind: &str, place: usize) -> BTreeSet<String> {
 fn whatever_a_story_had_is_explained_after_it_is_gone() {
     for seed in 1..=seeds() {
         let (timeline, ledger) = played("gone", seed);
-        let claims = named(&timeline, "ClaimPromised", 1);
+        let claims = named(&timeline, "ClaimCreated", 1);
         assert!(claims.len() > 5, "{claims:?}");
         let alive = get(&ledger, RecordsKind::NodeClaims);
         assert!(alive.len() < claims.len(), "nothing is gone in seed {seed}");

@@ -154,7 +154,7 @@ fn a_buffer_has_its_room_while_no_pod_waits_and_again_after_pods_took_it() {
         runner.run_until(minute(minutes)).expect("nothing unsafe happens");
         nodes.push(ready(&sim));
     }
-    // Nobody gives up nodes that are empty only because they are kept free.
+    // No method disrupts nodes that are empty only because they are kept free.
     assert!(0 < nodes[0] && nodes[0] == nodes[1], "{nodes:?}");
     // Pods that come find their room at once, and as much is made again.
     assert_eq!(sim.summary().pods_waiting, 0);

@@ -176,10 +176,10 @@ pub(crate) struct Figures {
     pub(crate) spent_nanos: u128,
     /// What half of all pods waited at most, and what 99 of a hundred did, in seconds.
     pub(crate) waited: [i64; 2],
-    /// Nodes that consolidation gave up, alone or together, and how many of them had a new node in their place.
+    /// Nodes that consolidation disrupted, alone or together, and how many of them had a new node in their place.
     pub(crate) consolidated: usize,
     pub(crate) replaced: usize,
-    /// Nodes that were given up to save, and of which one of the same offering was launched within ten minutes.
+    /// Nodes that were disrupted to save, and of which one of the same offering was launched within ten minutes.
     pub(crate) again: usize,
 }
 
@@ -322,7 +322,7 @@ impl<D: Dispatch> Churn<D> {
         let timeline = self.sim.timeline(0);
         for event in &timeline {
             match &event.happening {
-                Happening::ClaimGivenUp { claim, reason } if *reason == underutilized => {
+                Happening::ClaimDeleted { claim, reason } if *reason == underutilized => {
                     figures.consolidated += 1;
                     if let Some((offering, _)) = self.kept.get(claim) {
                         gone.entry(offering).or_default().push(event.at);
@@ -433,13 +433,13 @@ fn two_days_of_churn_break_no_rule_and_bring_no_node_in_place_of_its_like() {
 
 /// In this world a pool is at its limit when a spot instance is taken back: its successor comes while it is drained.
 #[test]
-fn nodes_that_are_given_up_do_not_count_against_limits() {
+fn nodes_that_are_deleted_do_not_count_against_limits() {
     let figures = churn(72, Size { nodes: 12, hours: 6, limit: 4 }, Settings::default());
     assert!(figures.is_ok(), "{figures:?}");
 }
 
 #[test]
-fn calm_settings_hold_what_they_promise_and_move_fewer_pods() {
+fn calm_settings_keep_their_bounds_and_move_fewer_pods() {
     let calm = [("WorkloadRest", "30m"), ("ReplacementSaving", "0.1"), ("MovesPerHour", "12")];
     let evictions = std::sync::Mutex::new(Vec::new());
     play_seeds(1, |seed| {

@@ -86,12 +86,12 @@ pub(crate) fn images(sim: &Sim) -> BTreeSet<ImageId> {
     claims.iter().filter_map(|claim| claim.instance.as_ref()?.image.clone()).collect()
 }
 
-fn given_up(sim: &Sim) -> Vec<(Timestamp, NodeClaimName, DeletionReason)> {
-    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { claim, reason } => Some((event.at, claim, reason)),
+fn deleted(sim: &Sim) -> Vec<(Timestamp, NodeClaimName, DeletionReason)> {
+    let deleted = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimDeleted { claim, reason } => Some((event.at, claim, reason)),
         _ => None,
     });
-    given_up.collect()
+    deleted.collect()
 }
 
 /// When nodes became ready.
@@ -126,12 +126,12 @@ fn a_cheaper_node_is_there_before_the_dearer_one_goes() {
     let sim = world(WorldSettings::default());
     sim.at(minute(6), scale("web", 1));
     play(&sim, 20);
-    let given_up = given_up(&sim);
-    let [(at, _, reason)] = given_up.as_slice() else { panic!("{given_up:?}") };
+    let deleted = deleted(&sim);
+    let [(at, _, reason)] = deleted.as_slice() else { panic!("{deleted:?}") };
     assert_eq!(*reason, DeletionReason::Disrupted(DisruptionReason::Underutilized));
     let ready = ready(&sim);
     assert_eq!(ready.len(), 2);
-    assert!(ready[1] < *at, "given up at {at}, and its replacement was ready at {}", ready[1]);
+    assert!(ready[1] < *at, "deleted at {at}, and its replacement was ready at {}", ready[1]);
     let claims = sim.claims();
     let types: Vec<&str> =
         claims.iter().filter_map(|c| Some(c.instance.as_ref()?.instance_type.as_str())).collect();
@@ -148,7 +148,7 @@ fn nodes_of_a_former_image_are_replaced() {
     sim.at(minute(0), scale("web", 12));
     play(&sim, 8);
     let (before, nodes) = (images(&sim), sim.nodes().len());
-    assert!(before.len() == 1 && nodes > 1 && given_up(&sim).is_empty());
+    assert!(before.len() == 1 && nodes > 1 && deleted(&sim).is_empty());
     change_class(&sim, 8, |class| {
         let version = "v20260101".to_owned();
         class.image_terms = vec![ImageTerm::Alias { family: ImageFamily::Al2023, version }];
@@ -157,8 +157,8 @@ fn nodes_of_a_former_image_are_replaced() {
     let after = images(&sim);
     assert!(after.len() == 1 && after.is_disjoint(&before), "{before:?} {after:?}");
     let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
-    let given_up = given_up(&sim);
-    assert!(given_up.len() >= nodes && given_up.iter().all(|(_, _, why)| *why == drifted));
+    let deleted = deleted(&sim);
+    assert!(deleted.len() >= nodes && deleted.iter().all(|(_, _, why)| *why == drifted));
 }
 
 #[test]
@@ -182,13 +182,13 @@ fn nodes_of_a_former_template_or_class_are_replaced() {
         let sim = world(WorldSettings::default());
         play(&sim, 8);
         let nodes = sim.nodes().len();
-        assert!(0 < nodes && given_up(&sim).is_empty(), "{changed}: {:?}", given_up(&sim));
+        assert!(0 < nodes && deleted(&sim).is_empty(), "{changed}: {:?}", deleted(&sim));
         sim.at(minute(8), Action::Add(parsed(&after)));
         play(&sim, 40);
-        let given_up = given_up(&sim);
+        let deleted = deleted(&sim);
         let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
-        let is_each_drifted = given_up.iter().all(|(_, _, reason)| *reason == drifted);
-        assert!(nodes <= given_up.len() && is_each_drifted, "{changed}: {given_up:?}");
+        let is_each_drifted = deleted.iter().all(|(_, _, reason)| *reason == drifted);
+        assert!(nodes <= deleted.len() && is_each_drifted, "{changed}: {deleted:?}");
     }
 }
 
@@ -209,14 +209,14 @@ fn nodes_in_a_former_network_are_replaced() {
         play(&sim, 8);
         let before: BTreeSet<NodeClaimName> =
             sim.claims().into_iter().map(|claim| claim.name).collect();
-        assert!(!before.is_empty() && given_up(&sim).is_empty());
+        assert!(!before.is_empty() && deleted(&sim).is_empty());
         change_class(&sim, 8, change);
         play(&sim, 60);
         let claims = sim.claims();
         assert!(claims.iter().all(|claim| !before.contains(&claim.name)), "{before:?}");
         assert!(claims.iter().all(|claim| claim.conditions.drifted.is_none()));
         let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
-        assert!(given_up(&sim).iter().all(|(_, _, why)| *why == drifted));
+        assert!(deleted(&sim).iter().all(|(_, _, why)| *why == drifted));
     }
 }
 
@@ -228,9 +228,9 @@ fn drifted_nodes_are_replaced_one_after_the_other_within_their_budget() {
     play(&sim, 40);
     assert!(is_renewed(&sim));
     assert!(!is_tainted(&sim));
-    let given_up = given_up(&sim);
+    let deleted = deleted(&sim);
     let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
-    assert!(given_up.len() >= 3 && given_up.iter().all(|(_, _, reason)| *reason == drifted));
+    assert!(deleted.len() >= 3 && deleted.iter().all(|(_, _, reason)| *reason == drifted));
     // Each goes when its replacement is there, and the next one only then.
     let gone: Vec<Timestamp> = sim
         .timeline(0)
@@ -238,10 +238,10 @@ fn drifted_nodes_are_replaced_one_after_the_other_within_their_budget() {
         .filter(|event| matches!(event.happening, Happening::NodeRemoved { .. }))
         .map(|event| event.at)
         .collect();
-    for (place, (at, _, _)) in given_up.iter().enumerate() {
+    for (place, (at, _, _)) in deleted.iter().enumerate() {
         let before = ready(&sim).iter().filter(|ready| **ready < *at).count();
-        assert!(given_up.len() + place < before, "{place}: {before} nodes were ready");
-        let next = given_up.get(place + 1);
+        assert!(deleted.len() + place < before, "{place}: {before} nodes were ready");
+        let next = deleted.get(place + 1);
         assert!(next.is_none_or(|(next, _, _)| gone[place] <= *next), "two at once");
     }
 }
@@ -269,14 +269,13 @@ fn a_replacement_that_does_not_start_in_time_is_waited_for_no_longer_and_its_nod
     let end = minute(31).checked_add(SignedDuration::from_secs(30)).expect("a time");
     runner.run_until(end).expect("nothing unsafe happens");
     assert!(!is_tainted(&sim));
-    assert_eq!(given_up(&sim), Vec::new());
+    assert_eq!(deleted(&sim), Vec::new());
     assert_eq!(evicted(&sim), Vec::new());
     let running = sim.claims().iter().filter(|claim| claim.instance.is_some()).count();
     assert_eq!(running, 2);
     // Once it has started after all, it is a node like any other, and no pod is on it.
     runner.run_until(minute(34)).expect("nothing unsafe happens");
-    let reasons: Vec<DeletionReason> =
-        given_up(&sim).iter().map(|(_, _, reason)| *reason).collect();
+    let reasons: Vec<DeletionReason> = deleted(&sim).iter().map(|(_, _, reason)| *reason).collect();
     assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Empty)]);
     assert_eq!(evicted(&sim), Vec::new());
     let late = rolled_back(&reports);
@@ -301,7 +300,7 @@ fn without_capacity_a_drifted_node_stays() {
     drift(&sim, 8);
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(30)).expect("nothing unsafe happens");
-    assert_eq!(given_up(&sim), Vec::new());
+    assert_eq!(deleted(&sim), Vec::new());
     assert_eq!(evicted(&sim), Vec::new());
     runner.run_until(minute(45)).expect("nothing unsafe happens");
     assert!(is_renewed(&sim));
@@ -343,11 +342,11 @@ fn a_rolling_replacement_of_many_nodes_keeps_to_its_budget_and_ends() {
     }
     // All that the budget allows begin at once.
     let timeline = sim.timeline(0).into_iter().filter(|event| minute(20) <= event.at);
-    let mut promised = timeline
-        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+    let mut created = timeline
+        .filter(|event| matches!(event.happening, Happening::ClaimCreated { .. }))
         .map(|event| event.at);
-    let first = promised.next().expect("a replacement is promised");
-    let together = promised.filter(|at| at.duration_since(first) < SignedDuration::from_secs(5));
+    let first = created.next().expect("a replacement is created");
+    let together = created.filter(|at| at.duration_since(first) < SignedDuration::from_secs(5));
     assert!(together.count() >= 4, "one after the other");
     println!("{claims} nodes renewed within {} minutes, {most} drained at once", minutes - 20);
     assert!(is_renewed(&sim), "{claims} nodes are not renewed within an hour");

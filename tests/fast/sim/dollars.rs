@@ -11,7 +11,7 @@ use crate::{
 
 const MOST: &str = "0.35";
 
-/// What claims cost that are not given up, by the prices that they were launched for.
+/// What claims cost that are not being deleted, by the prices that they were launched for.
 fn spent(sim: &Sim) -> HourlyPrice {
     let claims = sim.claims().into_iter().filter(|claim| !claim.is_deleting());
     let prices = claims.filter_map(|claim| Some(claim.instance?.price));

@@ -135,7 +135,7 @@ fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
                         ));
                     }
                 }
-                seen.created.fetch_add(plan.promises.len(), Ordering::Relaxed);
+                seen.created.fetch_add(plan.new_claims.len(), Ordering::Relaxed);
             }
             Question::CarryOn | Question::Interrupt(_) => {}
         }
@@ -150,9 +150,9 @@ fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
         let (mut counters, mut claims) = (first.plan.parent, versions(first));
         let same = looks.iter().take_while(|recorded| {
             let is_next = recorded.plan.parent == counters && versions(recorded) == claims;
-            let Plan { promises, changes, started, .. } = &recorded.plan;
-            counters = counters.after(!promises.is_empty(), changes, started);
-            let written = promises.iter().map(|promise| &promise.claim).chain(changes);
+            let Plan { new_claims, changes, started, .. } = &recorded.plan;
+            counters = counters.after(!new_claims.is_empty(), changes, started);
+            let written = new_claims.iter().map(|new| &new.claim).chain(changes);
             claims.extend(written.map(|claim| (claim.name.clone(), claim.version)));
             is_next
         });

@@ -28,10 +28,10 @@ fn play(parameters: &[(&str, &str)], manifests: &str, actions: &[(i64, Action)])
     sim
 }
 
-/// Why claims were given up, in their order.
-fn given_up(sim: &Sim) -> Vec<DeletionReason> {
+/// Why claims were deleted, in their order.
+fn deleted(sim: &Sim) -> Vec<DeletionReason> {
     let reasons = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { reason, .. } => Some(reason),
+        Happening::ClaimDeleted { reason, .. } => Some(reason),
         _ => None,
     });
     reasons.collect()
@@ -43,7 +43,7 @@ const REPLACED: [(&str, &str); 1] = [("RebalanceRecommendations", "replace-first
 fn a_node_that_ec2_recommends_to_leave_is_replaced_before_it_goes() {
     let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
     let sim = play(&REPLACED, MANIFESTS, &[(5, recommend)]);
-    assert_eq!(given_up(&sim), [DeletionReason::Disrupted(DisruptionReason::Drifted)]);
+    assert_eq!(deleted(&sim), [DeletionReason::Disrupted(DisruptionReason::Drifted)]);
     let timeline = sim.timeline(0);
     let recommended_at = minute(5);
     let first = |is_it: fn(&Happening) -> bool| {
@@ -52,7 +52,7 @@ fn a_node_that_ec2_recommends_to_leave_is_replaced_before_it_goes() {
     };
     let launched = first(|happening| matches!(happening, Happening::InstanceLaunched { .. }));
     let ready = first(|happening| matches!(happening, Happening::NodeReady { .. }));
-    let gone = first(|happening| matches!(happening, Happening::ClaimGivenUp { .. }));
+    let gone = first(|happening| matches!(happening, Happening::ClaimDeleted { .. }));
     assert!(launched.at < ready.at && ready.at < gone.at);
     // It comes from an offering that EC2 did not recommend to leave.
     let oldest = timeline.iter().find_map(|event| match &event.happening {
@@ -69,7 +69,7 @@ fn a_node_that_ec2_recommends_to_leave_is_replaced_before_it_goes() {
 fn a_recommendation_to_leave_an_instance_is_ignored_by_default() {
     let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
     let sim = play(&[], MANIFESTS, &[(5, recommend)]);
-    assert_eq!(given_up(&sim), []);
+    assert_eq!(deleted(&sim), []);
     let claims = sim.claims();
     assert!(claims.iter().all(|claim| claim.conditions.drifted.is_none()));
 }
@@ -82,12 +82,12 @@ fn budgets_of_drift_hold_nodes_that_ec2_recommends_to_leave() {
     let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
     let take = Action::InterruptSpot(SpotTarget::Oldest);
     let sim = play(&REPLACED, &closed, &[(5, recommend.clone())]);
-    assert_eq!(given_up(&sim), []);
+    assert_eq!(deleted(&sim), []);
     let reasons = sim.claims().into_iter().filter_map(|claim| claim.conditions.drifted);
     assert_eq!(reasons.collect::<Vec<_>>(), [REBALANCE_RECOMMENDATION]);
     // What EC2 takes back goes at once, whatever budgets say.
     let sim = play(&REPLACED, &closed, &[(5, recommend), (10, take)]);
-    assert_eq!(given_up(&sim), [DeletionReason::SpotInterrupted]);
+    assert_eq!(deleted(&sim), [DeletionReason::SpotInterrupted]);
 }
 
 #[test]
@@ -100,18 +100,18 @@ fn an_instance_whose_check_fails_ends_by_force_and_its_pods_run_elsewhere() {
     for is_of_host in [false, true] {
         let fail = Action::FailCheck { target: SpotTarget::Oldest, is_of_host };
         let sim = play(&[], &protected, &[(6, fail)]);
-        assert_eq!(given_up(&sim), [DeletionReason::InstanceUnhealthy]);
+        assert_eq!(deleted(&sim), [DeletionReason::InstanceUnhealthy]);
         let timeline = sim.timeline(0);
         let at = |is_it: fn(&Happening) -> bool| {
             let mut events = timeline.iter().filter(|event| minute(6) < event.at);
             events.find(|event| is_it(&event.happening)).map(|event| event.at).expect("it happens")
         };
         // Two minutes of failing, and a look each minute.
-        let given_up = at(|happening| matches!(happening, Happening::ClaimGivenUp { .. }));
-        assert!(minute(8) <= given_up && given_up <= minute(9) + SignedDuration::from_secs(30));
+        let deleted = at(|happening| matches!(happening, Happening::ClaimDeleted { .. }));
+        assert!(minute(8) <= deleted && deleted <= minute(9) + SignedDuration::from_secs(30));
         // Whatever protects its pods, nothing is waited for.
         let ended = at(|happening| matches!(happening, Happening::InstanceEnding { .. }));
-        let taken = ended.duration_since(given_up);
+        let taken = ended.duration_since(deleted);
         assert!(taken < SignedDuration::from_secs(60), "{taken:#}");
         assert_eq!(sim.summary().pods_waiting, 0);
     }
@@ -125,10 +125,10 @@ fn an_instance_that_cannot_be_asked_about_stays() {
     sim.at(minute(6), fail);
     let (mut runner, _reports) = runner_with(&sim, settings(&[]));
     runner.run_until(minute(12)).expect("nothing unsafe happens");
-    assert_eq!(given_up(&sim), []);
+    assert_eq!(deleted(&sim), []);
     // Once EC2 answers again, it goes.
     runner.run_until(minute(25)).expect("nothing unsafe happens");
-    assert_eq!(given_up(&sim), [DeletionReason::InstanceUnhealthy]);
+    assert_eq!(deleted(&sim), [DeletionReason::InstanceUnhealthy]);
 }
 
 /// Launches in `zone` between two minutes.
@@ -180,10 +180,10 @@ fn nothing_is_launched_in_a_zone_while_traffic_is_shifted_away_from_it() {
     };
     assert!(minute(1) <= began && began < minute(3) && minute(14) <= ended && ended < minute(16));
     // No node goes for it.
-    let is_given_up = |happening: &Happening| matches!(happening, Happening::ClaimGivenUp { .. });
+    let is_deleted = |happening: &Happening| matches!(happening, Happening::ClaimDeleted { .. });
     let timeline = heeded.timeline(0);
-    let given_up = timeline.iter().filter(|event| is_given_up(&event.happening));
-    assert_eq!(given_up.filter(|event| event.at < minute(4)).count(), 0);
+    let deleted = timeline.iter().filter(|event| is_deleted(&event.happening));
+    assert_eq!(deleted.filter(|event| event.at < minute(4)).count(), 0);
     assert_eq!(heeded.summary().pods_waiting, 0);
     let ignored = play(&[], MANIFESTS, &actions);
     assert!(0 < launched_in(&ignored, &zone, (3, 14)));
@@ -201,7 +201,7 @@ fn an_instance_in_a_zone_that_is_left_is_not_terminated_before_it_is_in_use_agai
         .find(|event| matches!(event.happening, Happening::InstanceEnding { .. }))
         .expect("it ends");
     assert!(minute(12) <= ended.at, "it ends at {}", ended.at);
-    assert_eq!(given_up(&sim).first(), Some(&DeletionReason::InstanceUnhealthy));
+    assert_eq!(deleted(&sim).first(), Some(&DeletionReason::InstanceUnhealthy));
 }
 
 #[test]

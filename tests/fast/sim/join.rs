@@ -81,7 +81,7 @@ fn run_until(sim: &Sim, end: Timestamp) {
     assert_eq!(sim.dead_letters(), Vec::new());
 }
 
-/// The claims that have an instance and are not given up.
+/// The claims that have an instance and are not being deleted.
 fn waiting(sim: &Sim) -> Vec<NodeClaim> {
     let claims = sim.claims().into_iter();
     claims.filter(|claim| claim.instance.is_some() && !claim.is_deleting()).collect()
@@ -117,8 +117,8 @@ fn told(sim: &Sim) -> Vec<String> {
     told.map(|event| event.message).collect()
 }
 
-/// Summaries of the decisions by which claims that did not join were given up.
-fn given_up(sim: &Sim) -> Vec<String> {
+/// Summaries of the decisions by which claims that did not join were deleted.
+fn deleted(sim: &Sim) -> Vec<String> {
     let summaries = sim.decisions().into_iter().map(|decision| decision.summary);
     summaries.filter(|summary| summary.contains("did not join")).collect()
 }
@@ -153,11 +153,11 @@ fn check(failure: JoinFailure, expected: JoinReason, words: &str) {
     let names = |text: &String| text.starts_with(expected.as_str()) && text.contains(words);
     assert!(!told.is_empty() && told.iter().all(names), "{told:?}");
     run_until(&sim, minute(18));
-    let given_up = given_up(&sim);
+    let deleted = deleted(&sim);
     let start = format!("its node did not join within 15 minutes: {expected}: ");
-    assert!(!given_up.is_empty(), "{name}");
+    assert!(!deleted.is_empty(), "{name}");
     let names = |text: &String| text.contains(&start) && text.contains(words);
-    assert!(given_up.iter().all(names), "{given_up:?}");
+    assert!(deleted.iter().all(names), "{deleted:?}");
     for claim in &claims {
         for answer in explained(&sim, claim) {
             assert!(answer.contains(&start) && answer.contains(words), "{name}: {answer}");

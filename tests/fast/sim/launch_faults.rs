@@ -162,7 +162,7 @@ fn what_one_cluster_found_without_capacity_another_does_not_try() {
         basis: Basis::Arrivals,
         started: BTreeMap::new(),
         ended: BTreeSet::new(),
-        promised: Vec::new(),
+        created: Vec::new(),
         adopted: Vec::new(),
         changed: Vec::new(),
         unavailable_offerings: cheapest().into_iter().map(|offering| (offering, until)).collect(),

@@ -276,12 +276,12 @@ fn h8_functions_are_rolled_forward_and_back_in_the_middle_of_a_burst() {
         let happened = |is_it: fn(&Happening) -> bool| {
             sim.timeline(0).iter().filter(|event| is_it(&event.happening)).count()
         };
-        let promised = happened(|event| matches!(event, Happening::ClaimPromised { .. }));
+        let created = happened(|event| matches!(event, Happening::ClaimCreated { .. }));
         let launched = happened(|event| matches!(event, Happening::InstanceLaunched { .. }));
-        assert!(launched <= promised, "{launched} instances for {promised} claims");
+        assert!(launched <= created, "{launched} instances for {created} claims");
         assert!(
-            happened(|event| matches!(event, Happening::ClaimGivenUp { .. })) >= 2,
-            "nothing was given up"
+            happened(|event| matches!(event, Happening::ClaimDeleted { .. })) >= 2,
+            "nothing was deleted"
         );
     }
 }
@@ -333,7 +333,7 @@ fn m7_an_item_that_cannot_be_read_stops_nothing_but_itself() {
     runner.run_until(minute(9)).expect("nothing unsafe happens");
     let happened: Vec<_> = sim.timeline(from).into_iter().map(|event| event.happening).collect();
     assert!(happened.iter().any(|happening| {
-        matches!(happening, Happening::ClaimGivenUp { claim, .. } if *claim == other.name)
+        matches!(happening, Happening::ClaimDeleted { claim, .. } if *claim == other.name)
     }));
     assert!(happened.iter().any(|event| matches!(event, Happening::InstanceLaunched { .. })));
     let summary = sim.summary();

@@ -69,7 +69,7 @@ struct Play<D: Dispatch> {
     sim: Sim,
     runner: Runner<D>,
     reports: dispatch::Reports,
-    /// Since when nodes bear the taint of disruption though nobody replaces them or gives them up.
+    /// Since when nodes bear the taint of disruption though no command disrupts them.
     tainted: BTreeMap<NodeName, Timestamp>,
     decisions: Vec<Decision>,
     problems: Vec<String>,
@@ -133,7 +133,7 @@ impl<D: Dispatch> Play<D> {
     }
 }
 
-/// The nodes that are replaced or given up, as the ledger says.
+/// The nodes that are being disrupted, as the ledger says.
 fn leaving(sim: &Sim) -> BTreeSet<NodeName> {
     let claims = sim.claims();
     let replaced: BTreeSet<_> = sim
@@ -200,10 +200,10 @@ fn a_rolling_update_of_images_keeps_to_its_budgets_and_loses_nothing() {
 }
 
 #[test]
-fn a_promise_between_the_reading_of_head_and_claims_is_planned_around() {
+fn a_claim_created_between_the_reading_of_head_and_claims_is_planned_around() {
     let mut play = begin(world(WorldSettings::default(), 24, BudgetNodes::Percent(50)));
     play.until(minute(8)).expect("nothing unsafe happens");
-    // From the head to the claims it takes seconds, in which others promise.
+    // From the head to the claims it takes seconds, in which another function creates claims.
     play.sim.add_rule(Box::new(|call, _| match call.operation {
         "Ledger.snapshot" => Injection::Delay(SignedDuration::from_secs(4)),
         _ => Injection::Pass,

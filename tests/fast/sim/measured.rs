@@ -42,7 +42,7 @@ fn launched(sim: &Sim) -> BTreeMap<InstanceTypeName, u32> {
 }
 
 #[test]
-fn a_type_that_has_less_memory_is_not_promised_to_the_same_pod_again() {
+fn a_type_that_has_less_memory_is_not_chosen_for_the_same_pod_again() {
     let estimated = hogs(WorldSettings::default());
     assert_eq!(estimated.summary().pods_waiting, 0);
     let small = |name: &InstanceTypeName| {

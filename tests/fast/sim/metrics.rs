@@ -120,10 +120,10 @@ fn the_life_of_a_claim_is_counted_step_by_step() {
     assert_eq!(world.counted(), counted([("nodes_created_total{general,us-west-2a}", 1)]));
 
     let empty = DeletionReason::Disrupted(DisruptionReason::Empty);
-    let given_up = joined.given_up(empty, now);
+    let deleted = joined.deleted(empty, now);
     let commit = Commit {
         basis: Basis::Claims,
-        changed: vec![given_up.clone()],
+        changed: vec![deleted.clone()],
         ..build::commit("two", &world.head(), Vec::new())
     };
     world.commit(&commit);
@@ -135,7 +135,7 @@ fn the_life_of_a_claim_is_counted_step_by_step() {
             ("voluntary_disruption_decisions_total{delete,empty,}", 1),
         ])
     );
-    let mut drained = given_up.following();
+    let mut drained = deleted.following();
     drained.conditions.drained_since = Some(now);
     world.write(&drained);
     assert_eq!(world.counted(), counted([("nodes_drained_total{general}", 1)]));
@@ -165,11 +165,11 @@ fn commands_are_counted_when_they_begin_and_when_they_fail() {
         drain: None,
         progress,
     };
-    let step = |name: &str, progress: Option<Progress>, promised: Vec<NodeClaim>| {
+    let step = |name: &str, progress: Option<Progress>, created: Vec<NodeClaim>| {
         let id: model::CommandId = "single-node-consolidation-a".parse().expect("an id");
         let counters = world.head().counters;
         let head = Head { counters, ..head.clone() };
-        let mut commit = Commit { basis: Basis::Claims, ..build::commit(name, &head, promised) };
+        let mut commit = Commit { basis: Basis::Claims, ..build::commit(name, &head, created) };
         match progress {
             Some(progress) => drop(commit.started.insert(id, command(progress))),
             None => drop(commit.ended.insert(id)),
@@ -199,7 +199,7 @@ fn commands_are_counted_when_they_begin_and_when_they_fail() {
 }
 
 #[test]
-fn what_a_claim_is_given_up_for_is_a_label() {
+fn what_a_claim_is_deleted_for_is_a_label() {
     let world = World::new();
     let head = world.head();
     world.look();
@@ -225,7 +225,7 @@ fn what_a_claim_is_given_up_for_is_a_label() {
         let launched = NodeClaim { termination_grace_period, ..launched };
         let commit = Commit {
             basis: Basis::Claims,
-            changed: vec![launched.given_up(reason, now)],
+            changed: vec![launched.deleted(reason, now)],
             ..build::commit(reason.as_str(), &world.head(), Vec::new())
         };
         world.commit(&commit);

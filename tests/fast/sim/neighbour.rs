@@ -30,10 +30,10 @@ impl Neighbour {
         let cluster: ClusterName = build::id("neighbour");
         let now = sim.now();
         let head = done(sim.block_on(sim.open(&cluster, None)));
-        let promised = build::batch(BATCH, 3);
-        let commit = build::commit("neighbour", &head, promised.clone());
+        let created = build::batch(BATCH, 3);
+        let commit = build::commit("neighbour", &head, created.clone());
         done(sim.block_on(sim.commit(&cluster, &commit)));
-        let joined: Vec<NodeClaim> = promised.iter().map(|claim| joined(claim, now)).collect();
+        let joined: Vec<NodeClaim> = created.iter().map(|claim| joined(claim, now)).collect();
         done(sim.block_on(sim.write_claims(&cluster, &joined)));
         let guard = Guard::Held { by: "karpenter".to_owned(), checked_at: now };
         let ledger = head.ledger.expect("it was opened");

@@ -1,4 +1,4 @@
-//! NodeClaim objects show what the ledger says, and deleting one gives its node up.
+//! NodeClaim objects show what the ledger says, and deleting an object terminates its node.
 
 use std::{
     cell::RefCell,
@@ -28,10 +28,10 @@ fn play(action: impl FnOnce(&Sim, &NodeClaim), minutes: i64) -> (Sim, NodeClaim)
     (sim, claim)
 }
 
-/// Why `name` was given up, if it was.
-fn given_up(sim: &Sim, name: &NodeClaimName) -> Option<DeletionReason> {
+/// Why `name` was deleted, if it was.
+fn deleted(sim: &Sim, name: &NodeClaimName) -> Option<DeletionReason> {
     sim.timeline(0).into_iter().find_map(|event| match event.happening {
-        Happening::ClaimGivenUp { claim, reason } if claim == *name => Some(reason),
+        Happening::ClaimDeleted { claim, reason } if claim == *name => Some(reason),
         _ => None,
     })
 }
@@ -72,7 +72,7 @@ fn deleting_a_node_claim_gives_its_node_up() {
         assert!(object.is_deleting);
     };
     let (sim, claim) = play(delete, 30);
-    assert_eq!(given_up(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!(deleted(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
     assert_eq!(sim.node_claim(&claim.name), None);
     assert!(sim.claims().iter().all(|other| other.name != claim.name));
     assert_eq!(sim.summary().pods_waiting, 0, "its pods got another node");
@@ -83,7 +83,7 @@ fn deleting_a_node_pool_gives_its_nodes_up() {
     let delete =
         |sim: &Sim, claim: &NodeClaim| sim.act(Action::DeleteNodePool(claim.node_pool.clone()));
     let (sim, claim) = play(delete, 40);
-    assert_eq!(given_up(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!(deleted(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
     assert_eq!((sim.claims().len(), sim.nodes().len()), (0, 0));
 }
 

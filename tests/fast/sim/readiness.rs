@@ -15,14 +15,14 @@ fn class(sim: &Sim) -> NodeClass {
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
-/// When claims were promised, in seconds from the start.
-fn promised(sim: &Sim) -> Vec<i64> {
+/// When claims were created, in seconds from the start.
+fn created(sim: &Sim) -> Vec<i64> {
     let start = WorldSettings::default().start;
     let events = sim.timeline(0).into_iter();
-    let promised = events
-        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+    let created = events
+        .filter(|event| matches!(event.happening, Happening::ClaimCreated { .. }))
         .map(|event| event.at.duration_since(start).as_secs());
-    promised.collect()
+    created.collect()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_new_class_is_used_once_it_was_looked_at_and_checked() {
     let (mut runner, reports) = runner(&sim);
     let before = sim.now().checked_add(SignedDuration::from_secs(50)).expect("a time of this year");
     runner.run_until(before).expect("nothing unsafe happens");
-    assert_eq!(promised(&sim), Vec::<i64>::new());
+    assert_eq!(created(&sim), Vec::<i64>::new());
     let said: Vec<String> = reports
         .take()
         .into_iter()
@@ -44,7 +44,7 @@ fn a_new_class_is_used_once_it_was_looked_at_and_checked() {
     let why = "EC2NodeClass default is not ready: condition Ready is not true: ValidationSucceeded=Unknown";
     assert!(!said.is_empty() && said.iter().all(|reason| reason.contains(why)), "{said:?}");
     runner.run_until(minute(10)).expect("nothing unsafe happens");
-    let first = promised(&sim)[0];
+    let first = created(&sim)[0];
     // The second look of `resolve` knows what the dry run came to.
     assert!((61..75).contains(&first), "after {first} s");
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
@@ -61,9 +61,9 @@ fn a_class_that_ec2_refuses_launches_nothing_until_it_does_not() {
     let (mut runner, _reports) = runner(&sim);
     // It is checked by a dry run again half an hour later.
     runner.run_until(minute(30)).expect("nothing unsafe happens");
-    assert_eq!(promised(&sim), Vec::<i64>::new());
+    assert_eq!(created(&sim), Vec::<i64>::new());
     runner.run_until(minute(45)).expect("nothing unsafe happens");
-    assert!(!promised(&sim).is_empty());
+    assert!(!created(&sim).is_empty());
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }
 
@@ -78,7 +78,7 @@ fn a_class_that_changes_is_used_again_within_a_minute() {
     sim.act(Action::Add(vec![ClusterObject::NodeClass(changed)]));
     sim.act(scale("web", 4));
     runner.run_until(minute(20)).expect("nothing unsafe happens");
-    let first = promised(&sim)[0];
+    let first = created(&sim)[0];
     let looked_at = SignedDuration::from_mins(11).as_secs();
     assert!((600..looked_at + 15).contains(&first), "after {first} s");
 }
@@ -94,10 +94,10 @@ fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() 
         sim.act(Action::DeregisterImage(image.id));
     }
     runner.run_until(minute(12)).expect("nothing unsafe happens");
-    let before = promised(&sim).len();
+    let before = created(&sim).len();
     sim.act(scale("web", 24));
     runner.run_until(minute(20)).expect("nothing unsafe happens");
-    assert_eq!((promised(&sim).len(), sim.nodes().len()), (before, nodes));
+    assert_eq!((created(&sim).len(), sim.nodes().len()), (before, nodes));
     assert!(sim.summary().pods_waiting > 0);
 }
 
@@ -138,7 +138,7 @@ fn nothing_is_launched_from_a_new_generation_before_its_status_is_written() {
     select_other_subnets(&sim);
     sim.act(scale("web", 4));
     runner.run_until(minute(13)).expect("nothing unsafe happens");
-    assert_eq!((promised(&sim), subnets(&sim)), (Vec::new(), former.clone()));
+    assert_eq!((created(&sim), subnets(&sim)), (Vec::new(), former.clone()));
     let plans = reports.take().into_iter().filter_map(|decided| decided.report.plan);
     let unplaced: Vec<String> =
         plans.flat_map(|plan| plan.unplaced).map(|unplaced| format!("{unplaced:?}")).collect();
@@ -148,12 +148,12 @@ fn nothing_is_launched_from_a_new_generation_before_its_status_is_written() {
     sim.stop_faults();
     runner.run_until(minute(20)).expect("nothing unsafe happens");
     assert!(subnets(&sim).iter().all(|id| !former.contains(id)), "{former:?}");
-    assert!((780..900).contains(&promised(&sim)[0]), "{:?}", promised(&sim));
+    assert!((780..900).contains(&created(&sim)[0]), "{:?}", created(&sim));
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }
 
 #[test]
-fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up() {
+fn claims_created_before_a_class_changed_wait_for_its_status_or_are_removed() {
     for is_in_time in [true, false] {
         let sim = without_pods();
         let (mut runner, _reports) = runner(&sim);
@@ -165,22 +165,22 @@ fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up(
             minute(10).checked_add(SignedDuration::from_secs(seconds)).expect("a time of this year")
         };
         runner.run_until(seconds(20)).expect("nothing unsafe happens");
-        let before = promised(&sim).len();
-        assert!(before > 0 && launched(&sim) == 0, "{:?}", promised(&sim));
+        let before = created(&sim).len();
+        assert!(before > 0 && launched(&sim) == 0, "{:?}", created(&sim));
         sim.stop_faults();
         select_other_subnets(&sim);
         runner.run_until(minute(12)).expect("nothing unsafe happens");
-        assert_eq!((promised(&sim).len(), launched(&sim)), (before, 0));
+        assert_eq!((created(&sim).len(), launched(&sim)), (before, 0));
         if is_in_time {
             sim.stop_faults();
         } else {
-            // All of them were promised less than five minutes ago.
+            // All of them were created less than five minutes ago.
             runner.run_until(minute(15)).expect("nothing unsafe happens");
             assert_eq!(sim.claims().len(), before);
         }
         runner.run_until(minute(18)).expect("nothing unsafe happens");
         if is_in_time {
-            assert!(promised(&sim).len() == before && launched(&sim) > 0);
+            assert!(created(&sim).len() == before && launched(&sim) > 0);
         } else {
             assert_eq!((sim.claims(), launched(&sim)), (Vec::new(), 0));
             // What is remembered of them has the reason that their condition `Launched` had.

@@ -40,12 +40,12 @@ fn set_ill(sim: &Sim, node: &NodeName, conditions: &[&str]) {
     sim.act(Action::SetIll { node: node.clone(), conditions });
 }
 
-fn given_up(sim: &Sim) -> Vec<(Timestamp, DeletionReason)> {
-    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { reason, .. } => Some((event.at, reason)),
+fn deleted(sim: &Sim) -> Vec<(Timestamp, DeletionReason)> {
+    let deleted = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimDeleted { reason, .. } => Some((event.at, reason)),
         _ => None,
     });
-    given_up.collect()
+    deleted.collect()
 }
 
 fn calm(sim: &Sim) {
@@ -63,10 +63,10 @@ fn an_ill_node_is_replaced_when_its_condition_was_tolerated_for_long_enough() {
         assert!(before.len() >= 5, "{} nodes", before.len());
         set_ill(&sim, &before[0], &["StorageReady"]);
         runner.run_until(minute(35)).expect("nothing unsafe happens");
-        assert_eq!(given_up(&sim), [], "half an hour is tolerated");
+        assert_eq!(deleted(&sim), [], "half an hour is tolerated");
         runner.run_until(minute(55)).expect("nothing unsafe happens");
         let reasons: Vec<DeletionReason> =
-            given_up(&sim).into_iter().map(|(_, reason)| reason).collect();
+            deleted(&sim).into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(reasons, if goes { vec![UNHEALTHY] } else { Vec::new() }, "{gates}");
         assert_eq!(nodes(&sim).contains(&before[0]), !goes);
         calm(&sim);
@@ -99,10 +99,10 @@ fn an_ill_node_goes_as_ill_whatever_else_it_is() {
     assert!(empty.len() >= 2, "{} nodes are empty", empty.len());
     set_ill(&sim, &empty[0], &["StorageReady"]);
     runner.run_until(minute(45)).expect("nothing unsafe happens");
-    assert_eq!(given_up(&sim), [], "no budget allows it");
+    assert_eq!(deleted(&sim), [], "no budget allows it");
     allow(&sim, BudgetNodes::Percent(100));
     runner.run_until(minute(60)).expect("nothing unsafe happens");
-    let gone = given_up(&sim);
+    let gone = deleted(&sim);
     let as_ill = gone.iter().filter(|(_, reason)| *reason == UNHEALTHY).count();
     assert_eq!((gone[0].1, as_ill), (UNHEALTHY, 1), "{gone:?}");
     assert!(gone.len() >= empty.len(), "the others go as empty: {gone:?}");
@@ -129,7 +129,7 @@ fn pods_that_must_not_be_disrupted_hold_an_ill_node_for_ten_minutes() {
         .expect("a pod that runs");
     set_ill(&sim, &node, &["Ready", "KernelReady"]);
     runner.run_until(minute(60)).expect("nothing unsafe happens");
-    let reasons = given_up(&sim);
+    let reasons = deleted(&sim);
     let [(at, reason)] = reasons.as_slice() else { panic!("{reasons:?}") };
     assert_eq!(*reason, UNHEALTHY);
     let ended = sim.timeline(0).into_iter().find_map(|event| match &event.happening {
@@ -156,7 +156,7 @@ fn storm_of_ill_nodes(seed: u64) -> Result<(), String> {
         set_ill(&sim, node, &["NetworkingReady"]);
     }
     runner.run_until(minute(120)).map_err(stopped)?;
-    let held = given_up(&sim).len();
+    let held = deleted(&sim).len();
     for node in before.iter().take(ill).skip(1) {
         set_ill(&sim, node, &[]);
     }
@@ -167,7 +167,7 @@ fn storm_of_ill_nodes(seed: u64) -> Result<(), String> {
     if held != 0 {
         problems.push(format!("{held} nodes went while {ill} of {total} were ill"));
     }
-    let left = given_up(&sim);
+    let left = deleted(&sim);
     if left.iter().map(|(_, reason)| *reason).collect::<Vec<_>>() != [UNHEALTHY] {
         problems.push(format!("of one that stays ill {left:?}"));
     }
@@ -215,7 +215,7 @@ fn an_ill_node_that_a_reboot_cures_is_emptied_rebooted_and_takes_pods_again() {
     let (sim, mut runner, ill) = reboots(REBOOTS);
     let evicted = sim.summary().evictions;
     runner.run_until(minute(40)).expect("nothing unsafe happens");
-    assert_eq!((given_up(&sim), rebooted(&sim).len()), (Vec::new(), 1));
+    assert_eq!((deleted(&sim), rebooted(&sim).len()), (Vec::new(), 1));
     assert!(evicted < sim.summary().evictions, "its pods left first");
     assert_eq!(sim.summary().pods_lost, 0);
     let node = sim.nodes().into_iter().find(|node| node.name == ill).expect("it stays");
@@ -232,7 +232,7 @@ fn an_ill_node_that_a_reboot_cures_is_emptied_rebooted_and_takes_pods_again() {
 fn without_the_gate_it_is_replaced() {
     let (sim, mut runner, ill) = reboots("NodeRepair=true");
     runner.run_until(minute(40)).expect("nothing unsafe happens");
-    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 0));
+    assert_eq!((deleted(&sim).len(), rebooted(&sim).len()), (1, 0));
     assert!(!nodes(&sim).contains(&ill));
     calm(&sim);
 }
@@ -245,7 +245,7 @@ fn a_node_that_is_ill_again_after_two_reboots_within_a_day_is_replaced() {
         set_ill(&sim, &ill, &["AcceleratedHardwareReady=NvidiaXID48Error"]);
     }
     runner.run_until(minute(240)).expect("nothing unsafe happens");
-    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 2));
+    assert_eq!((deleted(&sim).len(), rebooted(&sim).len()), (1, 2));
     assert!(!nodes(&sim).contains(&ill));
     calm(&sim);
 }
@@ -258,7 +258,7 @@ fn a_reboot_that_ec2_refuses_ends_with_another_node() {
         _ => Injection::Pass,
     }));
     runner.run_until(minute(50)).expect("nothing unsafe happens");
-    assert_eq!((given_up(&sim).len(), rebooted(&sim).len()), (1, 0));
+    assert_eq!((deleted(&sim).len(), rebooted(&sim).len()), (1, 0));
     assert!(!nodes(&sim).contains(&ill));
     calm(&sim);
 }
@@ -285,7 +285,7 @@ fn reboots_in_a_storm(seed: u64) -> Result<(), String> {
     {
         problems.push("a reboot did not end".to_owned());
     }
-    if rebooted(&sim).is_empty() && given_up(&sim).is_empty() {
+    if rebooted(&sim).is_empty() && deleted(&sim).is_empty() {
         problems.push("nothing was done".to_owned());
     }
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }

@@ -102,16 +102,16 @@ fn node_labels(sim: &Sim) -> Vec<(Option<String>, usize)> {
     said
 }
 
-fn given_up(sim: &Sim) -> Vec<(i64, DeletionReason)> {
+fn deleted(sim: &Sim) -> Vec<(i64, DeletionReason)> {
     let start = WorldSettings::default().start;
     let events = sim.timeline(0).into_iter();
-    let given_up = events.filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { reason, .. } => {
+    let deleted = events.filter_map(|event| match event.happening {
+        Happening::ClaimDeleted { reason, .. } => {
             Some((event.at.duration_since(start).as_mins(), reason))
         }
         _ => None,
     });
-    given_up.collect()
+    deleted.collect()
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn what_outlives_its_reservation_says_that_it_is_on_demand() {
     assert_eq!((after, counts(&sim)), (before, (0, 3)));
     assert_eq!(reserved(&sim), Vec::new());
     assert!(node_labels(&sim).iter().all(|said| *said == (Some("on-demand".to_owned()), 0)));
-    assert_eq!(given_up(&sim), []);
+    assert_eq!(deleted(&sim), []);
     runner.run_until(minute(70)).expect("nothing unsafe happens");
     assert_eq!(sim.check_node_claims(), Vec::<String>::new());
 }
@@ -211,14 +211,14 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_their_pods_have_others() {
     });
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(59)).expect("nothing unsafe happens");
-    assert_eq!((counts(&sim), given_up(&sim)), ((2, 1), Vec::new()));
+    assert_eq!((counts(&sim), deleted(&sim)), ((2, 1), Vec::new()));
     runner.run_until(minute(75)).expect("nothing unsafe happens");
     // Nothing new goes into what is about to end.
     assert_eq!(counts(&sim), (0, 3));
     let reason = DeletionReason::ReservationEnding;
-    let given_up = given_up(&sim);
+    let deleted = deleted(&sim);
     let is_soon = |(at, why): &(i64, DeletionReason)| (60..=62).contains(at) && *why == reason;
-    assert!(given_up.len() == 2 && given_up.iter().all(is_soon), "{given_up:?}");
+    assert!(deleted.len() == 2 && deleted.iter().all(is_soon), "{deleted:?}");
     runner.run_until(minute(110)).expect("nothing unsafe happens");
     assert_eq!(sim.summary().pods_lost, 0);
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
@@ -239,7 +239,7 @@ fn nodes_of_a_capacity_block_go_also_when_nobody_hears_the_warning() {
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(75)).expect("nothing unsafe happens");
     assert_eq!(counts(&sim), (0, 3));
-    let reasons: Vec<_> = given_up(&sim).into_iter().map(|(_, reason)| reason).collect();
+    let reasons: Vec<_> = deleted(&sim).into_iter().map(|(_, reason)| reason).collect();
     assert_eq!(reasons, [DeletionReason::ReservationEnding; 2]);
 }
 

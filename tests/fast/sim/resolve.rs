@@ -228,7 +228,7 @@ fn names(sim: &Sim) -> Vec<NodeClaimName> {
 }
 
 #[test]
-fn nodes_of_a_class_that_changed_are_given_up_and_all_others_stay() {
+fn nodes_of_a_class_that_changed_are_disrupted_and_all_others_stay() {
     let sim = idle();
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");

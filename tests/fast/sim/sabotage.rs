@@ -15,8 +15,8 @@ use crate::{
     ledger::deleted_table,
     limits::{
         critical::refused_terminations,
-        high::{initialized_after_crashes, orderly_and_doubled, promise_after_a_departure},
-        medium::given_up_beside_a_pod,
+        high::{creation_after_a_departure, initialized_after_crashes, orderly_and_doubled},
+        medium::deleted_beside_a_pod,
     },
     storm::{outcome, settings},
     unreadable,
@@ -46,8 +46,8 @@ fn launches_without_client_tokens_are_noticed() {
 }
 
 #[test]
-fn plans_without_the_open_promises_are_noticed() {
-    check(Sabotage { forget_open_promises: true, ..Sabotage::default() });
+fn plans_without_the_unlaunched_claims_are_noticed() {
+    check(Sabotage { forget_unlaunched_claims: true, ..Sabotage::default() });
 }
 
 /// The default settings in a broken world.
@@ -71,7 +71,7 @@ fn messages_that_are_deleted_before_the_pulse_is_armed_are_noticed() {
 #[test]
 fn a_single_counter_is_noticed() {
     let sabotage = Sabotage { one_counter: true, ..Sabotage::default() };
-    let outcome = promise_after_a_departure(broken(sabotage));
+    let outcome = creation_after_a_departure(broken(sabotage));
     assert_eq!(outcome, CommitOutcome::Conflict);
 }
 
@@ -93,7 +93,7 @@ fn visits_without_back_off_are_noticed() {
 #[test]
 fn that_what_cannot_be_read_counts_as_absent_is_noticed() {
     let sabotage = Sabotage { hide_unreadable: true, ..Sabotage::default() };
-    assert_ne!(given_up_beside_a_pod(broken(sabotage)), []);
+    assert_ne!(deleted_beside_a_pod(broken(sabotage)), []);
     let noticed = unreadable::outcome("nodeclaims", broken(sabotage));
     println!("noticed: {noticed:?}");
     assert!(noticed.is_err());

@@ -22,8 +22,8 @@ fn check(sim: &Sim) {
 fn claims_count_as_large_as_they_are_stored() {
     let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
-    let promised = sim.now().checked_add(jiff::SignedDuration::from_secs(12)).unwrap();
-    runner.run_until(promised).expect("nothing unsafe happens");
+    let created = sim.now().checked_add(jiff::SignedDuration::from_secs(12)).unwrap();
+    runner.run_until(created).expect("nothing unsafe happens");
     check(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     check(&sim);

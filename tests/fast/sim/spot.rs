@@ -1,5 +1,5 @@
-//! Notices to spot instances, by seeds: replacements are promised at once, nodes are empty before they are taken,
-//! nobody is asked to leave twice.
+//! Notices to spot instances, by seeds: replacements are created at once, nodes are empty before they are taken,
+//! no pod is asked to leave twice.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// From a notice to the replacement's being in the ledger.
-const PROMISED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+const NOMINATED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 /// All nodes of the beginning are ready by then.
 const SETTLED: i64 = 10;
 
@@ -101,34 +101,35 @@ fn notices(timeline: &[TimelineEvent]) -> Vec<Notice> {
     notices.collect()
 }
 
-/// When a pod was promised a place last: a node, or a claim.
-type Promised = BTreeMap<PodKey, Timestamp>;
+/// When a pod was last nominated to a node, or got a claim.
+type Nominated = BTreeMap<PodKey, Timestamp>;
 
 /// Adds what functions decided since.
-fn note_promises(reports: &Reports, promised: &mut Promised) {
+fn note_nominations(reports: &Reports, nominated: &mut Nominated) {
     for decided in reports.take() {
         let Some(plan) = decided.report.plan else { continue };
-        let claims = plan.promises.into_iter().flat_map(|promise| promise.claim.pods);
+        let claims = plan.new_claims.into_iter().flat_map(|new| new.claim.pods);
         let placed = plan.placements.into_iter().flat_map(|placement| placement.pods);
-        promised.extend(claims.chain(placed).map(|pod| (pod, decided.at)));
+        nominated.extend(claims.chain(placed).map(|pod| (pod, decided.at)));
     }
 }
 
 /// Pods of a node that got its notice five seconds ago, and pods that wait for as long, without a place.
-fn late_promises(sim: &Sim, promised: &Promised, notices: &[Notice]) -> Vec<String> {
+fn late_nominations(sim: &Sim, nominated: &Nominated, notices: &[Notice]) -> Vec<String> {
     let now = sim.now();
-    let answered = notices.iter().filter(|notice| now.duration_since(notice.at) == PROMISED_WITHIN);
+    let answered =
+        notices.iter().filter(|notice| now.duration_since(notice.at) == NOMINATED_WITHIN);
     let late = answered.flat_map(|notice| {
         let is_late = move |pod: &Pod| match &pod.node {
             Some(node) => {
-                let is_known = promised.get(&pod.key).is_some_and(|at| notice.at <= *at);
+                let is_known = nominated.get(&pod.key).is_some_and(|at| notice.at <= *at);
                 *node == notice.node && !pod.is_terminating() && !is_known
             }
-            None => pod.created_at + PROMISED_WITHIN <= now && !promised.contains_key(&pod.key),
+            None => pod.created_at + NOMINATED_WITHIN <= now && !nominated.contains_key(&pod.key),
         };
         sim.pods().into_iter().filter(is_late)
     });
-    late.map(|pod| format!("nobody promised {} a place at {now}", pod.key)).collect()
+    late.map(|pod| format!("no node is nominated for {} at {now}", pod.key)).collect()
 }
 
 /// Pods that are on a node a second before it is taken, and were not told to be gone by then: the API server
@@ -156,7 +157,7 @@ fn moved_wrongly(timeline: &[TimelineEvent], notices: &[Notice]) -> Vec<String> 
             Happening::PodLost { pod, node } => problems.push(format!("{pod} was lost on {node}")),
             Happening::PodBound { pod, node } => {
                 let is_leaving = |notice: &&Notice| {
-                    notice.node == *node && notice.at + PROMISED_WITHIN < event.at
+                    notice.node == *node && notice.at + NOMINATED_WITHIN < event.at
                 };
                 if notices.iter().any(|notice| is_leaving(&notice)) {
                     problems.push(format!("{pod} came to {node}, which is taken"));
@@ -196,13 +197,13 @@ fn outcome(seed: u64) -> Result<(), String> {
     let mut run_until = |time| runner.run_until(time).map_err(|stopped| stopped.to_string());
     run_until(now)?;
     give_notices(&sim, &mut chance);
-    let (mut problems, mut promised) = (Vec::new(), Promised::new());
+    let (mut problems, mut nominated) = (Vec::new(), Nominated::new());
     while now < minute(16) {
         now += SignedDuration::from_secs(1);
         run_until(now)?;
         let notices = notices(&sim.timeline(0));
-        note_promises(&reports, &mut promised);
-        problems.extend(late_promises(&sim, &promised, &notices));
+        note_nominations(&reports, &mut nominated);
+        problems.extend(late_nominations(&sim, &nominated, &notices));
         problems.extend(late_drains(&sim, &notices));
     }
     run_until(minute(25))?;

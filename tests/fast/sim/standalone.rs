@@ -24,7 +24,7 @@ fn mine() -> NodeClaim {
     let class = testkit::build::id("default");
     let types = ["m7g.large", "m7i.large"];
     let requirement = Requirement::new(labels::INSTANCE_TYPE, Operator::In, types);
-    let claim = NodeClaim::promised(name, NodePoolName::none(), class, batch, minute(0));
+    let claim = NodeClaim::created(name, NodePoolName::none(), class, batch, minute(0));
     NodeClaim {
         labels: [("team".to_owned(), "x".to_owned())].into(),
         annotations: [("example.com/owner".to_owned(), "me".to_owned())].into(),
@@ -76,10 +76,10 @@ fn told(sim: &Sim) -> Vec<EventReason> {
     told.filter(|event| event.about == about).map(|event| event.reason).collect()
 }
 
-/// Why the claim was given up, if it was.
-fn given_up(sim: &Sim) -> Option<DeletionReason> {
+/// Why the claim was deleted, if it was.
+fn deleted(sim: &Sim) -> Option<DeletionReason> {
     sim.timeline(0).into_iter().find_map(|event| match event.happening {
-        Happening::ClaimGivenUp { claim, reason } if claim == mine().name => Some(reason),
+        Happening::ClaimDeleted { claim, reason } if claim == mine().name => Some(reason),
         _ => None,
     })
 }
@@ -110,7 +110,7 @@ fn a_users_claim_becomes_a_node_that_nobody_disrupts() {
 fn a_users_claim_expires() {
     let expires = Some(SignedDuration::from_mins(20));
     let sim = play(NodeClaim { expire_after: expires, ..mine() }, 45);
-    assert_eq!(given_up(&sim), Some(DeletionReason::Expired));
+    assert_eq!(deleted(&sim), Some(DeletionReason::Expired));
     assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
 }
 
@@ -120,7 +120,7 @@ fn deleting_a_users_claim_drains_its_node() {
     sim.at(minute(3), apply(mine()));
     sim.at(minute(12), Action::DeleteNodeClaim(mine().name));
     run(&sim, 25);
-    assert_eq!(given_up(&sim), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!(deleted(&sim), Some(DeletionReason::NodeClaimDeleted));
     assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
 }
 
@@ -133,7 +133,7 @@ fn a_users_claim_whose_object_vanished_goes() {
     // Somebody takes the finalizer away, too.
     sim.block_on(sim.remove(&mine().name)).expect("an answer").expect("it works");
     run(&sim, 25);
-    assert_eq!(given_up(&sim), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!(deleted(&sim), Some(DeletionReason::NodeClaimDeleted));
     assert_eq!(claim(&sim), None);
 }
 
@@ -144,7 +144,7 @@ fn a_users_claim_that_goes_before_anybody_looked_launches_nothing() {
     sim.at(at(5), apply(mine()));
     sim.at(at(6), Action::DeleteNodeClaim(mine().name));
     run(&sim, 12);
-    let is_mine = |happening: &Happening| matches!(happening, Happening::ClaimPromised { claim, .. } if *claim == mine().name);
+    let is_mine = |happening: &Happening| matches!(happening, Happening::ClaimCreated { claim, .. } if *claim == mine().name);
     assert!(!sim.timeline(0).iter().any(|event| is_mine(&event.happening)));
 }
 
@@ -179,7 +179,7 @@ fn a_users_claim_for_which_ec2_has_no_capacity_is_deleted() {
     run(&sim, 12);
     let trace = sim.trace();
     let its_time =
-        trace.iter().skip_while(|line| !line.contains(r#"ClaimPromised { claim: "mine""#));
+        trace.iter().skip_while(|line| !line.contains(r#"ClaimCreated { claim: "mine""#));
     let mut its_time =
         its_time.take_while(|line| !line.contains(r#"ClaimRemoved { claim: "mine""#));
     assert!(its_time.any(|line| line.contains(" Fleet.launch ")), "EC2 was asked");
@@ -217,7 +217,7 @@ fn a_users_claim_waits_for_its_class_and_says_so() {
     sim.add_rule(away);
     run(&sim, 5);
     let waiting = claim(&sim).expect("it waits");
-    assert_eq!(waiting.phase, ClaimPhase::Promised);
+    assert_eq!(waiting.phase, ClaimPhase::Created);
     let why = waiting.message.expect("why it waits");
     assert!(why.text.contains("new"), "{why}");
     assert_eq!(why.reason, Some(ConditionReason::NodeClassReadinessUnknown));

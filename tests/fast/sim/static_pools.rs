@@ -104,11 +104,11 @@ fn calm(sim: &Sim) {
 }
 
 fn reasons(sim: &Sim) -> Vec<DeletionReason> {
-    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
-        Happening::ClaimGivenUp { reason, .. } => Some(reason),
+    let deleted = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimDeleted { reason, .. } => Some(reason),
         _ => None,
     });
-    given_up.collect()
+    deleted.collect()
 }
 
 /// Plays second by second; the most instances and the fewest nodes that were there.

@@ -46,13 +46,13 @@ fn a_spot_node_is_replaced_before_its_notice_ends() {
         })
         .expect("a replacement was launched");
     assert!(replaced.at < notice.1, "replaced at {}, notice ended at {}", replaced.at, notice.1);
-    let given_up = timeline.iter().any(|event| {
+    let deleted = timeline.iter().any(|event| {
         matches!(
             event.happening,
-            Happening::ClaimGivenUp { reason: DeletionReason::SpotInterrupted, .. }
+            Happening::ClaimDeleted { reason: DeletionReason::SpotInterrupted, .. }
         )
     });
-    assert!(given_up);
+    assert!(deleted);
 }
 
 #[test]
@@ -60,18 +60,18 @@ fn a_node_whose_instance_aws_will_change_is_replaced_in_order() {
     let change = Action::AnnounceChange(SpotTarget::Oldest);
     let sim = play(WorldSettings::default(), vec![(5, change)], 20);
     let timeline = sim.timeline(0);
-    let given_up: Vec<_> = timeline
+    let deleted: Vec<_> = timeline
         .iter()
         .filter_map(|event| match &event.happening {
-            Happening::ClaimGivenUp { reason: DeletionReason::InstanceUnhealthy, .. } => {
+            Happening::ClaimDeleted { reason: DeletionReason::InstanceUnhealthy, .. } => {
                 Some(event.at)
             }
             _ => None,
         })
         .collect();
-    assert_eq!(given_up.len(), 1, "once, whatever is announced of what is given up already");
+    assert_eq!(deleted.len(), 1, "once, whatever is announced of a claim that is being deleted");
     let replaced = timeline.iter().any(|event| {
-        event.at > given_up[0] && matches!(event.happening, Happening::InstanceLaunched { .. })
+        event.at > deleted[0] && matches!(event.happening, Happening::InstanceLaunched { .. })
     });
     assert!(replaced);
     // Nothing was taken by force: every pod went by an eviction, and runs again.
@@ -151,17 +151,17 @@ fn an_offering_without_capacity_is_left_alone_and_another_taken() {
 }
 
 #[test]
-fn an_instance_that_never_joins_is_given_up_and_replaced() {
+fn an_instance_that_never_joins_is_terminated_and_replaced() {
     let settings = WorldSettings { never_joins_per_mille: 500, ..WorldSettings::with_seed(3) };
     let sim = play(settings, Vec::new(), 80);
     assert_eq!(sim.summary().pods_waiting, 0);
-    let given_up = sim.timeline(0).iter().any(|event| {
+    let deleted = sim.timeline(0).iter().any(|event| {
         matches!(
             event.happening,
-            Happening::ClaimGivenUp { reason: DeletionReason::NotRegistered, .. }
+            Happening::ClaimDeleted { reason: DeletionReason::NotRegistered, .. }
         )
     });
-    assert!(given_up, "half of the instances never join, and none was given up");
+    assert!(deleted, "half of the instances never join, and none was deleted");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Volumes of nodes that are given up: waited for after the last pod, until the claim's deadline.
+//! Volumes of nodes that are deleted: waited for after the last pod, until the claim's deadline.
 
 use model::{
     NodeClaim, NodeName,
@@ -38,7 +38,7 @@ pub(crate) fn with_volumes(manifests: &str) -> String {
 
 /// The pods of `store` run; the claim of the node of the first of them is deleted by somebody, and why its
 /// volume is not detached has `changed` before.
-fn given_up(sim: &Sim, changed: impl FnOnce(&Sim, &NodeClaim)) -> NodeClaim {
+fn deleted(sim: &Sim, changed: impl FnOnce(&Sim, &NodeClaim)) -> NodeClaim {
     let (mut runner, _reports) = runner(sim);
     runner.run_until(minute(6)).expect("nothing unsafe happens");
     let claim = of_store(sim);
@@ -92,7 +92,7 @@ fn is_ending(sim: &Sim, claim: &NodeClaim) -> bool {
 #[test]
 fn an_instance_ends_once_its_volumes_are_detached() {
     let sim = world("");
-    let claim = given_up(&sim, |_, _| {});
+    let claim = deleted(&sim, |_, _| {});
     run_until(&sim, 12);
     // That nothing was attached when it ended is what the simulated world watches over.
     assert!(is_ending(&sim, &claim) && found(&sim, &claim).is_none());
@@ -103,7 +103,7 @@ fn an_instance_ends_once_its_volumes_are_detached() {
 #[test]
 fn a_volume_that_stays_attached_holds_the_instance_and_the_claim_says_so() {
     let sim = world("");
-    let claim = given_up(&sim, held);
+    let claim = deleted(&sim, held);
     run_until(&sim, 15);
     let waits = found(&sim, &claim).expect("it waits");
     let state = waits.conditions.volumes.map(|VolumesDetached { state, .. }| state);
@@ -123,7 +123,7 @@ fn a_volume_that_stays_attached_holds_the_instance_and_the_claim_says_so() {
 #[test]
 fn after_the_deadline_no_volume_is_waited_for() {
     let sim = world("\n      terminationGracePeriod: 3m");
-    let claim = given_up(&sim, held);
+    let claim = deleted(&sim, held);
     run_until(&sim, 9);
     assert!(!is_ending(&sim, &claim));
     run_until(&sim, 15);
@@ -133,7 +133,7 @@ fn after_the_deadline_no_volume_is_waited_for() {
 #[test]
 fn attachments_that_cannot_be_read_hold_the_instance() {
     let sim = world("");
-    let claim = given_up(&sim, |sim, _| {
+    let claim = deleted(&sim, |sim, _| {
         let denied = Injection::FailBefore(Fault::Permanent);
         sim.add_rule(first_calls("Cluster.volume_attachments", 10_000, denied));
     });
@@ -160,7 +160,7 @@ pub(crate) fn tolerating() -> Sim {
 /// The volume of a pod that tolerates the taint stays attached, and the node goes all the same.
 pub(crate) fn staying() -> Sim {
     let sim = tolerating();
-    let claim = given_up(&sim, |_, _| {});
+    let claim = deleted(&sim, |_, _| {});
     run_until(&sim, 12);
     assert!(is_ending(&sim, &claim));
     sim

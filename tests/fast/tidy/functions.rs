@@ -82,7 +82,7 @@ fn functions_that_wake_themselves_by_messages_may_go_on() {
 }
 
 #[test]
-fn what_waits_is_given_up_one_by_one_and_every_pulse_is_mended_within_a_minute() {
+fn what_waits_ends_one_by_one_and_every_pulse_is_mended_within_a_minute() {
     let template = template();
     for function in Function::ALL {
         let name = capitalized(function.as_str());

@@ -37,7 +37,7 @@ pub(super) fn report(
     let (today, anew, mut packer) = (Cards::of(facts), Cards::of(emptied), Packer::default());
     for side in sides {
         let nodes: Vec<PackedNode> = if let Some(plan) = side.plan {
-            plan.promises.iter().map(|promise| anew.launched(promise, &mut packer)).collect()
+            plan.new_claims.iter().map(|new| anew.launched(new, &mut packer)).collect()
         } else {
             let nodes = facts.nodes.values().filter(|node| replaced.contains(&node.name));
             let card = |node: &Node| {

@@ -26,10 +26,10 @@ impl About {
                 Self::default().with("workload", workload.to_string()).with("replicas", *replicas)
             }
             Happening::Planned { .. } => Self::default(),
-            Happening::ClaimPromised { claim, node_pool } => Self::default()
+            Happening::ClaimCreated { claim, node_pool } => Self::default()
                 .with("nodeClaim", claim.as_str())
                 .with("nodePool", node_pool.as_str()),
-            Happening::ClaimGivenUp { claim, reason } => {
+            Happening::ClaimDeleted { claim, reason } => {
                 Self::default().with("nodeClaim", claim.as_str()).with("reason", reason.as_str())
             }
             Happening::ClaimRemoved { claim } => Self::default().with("nodeClaim", claim.as_str()),

@@ -85,16 +85,16 @@ impl Words {
                 let vain = if *is_in_vain { ": changes nothing, it is not there" } else { "" };
                 ("Planned", format!("scenario: {what}{vain}"), None)
             }
-            Happening::ClaimPromised { claim, node_pool } => {
+            Happening::ClaimCreated { claim, node_pool } => {
                 let common = format!("NodePool {node_pool}");
-                let like = Like::thing("NodeClaim", "promised", common).called(claim.as_str());
-                let text = format!("NodeClaim {claim} promised for NodePool {node_pool}");
-                ("ClaimPromised", text, Some(like))
+                let like = Like::thing("NodeClaim", "created", common).called(claim.as_str());
+                let text = format!("NodeClaim {claim} created for NodePool {node_pool}");
+                ("ClaimCreated", text, Some(like))
             }
-            Happening::ClaimGivenUp { claim, reason } => {
+            Happening::ClaimDeleted { claim, reason } => {
                 let common = reason.to_string();
-                let like = Like::thing("NodeClaim", "given up", common).called(claim.as_str());
-                ("ClaimGivenUp", format!("NodeClaim {claim} given up: {reason}"), Some(like))
+                let like = Like::thing("NodeClaim", "deleted", common).called(claim.as_str());
+                ("ClaimDeleted", format!("NodeClaim {claim} deleted: {reason}"), Some(like))
             }
             Happening::ClaimRemoved { claim } => {
                 let like = Like::thing("NodeClaim", "gone", String::new()).called(claim.as_str());

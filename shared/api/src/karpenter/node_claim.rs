@@ -14,7 +14,7 @@ use super::{
     schema::schema_of,
 };
 
-/// What a node was promised to be. It never changes.
+/// What the node has to be. It never changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::CLAIM)))]
 #[serde(rename_all = "camelCase")]
@@ -40,7 +40,7 @@ pub struct NodeClaimSpec {
     #[schemars(regex(pattern = pattern::DURATION.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period: Option<String>,
-    /// How old the node may become before it is given up, or `Never`.
+    /// How old the node may become before it is disrupted, or `Never`.
     #[schemars(regex(pattern = pattern::DURATION_OR_NEVER.expression), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<String>,

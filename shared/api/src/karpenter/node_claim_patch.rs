@@ -315,8 +315,8 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     conditions.into_iter().map(OptionalReason::from).collect()
 }
 
-/// What the claim says by itself, and since when. That a claim which is given up was initialized
-/// only the object knows.
+/// What the claim says by itself, and since when. Whether a deleted claim was initialized, only the object
+/// knows.
 fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     use ConditionKind::{DisruptionReason, Drifted, Initialized, Launched, Registered};
     let since = claim.phase_since;
@@ -330,7 +330,7 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
         (None, None) => {}
     }
     match claim.phase {
-        ClaimPhase::Promised => {}
+        ClaimPhase::Created => {}
         ClaimPhase::Launched if claim.is_ambiguous() => {
             let why = claim.message.as_ref().map(|message| message.text.clone());
             let reason = ConditionReason::MultipleNodesFound;

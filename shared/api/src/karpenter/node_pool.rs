@@ -16,14 +16,14 @@ use super::{
     word::Word,
 };
 
-/// What nodes a NodePool may have, and when it gives them up.
+/// What nodes a NodePool may have, and when it disrupts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::POOL)))]
 #[serde(rename_all = "camelCase")]
 pub struct NodePoolSpec {
     /// What every node of the pool is like.
     pub template: NodePoolTemplate,
-    /// When nodes may be given up while they still work.
+    /// When nodes may be disrupted while they still work.
     #[schemars(extend("default" = {"consolidateAfter": "0s"}))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption: Option<DisruptionSpec>,
@@ -94,12 +94,12 @@ pub struct NodeClaimTemplateSpec {
     /// How nodes are launched.
     #[schemars(extend("x-kubernetes-validations" = validations(pool_rules::REFERENCE_CHANGES)))]
     pub node_class_ref: NodeClassReference,
-    /// How long a node that is being given up may drain before it is ended whatever runs on it.
+    /// How long a disrupted node may drain before it is terminated with the pods that still run on it.
     /// Absent: as long as it takes.
     #[schemars(regex(pattern = pattern::DURATION.expression))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period: Option<String>,
-    /// How old a node may become before it is given up, or `Never`.
+    /// How old a node may become before it is disrupted, or `Never`.
     #[schemars(regex(pattern = pattern::DURATION_OR_NEVER.expression), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire_after: Option<String>,
@@ -115,7 +115,7 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
     Schema::try_from(schema).unwrap_or_default()
 }
 
-/// When nodes may be given up while they still work.
+/// When nodes may be disrupted while they still work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DisruptionSpec {
@@ -129,7 +129,7 @@ pub struct DisruptionSpec {
     #[schemars(extend("default" = "WhenEmptyOrUnderutilized"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consolidation_policy: Option<Word<ConsolidationPolicy>>,
-    /// How many nodes may be given up at once. The strictest that is active counts. Absent: 10 % of
+    /// How many nodes may be disrupted at once. The strictest that is active counts. Absent: 10 % of
     /// the pool's nodes.
     #[schemars(schema_with = "budgets")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ fn budgets(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// How many nodes may be given up at once, perhaps only at certain times or for certain reasons.
+/// How many nodes may be disrupted at once, perhaps only at certain times or for certain reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetSpec {
     /// A number of nodes, or a percentage of the pool's nodes, rounded up.

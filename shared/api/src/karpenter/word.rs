@@ -108,7 +108,7 @@ impl Words for ConsolidationPolicy {
 }
 
 impl Words for DisruptionReason {
-    const ABOUT: &'static str = "Why a node is given up while it still works.";
+    const ABOUT: &'static str = "Why a node is disrupted while it still works.";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("Underutilized", Self::Underutilized),
         ("Empty", Self::Empty),

@@ -213,7 +213,7 @@ fn read_status(field: &Field<'_>, conditions: &Conditions) -> Option<Status> {
 }
 
 impl Status {
-    /// What the claim is replaced for, where it is given up once its replacement is there.
+    /// What the claim is replaced for, where it is deleted once its replacement is there.
     fn disruption(&self) -> Option<Disrupting> {
         let kind = ConditionKind::DisruptionReason;
         let text = self.conditions.reason_if_true(kind)?;
@@ -240,7 +240,7 @@ impl Status {
             drifted: conditions.reason_if_true(ConditionKind::Drifted),
             drifted_since: conditions.since(ConditionKind::Drifted),
             drained_since: conditions.since(ConditionKind::Drained),
-            // Whoever gives it up looks.
+            // `drain` looks when it deletes the claim.
             volumes: None,
             consolidatable_since: conditions.since(ConditionKind::Consolidatable),
             inconsistent: None,
@@ -294,7 +294,7 @@ fn phase(metadata: &Metadata, status: &Status, created_at: Timestamp) -> (ClaimP
     }
     let since = |kind: ConditionKind| status.conditions.since(kind).unwrap_or(created_at);
     if status.provider_id.is_none() {
-        (ClaimPhase::Promised, created_at)
+        (ClaimPhase::Created, created_at)
     } else if status.conditions.is_true(ConditionKind::Initialized) {
         (ClaimPhase::Initialized, since(ConditionKind::Initialized))
     } else if status.conditions.is_true(ConditionKind::Registered) {

@@ -1,4 +1,4 @@
-//! Claims over their objects, from the promise to the end.
+//! Claims over their objects, from creation to the end.
 
 use expect_test::expect_file;
 use jiff::{SignedDuration, Timestamp};
@@ -47,8 +47,8 @@ fn launched() -> NodeClaim {
     wire::record::decode_claim(LAUNCHED).unwrap()
 }
 
-fn promised() -> NodeClaim {
-    let phase = ClaimPhase::Promised;
+fn new_claim() -> NodeClaim {
+    let phase = ClaimPhase::Created;
     let version = 1;
     let phase_since = launched().created_at;
     NodeClaim { instance: None, phase, version, phase_since, ..launched() }
@@ -148,7 +148,7 @@ fn a_claim_that_waits_for_its_launch_says_why_in_karpenters_words() {
         ("Timeout: slow", "LaunchFailed", "Timeout: slow"),
     ] {
         let message = Some(ClaimMessage::parse(message));
-        let object = shown(None, &NodeClaim { message, version: 2, ..promised() });
+        let object = shown(None, &NodeClaim { message, version: 2, ..new_claim() });
         let expected = format!("Launched=Unknown {reason} 00:00");
         assert!(conditions(&object).contains(&expected), "{expected}");
         let conditions = object["status"]["conditions"].as_array().unwrap();
@@ -158,7 +158,7 @@ fn a_claim_that_waits_for_its_launch_says_why_in_karpenters_words() {
 
 #[test]
 fn conditions_move_only_with_their_status() {
-    let mut object = shown(None, &promised());
+    let mut object = shown(None, &new_claim());
     assert_eq!(
         conditions(&object),
         [
@@ -168,7 +168,7 @@ fn conditions_move_only_with_their_status() {
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
     );
-    let refused = NodeClaim { message: Some("no capacity".into()), version: 2, ..promised() };
+    let refused = NodeClaim { message: Some("no capacity".into()), version: 2, ..new_claim() };
     object = shown(Some(object), &refused);
     assert!(conditions(&object).contains(&"Launched=Unknown LaunchFailed 00:00".to_owned()));
     object = shown(Some(object), &launched());
@@ -211,7 +211,7 @@ fn conditions_move_only_with_their_status() {
     ];
     assert_eq!(conditions(&object), ready);
     let gone = NodeClaim { version: 7, ..initialized() }
-        .given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
+        .deleted(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
     object = shown(Some(deleted(object)), &gone);
     let (root, rest) = ready.split_last().unwrap();
     let going = ["DisruptionReason=True Drifted 08:00", "Drained=Unknown Draining 08:00", root];
@@ -223,7 +223,7 @@ fn conditions_move_only_with_their_status() {
     for (state, condition) in [
         (VolumeState::Awaited, "VolumesDetached=Unknown AwaitingVolumeDetachment 08:00"),
         (VolumeState::Detached, "VolumesDetached=True VolumesDetached 08:11"),
-        (VolumeState::GivenUp, "VolumesDetached=False TerminationGracePeriodElapsed 08:11"),
+        (VolumeState::Elapsed, "VolumesDetached=False TerminationGracePeriodElapsed 08:11"),
     ] {
         told.conditions.volumes = volumes(state);
         let shown = conditions(&shown(Some(object.clone()), &told));
@@ -244,7 +244,7 @@ fn conditions_move_only_with_their_status() {
 fn a_claim_that_goes_shows_a_deadline_only_if_it_has_one() {
     let deadline = |grace: Option<SignedDuration>| {
         let claim = NodeClaim { termination_grace_period: grace, ..initialized() };
-        let gone = claim.given_up(DeletionReason::NodeClaimDeleted, time("08:00"));
+        let gone = claim.deleted(DeletionReason::NodeClaimDeleted, time("08:00"));
         let object = shown(Some(deleted(shown(None, &claim))), &gone);
         assert!(conditions(&object).contains(&"Drained=Unknown Draining 08:00".to_owned()));
         object["metadata"]["annotations"].get(labels::TERMINATION_TIMESTAMP).cloned()
@@ -261,7 +261,7 @@ fn what_is_synced_is_not_sent_again() {
         claim.conditions.drifted_since = Some(time("05:00"));
         claim
     };
-    for claim in [promised(), launched(), registered(), initialized(), drifted(initialized())] {
+    for claim in [new_claim(), launched(), registered(), initialized(), drifted(initialized())] {
         let object = shown(None, &claim);
         assert_eq!(changes(&read(&object), &claim), Changes::default(), "{}", claim.phase);
         // And what others add is no reason either.
@@ -388,7 +388,7 @@ fn a_finalizer_goes_alone_and_does_not_come_back() {
 
 #[test]
 fn what_is_shown_reads_back() {
-    for claim in [promised(), launched(), registered(), initialized()] {
+    for claim in [new_claim(), launched(), registered(), initialized()] {
         let object = shown(None, &claim);
         let manifest = files::read(&object.to_string(), "object");
         assert_eq!(manifest.problems, []);

@@ -1,6 +1,6 @@
-//! Promised claims of a batch, kept together.
+//! New claims of a batch, kept together.
 //!
-//! A commit is one transaction, and a transaction has few items: so claims that are promised
+//! A commit is one transaction, and a transaction has few items: so claims that are created
 //! together, and alike, are one item until somebody writes to them. Then they move to items of their
 //! own. A claim is always in exactly one of the two: whoever moves it does both in one transaction.
 //! So whoever reads batches first and claims second sees every claim.
@@ -24,7 +24,7 @@ pub(super) enum Leaving {
     ForGood,
 }
 
-/// An item of promised claims.
+/// An item of new claims.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Batch {
     /// Its sort key.
@@ -37,8 +37,8 @@ pub(super) fn prefix(batch: &BatchId) -> String {
     format!("{BATCH_PREFIX}{batch}#")
 }
 
-/// The item of `claims`, which are of one batch, as it is promised.
-pub(super) fn promised(to: Partition<'_>, claims: &[&NodeClaim]) -> Option<Item> {
+/// The item of `claims`, which are of one batch, when they are created.
+pub(super) fn created(to: Partition<'_>, claims: &[&NodeClaim]) -> Option<Item> {
     let first = claims.first()?;
     let key = format!("{}{}", prefix(&first.batch), first.batch_index);
     Some(to_item(to, &key, claims))

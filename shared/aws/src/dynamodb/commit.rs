@@ -36,8 +36,8 @@ pub(super) fn to_transaction(
 ) -> Result<Transaction, PortError> {
     let Partition { table, cluster, .. } = to;
     let mut puts: Vec<(Item, Option<Guard>)> = Vec::new();
-    for claims in batch_items(&commit.promised) {
-        puts.extend(batch::promised(to, &claims).map(|item| (item, Some(batch::is_new()))));
+    for claims in batch_items(&commit.created) {
+        puts.extend(batch::created(to, &claims).map(|item| (item, Some(batch::is_new()))));
     }
     for claim in &commit.adopted {
         let item = item::claim_item(to, claim);

@@ -118,17 +118,17 @@ async fn a_table_of_405e221_is_a_snapshot() {
         none(),
     ];
     let snapshot = ledger(&answers).snapshot(&cluster()).await.unwrap();
-    // Its one counter moved with every promise, and nobody drew an id for it.
+    // Its one counter moved with every commit of claims, and it had no id.
     let counters = Counters { arrivals: 4, departures: 0 };
     assert_eq!(snapshot.head, Head { counters, ..Head::default() });
     assert_eq!(snapshot.unreadable, []);
     let claims = &snapshot.claims;
     assert_eq!(claims.len(), 3 + stored("claim-").len());
     assert_eq!(claims["default-4-initialized"], initialized());
-    let promised = |claim: &&NodeClaim| claim.phase == ClaimPhase::Promised;
-    let promised: Vec<_> =
-        claims.values().filter(promised).map(|claim| claim.name.as_str()).collect();
-    assert_eq!(promised, ["default-4-promised", "demo-9-0-0", "demo-9-0-1", "demo-9-0-2"]);
+    let created = |claim: &&NodeClaim| claim.phase == ClaimPhase::Created;
+    let created: Vec<_> =
+        claims.values().filter(created).map(|claim| claim.name.as_str()).collect();
+    assert_eq!(created, ["default-4-promised", "demo-9-0-0", "demo-9-0-1", "demo-9-0-2"]);
     let until = |capacity_type| {
         let key = OfferingKey {
             capacity_type,

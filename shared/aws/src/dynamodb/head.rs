@@ -1,7 +1,7 @@
 //! The head: which ledger it is, what happened so far, who is in charge.
 //!
 //! Arrivals are counted in `generation`, which is what the release of commit 405e221 called its one counter:
-//! while functions of both releases are there, each refuses plans that missed what the other promised.
+//! while functions of both releases are there, each refuses plans that missed what the other created.
 
 use std::{
     collections::BTreeMap,

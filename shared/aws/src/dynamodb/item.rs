@@ -44,7 +44,7 @@ pub(super) const MEMORY: &str = "memory";
 
 /// Sort key of what is sold.
 pub(super) const CATALOG: &str = "catalog";
-/// Sort keys of promised claims that are kept together start with it.
+/// Sort keys of new claims that are kept together start with it.
 pub(super) const BATCH_PREFIX: &str = "batch#";
 /// Sort keys of claims start with it.
 pub(super) const CLAIM_PREFIX: &str = "claim#";
@@ -164,7 +164,7 @@ pub(super) fn claim_item(to: Partition<'_>, claim: &NodeClaim) -> Item {
         to.cluster,
         &claim_key(&claim.name),
         [
-            (PHASE, text(claim.phase.as_str())),
+            (PHASE, text(claim.phase.code())),
             (VERSION, number(claim.version)),
             (RECORD, to.form.of(&wire::record::encode_claim(claim))),
         ],
@@ -263,7 +263,7 @@ pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
     let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     // The table's conditions see the attributes, the code sees the record.
     let version: u64 = number_of(item, VERSION)?;
-    if claim.version != version || text_of(item, PHASE)? != claim.phase.as_str() {
+    if claim.version != version || text_of(item, PHASE)? != claim.phase.code() {
         let problem = format!("`{RECORD}` disagrees with `{VERSION}` or `{PHASE}` beside it");
         return Err(unreadable(item, problem));
     }

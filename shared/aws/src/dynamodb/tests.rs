@@ -47,7 +47,7 @@ fn commit() -> Commit {
         ledger: Some(LedgerId::new("abc12").unwrap()),
         parent: Counters { arrivals: 3, departures: 2 },
         basis: Basis::Both,
-        promised: vec![claim("default-4-0", 1)],
+        created: vec![claim("default-4-0", 1)],
         adopted: vec![claim("default-2-0", 2)],
         changed: vec![claim("default-1-0", 6)],
         unavailable_offerings: [(offering(), time("2026-11-21T12:03:00.5Z"))].into(),
@@ -134,12 +134,11 @@ fn a_commit_is_one_transaction_and_every_write_has_its_condition() {
 #[test]
 fn claims_leave_their_batch_as_they_get_items_of_their_own() {
     let claims: Vec<NodeClaim> = testkit::build::batch("demo-4-0", 3);
-    let together = batch::promised(to(&cluster()), &claims.iter().collect::<Vec<_>>()).unwrap();
-    let promised = Batch::of(&together).unwrap();
-    assert_eq!(promised.claims, claims);
+    let together = batch::created(to(&cluster()), &claims.iter().collect::<Vec<_>>()).unwrap();
+    let created = Batch::of(&together).unwrap();
+    assert_eq!(created.claims, claims);
     let asked = |index: usize| NodeClaim { version: 2, ..claims[index].clone() };
-    let (writes, left) =
-        promised.without(to(&cluster()), &[asked(1)], Leaving::ToOwnItems).unwrap();
+    let (writes, left) = created.without(to(&cluster()), &[asked(1)], Leaving::ToOwnItems).unwrap();
     assert_eq!(
         lines(&writes),
         ["batch#demo-4-0#0 if claims = 3", "claim#demo-4-0-1 if attribute_not_exists(version)"]
@@ -150,7 +149,7 @@ fn claims_leave_their_batch_as_they_get_items_of_their_own() {
         left.without(to(&cluster()), &[asked(0), asked(2)], Leaving::ToOwnItems).unwrap();
     assert_eq!(lines(&writes)[0], "delete batch#demo-4-0#0 if claims = 2");
     assert!(left.claims.is_empty());
-    let (writes, left) = promised.without(to(&cluster()), &claims[..2], Leaving::ForGood).unwrap();
+    let (writes, left) = created.without(to(&cluster()), &claims[..2], Leaving::ForGood).unwrap();
     assert_eq!(lines(&writes), ["batch#demo-4-0#0 if claims = 3"]);
     assert_eq!(left.claims, claims[2..]);
 }
@@ -180,12 +179,12 @@ fn a_commit_counts_what_it_does() {
     assert_eq!(counted(commit()), ["1", "0"]);
     let commit = || Commit { adopted: Vec::new(), ..commit() };
     assert_eq!(counted(commit()), ["1", "0"]);
-    let given_up = claim("default-1-0", 5)
-        .given_up(model::DeletionReason::Expired, time("2026-11-21T12:00:00Z"));
-    let gives_up = Commit { changed: vec![given_up], ..commit() };
-    assert_eq!(counted(gives_up.clone()), ["1", "1"]);
-    assert_eq!(counted(Commit { promised: Vec::new(), ..gives_up }), ["0", "1"]);
-    assert_eq!(counted(Commit { promised: Vec::new(), ..commit() }), ["0", "0"]);
+    let deleted = claim("default-1-0", 5)
+        .deleted(model::DeletionReason::Expired, time("2026-11-21T12:00:00Z"));
+    let deletes = Commit { changed: vec![deleted], ..commit() };
+    assert_eq!(counted(deletes.clone()), ["1", "1"]);
+    assert_eq!(counted(Commit { created: Vec::new(), ..deletes }), ["0", "1"]);
+    assert_eq!(counted(Commit { created: Vec::new(), ..commit() }), ["0", "0"]);
 }
 
 #[test]
@@ -218,7 +217,7 @@ fn the_token_is_the_same_only_for_the_same_content() {
         Commit { id: CommitId::derived("message-2", 0), ..commit.clone() },
         Commit { parent: Counters { arrivals: 4, departures: 2 }, ..commit.clone() },
         Commit { basis: Basis::Claims, ..commit.clone() },
-        Commit { promised: Vec::new(), ..commit.clone() },
+        Commit { created: Vec::new(), ..commit.clone() },
         Commit { adopted: Vec::new(), ..commit.clone() },
         Commit { changed: Vec::new(), ..commit.clone() },
         Commit { started: [].into(), ..commit.clone() },
@@ -248,7 +247,7 @@ fn functions_of_405e221_read_what_is_written_for_them() {
     let claim_alone = claim_item(for_them, &claims[0]);
     assert_eq!(claim_alone["record"].as_s().unwrap(), &wire::record::encode_claim(&claims[0]));
     assert_eq!(claim_from_item(&claim_alone).unwrap(), claims[0]);
-    let together = batch::promised(for_them, &claims.each_ref()).unwrap();
+    let together = batch::created(for_them, &claims.each_ref()).unwrap();
     assert_eq!(
         together["record"].as_s().unwrap(),
         &wire::record::encode_claims(&claims.each_ref())

@@ -23,15 +23,15 @@ async fn committed_on(
     let wire = Wire::answering(answers);
     let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2");
     let at = "2026-11-21T12:00:00Z".parse().unwrap();
-    let given_up = claim("default-1-0", 5).given_up(model::DeletionReason::InstanceEnded, at);
+    let deleted = claim("default-1-0", 5).deleted(model::DeletionReason::InstanceEnded, at);
     let commit = Commit {
         id: CommitId::new("message-1").unwrap(),
         ledger: Some(LedgerId::new("abc12").unwrap()),
         parent: counters(3, 2),
         basis,
-        promised: vec![claim("default-4-0", 1)],
+        created: vec![claim("default-4-0", 1)],
         adopted: Vec::new(),
-        changed: vec![given_up],
+        changed: vec![deleted],
         unavailable_offerings: [].into(),
         started: [].into(),
         ended: [].into(),

@@ -14,13 +14,13 @@ use testkit::build;
 use super::{Sent, cluster, ledger};
 use crate::{DynamoCatalogStore, fixture, wire::Wire};
 
-/// A claim as it is promised, in a batch with another one.
-fn promised(index: usize) -> NodeClaim {
+/// A new claim, in a batch with another one.
+fn created(index: usize) -> NodeClaim {
     build::batch("batch", 2).swap_remove(index)
 }
 
 fn asked_for(index: usize) -> NodeClaim {
-    NodeClaim { version: 2, ..promised(index) }
+    NodeClaim { version: 2, ..created(index) }
 }
 
 fn offering() -> OfferingKey {
@@ -44,7 +44,7 @@ pub(super) async fn note_batches(sent: &mut Sent) {
     // One of two leaves their batch, both do, and one left it before.
     let both = listed(&json!({
         "item": {"S": "batch#batch#0"},
-        "record": {"S": ::wire::record::encode_claims(&[&promised(0), &promised(1)])},
+        "record": {"S": ::wire::record::encode_claims(&[&created(0), &created(1)])},
     }));
     let both = (200, both.as_str());
     for (answers, claims) in [
@@ -58,8 +58,8 @@ pub(super) async fn note_batches(sent: &mut Sent) {
         .await;
     }
     for (answers, claims) in [
-        (vec![both, ok, ok], vec![promised(0)]),
-        (vec![both, ok, ok], vec![promised(0), promised(1)]),
+        (vec![both, ok, ok], vec![created(0)]),
+        (vec![both, ok, ok], vec![created(0), created(1)]),
         (vec![ok, ok], vec![asked_for(0)]),
     ] {
         sent.note("Ledger.withdraw_claims", &answers, async |wire| {
@@ -86,7 +86,7 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
         changed: vec![fixture::claim("changed", 3)],
         unavailable_offerings: [(offering(), now)].into(),
         ended: [build::id("emptiness-1")].into(),
-        ..build::commit("commit", &head, vec![promised(0)])
+        ..build::commit("commit", &head, vec![created(0)])
     };
     let overtaken = [none, (400, cancelled), ok];
     sent.note("Ledger.commit", &overtaken, async |wire| {

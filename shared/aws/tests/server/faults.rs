@@ -38,7 +38,7 @@ fn limit_everything(world: &World, instances: Option<u32>) {
 async fn a_throttled_launch_is_repeated_later() {
     let play = async {
         let world = open(WorldSettings::default()).await;
-        // The SDK gives up after three tries, and the handler asks its queue for another one.
+        // The SDK tries three times, and the handler asks its queue for another one.
         let throttled = Injection::FailBefore(Fault::Transient);
         world.sim.add_rule(first_calls("CreateFleet", 7, throttled));
         world.sim.add_rule(first_calls("DescribeLaunchTemplates", 2, throttled));

@@ -121,7 +121,7 @@ async fn more_nodes_than_are_supported_are_an_error_and_never_a_shorter_list() {
 }
 
 #[tokio::test]
-async fn a_list_that_never_ends_is_given_up() {
+async fn a_list_that_never_ends_is_an_error() {
     let page = list("Pod", "7", Some("more"), &[]);
     let server = Server::new(std::iter::repeat_n(page, PAGES_PER_LISTING_MAX));
     let error = server.cluster().pods(&PodSelection::All).await.unwrap_err();

@@ -72,15 +72,15 @@ async fn a_claim_that_is_synced_is_only_looked_at() {
 }
 
 #[tokio::test]
-async fn a_claim_that_is_given_up_is_deleted_and_none_is_made_for_it() {
-    let given_up =
-        claim().given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim().created_at);
+async fn the_object_of_a_deleted_claim_is_deleted_and_none_is_made_for_it() {
+    let deleted =
+        claim().deleted(DeletionReason::Disrupted(DisruptionReason::Drifted), claim().created_at);
     let server = Server::new([not_found()]);
-    server.cluster().sync(&given_up).await.unwrap();
+    server.cluster().sync(&deleted).await.unwrap();
     server.check_sent(&[GET]);
     let shown = || object(deleting);
     let server = Server::new([object(|_| {}), shown(), shown(), shown(), shown()]);
-    server.cluster().sync(&given_up).await.unwrap();
+    server.cluster().sync(&deleted).await.unwrap();
     server.check_sent(&[GET, DELETE, GET, PATCH_STATUS, PATCH]);
     assert_eq!(server.sent()[1].body["preconditions"], json!({ "uid": "u1" }));
 }

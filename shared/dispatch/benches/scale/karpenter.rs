@@ -73,7 +73,7 @@ pub(crate) fn launch(requests: &mut Requests, nodes: u64, spread: u64) {
     add(requests, "kubernetes:patch nodes", nodes * 2);
 }
 
-/// `nodes` with so many `pods` in all that are given up within `spread` seconds, and the instances of which are
+/// `nodes` with `pods` in all that are disrupted within `spread` seconds, and the instances of which are
 /// gone `seconds` later.
 pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, spread: u64, seconds: u64) {
     add(requests, "kubernetes:delete nodeclaims", nodes);

@@ -77,36 +77,36 @@ fn nodes_of(sim: &Sim) -> BTreeMap<NodeClaimName, NodeName> {
     claims.filter_map(|claim| Some((claim.name, claim.node?))).collect()
 }
 
-/// How long after each notice its claim was given up, and the next promise came.
+/// How long after each notice its claim was deleted, and the next claim was created.
 fn reactions(timeline: &[TimelineEvent], nodes: &BTreeMap<NodeClaimName, NodeName>, notices: u32) {
     let mut told = BTreeMap::new();
-    let (mut lags, mut promised) = (Vec::new(), Vec::new());
+    let (mut lags, mut created) = (Vec::new(), Vec::new());
     for event in timeline {
         match &event.happening {
             Happening::SpotNotice { node: Some(node), .. } => {
                 told.insert(node, event.at);
             }
-            Happening::ClaimGivenUp { claim, .. } => {
+            Happening::ClaimDeleted { claim, .. } => {
                 let told_at = nodes.get(claim).and_then(|node| told.get(node));
                 lags.extend(told_at.map(|told_at| event.at.duration_since(*told_at)));
             }
-            Happening::ClaimPromised { .. } => promised.push(event.at),
+            Happening::ClaimCreated { .. } => created.push(event.at),
             _ => {}
         }
     }
     lags.sort();
-    report::line("claims given up", format!("{} of {notices}", lags.len()));
-    report::duration("given up after its notice, p50", report::percentile(&lags, 50));
-    report::duration("given up after its notice, longest", lags.last().copied());
-    // The nth promise answers the nth notice.
+    report::line("claims deleted", format!("{} of {notices}", lags.len()));
+    report::duration("deleted after its notice, p50", report::percentile(&lags, 50));
+    report::duration("deleted after its notice, longest", lags.last().copied());
+    // The nth new claim belongs to the nth notice.
     let mut times: Vec<_> = told.into_values().collect();
     times.sort();
     let mut lags: Vec<SignedDuration> =
-        times.iter().zip(&promised).map(|(told_at, at)| at.duration_since(*told_at)).collect();
+        times.iter().zip(&created).map(|(told_at, at)| at.duration_since(*told_at)).collect();
     lags.sort();
-    report::line("replacements promised", promised.len());
-    report::duration("promised after its notice, p50", report::percentile(&lags, 50));
-    report::duration("promised after its notice, longest", lags.last().copied());
+    report::line("replacements created", created.len());
+    report::duration("created after its notice, p50", report::percentile(&lags, 50));
+    report::duration("created after its notice, longest", lags.last().copied());
 }
 
 /// The API server is away for five minutes amid a burst and notices.

@@ -1,7 +1,7 @@
 //! The judge keeps from being committed what it names, and nothing else.
 
 use model::{NodeClaim, ledger::Counters};
-use testkit::build::{claim, facts, id, instance_type, pod, promise, requirements, resources};
+use testkit::build::{claim, facts, id, instance_type, new_claim, pod, requirements, resources};
 
 use super::*;
 
@@ -18,12 +18,12 @@ fn planned() -> (Facts, Plan) {
         requests: resources("cpu=1 memory=1Gi pods=1"),
         ..claim(name)
     };
-    let promises = vec![
-        promise(launched("general-7-0"), &["web-0"]),
-        promise(launched("general-7-1"), &["web-1"]),
+    let new_claims = vec![
+        new_claim(launched("general-7-0"), &["web-0"]),
+        new_claim(launched("general-7-1"), &["web-1"]),
     ];
     let parent = Counters { arrivals: 7, departures: 0 };
-    (facts, Plan { parent, promises, ..Plan::default() })
+    (facts, Plan { parent, new_claims, ..Plan::default() })
 }
 
 #[test]
@@ -32,5 +32,5 @@ fn a_pod_that_the_judge_refuses_keeps_no_other() {
     assert_eq!(sound_part(&facts, &plan).unwrap(), None, "all of it is right");
     facts.pods[1] = pod("web-1 cpu=1 memory=1Gi unsupported:windows");
     let sound = sound_part(&facts, &plan).unwrap().expect("a part");
-    assert_eq!(sound.promises, &plan.promises[..1]);
+    assert_eq!(sound.new_claims, &plan.new_claims[..1]);
 }

@@ -42,7 +42,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether the claim was read, and was not given up then.
+    /// Whether the claim was read, and was not being deleted then.
     fn is_standing(&self, claim: &NodeClaimName) -> bool {
         self.claims.get(claim).is_some_and(|stage| stage.phase != ClaimPhase::Deleting)
     }
@@ -76,7 +76,7 @@ impl<L, C: Clock> Metered<L, C> {
     /// Counts what became real with `commit`.
     fn committed(&self, commit: &Commit) {
         let replaces = commit.started.values().find(|command| command.is_under_way());
-        for claim in &commit.promised {
+        for claim in &commit.created {
             let reason = replaces.map_or("provisioned", |command| reason(command.method));
             let relaxed = claim
                 .annotations
@@ -95,7 +95,7 @@ impl<L, C: Clock> Metered<L, C> {
     /// Counts commands that begin, fail, or are dropped; before the claims of `commit` count as moved.
     fn commands(&self, commit: &Commit) {
         let mut known = self.known.borrow_mut();
-        let given_up: BTreeMap<&NodeClaimName, &NodeClaim> = commit
+        let deleted: BTreeMap<&NodeClaimName, &NodeClaim> = commit
             .changed
             .iter()
             .filter(|claim| claim.is_deleting() && known.is_standing(&claim.name))
@@ -105,7 +105,7 @@ impl<L, C: Clock> Metered<L, C> {
         for id in &commit.ended {
             let Some(command) = known.commands.remove(id) else { continue };
             let candidates =
-                command.candidates.iter().filter_map(|name| given_up.get_key_value(name));
+                command.candidates.iter().filter_map(|name| deleted.get_key_value(name));
             let before = of_commands.len();
             of_commands.extend(candidates.map(|(name, _)| *name));
             match (command.progress, before < of_commands.len()) {
@@ -133,8 +133,8 @@ impl<L, C: Clock> Metered<L, C> {
             }
             known.commands.insert(id.clone(), command.clone());
         }
-        // What is given up at once was no command before.
-        let at_once = given_up.values().filter(|claim| !of_commands.contains(&claim.name));
+        // What is deleted at once was no command before.
+        let at_once = deleted.values().filter(|claim| !of_commands.contains(&claim.name));
         let reasons = at_once.filter_map(|claim| match claim.deletion.as_ref()?.reason {
             DeletionReason::Disrupted(reason) => Some(reason_of(reason)),
             _ => None,
@@ -242,7 +242,7 @@ const fn consolidation_type(method: Method) -> &'static str {
     }
 }
 
-/// The label of a claim that is given up for `reason`; nothing where somebody deletes it himself.
+/// The label of a claim that is deleted for `reason`; `None` if a user or controller deleted it.
 fn disrupted_for(reason: DeletionReason) -> Option<&'static str> {
     Some(match reason {
         DeletionReason::SpotInterrupted => "spot_interrupted",

@@ -87,7 +87,7 @@ fn claim(name: &str, has_joined: bool) -> NodeClaim {
     let text = |text: &str| text.to_owned();
     let (pool, class) = ("general".parse().unwrap(), "default".parse().unwrap());
     let mut claim =
-        NodeClaim::promised(name.parse().unwrap(), pool, class, "batch".parse().unwrap(), now);
+        NodeClaim::created(name.parse().unwrap(), pool, class, "batch".parse().unwrap(), now);
     claim.labels.insert(text(model::labels::ARCH), text("arm64"));
     claim.allocatable.cpu = model::Millicores(3_920);
     claim.allocatable.memory = model::Bytes(1 << 30);

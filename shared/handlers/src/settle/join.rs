@@ -1,4 +1,4 @@
-//! A claim whose node does not join is looked into before it is given up.
+//! A claim whose node does not join is looked into before it is deleted.
 //!
 //! A look is two requests of AWS where the console tells the cause: for its output, and for EC2's checks. Where it tells
 //! none it is ten, one after another: the instance; its instance profile, the cluster and its access entry; the cluster,

@@ -47,7 +47,7 @@ pub(super) async fn adopt<A: Adapters>(
     store(ports, &compared, at).await.map(drop)
 }
 
-/// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
+/// Adopts what is there, terminates instances that belong to no claim, and deletes claims whose instances are
 /// gone. Nodes that neither has are let go. Each of it is tried, and what fails is noted in `jobs`. Brings the
 /// instances that EC2 listed.
 pub(super) async fn equalize<A: Adapters>(
@@ -62,7 +62,7 @@ pub(super) async fn equalize<A: Adapters>(
     let Standalone { claims, left } = &compared.standalone;
     standalone::tell_left(left);
     let head = &compared.snapshot.head;
-    jobs.note(Job::Instances, standalone::promise(ports, (head, counters), claims, at).await);
+    jobs.note(Job::Instances, standalone::create(ports, (head, counters), claims, at).await);
     jobs.note(Job::Instances, standalone::remove(ports, &compared.abandoned, at).await);
     jobs.note(Job::Instances, end(ports, &compared, &instances, at).await);
     let Compared { lost, left_behind, snapshot, .. } = compared;
@@ -70,7 +70,7 @@ pub(super) async fn equalize<A: Adapters>(
         reason: DeletionReason::InstanceEnded,
         words: "EC2 does not list its instance any more",
     };
-    jobs.note(Job::Instances, give_up(ports, lost, snapshot, because, at).await);
+    jobs.note(Job::Instances, delete_claims(ports, lost, snapshot, because, at).await);
     jobs.note(Job::Instances, let_go(ports, &left_behind).await);
     Some(instances)
 }
@@ -234,7 +234,7 @@ async fn store<A: Adapters>(
             ledger: head.ledger.clone(),
             parent,
             basis: Basis::Arrivals,
-            promised: Vec::new(),
+            created: Vec::new(),
             adopted: claims.to_vec(),
             changed: Vec::new(),
             unavailable_offerings: BTreeMap::new(),
@@ -256,15 +256,15 @@ async fn store<A: Adapters>(
     Ok(parent)
 }
 
-/// Why claims are given up here.
+/// Why claims are deleted here.
 #[derive(Clone, Copy)]
 pub(super) struct Because {
     pub(super) reason: DeletionReason,
     pub(super) words: &'static str,
 }
 
-/// Gives up claims that lost what they cannot be without.
-pub(super) async fn give_up<A: Adapters>(
+/// Deletes claims that lost what they cannot be without.
+pub(super) async fn delete_claims<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     lost: Vec<NodeClaim>,
     snapshot: Snapshot,
@@ -276,14 +276,14 @@ pub(super) async fn give_up<A: Adapters>(
     }
     let Because { reason, words } = because;
     let decision = |claim: &NodeClaim| {
-        let summary = format!("{} is given up: {words}", claim.name);
+        let summary = format!("{} is deleted: {words}", claim.name);
         let who = (Function::Sweep, at.now);
         Decision::about(DecisionKind::Termination, [claim], who, summary)
     };
     let plan = Plan {
         parent: snapshot.head.counters,
         decisions: lost.iter().map(decision).collect(),
-        changes: lost.iter().map(|claim| claim.given_up(reason, at.now)).collect(),
+        changes: lost.iter().map(|claim| claim.deleted(reason, at.now)).collect(),
         ..Plan::default()
     };
     let mut facts = observe::ledger_only(snapshot, at);

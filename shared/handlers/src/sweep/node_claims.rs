@@ -64,11 +64,11 @@ pub(super) async fn equalize<A: Adapters>(
             result => drop(tally.note(format_args!("NodeClaim {}", claim.name), result)),
         }
     }
-    standalone::give_up(ports, &gone, snapshot, at).await?;
+    standalone::delete(ports, &gone, snapshot, at).await?;
     Ok(tally.done()?)
 }
 
-/// Whether the object of `claim` does not say what it says. One that is given up needs none.
+/// Whether the object of `claim` does not say what it says. A claim that is being deleted needs none.
 fn is_late(claim: &NodeClaim, synced: Option<&SyncedNodeClaim>) -> bool {
     match synced {
         Some(synced) => {

@@ -1,4 +1,4 @@
-//! NodeClaims that users made: promised, shown, and given up when somebody took the object away.
+//! NodeClaims that users made: created, shown, and deleted when their objects are gone.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/lifecycle/controller.go`.
 
@@ -14,11 +14,11 @@ use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _, PortError};
 use super::{SweepPorts, in_turn, instances};
 use crate::{Error, job::Tally, pulse::wake, sync::sync};
 
-/// Promises claims that users made, and makes their objects ours before `launch` looks: from then on a
+/// Creates claims that users made, and makes their objects ours before `launch` looks: from then on a
 /// finalizer holds them. Where that fails, the next sweep does it.
 ///
 /// Nothing was decided about them but what their objects say, so no plan is judged.
-pub(super) async fn promise<A: Adapters>(
+pub(super) async fn create<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     (head, parent): (&Head, Counters),
     claims: &[NodeClaim],
@@ -34,7 +34,7 @@ pub(super) async fn promise<A: Adapters>(
         ledger: head.ledger.clone(),
         parent,
         basis: Basis::Arrivals,
-        promised: claims.to_vec(),
+        created: claims.to_vec(),
         adopted: Vec::new(),
         changed: Vec::new(),
         unavailable_offerings: BTreeMap::new(),
@@ -50,14 +50,14 @@ pub(super) async fn promise<A: Adapters>(
     };
     let counters = match ports.ledger.commit(&at.cluster, &commit).await? {
         CommitOutcome::Committed(counters) => counters,
-        // Somebody else promised something meanwhile: the next sweep finds them again.
+        // Another function created claims meanwhile: the next sweep finds these again.
         CommitOutcome::Conflict => return Ok(()),
         CommitOutcome::TooLarge { items, items_max } => {
             return Err(Error::TooLarge { items, items_max });
         }
     };
     for claim in claims {
-        tracing::info!(claim = %claim.name, "a user's NodeClaim is promised");
+        tracing::info!(claim = %claim.name, "a user's NodeClaim is created");
         sync(ports.node_claims, claim).await;
     }
     wake(ports.mailbox, &[Function::Launch], counters, at).await;
@@ -90,9 +90,9 @@ pub(super) async fn remove<A: Adapters>(
     tally.done()
 }
 
-/// Gives those claims of users up that are called as `gone`: somebody took their objects away and their
-/// finalizers with them. One that is only promised waits until its launch is known.
-pub(super) async fn give_up<A: Adapters>(
+/// Deletes the claims of users whose names are in `gone`: their objects were removed together with their
+/// finalizers. A claim that has not launched waits until its launch is known.
+pub(super) async fn delete<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     gone: &BTreeSet<NodeClaimName>,
     snapshot: &Snapshot,
@@ -109,5 +109,5 @@ pub(super) async fn give_up<A: Adapters>(
         reason: DeletionReason::NodeClaimDeleted,
         words: "its NodeClaim is not there any more",
     };
-    instances::give_up(ports, claims, snapshot.clone(), because, at).await
+    instances::delete_claims(ports, claims, snapshot.clone(), because, at).await
 }

@@ -105,7 +105,7 @@ impl ProfileUsers<'_> {
         };
         let is_of_claim = |claim: &NodeClaim| {
             let named = claim.annotations.get(labels::INSTANCE_PROFILE);
-            let is_open = claim.phase == ClaimPhase::Promised || named.is_none();
+            let is_open = claim.phase == ClaimPhase::Created || named.is_none();
             named == Some(&profile.name) || is_open && is_of(&claim.node_class)
         };
         let mut claims = self.snapshot.claims.values().chain(&self.shown);

@@ -32,7 +32,7 @@ async fn an_instance_that_somebody_terminates_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_machine_that_does_not_join_is_given_up_after_a_quarter_of_an_hour() {
+async fn a_machine_that_does_not_join_is_terminated_after_a_quarter_of_an_hour() {
     let Some(story) = Story::begin("absent", json!({})).await else { return };
     story.stage.let_none_join(story.name);
     story.create_pod(json!({}), json!({})).await;

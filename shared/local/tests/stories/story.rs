@@ -22,7 +22,7 @@ use simulator::{Action, Sim};
 
 use super::stage::{Stage, a_moment};
 
-/// Moments of a fifth of a second until something that does not come is given up.
+/// How many fifths of a second the test waits for something.
 const PATIENCE: u32 = 600;
 /// The same in seconds.
 const PATIENCE_SECONDS: u32 = 120;

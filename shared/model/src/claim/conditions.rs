@@ -19,7 +19,7 @@ pub struct ClaimConditions {
     pub consolidatable_since: Option<Timestamp>,
     /// What its node lacks of what was expected of it, in words: why condition `ConsistentStateFound` is false.
     pub inconsistent: Option<String>,
-    /// What the claim is disrupted for, before it is given up: its replacement is on its way.
+    /// What the claim is disrupted for, before it is deleted: its replacement is on its way.
     pub disruption: Option<Disrupting>,
     /// The reason of condition `Drifted`, if that is true.
     pub drifted: Option<String>,
@@ -89,7 +89,7 @@ impl ClaimConditions {
     }
 }
 
-/// Condition `DisruptionReason` of a claim that is replaced: it is given up once its replacement is there.
+/// Condition `DisruptionReason` of a claim that is replaced: it is deleted once its replacement is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disrupting {
     /// What for.
@@ -117,19 +117,20 @@ pub enum VolumeState {
     /// None that has to be waited for is attached.
     Detached,
     /// The claim's deadline came first.
-    GivenUp,
+    Elapsed,
 }
 
 impl VolumeState {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Awaited, Self::Detached, Self::GivenUp];
+    pub const ALL: [Self; 3] = [Self::Awaited, Self::Detached, Self::Elapsed];
 
     /// Its name in the table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Awaited => "awaited",
             Self::Detached => "detached",
-            Self::GivenUp => "given-up",
+            // As every release stores it.
+            Self::Elapsed => "given-up",
         }
     }
 

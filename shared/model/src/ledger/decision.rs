@@ -168,7 +168,7 @@ pub struct Decision {
     pub summary: String,
     /// What was rejected, each with its reason.
     pub rejected: Vec<Rejected>,
-    /// What the nodes that are given up cost in one hour; `None` when that is not known.
+    /// What the nodes that are disrupted cost in one hour; `None` when that is not known.
     pub price_before: Option<HourlyPrice>,
     /// What the nodes that are launched cost in one hour; `None` when none is.
     pub price_after: Option<HourlyPrice>,

@@ -25,6 +25,10 @@ macro_rules! rejection_reasons {
 
             /// The reason called `text`; [`Self::Other`] is what nobody here knows.
             pub fn parse(text: &str) -> Self {
+                // Earlier releases wrote another word.
+                if text == "NotPromised" {
+                    return Self::NotCreated;
+                }
                 let known = Self::ALL.iter().find(|reason| reason.as_str() == text);
                 known.copied().unwrap_or_default()
             }
@@ -71,7 +75,7 @@ rejection_reasons! {
     /// The plan is full; the next plan continues.
     LeftForNextPlan,
     /// The NodeClaim could not be created after all.
-    NotPromised,
+    NotCreated,
     /// A static NodePool cannot reach its replicas.
     ReplicasMissing,
 

@@ -1,4 +1,4 @@
-//! How promised claims are cut into items.
+//! How new claims are cut into items.
 
 mod decision;
 mod rejection;
@@ -18,19 +18,19 @@ fn claim(batch: &str, index: u32, pods: usize) -> NodeClaim {
         namespace: "default".parse().unwrap(),
         name: format!("web-{number}").parse().unwrap(),
     };
-    let promised = NodeClaim::promised(
+    let created = NodeClaim::created(
         name,
         NodePoolName::new("general").unwrap(),
         NodeClassName::new("default").unwrap(),
         BatchId::new(batch).unwrap(),
         Timestamp::UNIX_EPOCH,
     );
-    NodeClaim { batch_index: index, pods: (0..pods).map(pod).collect(), ..promised }
+    NodeClaim { batch_index: index, pods: (0..pods).map(pod).collect(), ..created }
 }
 
 #[track_caller]
-fn check(promised: &[NodeClaim], expected: &[&str]) {
-    let items = batch_items(promised).into_iter().map(|claims| {
+fn check(created: &[NodeClaim], expected: &[&str]) {
+    let items = batch_items(created).into_iter().map(|claims| {
         let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
         names.join(" ")
     });
@@ -57,7 +57,7 @@ fn a_commit_counts_items_and_not_claims() {
         ledger: None,
         parent: Counters { arrivals: 3, departures: 0 },
         basis: Basis::Arrivals,
-        promised: (0..500).map(|index| claim("a", index, 0)).collect(),
+        created: (0..500).map(|index| claim("a", index, 0)).collect(),
         adopted: Vec::new(),
         changed: vec![claim("b", 0, 0)],
         unavailable_offerings: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Pods on capacity that is there, or that was promised before.
+//! Pods on capacity that is there, or that is coming.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub(crate) fn place<'a>(world: &World<'a>, target: &'a Target) -> Result<Place<'
         }
     };
     match (claim, target) {
-        (Some(claim), _) if world.is_ending(claim) => Err("it is being given up"),
+        (Some(claim), _) if world.is_ending(claim) => Err("it is being deleted"),
         (Some(claim), _) => Ok(Place::Claim(&claim.name)),
         (None, Target::Node(name)) => Ok(Place::Node(name)),
         (None, Target::Claim(_)) => Err("the ledger does not hold it"),

@@ -1,4 +1,4 @@
-//! Claims that are given up or observed.
+//! Claims that are deleted or observed.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -23,34 +23,33 @@ fn changed(
     *plan = Plan { parent: plan.parent, changes: vec![changed], ..Plan::default() };
 }
 
-/// It is given up as empty, and nothing speaks against it but what `obstacle` does.
+/// It is deleted as empty, and nothing speaks against it but what `obstacle` does.
 #[track_caller]
 fn check_empty(obstacle: impl FnOnce(&mut Facts), wanted: &[&str]) {
     check(
         |facts, plan| {
             changed(facts, plan, |stored, now| {
-                stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), now)
+                stored.deleted(DeletionReason::Disrupted(DisruptionReason::Empty), now)
             });
             obstacle(facts);
             // What the obstacle does to the stored claim is in the change as well.
             let stored = &facts.ledger.claims["general-6-0"];
-            plan.changes = vec![
-                stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now),
-            ];
+            plan.changes =
+                vec![stored.deleted(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now)];
         },
         wanted,
     );
 }
 
 #[test]
-fn a_claim_may_be_given_up_or_observed() {
+fn a_claim_may_be_deleted_or_observed() {
     let told_by_ec2 = [
         DeletionReason::SpotInterrupted,
         DeletionReason::ReservationEnding,
         DeletionReason::InstanceEnded,
     ];
     for reason in told_by_ec2 {
-        check(|facts, plan| changed(facts, plan, |stored, now| stored.given_up(reason, now)), &[]);
+        check(|facts, plan| changed(facts, plan, |stored, now| stored.deleted(reason, now)), &[]);
     }
     check(
         |facts, plan| {
@@ -66,7 +65,7 @@ fn a_claim_may_be_given_up_or_observed() {
     check(
         |facts, plan| {
             let interrupted =
-                |stored: &NodeClaim, now| stored.given_up(DeletionReason::SpotInterrupted, now);
+                |stored: &NodeClaim, now| stored.deleted(DeletionReason::SpotInterrupted, now);
             changed(facts, plan, interrupted);
             facts.nodes.clear();
             facts.node_pools.clear();
@@ -82,7 +81,7 @@ fn a_change_is_of_a_known_claim_one_version_on_and_once() {
         |facts, plan| {
             changed(facts, plan, |stored, now| NodeClaim {
                 name: id("nobody"),
-                ..stored.given_up(DeletionReason::SpotInterrupted, now)
+                ..stored.deleted(DeletionReason::SpotInterrupted, now)
             });
         },
         &["claim nobody is changed although it is not known"],
@@ -92,7 +91,7 @@ fn a_change_is_of_a_known_claim_one_version_on_and_once() {
             |facts, plan| {
                 changed(facts, plan, |stored, now| NodeClaim {
                     version,
-                    ..stored.given_up(DeletionReason::SpotInterrupted, now)
+                    ..stored.deleted(DeletionReason::SpotInterrupted, now)
                 });
             },
             &[&format!("claim general-6-0 is changed to version {version}, the ledger holds 4")],
@@ -101,7 +100,7 @@ fn a_change_is_of_a_known_claim_one_version_on_and_once() {
     check(
         |facts, plan| {
             let interrupted =
-                |stored: &NodeClaim, now| stored.given_up(DeletionReason::SpotInterrupted, now);
+                |stored: &NodeClaim, now| stored.deleted(DeletionReason::SpotInterrupted, now);
             changed(facts, plan, interrupted);
             plan.changes.push(plan.changes[0].clone());
         },
@@ -109,9 +108,9 @@ fn a_change_is_of_a_known_claim_one_version_on_and_once() {
     );
 }
 
-/// The next version of a claim, given up.
+/// The next version of a claim, deleted.
 fn interrupted(next: &NodeClaim, now: Timestamp) -> NodeClaim {
-    NodeClaim { version: 4, ..next.clone() }.given_up(DeletionReason::SpotInterrupted, now)
+    NodeClaim { version: 4, ..next.clone() }.deleted(DeletionReason::SpotInterrupted, now)
 }
 
 #[test]
@@ -144,11 +143,11 @@ fn a_change_does_nothing_else() {
     );
     check(
         |next, now| NodeClaim { phase: next.phase, phase_since: now, ..interrupted(&next, now) },
-        "it has a reason to be given up and is initialized",
+        "it has a reason to be deleted and is initialized",
     );
     check(
         |next, _| interrupted(&next, at("2026-08-01T11:00:00Z")),
-        "it is given up at another time than now",
+        "it is deleted at another time than now",
     );
     check(
         |next, now| {
@@ -173,12 +172,12 @@ fn a_change_does_nothing_else() {
 }
 
 #[test]
-fn what_is_given_up_may_only_end_sooner() {
+fn a_deleted_claim_may_only_end_sooner() {
     let hastened = |seconds: i64, before: Option<i64>| {
         move |facts: &mut Facts, plan: &mut Plan| {
             let from_now = |seconds| facts.now.checked_add(SignedDuration::from_secs(seconds)).ok();
             let stored = &facts.ledger.claims["general-6-0"];
-            let mut ending = stored.given_up(DeletionReason::Expired, facts.now);
+            let mut ending = stored.deleted(DeletionReason::Expired, facts.now);
             ending.deletion.as_mut().unwrap().deadline = before.and_then(from_now);
             let mut sooner = ending.following();
             sooner.deletion.as_mut().unwrap().deadline = from_now(seconds);
@@ -188,16 +187,16 @@ fn what_is_given_up_may_only_end_sooner() {
     };
     check(hastened(120, None), &[]);
     check(hastened(120, Some(300)), &[]);
-    check(hastened(120, Some(60)), &["it is being given up already"]);
-    check(hastened(120, Some(120)), &["it is being given up already"]);
+    check(hastened(120, Some(60)), &["it is being deleted already"]);
+    check(hastened(120, Some(120)), &["it is being deleted already"]);
 }
 
 #[test]
-fn what_is_given_up_is_given_up_once() {
+fn a_claim_is_deleted_once() {
     check(
         |facts, plan| {
             let stored = &facts.ledger.claims["general-6-0"];
-            let ending = stored.given_up(DeletionReason::Expired, facts.now);
+            let ending = stored.deleted(DeletionReason::Expired, facts.now);
             facts.ledger.claims.insert(ending.name.clone(), ending);
             changed(facts, plan, |stored, now| NodeClaim {
                 version: 6,
@@ -206,7 +205,7 @@ fn what_is_given_up_is_given_up_once() {
             });
             plan.changes[0].deletion.as_mut().unwrap().reason = DeletionReason::SpotInterrupted;
         },
-        &["it is being given up already"],
+        &["it is being deleted already"],
     );
 }
 
@@ -216,34 +215,34 @@ fn a_claim_expires_when_its_time_is_over() {
         move |facts: &mut Facts, plan: &mut Plan| {
             let stored = facts.ledger.claims.get_mut("general-6-0").unwrap();
             stored.expire_after = expire_after.map(SignedDuration::from_mins);
-            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::Expired, now));
+            changed(facts, plan, |stored, now| stored.deleted(DeletionReason::Expired, now));
         }
     };
     check(aged(Some(60)), &[]);
     check(
         aged(Some(61)),
-        &["claim general-6-0 is given up as Expired although it expires at 2026-08-01T12:01:00Z"],
+        &["claim general-6-0 is deleted as Expired although it expires at 2026-08-01T12:01:00Z"],
     );
     check(aged(None), &["although it never expires"]);
 }
 
 #[test]
 fn a_deleted_node_is_being_deleted() {
-    let given_up = |is_deleting: bool| {
+    let deleted = |is_deleting: bool| {
         move |facts: &mut Facts, plan: &mut Plan| {
             for node in facts.nodes.values_mut() {
                 node.is_deleting = is_deleting;
             }
-            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::NodeDeleted, now));
+            changed(facts, plan, |stored, now| stored.deleted(DeletionReason::NodeDeleted, now));
         }
     };
-    check(given_up(true), &[]);
-    check(given_up(false), &["is given up as NodeDeleted although nobody deletes its node"]);
+    check(deleted(true), &[]);
+    check(deleted(false), &["is deleted as NodeDeleted although its node is not being deleted"]);
 }
 
 #[test]
 fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
-    let given_up = |is_deleted: bool, phase: ClaimPhase| {
+    let deleted = |is_deleted: bool, phase: ClaimPhase| {
         move |facts: &mut Facts, plan: &mut Plan| {
             for claim in facts.ledger.claims.values_mut() {
                 claim.phase = phase;
@@ -251,15 +250,18 @@ fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
             let deleted = facts.ledger.claims.keys().filter(|_| is_deleted).cloned();
             facts.deleted_claims = Some(deleted.collect());
             changed(facts, plan, |stored, now| {
-                stored.given_up(DeletionReason::NodeClaimDeleted, now)
+                stored.deleted(DeletionReason::NodeClaimDeleted, now)
             });
         }
     };
-    check(given_up(true, ClaimPhase::Initialized), &[]);
-    check(given_up(false, ClaimPhase::Initialized), &["although nobody deletes its NodeClaim"]);
-    check(given_up(true, ClaimPhase::Promised), &["although its launch may be under way"]);
+    check(deleted(true, ClaimPhase::Initialized), &[]);
+    check(
+        deleted(false, ClaimPhase::Initialized),
+        &["although its NodeClaim is not being deleted"],
+    );
+    check(deleted(true, ClaimPhase::Created), &["although its launch may be under way"]);
     let unseen = |facts: &mut Facts, plan: &mut Plan| {
-        given_up(true, ClaimPhase::Initialized)(facts, plan);
+        deleted(true, ClaimPhase::Initialized)(facts, plan);
         facts.deleted_claims = None;
     };
     check(unseen, &["although nobody looked whether its NodeClaim is being deleted"]);
@@ -280,7 +282,7 @@ fn an_empty_node_is_empty() {
     {
         check_empty(
             |facts| facts.pods.push(pod.clone()),
-            &["claim general-6-0 is given up as Empty although pod default/web needs node general"],
+            &["claim general-6-0 is deleted as Empty although pod default/web needs node general"],
         );
     }
 }
@@ -304,16 +306,16 @@ fn what_must_not_be_disrupted_is_not() {
     );
 }
 
-/// It is given up for `reason`, with a pod on it, after `change`.
+/// It is deleted for `reason`, with a pod on it, after `change`.
 #[track_caller]
 fn check_moved(reason: DeletionReason, change: impl FnOnce(&mut Facts), wanted: &[&str]) {
     check(
         |facts, plan| {
-            changed(facts, plan, |stored, now| stored.given_up(reason, now));
+            changed(facts, plan, |stored, now| stored.deleted(reason, now));
             facts.pods.push(pod("web on:general-6-0"));
             change(facts);
             let stored = &facts.ledger.claims["general-6-0"];
-            plan.changes = vec![stored.given_up(reason, facts.now)];
+            plan.changes = vec![stored.deleted(reason, facts.now)];
         },
         wanted,
     );
@@ -346,7 +348,7 @@ fn a_node_with_pods_goes_only_where_they_may_be_moved() {
     check_moved(
         DeletionReason::Disrupted(DisruptionReason::Underutilized),
         |facts| facts.node_pools[0].disruption.policy = ConsolidationPolicy::WhenEmpty,
-        &["gives up only empty nodes"],
+        &["disrupts only empty nodes"],
     );
 }
 
@@ -381,9 +383,9 @@ fn an_empty_node_waits_for_its_pool() {
     );
 }
 
-/// So many empty nodes of the pool, of which so many are given up, under one budget.
+/// `nodes` empty nodes of the pool, of which `disrupted` are disrupted, under one budget.
 #[track_caller]
-fn check_budget(nodes: u32, given_up: usize, budget: &Budget, wanted: &[&str]) {
+fn check_budget(nodes: u32, disrupted: usize, budget: &Budget, wanted: &[&str]) {
     check(
         |facts, plan| {
             facts.pods.clear();
@@ -396,10 +398,10 @@ fn check_budget(nodes: u32, given_up: usize, budget: &Budget, wanted: &[&str]) {
                 facts.ledger.claims.insert(joined.name.clone(), joined);
             }
             facts.node_pools[0].disruption.budgets = vec![budget.clone()];
-            let stored = facts.ledger.claims.values().take(given_up);
+            let stored = facts.ledger.claims.values().take(disrupted);
             let changes = stored
                 .map(|stored| {
-                    stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now)
+                    stored.deleted(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now)
                 })
                 .collect();
             *plan = Plan { parent: plan.parent, changes, ..Plan::default() };
@@ -411,9 +413,9 @@ fn check_budget(nodes: u32, given_up: usize, budget: &Budget, wanted: &[&str]) {
 #[test]
 fn budgets_hold() {
     let budget = |nodes| Budget { nodes, reasons: Vec::new(), window: None };
-    let refused = |given_up, allowed, total| {
+    let refused = |disrupted, allowed, total| {
         format!(
-            "NodePool general gives up {given_up} empty nodes, its budgets leave {allowed} of {total}"
+            "NodePool general disrupts {disrupted} empty nodes, its budgets leave {allowed} of {total}"
         )
     };
     check_budget(5, 2, &budget(BudgetNodes::Count(2)), &[]);
@@ -446,13 +448,13 @@ fn nodes_that_are_disrupted_already_use_the_budget() {
             change(facts);
             facts.nodes.get_mut("general-6-9").unwrap().is_ready = false;
         },
-        &["NodePool general gives up 1 empty nodes, its budgets leave 0 of 2"],
+        &["NodePool general disrupts 1 empty nodes, its budgets leave 0 of 2"],
     );
     check_empty(
         |facts| {
             change(facts);
             let other = facts.ledger.claims.get_mut("general-6-9").unwrap();
-            *other = other.given_up(DeletionReason::Expired, at("2026-08-01T11:59:00Z"));
+            *other = other.deleted(DeletionReason::Expired, at("2026-08-01T11:59:00Z"));
         },
         &["its budgets leave 0 of 2"],
     );
@@ -462,7 +464,7 @@ fn nodes_that_are_disrupted_already_use_the_budget() {
             change(facts);
             let other = facts.ledger.claims.get_mut("general-6-9").unwrap();
             let since = at("2026-08-01T11:59:00Z");
-            *other = other.given_up(DeletionReason::Expired, since);
+            *other = other.deleted(DeletionReason::Expired, since);
             other.conditions.instance_terminating_since = Some(since);
         },
         &[],
@@ -473,7 +475,7 @@ fn nodes_that_are_disrupted_already_use_the_budget() {
 fn an_offering_is_unavailable_until_later() {
     let unavailable_offerings = |until: &'static str| {
         move |_: &mut Facts, plan: &mut Plan| {
-            let offering = plan.promises[0].cheapest.clone();
+            let offering = plan.new_claims[0].cheapest.clone();
             plan.unavailable_offerings.insert(offering, at(until));
         }
     };

@@ -10,7 +10,7 @@ fn cap_pool(facts: &mut Facts, most: &str) {
     annotations.insert(labels::MAX_DOLLARS_PER_HOUR.to_owned(), most.to_owned());
 }
 
-/// What the claims of the good plan and its promise come to.
+/// What the claims of the good plan and its new claim cost.
 fn sum() -> HourlyPrice {
     let (mut facts, plan) = good();
     cap_pool(&mut facts, "0");
@@ -39,13 +39,13 @@ fn a_cap_holds_to_the_nano_dollar() {
 }
 
 #[test]
-fn what_is_given_up_does_not_count_and_who_promises_nothing_may_stand_above() {
+fn deleted_claims_do_not_count_and_a_plan_without_new_claims_may_stand_above() {
     check(
         |facts, plan| {
             cap_pool(facts, "0.1632");
             let now = facts.now;
             for claim in facts.ledger.claims.values_mut() {
-                *claim = claim.given_up(DeletionReason::Expired, now);
+                *claim = claim.deleted(DeletionReason::Expired, now);
             }
             plan.placements.clear();
             facts
@@ -57,7 +57,7 @@ fn what_is_given_up_does_not_count_and_who_promises_nothing_may_stand_above() {
     check(
         |facts, plan| {
             cap_pool(facts, "0");
-            plan.promises.clear();
+            plan.new_claims.clear();
             facts.pods.retain(|pod| !["web-0", "web-1"].contains(&pod.key.name.as_str()));
         },
         &[],

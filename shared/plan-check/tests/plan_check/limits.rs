@@ -12,7 +12,7 @@ fn limit(facts: &mut Facts, name: &str, amount: u64) {
 }
 
 #[test]
-fn the_largest_that_a_promise_may_become_counts() {
+fn the_largest_that_a_new_claim_may_become_counts() {
     check(|facts, _| limit(facts, "cpu", 8_000), &[]);
     check(
         |facts, _| limit(facts, "cpu", 7_999),
@@ -26,7 +26,7 @@ fn the_largest_that_a_promise_may_become_counts() {
 }
 
 #[test]
-fn an_open_promise_counts_as_the_largest_too() {
+fn an_unlaunched_claim_counts_as_the_largest_too() {
     let open = |facts: &mut Facts| {
         let claim = facts.ledger.claims.get_mut("general-6-1").unwrap();
         name_types(claim, |names| names.push(id("m7g.xlarge")));
@@ -38,12 +38,12 @@ fn an_open_promise_counts_as_the_largest_too() {
         },
         &["would own 10 of cpu"],
     );
-    // What is given up does not count.
+    // A claim that is being deleted does not count.
     check(
         |facts, plan| {
             limit(facts, "cpu", 6_000);
             let claim = facts.ledger.claims.get_mut("general-6-1").unwrap();
-            *claim = claim.given_up(model::DeletionReason::Expired, facts.now);
+            *claim = claim.deleted(model::DeletionReason::Expired, facts.now);
             plan.placements.truncate(1);
         },
         &[],
@@ -60,11 +60,11 @@ fn a_limit_of_nodes_counts_those_of_the_plan() {
 }
 
 #[test]
-fn a_plan_that_promises_nothing_may_stand_above_a_limit() {
+fn a_plan_without_new_claims_may_stand_above_a_limit() {
     check(
         |facts, plan| {
             limit(facts, "cpu", 1);
-            plan.promises.clear();
+            plan.new_claims.clear();
         },
         &[],
     );

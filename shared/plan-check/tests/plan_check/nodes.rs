@@ -9,10 +9,10 @@ use model::{
     overlay::{NodeOverlay, PriceChange},
 };
 use testkit::build::{
-    daemon_set, id, pod, pod_key, price, promise, requirement, requirements, resources, storage,
+    daemon_set, id, new_claim, pod, pod_key, price, requirement, requirements, resources, storage,
 };
 
-use super::{check, new_claim};
+use super::{check, good_claim};
 
 #[test]
 fn a_port_is_taken_once() {
@@ -112,18 +112,18 @@ fn reserve(facts: &mut Facts, plan: &mut model::Plan, count: u32) {
     instance_type.offerings.push(offering);
     let kinds = "paid=on-demand,spot,reserved";
     instance_type.requirements.replace(requirement(kinds));
-    let promise = &mut plan.promises[0];
-    let claim = &mut promise.claim;
+    let new = &mut plan.new_claims[0];
+    let claim = &mut new.claim;
     claim.requirements = requirements(
         "paid=reserved zone=us-west-2a karpenter.k8s.aws/capacity-reservation-id=cr-1",
     );
     claim.instance_types = [id("m7g.large")].into();
-    promise.cheapest.capacity_type = CapacityType::Reserved;
-    promise.price = price("0.001");
+    new.cheapest.capacity_type = CapacityType::Reserved;
+    new.price = price("0.001");
 }
 
 #[test]
-fn reserved_capacity_is_promised_once() {
+fn reserved_capacity_is_held_for_one_claim() {
     check(|facts, plan| reserve(facts, plan, 1), &[]);
     let expected = ["claims hold the capacity reservation cr-1, which has"];
     let full = [
@@ -134,7 +134,7 @@ fn reserved_capacity_is_promised_once() {
     check(|facts, plan| reserve(facts, plan, 0), &full);
     let in_ledger = |facts: &mut Facts, plan: &mut model::Plan, count| {
         reserve(facts, plan, count);
-        let mut held = plan.promises[0].claim.clone();
+        let mut held = plan.new_claims[0].claim.clone();
         held.name = id("general-6-2");
         held.batch = id("test-6-2");
         facts.ledger.claims.insert(held.name.clone(), held);
@@ -185,10 +185,10 @@ fn prices_and_capacity_are_those_of_overlays() {
             capacity: Some(resources("example.com/fuse=1")),
             problems: Vec::new(),
         }];
-        plan.promises[0].price = price(stated);
-        plan.promises[0].claim.instance_types = [id("m7g.large")].into();
+        plan.new_claims[0].price = price(stated);
+        plan.new_claims[0].claim.instance_types = [id("m7g.large")].into();
         facts.pods[0] = pod("web-0 cpu=1 example.com/fuse=1");
-        plan.promises[0].claim.requests =
+        plan.new_claims[0].claim.requests =
             resources("cpu=1500m memory=2Gi pods=2 example.com/fuse=1");
     };
     check(|facts, plan| overlay(facts, plan, "0.05"), &[]);
@@ -205,12 +205,12 @@ fn prices_and_capacity_are_those_of_overlays() {
 #[test]
 fn relaxed_min_values_need_the_policy() {
     let relax = |facts: &mut Facts, plan: &mut model::Plan| {
-        let mut claim = new_claim("general-7-0");
+        let mut claim = good_claim("general-7-0");
         claim.annotations.insert(model::labels::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
-        plan.promises[0] = promise(claim, &["web-0", "web-1"]);
+        plan.new_claims[0] = new_claim(claim, &["web-0", "web-1"]);
         let wanted = "type@3";
         facts.node_pools[0].template.requirements = requirements(wanted);
-        plan.promises[0].claim.requirements.add_all(&requirements("type=m7g.large,m7g.xlarge"));
+        plan.new_claims[0].claim.requirements.add_all(&requirements("type=m7g.large,m7g.xlarge"));
     };
     check(relax, &["needs 3 values of node.kubernetes.io/instance-type"]);
     check(

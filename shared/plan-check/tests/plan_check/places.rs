@@ -27,9 +27,9 @@ fn what_is_not_there_or_ends_takes_no_pods() {
         check(
             |facts, _| {
                 let claim = facts.ledger.claims.get_mut(name).unwrap();
-                *claim = claim.given_up(model::DeletionReason::Expired, facts.now);
+                *claim = claim.deleted(model::DeletionReason::Expired, facts.now);
             },
-            &["cannot take pods: it is being given up"],
+            &["cannot take pods: it is being deleted"],
         );
     }
     check(
@@ -77,7 +77,7 @@ fn an_open_claim_has_the_room_that_every_outcome_has() {
     };
     let (small, large) = ("karpenter.k8s.aws/instance-cpu=2", "karpenter.k8s.aws/instance-cpu=4");
     let alone = |facts: &mut Facts, plan: &mut model::Plan| {
-        plan.promises.clear();
+        plan.new_claims.clear();
         plan.placements.remove(0);
         facts.pods.truncate(4);
     };

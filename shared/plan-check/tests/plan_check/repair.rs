@@ -47,7 +47,7 @@ fn check(facts: &Facts, drain: Option<SignedDuration>, wanted: &[&str]) {
     let claim = &facts.ledger.claims["general-6-0"];
     let plan = Plan {
         parent: Counters { arrivals: 7, departures: 0 },
-        changes: vec![claim.given_up_within(UNHEALTHY, facts.now, drain)],
+        changes: vec![claim.deleted_within(UNHEALTHY, facts.now, drain)],
         ..Plan::default()
     };
     let texts: Vec<String> = violations(facts, &plan).iter().map(ToString::to_string).collect();

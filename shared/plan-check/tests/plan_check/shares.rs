@@ -24,8 +24,8 @@ fn one_pod_may_be_any_part() {
     check(
         |facts, plan| {
             share(facts, "1%");
-            plan.promises[0].claim.pods.truncate(1);
-            plan.promises[0].claim.requests = super::resources("cpu=1 memory=1Gi pods=1");
+            plan.new_claims[0].claim.pods.truncate(1);
+            plan.new_claims[0].claim.requests = super::resources("cpu=1 memory=1Gi pods=1");
             facts.pods.retain(|pod| pod.key.name.as_str() != "web-1");
         },
         &[],

@@ -10,9 +10,9 @@ use model::{
     facts::Facts,
     plan::{Placement, Target},
 };
-use testkit::build::{id, node, pod, pod_key, promise, requirements, term};
+use testkit::build::{id, new_claim, node, pod, pod_key, requirements, term};
 
-use super::{check, new_claim};
+use super::{check, good_claim};
 
 /// A spread over zones that no change loosens.
 const SPREAD: &str = "spread:zone:app=web";
@@ -24,9 +24,9 @@ fn web(facts: &mut Facts, words: &str) {
     }
 }
 
-/// Promises a claim of its own in `zone`, where the second web pod goes.
+/// Creates a claim of its own in `zone`, where the second web pod goes.
 fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
-    let mut claim = new_claim("general-7-1");
+    let mut claim = good_claim("general-7-1");
     claim.requirements = requirements(&format!("paid=on-demand zone={zone}"));
     claim.instance_types = [id("m7g.large")].into();
     claim.batch = id("test-7-1");
@@ -35,8 +35,8 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
         instance_type: id("m7g.large"),
         zone: id(zone),
     };
-    plan.promises[0].claim.pods = vec![pod_key("web-0")];
-    let mut second = promise(claim, &["web-1"]);
+    plan.new_claims[0].claim.pods = vec![pod_key("web-0")];
+    let mut second = new_claim(claim, &["web-1"]);
     let class = &facts.classes.as_ref().unwrap()["default"];
     let model::facts::ClassOffer::Ready(types) = class else { panic!("the class is ready") };
     second.price = types
@@ -44,7 +44,7 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
         .find_map(|instance_type| Some(instance_type.offering(&offering)?.price))
         .unwrap();
     second.cheapest = offering;
-    plan.promises.push(second);
+    plan.new_claims.push(second);
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn a_spread_pins_its_pod() {
     check(
         |facts, plan| {
             web(facts, "spread:zone:app=web:skew=3");
-            plan.promises[0].claim.requirements = requirements(wide);
-            plan.promises[0].claim.instance_types = [id("m7g.large")].into();
+            plan.new_claims[0].claim.requirements = requirements(wide);
+            plan.new_claims[0].claim.instance_types = [id("m7g.large")].into();
         },
         &["has no certain topology.kubernetes.io/zone", "has no certain"],
     );
@@ -275,7 +275,7 @@ fn what_is_repelled_stays_away_too() {
             plan.placements[0].target = Target::Claim(id("general-6-1"));
             plan.placements[0].pods = vec![pod_key("on-node")];
             plan.placements.truncate(1);
-            plan.promises.truncate(0);
+            plan.new_claims.truncate(0);
             let mut claim = facts.ledger.claims["general-6-1"].clone();
             claim.requirements = requirements("zone=us-west-2a,us-west-2b");
             facts.ledger.claims.insert(claim.name.clone(), claim);

@@ -152,7 +152,7 @@ fn claim(index: usize, instance_type: &InstanceType, zone: &Zone) -> NodeClaim {
             is_consolidatable: Some(true),
             ..ClaimConditions::default()
         },
-        ..NodeClaim::promised(id(&name), id("general"), id("default"), id(&name), hours_ago(24))
+        ..NodeClaim::created(id(&name), id("general"), id("default"), id(&name), hours_ago(24))
     }
 }
 

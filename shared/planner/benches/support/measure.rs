@@ -52,7 +52,7 @@ pub(crate) fn measure(facts: &Facts, runs_min: usize) -> Cost {
         let again = writing.measure(|| prepared.plan_of(&solved));
         runs += 1;
         whole += preparing.last() + solving.last() + writing.last();
-        assert_eq!(again.promises.len(), plan.promises.len(), "the same facts, the same plan");
+        assert_eq!(again.new_claims.len(), plan.new_claims.len(), "the same facts, the same plan");
     }
     let [preparing, solving, writing] = [preparing, solving, writing].map(|times| times.usual());
     Cost { preparing, solving, writing, memory_bytes, plan }
@@ -102,9 +102,9 @@ pub(crate) fn on_processor() -> Duration {
     Duration::from_nanos(nanos.unwrap_or_default())
 }
 
-/// The price of everything that a plan promises, for one hour.
+/// The price of everything that a plan creates, for one hour.
 pub(crate) fn price(plan: &Plan) -> model::HourlyPrice {
-    let prices = plan.promises.iter().map(|promise| promise.price);
+    let prices = plan.new_claims.iter().map(|new| new.price);
     prices.fold(model::HourlyPrice::default(), model::HourlyPrice::saturating_add)
 }
 

@@ -95,7 +95,7 @@ impl<'a> Totals<'a> {
         })
     }
 
-    /// Whether giving `node` up for nothing in return would be enough: no better move exists.
+    /// Whether disrupting `node` without a replacement would save enough: no better move exists.
     pub fn may_approve(&self, node: &Candidate<'_>) -> bool {
         self.approves(&[node], node.price)
     }

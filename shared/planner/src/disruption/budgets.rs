@@ -1,4 +1,4 @@
-//! How many more nodes of each pool may be given up for each reason.
+//! How many more nodes of each pool may be disrupted for each reason.
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `BuildDisruptionBudgetMapping`.
 
@@ -61,7 +61,7 @@ impl Spent<'_> {
 
 impl<'a> Remaining<'a> {
     /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent. For
-    /// giving ill nodes up it is no matter which are not ready.
+    /// disrupting ill nodes it is no matter which are not ready.
     pub fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
         let mut counts: BTreeMap<&str, (u64, Spent<'a>)> = BTreeMap::new();
         let filter = state.nodes.iter().filter(|entry| {

@@ -90,8 +90,8 @@ pub(super) fn moves(
     let remembered = facts.policies.calm.remembers_for()?;
     let replaced = plan.started.values().filter(|started| started.is_under_way());
     let names = replaced.flat_map(|started| started.candidates.iter());
-    let given_up = plan.changes.iter().filter(|claim| claim.is_deleting());
-    let going: BTreeSet<&NodeClaimName> = names.chain(given_up.map(|claim| &claim.name)).collect();
+    let deleted = plan.changes.iter().filter(|claim| claim.is_deleting());
+    let going: BTreeSet<&NodeClaimName> = names.chain(deleted.map(|claim| &claim.name)).collect();
     let node = |name: &&NodeClaimName| facts.ledger.claims.get(*name)?.node.as_ref();
     let nodes: BTreeSet<&NodeName> = going.iter().filter_map(node).collect();
     let is_moved = |pod: &&Pod| {

@@ -1,4 +1,4 @@
-//! Which nodes could be given up, and why the others cannot.
+//! Which nodes could be disrupted, and why the others cannot.
 //!
 //! Karpenter: `pkg/controllers/disruption/types.go`, `NewCandidate`, and
 //! `pkg/controllers/state/statenode.go`, `ValidateNodeDisruptable`, `ValidatePodsDisruptable`.
@@ -24,7 +24,7 @@ use crate::{
     index::id::NodeId,
 };
 
-/// A node that could be given up.
+/// A node that could be disrupted.
 #[derive(Debug)]
 pub struct Candidate<'a> {
     /// Its number among the nodes.
@@ -79,7 +79,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// What makes a node worth giving up first: the price that is saved for what moving its pods costs.
+/// What makes a node worth disrupting first: the price that is saved for what moving its pods costs.
 /// Ties go to the name.
 pub(crate) fn by_savings(a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
     let ratio = |candidate: &Candidate<'_>, other: &Candidate<'_>| {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::told;
 
-/// What is to be noted about claims, giving nothing up: since when their nodes are empty.
+/// What is to be noted about claims, without a deletion: since when their nodes are empty.
 #[must_use]
 pub fn observed(facts: &Facts) -> Plan {
     let parent = facts.ledger.head.counters;
@@ -89,11 +89,11 @@ const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Meth
     }
 }
 
-/// The claims of `command`, given up.
-pub fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
+/// The claims of `command`, deleted.
+pub fn disrupted(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
     let reason = DeletionReason::Disrupted(command.method.reason());
     claims(facts, command)
-        .map(|claim| claim.given_up_within(reason, facts.now, command.drain))
+        .map(|claim| claim.deleted_within(reason, facts.now, command.drain))
         .collect()
 }
 
@@ -163,14 +163,14 @@ fn void_record_of(facts: &Facts, command: &Command, rejected: &[Rejected]) -> De
 
 /// The record of a disruption of the claims that are `left` of a command.
 fn record_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
-    let given_up = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
-    let prices = given_up().filter_map(|claim| Some(claim.instance.as_ref()?.price));
+    let disrupted = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
+    let prices = disrupted().filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let (method, count) = (name(method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
-    let summary = format!("{method}: {count} {nodes} given up, ${total} an hour");
+    let summary = format!("{method}: {count} {nodes} disrupted, ${total} an hour");
     let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, facts.now));
-    let decision = Decision::about(kind, given_up(), who, summary);
+    let decision = Decision::about(kind, disrupted(), who, summary);
     Decision { price_before: Some(total), ..told::with_pods(decision, facts) }
 }
 

@@ -1,17 +1,17 @@
-//! A command that is carried out: from its replacements' promise to the end of its candidates, or back.
+//! A command that is carried out: from the creation of its replacements to the end of its candidates, or back.
 //!
 //! ```text
 //!                  begun                     carried_on
-//!   Found ──────────────────► Launching ───────────────────► its claims are given up
+//!   Found ──────────────────► Launching ───────────────────► its claims are deleted
 //!     │  no replacement            │  a replacement is gone,
 //!     ▼                            ▼  or ten minutes are over
-//!   its claims are given up    RolledBack ── its nodes take pods again ──► done
+//!   its claims are deleted     RolledBack ── its nodes take pods again ──► done
 //!                                  ▲
 //!   Rebooting ─────────────────────┘  the node is ready after another boot
-//!     └─ it is not back in time ──► its claim is given up
+//!     └─ it is not back in time ──► its claim is deleted
 //! ```
 //!
-//! The replacements are promised in the commit that makes the command one that launches: whoever reads
+//! The replacements are created in the commit that makes the command one that launches: whoever reads
 //! the ledger sees both or neither. From then on the candidates count as leaving. What replaces them is
 //! seen in the ledger alone, so that waiting for it costs no look at the cluster. A replacement that
 //! comes too late is a node like any other.
@@ -32,20 +32,20 @@ use model::{
     labels,
     ledger::{Decision, DecisionKind, Rejected, RejectionReason, Snapshot},
     limits,
-    plan::{Placement, Promise},
+    plan::{NewClaim, Placement},
     words,
 };
 
 use super::{
     Objection, Options, calm,
-    carry_out::{given_up, name},
+    carry_out::{disrupted, name},
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
-    validation::as_promised,
+    validation::as_found,
 };
 use crate::{
     index::id::CandidateId,
-    scheduling::{output::told::promised, static_pool},
+    scheduling::{output::told::created, static_pool},
     told,
     world::World,
 };
@@ -53,8 +53,8 @@ use crate::{
 /// Nodes of static pools that begin to be replaced at once: their commands and claims fit one commit.
 const ONE_BY_ONE_MAX: usize = limits::ITEMS_PER_COMMIT_MAX / 2;
 
-/// What carries out `command`, which holds on these very facts: its claims are given up, or its
-/// replacements promised; or why they cannot be.
+/// What carries out `command`, which holds on these very facts: its claims are deleted, or its
+/// replacements created; or why they cannot be.
 pub fn begun(
     facts: &Facts,
     (id, command): (&CommandId, &Command),
@@ -71,27 +71,26 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
     let wanted = command.candidates.iter().zip(&command.replacements).take(ONE_BY_ONE_MAX);
     let pools: Vec<&NodePoolName> =
         wanted.clone().map(|(_, replacement)| &replacement.node_pool).collect();
-    let promises =
-        static_pool::replacements(facts, &pools, &options.types).map_err(Objection::NoPromise)?;
+    let new_claims =
+        static_pool::replacements(facts, &pools, &options.types).map_err(Objection::NotCreated)?;
     // Where there is not enough for all, some go first.
-    let begun = wanted.zip(&promises).filter_map(|(both, promise)| Some((both, promise.as_ref()?)));
-    let single =
-        |((candidate, replacement), promise): ((&NodeClaimName, &Replacement), &Promise)| {
-            let claims = vec![promise.claim.name.clone()];
-            let single = Command {
-                candidates: vec![candidate.clone()],
-                replacements: vec![replacement.clone()],
-                progress: Progress::Launching { since: facts.now, claims },
-                ..command.clone()
-            };
-            (CommandId::derived(&single), single)
+    let begun = wanted.zip(&new_claims).filter_map(|(both, new)| Some((both, new.as_ref()?)));
+    let single = |((candidate, replacement), new): ((&NodeClaimName, &Replacement), &NewClaim)| {
+        let claims = vec![new.claim.name.clone()];
+        let single = Command {
+            candidates: vec![candidate.clone()],
+            replacements: vec![replacement.clone()],
+            progress: Progress::Launching { since: facts.now, claims },
+            ..command.clone()
         };
+        (CommandId::derived(&single), single)
+    };
     let started: BTreeMap<CommandId, Command> = begun.map(single).collect();
-    let promises: Vec<Promise> = promises.into_iter().flatten().collect();
+    let new_claims: Vec<NewClaim> = new_claims.into_iter().flatten().collect();
     let candidates = started.values().flat_map(|single| single.candidates.clone()).collect();
-    let decision = told(facts, &Command { candidates, ..command.clone() }, &promises);
+    let decision = told(facts, &Command { candidates, ..command.clone() }, &new_claims);
     let (parent, decisions) = (facts.ledger.head.counters, vec![decision]);
-    Ok(Plan { parent, promises, started, decisions, ..Plan::default() })
+    Ok(Plan { parent, new_claims, started, decisions, ..Plan::default() })
 }
 
 impl PreparedCluster<'_> {
@@ -115,21 +114,21 @@ impl PreparedCluster<'_> {
             return Ok(Plan { parent, started, decisions, ..Plan::default() });
         }
         if command.replacements.is_empty() {
-            let changes = given_up(facts, command);
+            let changes = disrupted(facts, command);
             return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
         }
         let is_of_template = |replacement: &Replacement| replacement.instance_types.is_empty();
         if command.replacements.iter().all(is_of_template) {
             return one_by_one(facts, command, self.options);
         }
-        let (promises, placements) = self.replacements(command)?;
-        let claims = promises.iter().map(|promise| promise.claim.name.clone()).collect();
+        let (new_claims, placements) = self.replacements(command)?;
+        let claims = new_claims.iter().map(|new| new.claim.name.clone()).collect();
         let progress = Progress::Launching { since: facts.now, claims };
-        let decision = told(facts, command, &promises);
+        let decision = told(facts, command, &new_claims);
         let started = Command { progress, ..command.clone() };
         Ok(Plan {
             parent,
-            promises,
+            new_claims,
             placements,
             started: [(id.clone(), started)].into(),
             decisions: vec![decision],
@@ -141,7 +140,7 @@ impl PreparedCluster<'_> {
     fn replacements(
         &mut self,
         command: &Command,
-    ) -> Result<(Vec<Promise>, Vec<Placement>), Objection> {
+    ) -> Result<(Vec<NewClaim>, Vec<Placement>), Objection> {
         let named: BTreeSet<&NodeClaimName> = command.candidates.iter().collect();
         let candidates = self.field.candidates.entries();
         let is_named = |(_, candidate): &(CandidateId, &super::candidate::Candidate<'_>)| {
@@ -154,7 +153,7 @@ impl PreparedCluster<'_> {
             _ => Mode::Consolidation(self.state.now),
         };
         let nodes = self.field.get(&ids);
-        let outcome = as_promised(&self.state, &mut self.simulator, (command, mode), &nodes)?;
+        let outcome = as_found(&self.state, &mut self.simulator, (command, mode), &nodes)?;
         if let Some(stuck) = outcome.stuck {
             return Err(Objection::Stuck(Box::new(stuck)));
         }
@@ -164,9 +163,10 @@ impl PreparedCluster<'_> {
         }
         let both = command.replacements.iter().zip(outcome.in_flight);
         let wanted: Vec<Replacement> = both.map(|(wanted, new)| narrowed(wanted, new)).collect();
-        let promises = self.simulator.world().promises(&wanted).map_err(Objection::NoPromise)?;
+        let new_claims =
+            self.simulator.world().new_claims(&wanted).map_err(Objection::NotCreated)?;
         let placed = outcome.placed.into_iter().filter(|(_, pods)| !pods.is_empty());
-        Ok((promises, placed.map(|(target, pods)| Placement { target, pods }).collect()))
+        Ok((new_claims, placed.map(|(target, pods)| Placement { target, pods }).collect()))
     }
 }
 
@@ -178,7 +178,7 @@ fn narrowed(wanted: &Replacement, new: NewNode) -> Replacement {
 }
 
 /// What is to be done about commands that are carried out, as far as the ledger alone says it: claims
-/// that are given up, commands that are rolled back or done. Empty where all wait.
+/// that are deleted, commands that are rolled back or done. Empty where all wait.
 #[must_use]
 pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
     let mut plan = Plan { parent: ledger.head.counters, ..Plan::default() };
@@ -203,10 +203,9 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
             _ if candidates.is_empty() => drop(plan.ended.insert(id.clone())),
             Replacements::Initialized => {
                 let reason = DeletionReason::Disrupted(command.method.reason());
-                let given_up = candidates
-                    .iter()
-                    .map(|claim| claim.given_up_within(reason, now, command.drain));
-                plan.changes.extend(given_up);
+                let disrupted =
+                    candidates.iter().map(|claim| claim.deleted_within(reason, now, command.drain));
+                plan.changes.extend(disrupted);
                 plan.ended.insert(id.clone());
                 plan.decisions.push(finished(command, &candidates, now));
             }
@@ -258,7 +257,7 @@ fn is_unreadable(ledger: &Snapshot, name: &NodeClaimName) -> bool {
     ledger.unreadable.iter().any(|item| item.claim.as_ref() == Some(name) || batches_are(item))
 }
 
-/// The candidates of `command` that nobody gave up meanwhile.
+/// The candidates of `command` that were not deleted meanwhile.
 fn claims_left<'l>(ledger: &'l Snapshot, command: &Command) -> impl Iterator<Item = &'l NodeClaim> {
     let claims = command.candidates.iter().filter_map(|name| ledger.claims.get(name));
     claims.filter(|claim| !claim.is_deleting())
@@ -290,20 +289,20 @@ fn rebooting(facts: &Facts, command: &Command) -> Decision {
     told::with_pods(Decision::about(kind, claims, who, summary), facts)
 }
 
-/// What is told when replacements are promised.
-fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
+/// What is told when replacements are created.
+fn told(facts: &Facts, command: &Command, new_claims: &[NewClaim]) -> Decision {
     let replaced: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
     let before = price(&replaced);
-    let prices = promises.iter().map(|promise| promise.price);
+    let prices = new_claims.iter().map(|new| new.price);
     let after = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let method = name(command.method.reason());
     let nodes = words::counted(replaced.len(), "node");
-    let new = words::counted(promises.len(), "new node");
+    let new = words::counted(new_claims.len(), "new node");
     let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} an hour");
     let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, facts.now));
     let decision = Decision::about(kind, replaced, who, summary);
     let mut decision = told::with_pods(decision, facts);
-    let launched = promised(promises, who, String::new());
+    let launched = created(new_claims, who, String::new());
     if launched.node_pool != decision.node_pool {
         decision.node_pool = None;
     }
@@ -314,7 +313,7 @@ fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
 fn finished(command: &Command, left: &[&NodeClaim], now: Timestamp) -> Decision {
     let (method, count) = (name(command.method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
-    let summary = format!("{method}: {count} {nodes} given up, replacements are ready");
+    let summary = format!("{method}: {count} {nodes} disrupted, replacements are ready");
     let (kind, who) = (DecisionKind::Disruption, (Function::Disrupt, now));
     let decision = Decision::about(kind, left.iter().copied(), who, summary);
     Decision { price_before: Some(price(left)), ..decision }
@@ -326,7 +325,7 @@ fn price(claims: &[&NodeClaim]) -> HourlyPrice {
 }
 
 /// Commands that were rolled back and whose nodes take pods again, and nodes that bear the taint of
-/// disruption though nobody gives them up or replaces them, as a command that is rolled back: who
+/// disruption though no command disrupts them, as a command that is rolled back: who
 /// tainted them, or lost the command, does not matter.
 ///
 /// Karpenter: `pkg/controllers/disruption/controller.go`, `Reconcile`, which frees such nodes first.
@@ -355,7 +354,7 @@ pub fn freed(facts: &Facts) -> Plan {
     let stale: Vec<NodeClaimName> =
         tainted.into_iter().filter(|name| !rolled_back.contains(name)).cloned().collect();
     if !stale.is_empty() {
-        let why = "nobody gives its nodes up".to_owned();
+        let why = "no command disrupts its nodes".to_owned();
         let command = Command {
             method: Method::Emptiness,
             found_at: facts.now,

@@ -72,7 +72,7 @@ impl<'a> PreparedCluster<'a> {
         self.field = Field::of(&self.state);
     }
 
-    /// Whether `method` decides nothing while a claim has no instance. To give up an empty node
+    /// Whether `method` decides nothing while a claim has no instance. To disrupt an empty node
     /// nothing is planned; who looks again and again does not wait with it for launches.
     fn waits(&self, method: Method) -> bool {
         self.options.is_watched || method != Method::Emptiness

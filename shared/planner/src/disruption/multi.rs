@@ -116,7 +116,7 @@ fn is_worth_it(
     yields_enough(state, nodes, saving)
 }
 
-/// Whether to give `nodes` up saves as much for the pods that it moves as the settings ask for.
+/// Whether disrupting `nodes` saves as much for the pods that it moves as the settings ask for.
 fn yields_enough(
     state: &State<'_>,
     nodes: &[&Candidate<'_>],

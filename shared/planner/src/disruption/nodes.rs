@@ -40,7 +40,7 @@ pub struct StateNode<'a> {
     pub(crate) claim: Option<&'a NodeClaim>,
     /// Every pod that is bound to it, in the order of the facts.
     pub(crate) pods: Vec<&'a Pod>,
-    /// Whether a command gives it up once its replacement is there.
+    /// Whether a command disrupts it once its replacement is there.
     is_being_replaced: bool,
     /// Whether its claim has drifted, once that was asked.
     pub(super) drift: OnceCell<Drift>,
@@ -115,7 +115,7 @@ pub struct State<'a> {
     overlays: Rc<Overlays>,
     /// What was moved lately.
     pub history: Rc<History>,
-    /// Nodes that pods were promised to, and until when.
+    /// Nodes that pods were nominated to, and until when.
     pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
     /// Nodes that keep room for a CapacityBuffer.
     pub(crate) hosts_buffers: BTreeSet<NodeName>,

@@ -23,7 +23,7 @@ const EXPECTED_PERCENT: u64 = 90;
 /// Claims that one look notes something on at most: after an update all have something new to show.
 const NOTED_MAX: usize = 100;
 
-/// `changes` with what claims show now. A claim that is given up shows nothing new.
+/// `changes` with what claims show now. A claim that is deleted shows nothing new.
 pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
     let facts = state.facts;
     if facts.unlocated_pod.is_some() {

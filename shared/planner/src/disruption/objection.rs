@@ -1,4 +1,4 @@
-//! Why nodes are not given up: as values, which can be compared, and which have words for people.
+//! Why nodes are not disrupted: as values, which can be compared, and which have words for people.
 
 use jiff::SignedDuration;
 use model::{
@@ -9,7 +9,7 @@ use model::{
 use super::consolidation::SPOT_TYPES_MIN;
 use crate::eviction::Immovable;
 
-/// Why a node is not given up: at all, by one method, or together with others.
+/// Why a node is not disrupted: at all, by one method, or together with others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Objection {
     /// Nothing is decided before Karpenter's view of the cluster would be complete.
@@ -133,7 +133,7 @@ pub enum Objection {
     /// Its static NodePool is being scaled down.
     #[error("its NodePool has more nodes than replicas: the surplus is removed first")]
     ScalesDown,
-    /// The method gives up several nodes, and no other is left.
+    /// The method disrupts several nodes, and no other is left.
     #[error("no second node can be consolidated with it")]
     Alone,
     /// Nodes that are cheaper to disrupt go without it.
@@ -169,9 +169,9 @@ pub enum Objection {
     /// So many new nodes would be needed, and one is the most.
     #[error("its pods need {} new nodes, and consolidation launches at most 1", model::words::many(*.0))]
     ManyNodes(usize),
-    /// What would be launched cannot be promised after all: in words.
+    /// What would be launched cannot be created after all: in words.
     #[error("its replacement cannot be launched: {0}")]
-    NoPromise(String),
+    NotCreated(String),
     /// Everything that could come may cost as much as this in one hour.
     #[error("no cheaper replacement: nothing below ${0} an hour fits its pods")]
     NotCheaper(HourlyPrice),
@@ -292,7 +292,7 @@ impl Objection {
             Self::NoReadyNodePool => Why::NodePoolClosed,
             Self::NoPlace { .. } | Self::Stuck(_) | Self::OneWayOnly => Why::NoPlaceForPods,
             Self::ManyNodes(_) => Why::ManyNodes,
-            Self::NoPromise(_) => Why::NotPromised,
+            Self::NotCreated(_) => Why::NotCreated,
             Self::NotCheaper(_)
             | Self::SavesLittle(_)
             | Self::YieldsLittle { .. }

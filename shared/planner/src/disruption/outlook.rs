@@ -23,7 +23,7 @@ pub struct Outlook {
     pub answers: BTreeMap<Method, Finding>,
     /// Nodes, or claims without a node, that no method can look at, and why.
     pub ineligible: BTreeMap<String, Objection>,
-    /// The nodes that have drifted, and why, whether a method may give them up now or not.
+    /// The nodes that have drifted, and why, whether a method may disrupt them now or not.
     pub drifted: BTreeMap<NodeName, String>,
     /// What claims were launched as and the lists of instance types lack, where a list need not be whole: whether EC2
     /// still offers it cannot be known. Sorted, each once.

@@ -62,7 +62,7 @@ pub struct Disrupted {
     pub node_pool: NodePoolName,
     /// What it costs in one hour; 0 when that is not known.
     pub price: HourlyPrice,
-    /// What speaks for giving it up.
+    /// Why it should be disrupted.
     pub reason: String,
     /// How long it may drain, where that is bounded by more than its NodeClaim.
     pub drain: Option<SignedDuration>,

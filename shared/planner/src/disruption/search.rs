@@ -45,7 +45,7 @@ impl CommandDraft {
 /// Why candidates are left alone.
 pub(crate) type Notes = BTreeMap<CandidateId, Objection>;
 
-/// Every node that could be given up, and what has to be known about all of them.
+/// Every node that could be disrupted, and what has to be known about all of them.
 #[derive(Debug)]
 pub struct Field<'a> {
     /// The nodes that a method may choose, in the order of the nodes.

@@ -1,5 +1,5 @@
 //! Claims that are replaced say so: condition `DisruptionReason`, from the moment their command begins until
-//! they are given up or it is rolled back.
+//! they are deleted or it is rolled back.
 //!
 //! Karpenter: `pkg/controllers/disruption/queue.go`, `StartCommand`.
 

@@ -60,7 +60,7 @@ pub struct Simulator<'a> {
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
     pub(crate) work: u64,
-    /// How much may have been before the method that looks gives up for this time.
+    /// How much may have been before the method stops for this time.
     work_max: u64,
     /// How many what-ifs that were.
     pub(crate) examined: u64,

@@ -38,7 +38,7 @@ pub struct Valid {
 pub enum Voided {
     /// Nodes are no candidates any more.
     Churn(Vec<Dropped>),
-    /// Pods were promised to nodes, or the budgets are spent.
+    /// Pods were nominated to nodes, or the budgets are spent.
     Budget(Vec<Dropped>),
     /// The pods do not fit any more as they did.
     Scheduling(Objection),
@@ -53,12 +53,12 @@ pub struct Dropped {
     pub node: Option<NodeName>,
     /// Why it stays.
     pub reason: Objection,
-    /// Whether pods were promised to it, or the budgets of its NodePool are spent.
+    /// Whether pods were nominated to it, or the budgets of its NodePool are spent.
     is_for_budget: bool,
 }
 
 impl Dropped {
-    /// Whether there is nothing left to give up.
+    /// Whether there is nothing left to disrupt.
     fn is_gone(&self) -> bool {
         self.reason == Objection::Gone
     }
@@ -89,7 +89,7 @@ impl fmt::Display for Voided {
 
 /// What of `command` still holds on newer facts; or why nothing does.
 ///
-/// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
+/// A candidate that is gone needs no deletion. Of an emptiness command the rest holds by
 /// itself; of any other all that is left goes together, or none of it.
 pub fn still(
     facts: &model::facts::Facts,
@@ -150,10 +150,10 @@ fn fits_as_it_did<'a>(
         Method::Repair => Mode::Repair,
         _ => Mode::Consolidation(state.now),
     };
-    let outcome = as_promised(state, simulator, (command, mode), &field.get(left))
+    let outcome = as_found(state, simulator, (command, mode), &field.get(left))
         .map_err(Voided::Scheduling)?;
     is_as_expected(&outcome, &command.replacements).map_err(Voided::Scheduling)?;
-    // Karpenter promises one replacement at most.
+    // Karpenter creates one replacement at most.
     let expected = command.replacements.len();
     if 1 < expected && !may_be_packed(state, command) {
         return Err(Voided::Scheduling(Objection::OtherCount { in_flight: expected, expected }));
@@ -163,7 +163,7 @@ fn fits_as_it_did<'a>(
 
 /// What would be without `nodes`, the candidates of `command`: packed so that new nodes cost least, where only that
 /// leads to the nodes that the command launches.
-pub fn as_promised<'a>(
+pub fn as_found<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     (command, mode): (&Command, Mode),

@@ -80,7 +80,7 @@ kinds! {
     Class as ClassId;
     /// What pods ask for beside resources and volumes.
     Profile as ProfileId;
-    /// What a profile asks for at one step of giving preferences up.
+    /// What a profile asks for at one step of relaxing preferences.
     Preferences as PreferencesId;
     /// What pods ask of a node alone, whatever other pods are there.
     Constraints as ConstraintsId;
@@ -112,7 +112,7 @@ kinds! {
     Reservation as ReservationNumber;
     /// A NodePool that may launch.
     Template as TemplateId;
-    /// Capacity that is there or promised.
+    /// Capacity that is there or coming.
     Place as PlaceId;
     /// Nodes that take the same pods, room aside.
     Kind as KindId;
@@ -122,6 +122,6 @@ kinds! {
     Claim as ClaimId;
     /// A node, or a claim without one, as disruption sees it.
     Node as NodeId;
-    /// A node that could be given up.
+    /// A node that could be disrupted.
     Candidate as CandidateId;
 }

@@ -90,8 +90,8 @@ pub fn adopt(
         .filter_map(|claim| Some(&claim.instance.as_ref()?.id))
         .chain(unreadable)
         .collect();
-    let promised = snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised);
-    let open: BTreeSet<&BatchId> = promised.map(|claim| &claim.batch).collect();
+    let created = snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Created);
+    let open: BTreeSet<&BatchId> = created.map(|claim| &claim.batch).collect();
     let objects: BTreeMap<&InstanceId, &NodeClaim> = present
         .objects
         .iter()
@@ -166,7 +166,7 @@ fn kept_name(instance: &Instance) -> Option<(String, String)> {
 }
 
 /// Written once, by whoever adopts it.
-const ADOPTED_VERSION: u64 = model::ledger::PROMISED_VERSION + 1;
+const ADOPTED_VERSION: u64 = model::ledger::CREATED_VERSION + 1;
 
 /// The claim that the tags of `instance` tell, if its NodePool is there.
 fn of_tags(
@@ -199,7 +199,7 @@ fn of_tags(
         labels.insert(key.to_owned(), value.to_owned());
     }
     let claim =
-        NodeClaim::promised(name, pool_name.clone(), node_class, batch, instance.launched_at);
+        NodeClaim::created(name, pool_name.clone(), node_class, batch, instance.launched_at);
     Some(NodeClaim {
         version: ADOPTED_VERSION,
         labels,
@@ -219,8 +219,8 @@ fn of_tags(
     })
 }
 
-/// How far a claim with an instance has come whose node is `node`. Nobody looks for a node that is
-/// initialized: a claim that waited for it would be given up for not joining.
+/// How far a claim with an instance has come whose node is `node`. No function looks for a node that is
+/// initialized: a claim that waited for it would be deleted for not joining.
 fn phase_of(node: Option<&Node>) -> ClaimPhase {
     match node {
         Some(node) if node.is_initialized() => ClaimPhase::Initialized,
@@ -283,7 +283,7 @@ pub fn users_without_instance<'p>(
     let known: BTreeSet<&NodeClaimName> = snapshot.claims.keys().chain(unreadable).collect();
     let is_lost = |object: &&NodeClaim| {
         let age = match object.phase {
-            ClaimPhase::Promised => return false,
+            ClaimPhase::Created => return false,
             ClaimPhase::Launched => REGISTRATION_TTL,
             ClaimPhase::Registered | ClaimPhase::Initialized | ClaimPhase::Deleting => YOUNG,
         };

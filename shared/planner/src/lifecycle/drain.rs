@@ -1,4 +1,4 @@
-//! From "given up" to "gone": the next step of one claim.
+//! From `Deleting` to gone: the next step of one claim.
 //!
 //! Nothing is launched and nothing is chosen here. A claim without an instance is removed only when EC2
 //! has none for it: whether a launch is still on its way cannot be known here.
@@ -89,7 +89,7 @@ pub struct Drainage {
 }
 
 /// What keeps new pods away from `node` while it is replaced, if it lacks that. Load balancers go on sending
-/// requests: it is in service until it is given up.
+/// requests: it is in service until it is deleted.
 #[must_use]
 pub fn held(node: &Node) -> Option<NodePatch> {
     let patch = NodePatch { labels: BTreeMap::new(), ..disrupted_patch(node) };
@@ -121,7 +121,7 @@ pub fn let_go(node: &Node) -> Option<NodePatch> {
     (!patch.is_satisfied_by(node)).then_some(patch)
 }
 
-/// The next step of giving up `claim`, whose node is `node` if it is there, with `pods` on it.
+/// The next step of deleting `claim`, whose node is `node` if it is there, with `pods` on it.
 #[must_use]
 pub fn drain(
     claim: &NodeClaim,

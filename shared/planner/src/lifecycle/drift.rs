@@ -39,7 +39,7 @@ pub fn drifted_in_account(
         instances.iter().map(|instance| (&instance.id, instance)).collect();
     let next = |claim: &NodeClaim| {
         // One that a user made never drifts: it has no NodePool that would replace it.
-        if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting)
+        if matches!(claim.phase, ClaimPhase::Created | ClaimPhase::Deleting)
             || claim.is_standalone()
         {
             return None;

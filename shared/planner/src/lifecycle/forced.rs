@@ -3,8 +3,8 @@
 //! waits for the drain.
 //!
 //! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
-//! latter two. Nothing is launched in advance: the pods of a claim that is given up are planned by
-//! `provision`. A promised claim is left alone: only `launch` knows whether a request is under way.
+//! latter two. Nothing is launched in advance: the pods of a claim that is deleted are planned by
+//! `provision`. An unlaunched claim is left alone: only `launch` knows whether a request is under way.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/{expiration,lifecycle}/controller.go`,
 //! `pkg/controllers/node/termination/controller.go`; AWS provider:
@@ -60,7 +60,7 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
-/// Gives up every claim whose time is over, whose capacity block is about to end, or whose NodeClaim
+/// Deletes every claim whose time is over, whose capacity block is about to end, or whose NodeClaim
 /// object or node is being deleted.
 #[must_use]
 pub fn forced(facts: &Facts) -> Plan {
@@ -73,8 +73,8 @@ pub fn forced(facts: &Facts) -> Plan {
     let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
     for claim in facts.ledger.claims.values() {
         if let Some(cause) = cause(claim, facts, &deleted) {
-            plan.changes.push(claim.given_up(cause.reason(), facts.now));
-            let summary = format!("{} is given up: {cause}", claim.name);
+            plan.changes.push(claim.deleted(cause.reason(), facts.now));
+            let summary = format!("{} is deleted: {cause}", claim.name);
             let who = (Function::Disrupt, facts.now);
             let decision = Decision::about(DecisionKind::Termination, [claim], who, summary);
             plan.decisions.push(Decision {
@@ -93,7 +93,7 @@ fn cause<'a>(
     facts: &Facts,
     deleted: &BTreeSet<InstanceId>,
 ) -> Option<Cause<'a>> {
-    if claim.is_deleting() || claim.phase == ClaimPhase::Promised {
+    if claim.is_deleting() || claim.phase == ClaimPhase::Created {
         return None;
     }
     let after = claim.expire_after.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What an announcement of EC2 about one instance means for its claim.
 //!
-//! Nothing is launched here: the pods of a claim that is given up are planned by `provision`.
+//! Nothing is launched here: the pods of a claim that is deleted are planned by `provision`.
 //!
 //! Karpenter: `pkg/controllers/interruption/controller.go`.
 
@@ -53,13 +53,13 @@ pub fn interrupt<'e>(
             InterruptionKind::RebalanceRecommendation => continue,
         };
         plan.decisions.push(decision(claim, first, now));
-        let mut given_up = claim.given_up(reason, now);
+        let mut deleted = claim.deleted(reason, now);
         // It is one step, of one version.
         let ends_at = if is_forced { Some(now) } else { ends_at };
-        if let Some(hastened) = ends_at.and_then(|ends_at| given_up.hastened(ends_at)) {
-            given_up.deletion = hastened.deletion;
+        if let Some(hastened) = ends_at.and_then(|ends_at| deleted.hastened(ends_at)) {
+            deleted.deletion = hastened.deletion;
         }
-        plan.changes.push(given_up);
+        plan.changes.push(deleted);
     }
     plan
 }
@@ -146,7 +146,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         InterruptionKind::RebalanceRecommendation => "EC2 recommends to leave its spot instance",
     };
     let (name, instance) = (&claim.name, &interruption.instance);
-    let summary = format!("{name} is given up: {what} ({instance})");
+    let summary = format!("{name} is deleted: {what} ({instance})");
     Decision {
         price_before: claim.instance.as_ref().map(|instance| instance.price),
         ..Decision::about(DecisionKind::Interruption, [claim], (Function::Interrupt, now), summary)

@@ -1,15 +1,15 @@
-//! Claims that are in a phase for longer than anything there should take: somebody should look.
+//! Claims that are in a phase for longer than anything there should take: a person should look.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{ClaimPhase, NodeClaim};
 
-/// A launch is given up five minutes after its promise, once the latest request is visible.
-const PROMISED: SignedDuration = SignedDuration::from_mins(10);
-/// A node that did not join is given up after a quarter of an hour.
+/// A claim without an instance is removed five minutes after its creation, once the latest request is visible.
+const CREATED: SignedDuration = SignedDuration::from_mins(10);
+/// A claim whose node did not join is deleted after a quarter of an hour.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/liveness.go`, `registrationTTL`.
 const LAUNCHED: SignedDuration = SignedDuration::from_mins(20);
-/// A node that joined is initialized within minutes, and nothing gives it up that is not: Karpenter
+/// A node that joined is initialized within minutes, and one that is not is kept: Karpenter
 /// waits for ever, too.
 const REGISTERED: SignedDuration = SignedDuration::from_mins(15);
 /// Pods may take long to leave where no `terminationGracePeriod` ends it.
@@ -23,7 +23,7 @@ pub fn overdue(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
     let age = now.duration_since(claim.phase_since);
     let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
     let is_overdue = match (claim.phase, deadline) {
-        (ClaimPhase::Promised, _) => PROMISED <= age,
+        (ClaimPhase::Created, _) => CREATED <= age,
         (ClaimPhase::Launched, _) => LAUNCHED <= age,
         (ClaimPhase::Registered, _) => REGISTERED <= age,
         (ClaimPhase::Initialized, _) => false,

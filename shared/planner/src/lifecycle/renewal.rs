@@ -20,8 +20,8 @@ pub fn renewed_hashes(
     classes: &BTreeMap<NodeClassName, String>,
 ) -> Vec<NodeClaim> {
     let renewed = |claim: &NodeClaim| {
-        // What is promised now has the hashes of now, and what goes needs none.
-        if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting) {
+        // A claim that is created now has the hashes of now, and a claim that is being deleted needs none.
+        if matches!(claim.phase, ClaimPhase::Created | ClaimPhase::Deleting) {
             return None;
         }
         let mut annotations = claim.annotations.clone();

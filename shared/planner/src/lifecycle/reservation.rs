@@ -12,7 +12,7 @@ use model::{
 /// The claims of `snapshot` that say of themselves that they are reserved.
 pub fn reserved(snapshot: &Snapshot) -> impl Iterator<Item = &NodeClaim> {
     snapshot.claims.values().filter(|claim| {
-        claim.is_reserved() && !matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting)
+        claim.is_reserved() && !matches!(claim.phase, ClaimPhase::Created | ClaimPhase::Deleting)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Launched → registered → initialized: the next state of one claim.
 //!
-//! A claim that is being given up is `drain`'s, one that is only promised is `launch`'s: it says when
-//! it gives it up. The patch and the stored claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
+//! A claim that is being deleted is `drain`'s, one that has not launched is `launch`'s: `launch` says when
+//! it removes such a claim. The patch and the stored claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
 //! every visit.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization,liveness}.go`.
@@ -18,7 +18,7 @@ use model::{
     taint::is_ephemeral,
 };
 
-/// How long a node may take to join, from the promise on; and how long a claim whose instance several nodes
+/// How long a node may take to join, from the claim's creation on; and how long a claim whose instance several nodes
 /// report is kept after that was seen.
 ///
 /// Karpenter: `liveness.go`, `registrationTimeout`.
@@ -48,7 +48,7 @@ pub fn settle(
         return Settlement::default();
     }
     if instance_is_gone && claim.instance.is_some() {
-        return given_up(claim, DeletionReason::InstanceEnded, "its instance is gone", now);
+        return deleted(claim, DeletionReason::InstanceEnded, "its instance is gone", now);
     }
     match (claim.phase, node) {
         (ClaimPhase::Launched, _) if claim.is_ambiguous() => joining(claim, now),
@@ -63,14 +63,14 @@ pub fn settle(
             patch: lacking(initialized_patch(claim, node), node),
             ..Settlement::default()
         },
-        (ClaimPhase::Initialized, None) | (ClaimPhase::Promised | ClaimPhase::Deleting, _) => {
+        (ClaimPhase::Initialized, None) | (ClaimPhase::Created | ClaimPhase::Deleting, _) => {
             Settlement::default()
         }
     }
 }
 
 /// The next state of `claim`, whose instance several nodes report. Which of them is its own nobody can
-/// say, and neither when only one is left: it is given up when its time to join is over.
+/// say, and neither when only one is left: it is deleted when its time to join is over.
 ///
 /// Karpenter: `registration.go`, `MultipleNodesFound`.
 #[must_use]
@@ -94,7 +94,7 @@ fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {
     if let Some(told) = claim.message.as_ref().filter(|_| !claim.is_ambiguous()) {
         message = format!("{message}: {told}");
     }
-    given_up(claim, DeletionReason::NotRegistered, &message, now)
+    deleted(claim, DeletionReason::NotRegistered, &message, now)
 }
 
 fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
@@ -232,13 +232,8 @@ pub fn is_same(a: &Taint, b: &Taint) -> bool {
     a.key == b.key && a.effect == b.effect
 }
 
-fn given_up(
-    claim: &NodeClaim,
-    reason: DeletionReason,
-    message: &str,
-    now: Timestamp,
-) -> Settlement {
-    let next = NodeClaim { message: Some(message.into()), ..claim.given_up(reason, now) };
+fn deleted(claim: &NodeClaim, reason: DeletionReason, message: &str, now: Timestamp) -> Settlement {
+    let next = NodeClaim { message: Some(message.into()), ..claim.deleted(reason, now) };
     Settlement { claim: Some(next), ..Settlement::default() }
 }
 

@@ -30,7 +30,7 @@ pub fn standalone(
     now: Timestamp,
 ) -> Standalone {
     let is_new = |object: &&NodeClaim| {
-        object.is_standalone() && !object.is_managed_here() && object.phase == ClaimPhase::Promised
+        object.is_standalone() && !object.is_managed_here() && object.phase == ClaimPhase::Created
     };
     let mut new: Vec<&NodeClaim> = objects.iter().filter(is_new).collect();
     new.sort_by_key(|object| &object.name);
@@ -45,7 +45,7 @@ pub fn standalone(
         } else if outcome.claims.len() < limits::ITEMS_PER_COMMIT_MAX / 2 {
             let index = u32::try_from(outcome.claims.len()).unwrap_or(u32::MAX);
             let batch = BatchId::derived(cluster, &snapshot.head, index);
-            outcome.claims.push(promised(object, batch, now));
+            outcome.claims.push(created(object, batch, now));
             count += 1;
         }
     }
@@ -66,9 +66,9 @@ fn objection(object: &NodeClaim, count: usize, snapshot: &Snapshot) -> Option<&'
     }
 }
 
-fn promised(object: &NodeClaim, batch: BatchId, now: Timestamp) -> NodeClaim {
+fn created(object: &NodeClaim, batch: BatchId, now: Timestamp) -> NodeClaim {
     let (name, pool) = (object.name.clone(), object.node_pool.clone());
-    let claim = NodeClaim::promised(name, pool, object.node_class.clone(), batch, now);
+    let claim = NodeClaim::created(name, pool, object.node_class.clone(), batch, now);
     NodeClaim {
         labels: object.labels.clone(),
         annotations: object.annotations.clone(),

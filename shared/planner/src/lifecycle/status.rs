@@ -11,10 +11,10 @@ use model::{
 
 use super::interrupt::interrupt;
 
-/// How long a check fails before its instance is given up.
+/// How long a check fails before its instance is terminated.
 const FAILED_FOR: SignedDuration = SignedDuration::from_secs(120);
 
-/// The claims of `snapshot` that are given up for what EC2 reports of their instances: by force where a
+/// The claims of `snapshot` that are deleted for what EC2 reports of their instances: by force where a
 /// check has failed for two minutes, in order where EC2 scheduled an event. A check of which EC2 does not say
 /// since when it fails is waited for.
 #[must_use]

@@ -46,8 +46,8 @@ pub(crate) struct Wanted<'a> {
     /// The volumes that it attaches; `None` is that nobody knows.
     pub(crate) attachments: Option<Rc<Attachments>>,
     pub(crate) why: Why,
-    /// The claim that was promised for it, if that is still to come.
-    pub(crate) promised: Option<PlaceId>,
+    /// The claim that was created for it, if its node did not join yet.
+    pub(crate) own_claim: Option<PlaceId>,
     /// Whether it has not started: such pods go onto nodes that settle.
     pub(crate) is_pending: bool,
 }
@@ -59,9 +59,9 @@ pub(crate) enum Why {
     Pending,
     /// It keeps room for others.
     Virtual,
-    /// Its node is being given up.
+    /// Its node is being disrupted.
     Leaving,
-    /// It left a node that is being given up a moment ago: whoever comes in its place is not listed yet.
+    /// It left a node that is being disrupted a moment ago: the pod that replaces it is not listed yet.
     Returning,
     /// It would if its node went away.
     Supposed,
@@ -174,7 +174,7 @@ pub(crate) fn demand<'a>(
             class: sorting.class(facts, pod, why),
             attachments,
             why,
-            promised: None,
+            own_claim: None,
             is_pending: why != Why::Virtual && pod.phase == model::pod::PodPhase::Pending,
         });
         match (own.and_then(|pod| pod.node.as_ref()), why) {
@@ -317,19 +317,19 @@ impl Demand<'_> {
         pods
     }
 
-    /// When it is its turn: after those for whom a claim was promised, by rank.
+    /// When it is its turn: after those for whom a claim was created, by rank.
     fn turn(&self, pod: PodId) -> (bool, PodId) {
-        (self.pods[pod].promised.is_none(), pod)
+        (self.pods[pod].own_claim.is_none(), pod)
     }
 
-    /// Knows the claims that were promised for pods that wait or are about to move, by pod.
-    pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, PlaceId>) {
+    /// Knows the claims that were created for pods that wait or are about to move, by pod.
+    pub(crate) fn know_own_claims(&mut self, places: &BTreeMap<&PodKey, PlaceId>) {
         if places.is_empty() {
             return;
         }
         for wanted in &mut self.pods {
             if matches!(wanted.why, Why::Pending | Why::Virtual | Why::Leaving) {
-                wanted.promised = places.get(wanted.key.as_ref()).copied();
+                wanted.own_claim = places.get(wanted.key.as_ref()).copied();
             }
         }
         let mut now = std::mem::take(&mut self.now);

@@ -1,8 +1,8 @@
 //! What nodes may cost at most for one hour: of one NodePool, and of the whole cluster.
 //!
 //! Karpenter has no such cap. It is reckoned as limits are: a claim without an instance counts as the
-//! dearest of all that it may become, one with an instance as what that costs, and claims that are given
-//! up do not count. Prices are those of the catalog: what NodeOverlays make of them is not on a bill. What
+//! dearest of all that it may become, one with an instance as what that costs, and claims that are being
+//! deleted do not count. Prices are those of the catalog: what NodeOverlays make of them is not on a bill. What
 //! cannot be priced costs more than any cap allows.
 
 use std::{collections::BTreeMap, rc::Rc};
@@ -23,7 +23,7 @@ use crate::{
         id::{TemplateId, kind},
         table::Table,
     },
-    world::{World, is_given_up},
+    world::{World, is_being_deleted},
 };
 
 /// What may be spent still, in nano-dollars for one hour. `None` is as much as anybody likes.
@@ -102,7 +102,7 @@ impl Problem<'_> {
         }
         self.start.dollars = Dollars { pools, cluster };
         let claims = self.facts.ledger.claims.values();
-        for claim in claims.filter(|claim| !is_given_up(claim)) {
+        for claim in claims.filter(|claim| !is_being_deleted(claim)) {
             let standing = (claim.node_pool.clone(), of_claim(self.facts, claim));
             self.spend(&standing);
             if let Some(node) = world.node(claim) {
@@ -127,7 +127,7 @@ impl Problem<'_> {
     pub(crate) fn paid(&mut self, solution: &Solution) -> Option<Dollars> {
         let mut dollars = self.start.dollars.clone();
         for in_flight in &solution.in_flight {
-            // What cannot be promised costs nothing.
+            // What cannot be created costs nothing.
             let Some(mut types) = self.kept(in_flight) else { continue };
             let wanted = types.count();
             self.keep_affordable(&dollars, in_flight.template, &mut types);
@@ -153,7 +153,7 @@ impl Problem<'_> {
         Some(affordable)
     }
 
-    /// The types that a promise of `in_flight` keeps; `None` where it cannot be promised.
+    /// The types that a new claim of `in_flight` keeps; `None` where it cannot be created.
     fn kept(&mut self, in_flight: &InFlightClaim) -> Option<Types> {
         let draft = output::draft(self, in_flight).ok()?;
         let mut types = Types::default();

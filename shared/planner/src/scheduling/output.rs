@@ -19,7 +19,7 @@ use model::{
     PodKey, Requirement, Requirements, Values, labels,
     ledger::RejectionReason,
     limits,
-    plan::{Placement, Promise, Reason, Unplaced},
+    plan::{NewClaim, Placement, Reason, Unplaced},
     policies::MinValuesPolicy,
     requirement::Value,
     words,
@@ -53,17 +53,17 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
         .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
         .collect();
     let mut drafts = Drafts::default();
-    plan.promises.reserve_exact(solution.in_flight.len());
+    plan.new_claims.reserve_exact(solution.in_flight.len());
     for (claim, in_flight) in solution.in_flight.entries() {
-        match drafts.promise(problem, in_flight, claim) {
-            Ok(promise) => plan.promises.push(promise),
+        match drafts.new_claim(problem, in_flight, claim) {
+            Ok(new) => plan.new_claims.push(new),
             Err(reason) => {
                 let reasons: Rc<[Reason]> = Rc::new([reason]);
                 unplaced.extend(in_flight.pods.iter().map(|pod| (*pod, Rc::clone(&reasons))));
             }
         }
     }
-    drafts.tell_sizes(&mut plan.promises);
+    drafts.tell_sizes(&mut plan.new_claims);
     unplaced.sort_by_key(|(pod, _)| *pod);
     let named = |(pod, reasons): (PodId, Rc<[Reason]>)| Unplaced {
         pod: problem.key(pod),
@@ -157,7 +157,7 @@ struct Drafts<'s> {
     /// The batch that is filled now.
     filling: BTreeMap<Launched<'s>, BatchNumber>,
     sizes: Table<kind::Batch, Size>,
-    /// The batch of each promise.
+    /// The batch of each new claim.
     batches: Vec<BatchNumber>,
 }
 
@@ -177,13 +177,13 @@ impl Size {
 }
 
 impl<'s> Drafts<'s> {
-    /// The promise of what was opened as `claim`; or why it cannot be promised after all.
-    fn promise(
+    /// The new claim of what was opened as `claim`; or why it cannot be created after all.
+    fn new_claim(
         &mut self,
         problem: &mut Problem<'_>,
         in_flight: &'s InFlightClaim,
         claim: ClaimId,
-    ) -> Result<Promise, Reason> {
+    ) -> Result<NewClaim, Reason> {
         let InFlightClaim { template, set, types, held, .. } = in_flight;
         let alike = Alike { template: *template, set: *set, types, held };
         let types = &mut self.types;
@@ -193,7 +193,7 @@ impl<'s> Drafts<'s> {
             Ok(shared) => Rc::clone(shared),
             Err(text) => {
                 let node_pool = Some(template.name().clone());
-                let reason = RejectionReason::NotPromised;
+                let reason = RejectionReason::NotCreated;
                 return Err(Reason { node_pool, reason, text: (*text).to_owned() });
             }
         };
@@ -227,10 +227,10 @@ impl<'s> Drafts<'s> {
             termination_grace_period: pool.template.termination_grace_period,
             capacity: shared.types.capacity.clone(),
             allocatable: shared.types.allocatable.clone(),
-            ..NodeClaim::promised(name, pool.name.clone(), node_class, batch, now)
+            ..NodeClaim::created(name, pool.name.clone(), node_class, batch, now)
         };
         let (possible, cheapest) = (Arc::clone(&shared.types.possible), shared.cheapest.clone());
-        Ok(Promise { claim, possible, cheapest, price: shared.price })
+        Ok(NewClaim { claim, possible, cheapest, price: shared.price })
     }
 
     /// The batch of the next claim that is like `launched` and for so many pods, and its place in it.
@@ -250,9 +250,9 @@ impl<'s> Drafts<'s> {
     }
 
     /// Every claim knows how many its batch has.
-    fn tell_sizes(&self, promises: &mut [Promise]) {
-        for (promise, batch) in promises.iter_mut().zip(&self.batches) {
-            promise.claim.batch_size = self.sizes[*batch].claims;
+    fn tell_sizes(&self, new_claims: &mut [NewClaim]) {
+        for (new, batch) in new_claims.iter_mut().zip(&self.batches) {
+            new.claim.batch_size = self.sizes[*batch].claims;
         }
     }
 }
@@ -330,7 +330,7 @@ pub(crate) fn draft(
     Ok(Draft { requirements: set, possible, kept: types, overhead, cheapest, price })
 }
 
-/// Works out what a claim and those alike share; or why none of them can be promised.
+/// Works out what a claim and those alike share; or why none of them can be created.
 fn share(
     problem: &mut Problem<'_>,
     in_flight: &InFlightClaim,

@@ -139,7 +139,7 @@ impl<'a> Problem<'a> {
         problem.know_groups(&bound);
         problem.know_supply(&world, &offer_of, (&daemons, &load));
         problem.know_first();
-        problem.know_promises(&world);
+        problem.know_own_claims(&world);
         problem.know_start(&load);
         problem.know_dollars(&world);
         problem

@@ -24,8 +24,8 @@ use crate::{
 /// How often a plan is made anew where new nodes hold more than their share of what came of it.
 const SHARED_TIMES_MAX: usize = 4;
 
-/// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
-/// claims that were promised, onto new claims, or nowhere for reasons that are given.
+/// Where pending pods, and those of nodes that are disrupted, go: onto nodes that are there, onto
+/// claims that are coming, onto new claims, or nowhere for reasons that are given.
 ///
 /// Every pod that needs a place is in exactly one of them. The same facts give the same plan.
 /// Nothing of the plan depends on the order of `facts.pods`.

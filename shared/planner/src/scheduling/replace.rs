@@ -1,4 +1,4 @@
-//! Nodes that a command launches in place of others → claims to promise.
+//! Nodes that a command launches in place of others → claims to create.
 //!
 //! What the pods ask for, and which instance types are cheap enough, the command says; what a claim is
 //! beyond that comes from its NodePool, as for every other claim.
@@ -11,7 +11,7 @@ use model::{
     PodKey,
     disruption::Replacement,
     limits::NODES_PER_CLUSTER_MAX,
-    plan::{Promise, Reason},
+    plan::{NewClaim, Reason},
     words,
 };
 
@@ -26,14 +26,14 @@ use crate::{
     },
 };
 
-/// A claim for each of `wanted`; or why one of them cannot be promised.
+/// A claim for each of `wanted`; or why one of them cannot be created.
 ///
 /// Names and batches are those of a plan of its own: not to be committed together with another of the
 /// same generation.
-pub(crate) fn promises(
+pub(crate) fn new_claims(
     problem: &mut Problem<'_>,
     wanted: &[Replacement],
-) -> Result<Vec<Promise>, String> {
+) -> Result<Vec<NewClaim>, String> {
     let claims = problem.facts.ledger.claims.len() + wanted.len();
     if NODES_PER_CLUSTER_MAX < claims {
         return Err(format!("a cluster has at most {} nodes", words::many(NODES_PER_CLUSTER_MAX)));
@@ -51,8 +51,8 @@ pub(crate) fn promises(
         .collect::<Result<_, _>>()?;
     let solution = Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() };
     let plan = output::plan(problem, &solution);
-    if plan.promises.len() == wanted.len() {
-        return Ok(plan.promises);
+    if plan.new_claims.len() == wanted.len() {
+        return Ok(plan.new_claims);
     }
     let first = plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons).next();
     Err(first.map(Reason::to_string).unwrap_or_default())

@@ -233,15 +233,15 @@ pub fn above_share(facts: &Facts, plan: &Plan) -> Vec<AboveShare> {
             add(totals.entry(pool).or_default(), sum(&placement.pods));
         }
     }
-    for promise in &plan.promises {
-        let total = totals.entry(promise.claim.node_pool.clone()).or_default();
-        add(total, sum(&promise.claim.pods));
+    for new in &plan.new_claims {
+        let total = totals.entry(new.claim.node_pool.clone()).or_default();
+        add(total, sum(&new.claim.pods));
     }
     let above = shared.into_iter().filter_map(|(pool, share)| {
         let total = totals.get(pool)?;
-        let promises = plan.promises.iter().filter(|promise| promise.claim.node_pool == *pool);
-        let held = promises
-            .map(|promise| sum(&promise.claim.pods))
+        let new_claims = plan.new_claims.iter().filter(|new| new.claim.node_pool == *pool);
+        let held = new_claims
+            .map(|new| sum(&new.claim.pods))
             .filter(|held| held.iter().zip(total).any(|(held, total)| part(*total, share) < *held));
         let per_cent = |held: Pair| {
             let parts = held.iter().zip(total);

@@ -94,7 +94,7 @@ pub enum Failure {
 /// Where everything goes.
 #[derive(Debug, Default)]
 pub struct Solution {
-    /// Claims to promise.
+    /// Claims to create.
     pub(crate) in_flight: Table<kind::Claim, InFlightClaim>,
     /// Pods that go onto existing capacity.
     pub(crate) placed: BTreeMap<PlaceId, Vec<PodId>>,
@@ -269,7 +269,7 @@ impl<'p, 'a> Run<'p, 'a> {
         (left.into_iter().map(|pod| (pod, failure(pod))).collect(), tries)
     }
 
-    /// Finds a place for one pod, giving up its preferences until there is one.
+    /// Finds a place for one pod, relaxing its preferences until there is one.
     fn place(&mut self, number: PodId) -> Result<(), Failure> {
         let wanted = &self.problem.demand.pods[number];
         let class = wanted.class;
@@ -280,8 +280,8 @@ impl<'p, 'a> Run<'p, 'a> {
         if self.problem.classes[class].refused.is_some() {
             return Err(Failure::NoPlace);
         }
-        if let Some(place) = self.problem.demand.pods[number].promised
-            && self.onto_promised(number, place)
+        if let Some(place) = self.problem.demand.pods[number].own_claim
+            && self.onto_own_claim(number, place)
         {
             return Ok(());
         }
@@ -345,10 +345,10 @@ impl<'p, 'a> Run<'p, 'a> {
             && self.problem.reservations.left.is_empty()
     }
 
-    /// Puts the pod onto the claim that was promised for it, with whichever preference that goes.
+    /// Puts the pod onto the claim that was created for it, with whichever preference that goes.
     ///
     /// Karpenter plans anew where pods go for which it launched something, and may launch more.
-    fn onto_promised(&mut self, number: PodId, place: PlaceId) -> bool {
+    fn onto_own_claim(&mut self, number: PodId, place: PlaceId) -> bool {
         let mut pod = self.pod(number);
         while pod.preference < self.problem.profiles[pod.profile].preferences.next_id()
             || self.relax(pod.profile)

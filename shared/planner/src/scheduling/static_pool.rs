@@ -34,17 +34,17 @@ pub enum Replicas {
         /// The limit.
         nodes_max: u64,
     },
-    /// These claims are given up, in this order.
+    /// These claims are deleted, in this order.
     Surplus(Vec<NodeClaimName>),
-    /// It launches nothing, and gives up nothing, now: in words.
+    /// It launches nothing, and deletes nothing, now: in words.
     Unusable(String),
 }
 
 /// What the static pool `pool` needs, behind the gate `StaticCapacity`; `None` for a pool without
 /// `replicas` or behind a closed gate.
 ///
-/// Given up first are claims without an instance, then empty nodes, then those whose pods cost
-/// least to move, and nodes with a pod that forbids it last. Claims that are being given up or replaced
+/// Deleted first are claims without an instance, then empty nodes, then those whose pods cost
+/// least to move, and nodes with a pod that forbids it last. Claims that are being deleted or replaced
 /// have left the pool, but their nodes still count against `limits.nodes`.
 pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
@@ -62,7 +62,7 @@ pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
         .partition(|claim| replaced.contains(&claim.name));
     let surplus = count(active.len()).saturating_sub(wanted);
     if surplus > 0 {
-        return Some(Replicas::Surplus(given_up(facts, &active, surplus)));
+        return Some(Replicas::Surplus(deleted(facts, &active, surplus)));
     }
     if wanted <= count(active.len() + pending.len()) {
         return Some(Replicas::Enough);
@@ -81,7 +81,7 @@ pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     })
 }
 
-/// Gives up what static pools have beyond their `replicas`. Neither budgets nor pods hold that back. A
+/// Deletes what static pools have beyond their `replicas`. Neither budgets nor pods hold that back. A
 /// claim whose launch may be under way goes once that is known, and no other in its place.
 ///
 /// Karpenter: `pkg/controllers/static/deprovisioning/controller.go`.
@@ -92,16 +92,16 @@ pub fn scaled_down(facts: &Facts) -> Plan {
         let Some(Replicas::Surplus(names)) = replicas(facts, pool) else { continue };
         let claims = names.iter().filter_map(|name| facts.ledger.claims.get(name));
         let claims: Vec<&NodeClaim> =
-            claims.filter(|claim| claim.phase != ClaimPhase::Promised).collect();
+            claims.filter(|claim| claim.phase != ClaimPhase::Created).collect();
         if claims.is_empty() {
             continue;
         }
         let nodes = words::counted(claims.len(), "node");
         let wanted = words::thousands(pool.replicas.unwrap_or_default().into());
-        let summary = format!("{}: {nodes} beyond its {wanted} replicas given up", pool.name);
-        let given_up =
-            |claim: &&NodeClaim| claim.given_up(DeletionReason::Overprovisioned, facts.now);
-        plan.changes.extend(claims.iter().map(given_up));
+        let summary = format!("{}: deletes {nodes} beyond its replicas ({wanted})", pool.name);
+        let deleted =
+            |claim: &&NodeClaim| claim.deleted(DeletionReason::Overprovisioned, facts.now);
+        plan.changes.extend(claims.iter().map(deleted));
         let who = (Function::Disrupt, facts.now);
         plan.decisions.push(Decision::about(DecisionKind::Termination, claims, who, summary));
     }
@@ -114,7 +114,7 @@ fn count(len: usize) -> u64 {
 }
 
 /// The `surplus` claims of `active` that go first.
-fn given_up(facts: &Facts, active: &[&NodeClaim], surplus: u64) -> Vec<NodeClaimName> {
+fn deleted(facts: &Facts, active: &[&NodeClaim], surplus: u64) -> Vec<NodeClaimName> {
     let world = World::of(facts);
     let key = |claim: &&NodeClaim| {
         let node = world.node(claim);

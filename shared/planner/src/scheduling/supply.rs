@@ -1,7 +1,7 @@
-//! What is there or promised already: nodes, and claims whose node did not join yet.
+//! What is there or coming: nodes, and claims whose node did not join yet.
 //!
 //! Karpenter: `pkg/controllers/state/statenode.go` and `scheduling/existingnode.go`. Karpenter
-//! plans nothing while a claim has no instance; here a promised claim counts as capacity at once.
+//! plans nothing while a claim has no instance; here an unlaunched claim counts as capacity at once.
 //! It may become any of its types in any of its zones, so it takes a pod only if every one of them
 //! would do.
 
@@ -40,7 +40,7 @@ use crate::{
     world::World,
 };
 
-/// Capacity that is there or promised.
+/// Capacity that is there or coming.
 #[derive(Debug)]
 pub(crate) struct Existing {
     pub(crate) target: Target,
@@ -116,7 +116,7 @@ pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
     let (mut existings, mut replaced): (Vec<Existing>, Vec<_>) = (Vec::new(), Vec::new());
     let mut kinds = Kinds::default();
-    // One whose claim lives is given up with its claim, and serves until then.
+    // One whose claim lives is deleted with its claim, and serves until then.
     let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
     let nodes = around.facts.nodes.values().filter(|node| !is_gone(node));
     for node in nodes {
@@ -130,17 +130,17 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         }
         existings.push(of_node(around, node, claim, &mut kinds));
     }
-    // Promised claims of one batch are alike but for their names, pods and requests.
+    // Unlaunched claims of one batch are alike but for their names, pods and requests.
     let mut alike: BTreeMap<(&model::BatchId, &Resources), (Amounts, Kind)> = BTreeMap::new();
     for claim in around.facts.ledger.claims.values().filter(|claim| is_coming(around, claim)) {
-        let (room, kind) = if claim.phase == ClaimPhase::Promised {
+        let (room, kind) = if claim.phase == ClaimPhase::Created {
             let of_claim = || of_claim(around, claim);
             alike.entry((&claim.batch, &claim.requests)).or_insert_with(of_claim).clone()
         } else {
             of_claim(around, claim)
         };
         let used = match claim.phase {
-            ClaimPhase::Promised => largest(around, claim),
+            ClaimPhase::Created => largest(around, claim),
             _ => claim.capacity.clone(),
         };
         let target = Target::Claim(claim.name.clone());
@@ -168,12 +168,12 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
 /// Whether the node of `claim` is still to come. One that was initialized and is not there was
 /// deleted.
 fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
-    matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Launched | ClaimPhase::Registered)
+    matches!(claim.phase, ClaimPhase::Created | ClaimPhase::Launched | ClaimPhase::Registered)
         && around.world.node(claim).is_none()
         && !around.world.is_leaving(claim)
 }
 
-/// The largest instance that a promised claim may become, so that a limit is never overrun.
+/// The largest instance that an unlaunched claim may become, so that a limit is never overrun.
 fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
     let offer = around.offers.get(claim.node_pool.as_str());
     let types = offer.iter().flat_map(|offer| {
@@ -289,10 +289,10 @@ fn room(resources: &ResourceIndex, allocatable: &Resources, taken: &[&Resources]
     room
 }
 
-/// What a node reports, and where it reports nothing yet what its claim promised.
-fn filled_up(reported: &Resources, promised: &Resources) -> Resources {
+/// What a node reports, and where it reports nothing yet what its claim says.
+fn filled_up(reported: &Resources, expected: &Resources) -> Resources {
     let mut resources = reported.clone();
-    for (name, amount) in promised.iter().filter(|(name, _)| reported.get(name) == 0) {
+    for (name, amount) in expected.iter().filter(|(name, _)| reported.get(name) == 0) {
         if let Ok(name) = model::ResourceName::new(name) {
             resources.set(&name, amount);
         }

@@ -7,7 +7,7 @@
 //! requirements is kept for the next trial.
 //!
 //! A trial has the pods that [`crate::provision`] would place (pending pods, those of nodes that are
-//! being given up, virtual pods of buffers), and those of the nodes that would go away, as far as
+//! being disrupted, virtual pods of buffers), and those of the nodes that would go away, as far as
 //! they would be moved. Pods wait for nothing: reserved capacity that others hold is passed over.
 //! Limits are reckoned without the nodes that would go away, or with them where something is to be
 //! launched before they go.
@@ -25,7 +25,7 @@ use model::{
     disruption::Replacement,
     facts::Facts,
     limits,
-    plan::{Promise, Target},
+    plan::{NewClaim, Target},
     policies::Packing,
 };
 
@@ -59,7 +59,7 @@ pub struct Trial<'t> {
     pub without: &'t [&'t NodeName],
     /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed at this
     /// moment since pods last came or went there. Pending pods, and those of nodes that are being
-    /// given up anyway, are. `None` is that nobody minds.
+    /// disrupted anyway, are. `None` is that this does not matter.
     pub settles_at: Option<Timestamp>,
     /// The nodes go whatever their pods say.
     pub go_anyway: bool,
@@ -91,7 +91,7 @@ pub(crate) struct NewNode {
 pub struct Outcome {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
     pub(crate) in_flight: Vec<NewNode>,
-    /// Pods that go onto what is there or promised.
+    /// Pods that go onto what is there or coming.
     pub placed: Vec<(Target, Vec<PodKey>)>,
     /// Pods that would find no place, though they run now, each with the reason. That is also what
     /// a pod of the nodes that go away comes to that would have to wait for a node to start. While
@@ -113,9 +113,9 @@ impl<'a> World<'a> {
         Self { problem, counts_leaving }
     }
 
-    /// A claim for each of `wanted`; or why one of them cannot be promised.
-    pub(crate) fn promises(&mut self, wanted: &[Replacement]) -> Result<Vec<Promise>, String> {
-        replace::promises(&mut self.problem, wanted)
+    /// A claim for each of `wanted`; or why one of them cannot be created.
+    pub(crate) fn new_claims(&mut self, wanted: &[Replacement]) -> Result<Vec<NewClaim>, String> {
+        replace::new_claims(&mut self.problem, wanted)
     }
 
     /// What would be, if what `trial` supposes came true.

@@ -95,7 +95,7 @@ fn commands_say_what_goes_and_what_is_waited_for() {
     };
     ledger.commands.insert("command-1".parse().unwrap(), command);
     let reason = DeletionReason::Disrupted(DisruptionReason::Drifted);
-    let changes = vec![claims[0].given_up(reason, now())];
+    let changes = vec![claims[0].deleted(reason, now())];
     let plan = Plan { changes, ..Plan::default() };
     let (first, second) = (&claims[0].name, &claims[1].name);
     assert_eq!(
@@ -107,8 +107,8 @@ fn commands_say_what_goes_and_what_is_waited_for() {
             format!("NodeClaim {second} DisruptionWaitingReadiness"),
         ]
     );
-    // One that is given up for another reason is told of by whoever empties it.
-    let changes = vec![claims[0].given_up(DeletionReason::Expired, now())];
+    // `drain` tells of a claim that is deleted for another reason.
+    let changes = vec![claims[0].deleted(DeletionReason::Expired, now())];
     let plan = Plan { changes, ..Plan::default() };
     ledger.commands.clear();
     assert_eq!(of_commands(&ledger, &plan), []);
@@ -219,7 +219,7 @@ fn a_do_not_disrupt_that_protects_nothing_is_told_to_one_pod_of_its_owner() {
                duration such as `30m`";
     assert_eq!(events[0].message, why);
     // What goes anyway need not be protected.
-    let going = claims[1].given_up(DeletionReason::Expired, now());
+    let going = claims[1].deleted(DeletionReason::Expired, now());
     ledger.claims.insert(going.name.clone(), going);
     assert_eq!(said_of(&of_annotations(&ledger, &pods)), about(&["c", "j"]));
 }
@@ -237,7 +237,7 @@ fn an_interruption_is_told_by_karpenters_name() {
         let deletion = Some(Deletion { reason, at: now(), deadline: None });
         let claim = NodeClaim { deletion, ..claims[0].clone() };
         let names: Vec<&str> =
-            of_given_up(&claim).iter().map(|event| event.reason.as_str()).collect();
+            of_deleted(&claim).iter().map(|event| event.reason.as_str()).collect();
         let both = |name| [name, name, "TerminatingOnInterruption", "TerminatingOnInterruption"];
         assert_eq!(names, expected.map(both).into_iter().flatten().collect::<Vec<_>>());
     }
@@ -246,7 +246,7 @@ fn an_interruption_is_told_by_karpenters_name() {
 #[test]
 fn pods_and_nodes_say_how_a_drain_goes() {
     let (_, claims) = claims([ClaimPhase::Initialized; 2]);
-    let claim = claims[0].given_up(DeletionReason::Expired, now());
+    let claim = claims[0].deleted(DeletionReason::Expired, now());
     let pod = pod("a on:node-1 cpu=1");
     let uid: &PodUid = &pod.uid;
     let said = |is_forced, answer| {
@@ -271,7 +271,7 @@ fn pods_and_nodes_say_how_a_drain_goes() {
 
 #[test]
 fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
-    let (_, mut claims) = claims([ClaimPhase::Promised; 2]);
+    let (_, mut claims) = claims([ClaimPhase::Created; 2]);
     claims.truncate(1);
     claims[0].pods = vec![pod("a cpu=1").key];
     let events = of_insufficient_capacity(&claims, "no m7g.large");

@@ -194,7 +194,7 @@ fn a_look_that_others_overtook_is_made_again_in_a_second() {
 
 #[test]
 fn only_claims_that_were_disrupted_within_an_interruption_count() {
-    let claim = build::claim("a").given_up(model::DeletionReason::SpotInterrupted, at(0));
+    let claim = build::claim("a").deleted(model::DeletionReason::SpotInterrupted, at(0));
     let claims = [(claim.name.clone(), claim)].into();
     let ledger = Snapshot { claims, ..Snapshot::default() };
     let count = |second| pace::disrupted_lately(&ledger, at(second));

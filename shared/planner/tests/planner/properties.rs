@@ -15,7 +15,7 @@ use model::{
     facts::Facts,
     labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
     node_pool::NodePool,
-    plan::{Promise, Target},
+    plan::{NewClaim, Target},
 };
 use plan_check::violations;
 use planner::{PreparedFacts, provision};
@@ -26,15 +26,15 @@ use worlds::{Sketch, world, worlds};
 type Shown = BTreeMap<String, BTreeMap<String, usize>>;
 
 fn places(plan: &Plan) -> Vec<(String, &PodKey)> {
-    let promised = plan.promises.iter().enumerate().flat_map(|(index, promise)| {
-        let place = format!("new {index} {:?}", promise.claim.instance_types);
-        promise.claim.pods.iter().map(move |pod| (place.clone(), pod))
+    let created = plan.new_claims.iter().enumerate().flat_map(|(index, new)| {
+        let place = format!("new {index} {:?}", new.claim.instance_types);
+        new.claim.pods.iter().map(move |pod| (place.clone(), pod))
     });
     let placed = plan.placements.iter().flat_map(|placement| {
         placement.pods.iter().map(|pod| (format!("{:?}", placement.target), pod))
     });
     let unplaced = plan.unplaced.iter().map(|pod| (format!("{:?}", pod.reasons), &pod.pod));
-    promised.chain(placed).chain(unplaced).collect()
+    created.chain(placed).chain(unplaced).collect()
 }
 
 fn by_workload(plan: &Plan) -> Shown {
@@ -67,13 +67,13 @@ fn check(facts: &Facts, plan: &Plan) {
 fn commit(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();
     after.ledger.head.counters.arrivals += 1;
-    for promise in &plan.promises {
-        after.ledger.claims.insert(promise.claim.name.clone(), promise.claim.clone());
+    for new in &plan.new_claims {
+        after.ledger.claims.insert(new.claim.name.clone(), new.claim.clone());
     }
     after
 }
 
-/// Planning again, when the world is as the `plan` for `facts` leaves it, promises nothing for what has
+/// Planning again, when the world is as the `plan` for `facts` leaves it, creates nothing for what has
 /// a place: only what found none may find one now, when it is certain where others are, or when a
 /// claim turned out smaller than its limit had to expect. (It may take room that was kept for others.)
 /// Pods of buffers run nowhere: where a limit had to expect more, they may now go to that pool, which
@@ -83,9 +83,9 @@ fn check_again(facts: &Facts, plan: &Plan, after: &Facts) {
     let again = provision(after);
     let unplaced: BTreeSet<&PodKey> = plan.unplaced.iter().map(|pod| &pod.pod).collect();
     let is_virtual = |key: &PodKey| !facts.pods.iter().any(|pod| pod.key == *key);
-    for promise in &again.promises {
-        let has_more_room = expected_more(facts, plan, &promise.claim.node_pool);
-        for pod in &promise.claim.pods {
+    for new in &again.new_claims {
+        let has_more_room = expected_more(facts, plan, &new.claim.node_pool);
+        for pod in &new.claim.pods {
             assert!(
                 unplaced.contains(pod)
                     || is_virtual(pod) && (has_more_room || !unplaced.is_empty()),
@@ -101,10 +101,9 @@ fn check_again(facts: &Facts, plan: &Plan, after: &Facts) {
 /// largest that each could.
 fn expected_more(facts: &Facts, plan: &Plan, pool: &NodePoolName) -> bool {
     let is_limited = |known: &NodePool| known.name == *pool && !known.limits.0.is_empty();
-    let has_choice = |promise: &Promise| {
-        promise.claim.node_pool == *pool && 1 < promise.claim.instance_types.len()
-    };
-    facts.node_pools.iter().any(is_limited) && plan.promises.iter().any(has_choice)
+    let has_choice =
+        |new: &NewClaim| new.claim.node_pool == *pool && 1 < new.claim.instance_types.len();
+    facts.node_pools.iter().any(is_limited) && plan.new_claims.iter().any(has_choice)
 }
 
 proptest! {
@@ -162,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn planning_beside_open_promises_breaks_nothing(sketch in worlds()) {
+    fn planning_beside_unlaunched_claims_breaks_nothing(sketch in worlds()) {
         let facts = world(&sketch);
         let after = commit(&facts, &provision(&facts));
         check(&after, &provision(&after));
@@ -171,7 +170,7 @@ proptest! {
     /// But for rules and preferences about other pods: a pod counts in a zone only once it is certain that
     /// it is there, which a plan may make certain after it placed the pod.
     #[test]
-    fn what_was_promised_is_not_promised_again(sketch in worlds()) {
+    fn what_was_created_is_not_created_again(sketch in worlds()) {
         let facts = world(&Sketch { is_about_others: false, ..sketch });
         let plan = provision(&facts);
         check_again(&facts, &plan, &commit(&facts, &plan));
@@ -180,7 +179,7 @@ proptest! {
     /// With those rules and preferences, of one workload, where no reservation tells the zone of a claim
     /// later.
     #[test]
-    fn one_workload_is_not_promised_again(sketch in worlds()) {
+    fn one_workload_gets_no_second_claims(sketch in worlds()) {
         let workloads = sketch.workloads.iter().take(1).cloned().collect();
         let facts = world(&Sketch { workloads, has_reserved: false, ..sketch });
         let plan = provision(&facts);
@@ -236,7 +235,7 @@ proptest! {
         facts.pods.truncate(1);
         let types = |facts: &Facts| -> BTreeSet<InstanceTypeName> {
             let plan = provision(facts);
-            plan.promises.iter().flat_map(|promise| promise.claim.instance_types.to_vec()).collect()
+            plan.new_claims.iter().flat_map(|new| new.claim.instance_types.to_vec()).collect()
         };
         let free = types(&facts);
         worlds::fill_reservations(&mut facts);
@@ -259,7 +258,7 @@ proptest! {
         let Some(pod) = facts.pods.first().cloned() else { return Ok(()) };
         let price = |pod: Pod| {
             let facts = Facts { pods: vec![pod], ..facts.clone() };
-            provision(&facts).promises.first().map(|promise| promise.price)
+            provision(&facts).new_claims.first().map(|new| new.price)
         };
         let spread = price(worlds::spread_over(key, pod.clone()));
         let values = ["us-west-2a", "us-west-2b", "us-west-2c", "spot", "on-demand"];

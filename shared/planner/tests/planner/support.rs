@@ -66,7 +66,7 @@ pub(crate) fn default_types() -> Vec<InstanceType> {
     ]
 }
 
-/// A pod that kube-scheduler gave up.
+/// A pod that kube-scheduler marked unschedulable.
 pub(crate) fn pending(name: &str, spec: PodSpec) -> Pod {
     Pod { spec: Arc::new(spec), ..pod(name) }
 }
@@ -90,7 +90,7 @@ pub(crate) fn unreadable(name: &str, node: &str) -> Pod {
     running(name, node, PodSpec { problems, ..PodSpec::default() })
 }
 
-/// The head of a ledger after so many promises.
+/// The head of a ledger after `arrivals` commits of new claims.
 pub(crate) fn head(arrivals: u64) -> Head {
     Head { counters: Counters { arrivals, departures: 0 }, ..Head::default() }
 }
@@ -175,7 +175,7 @@ pub(crate) fn node_of(claim: &NodeClaim, name: &str) -> Node {
 pub(crate) fn add_managed(facts: &mut Facts, name: &str) -> NodeClaim {
     let mut empty = self::facts(vec![pending("any", spec("cpu=1"))]);
     empty.ledger.head = head(1);
-    let mut claim = planner::provision(&empty).promises.remove(0).claim;
+    let mut claim = planner::provision(&empty).new_claims.remove(0).claim;
     claim.name = format!("claim-{name}").parse().unwrap();
     claim.created_at = ago(3_600);
     let large = instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]);
@@ -187,11 +187,11 @@ pub(crate) fn add_managed(facts: &mut Facts, name: &str) -> NodeClaim {
     claim
 }
 
-/// Commits the promises of a plan.
+/// Commits the new claims of a plan.
 pub(crate) fn commit(facts: &mut Facts, plan: &Plan) {
     facts.ledger.head.counters.arrivals += 1;
-    for promise in &plan.promises {
-        facts.ledger.claims.insert(promise.claim.name.clone(), promise.claim.clone());
+    for new in &plan.new_claims {
+        facts.ledger.claims.insert(new.claim.name.clone(), new.claim.clone());
     }
     for claim in &plan.changes {
         facts.ledger.claims.insert(claim.name.clone(), claim.clone());
@@ -205,11 +205,11 @@ pub(crate) fn shown(plan: &Plan) -> String {
         names.join(" ")
     };
     let mut lines = Vec::new();
-    for promise in &plan.promises {
+    for new in &plan.new_claims {
         let types: Vec<&str> =
-            promise.claim.instance_types.iter().map(InstanceTypeName::as_str).collect();
-        let pool = &promise.claim.node_pool;
-        lines.push(format!("{pool} [{}]: {}", types.join(" "), names(&promise.claim.pods)));
+            new.claim.instance_types.iter().map(InstanceTypeName::as_str).collect();
+        let pool = &new.claim.node_pool;
+        lines.push(format!("{pool} [{}]: {}", types.join(" "), names(&new.claim.pods)));
     }
     for placement in &plan.placements {
         let target = match &placement.target {

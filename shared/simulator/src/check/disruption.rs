@@ -1,4 +1,4 @@
-//! Who disrupts: budgets of NodePools when nodes are given up, and of pods when they are forced to go.
+//! Budgets of disruption: of NodePools when nodes are disrupted, and of pods when they are evicted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ impl World {
             let stored = ledger.claims.get(name);
             stored.is_some_and(|claim| !claim.is_deleting()) && !known.contains(name)
         };
-        let given_up = commit.changed.iter().filter_map(|claim| {
+        let deleted = commit.changed.iter().filter_map(|claim| {
             let DeletionReason::Disrupted(reason) = claim.deletion.as_ref()?.reason else {
                 return None;
             };
@@ -42,7 +42,7 @@ impl World {
                 command.candidates.iter().map(|name| (name, command.method.reason()))
             });
         let mut disrupted = BTreeMap::new();
-        for (name, reason) in given_up.chain(replaced).filter(|(name, _)| is_new(name)) {
+        for (name, reason) in deleted.chain(replaced).filter(|(name, _)| is_new(name)) {
             let Some(claim) = ledger.claims.get(name) else { continue };
             *disrupted.entry((claim.node_pool.clone(), reason)).or_default() += 1;
         }

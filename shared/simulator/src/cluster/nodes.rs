@@ -150,13 +150,13 @@ impl World {
                 entry.node.taints.push(unreachable);
             }
         }
-        self.after(UNREACHABLE_TOLERATED_FOR, Event::PodsGiveUp(name.clone()));
+        self.after(UNREACHABLE_TOLERATED_FOR, Event::TolerationEnds(name.clone()));
         self.touch();
     }
 
     /// The toleration of an unreachable node ends: its pods are deleted, and replaced elsewhere,
     /// although nobody confirms their end.
-    pub(crate) fn pods_give_up(&mut self, name: &NodeName) {
+    pub(crate) fn toleration_ends(&mut self, name: &NodeName) {
         let Some(entry) = self.cluster.nodes.get(name) else { return };
         let pods = self.cluster.pods_called(&entry.pods);
         let stranded: Vec<PodKey> =

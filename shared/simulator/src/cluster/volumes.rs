@@ -68,8 +68,8 @@ impl World {
         }
     }
 
-    /// Why ending `instance`, whose node is drained, breaks the promise to its volumes, if it does: one of a
-    /// pod that left is attached, and there is time to wait.
+    /// Why `instance`, whose node is drained, may not end yet, if so: a volume of a pod that left is attached,
+    /// and there is time to wait.
     pub(crate) fn attached_at_the_end(&self, instance: &InstanceId) -> Option<String> {
         let node = self.cluster.node_of_instance.get(instance)?;
         let deletion = self.ledger.claim_of(instance)?.deletion.as_ref()?;

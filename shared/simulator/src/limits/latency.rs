@@ -8,7 +8,7 @@ use crate::chance::{Chance, Span};
 /// How long one request takes, by kind.
 ///
 /// No service publishes these; they are what its clients see on a usual day, and a scenario can change
-/// each. Kubernetes promises that 99 of 100 lists of one kind answer within 30 seconds
+/// each. Kubernetes states that 99 of 100 lists of one kind answer within 30 seconds
 /// (<https://github.com/kubernetes/community/blob/master/sig-scalability/slos/api_call_latency.md>):
 /// 100,000 pods are 200 pages, and take 20 seconds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

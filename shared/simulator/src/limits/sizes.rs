@@ -54,19 +54,19 @@ pub fn claim_bytes(claim: &NodeClaim) -> u64 {
         + message
 }
 
-/// Bytes that a promised claim takes beside another of its batch, which says what they have in common.
-pub(crate) fn promised_bytes(claim: &NodeClaim) -> u64 {
+/// Bytes that a new claim takes beside another of its batch, which says what they have in common.
+pub(crate) fn created_bytes(claim: &NodeClaim) -> u64 {
     15 + pods_bytes(claim)
 }
 
 /// Bytes of the item that keeps `claims` of one batch together.
 fn batch_bytes(claims: &[&NodeClaim]) -> u64 {
     let Some((first, others)) = claims.split_first() else { return 0 };
-    let others: u64 = others.iter().copied().map(promised_bytes).sum();
+    let others: u64 = others.iter().copied().map(created_bytes).sum();
     claim_bytes(first) + others
 }
 
-/// Bytes of the list of the pods that `claim` was promised for: of each, what a name has of its own.
+/// Bytes of the list of the pods that `claim` was created for: of each, what a name has of its own.
 fn pods_bytes(claim: &NodeClaim) -> u64 {
     number(claim.pods.len()) * 8
 }
@@ -108,11 +108,11 @@ pub(crate) fn removal_units(claim: &NodeClaim) -> u64 {
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html>
 pub(crate) fn refusal(commit: &Commit, limits: TableLimits) -> Option<PortError> {
-    let promised = batch_items(&commit.promised);
-    let promised = promised.iter().map(|claims| batch_bytes(claims));
+    let created = batch_items(&commit.created);
+    let created = created.iter().map(|claims| batch_bytes(claims));
     let changed = commit.changed.iter().map(claim_bytes);
     let decisions = commit.decisions.iter().map(decision_bytes);
-    let items: Vec<u64> = promised.chain(changed).chain(decisions).collect();
+    let items: Vec<u64> = created.chain(changed).chain(decisions).collect();
     let refused = |why: String| PortError::because("TransactWriteItems", Fault::Permanent, why);
     let largest = items.iter().max().copied().unwrap_or_default();
     if limits.item_bytes_max < largest {
@@ -148,12 +148,12 @@ pub(crate) fn decision_units(decision: &Decision) -> u64 {
 
 /// What a commit to `ledger` writes. A transaction takes two units where a write takes one.
 pub(crate) fn commit(commit: &Commit, ledger: &ClusterLedger) -> Load {
-    let promised: u64 =
-        batch_items(&commit.promised).iter().map(|claims| write_units(batch_bytes(claims))).sum();
+    let created: u64 =
+        batch_items(&commit.created).iter().map(|claims| write_units(batch_bytes(claims))).sum();
     let changed: u64 = commit.changed.iter().map(|claim| claim_units(claim, ledger)).sum();
     let decisions: u64 = commit.decisions.iter().map(decision_units).sum();
     let marked = number(commit.unavailable_offerings.len());
-    let units = 1 + promised + changed + decisions + marked;
+    let units = 1 + created + changed + decisions + marked;
     // The head is read afterwards, and before it which offerings are marked, if some are.
     let read_units = 1 + u64::from(marked > 0);
     Load { others: marked, read_units, write_units: units * 2, ..Load::items(commit.items()) }

@@ -11,8 +11,8 @@ use model::{
     OfferingKey, Plan, Zone,
     facts::Facts,
     ledger::{
-        Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head, LaunchRefusals,
-        MeasuredKey, PROMISED_VERSION, Shortage, Snapshot, WriteOutcome,
+        CREATED_VERSION, Commit, CommitOutcome, Decision, DecisionPage, DecisionQuery, Guard, Head,
+        LaunchRefusals, MeasuredKey, Shortage, Snapshot, WriteOutcome,
     },
     node_pool::Registrations,
     pulse::Pulse,
@@ -119,7 +119,7 @@ impl Ledger for Sim {
         self.step(("Ledger.snapshot", Read), cluster, |world| {
             let now = world.now;
             let mut snapshot = world.ledger.snapshot(cluster, head, now);
-            if world.forgets_promises() {
+            if world.forgets_unlaunched_claims() {
                 snapshot.claims.retain(|_, claim| claim.node.is_some());
             }
             if world.settings.sabotage.forget_retries {
@@ -144,10 +144,10 @@ impl Ledger for Sim {
         commit: &Commit,
     ) -> Result<CommitOutcome, PortError> {
         let subject = format_args!(
-            "{} on {}: {} promised, {} changed",
+            "{} on {}: {} created, {} changed",
             commit.id,
             commit.parent,
-            commit.promised.len(),
+            commit.created.len(),
             commit.changed.len()
         )
         .to_string();
@@ -193,12 +193,9 @@ impl Ledger for Sim {
         let load = |world: &mut World| loads::claim(claim, world.ledger.cluster(cluster));
         self.step_of(("Ledger.write_claim", Write), subject, load, |world| {
             let stored = world.ledger.cluster(cluster).claims.get(&claim.name);
-            let is_promised = stored.is_some_and(|stored| stored.version == PROMISED_VERSION);
-            let outcome = if is_promised {
-                WriteOutcome::Conflict
-            } else {
-                world.write_claim(cluster, claim)
-            };
+            let is_created = stored.is_some_and(|stored| stored.version == CREATED_VERSION);
+            let outcome =
+                if is_created { WriteOutcome::Conflict } else { world.write_claim(cluster, claim) };
             if outcome == WriteOutcome::Conflict {
                 world.note(format_args!("write of {} conflicts", claim.name));
             }
@@ -226,7 +223,7 @@ impl Ledger for Sim {
         let subject = format!("{} {}", claim.name, claim.version);
         let load = |_: &mut World| loads::removal(claim);
         self.step_of(("Ledger.remove_claim", Write), subject, load, |world| {
-            if claim.version <= PROMISED_VERSION {
+            if claim.version <= CREATED_VERSION {
                 let problem = format!("claim {} is still in its batch", claim.name);
                 return Err(PortError::because("remove a claim", Fault::Permanent, problem));
             }

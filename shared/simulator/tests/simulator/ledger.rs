@@ -154,21 +154,21 @@ fn a_pulse_is_written_once_per_sequence() {
 }
 
 #[test]
-fn who_must_give_up_is_refused_for_nobodys_arrivals() {
+fn deletions_are_not_refused_for_arrivals() {
     let sim = toy::sim(WorldSettings::default());
     let before = head(&sim);
     check(&sim, &toy::commit("a", &before, vec![toy::claim("x", "x", sim.now())]), committed(1));
-    let given_up = toy::claim("x", "x", sim.now()).given_up(DeletionReason::Expired, sim.now());
-    let giving_up = |id: &str, basis| Commit {
+    let deleted = toy::claim("x", "x", sim.now()).deleted(DeletionReason::Expired, sim.now());
+    let deleting = |id: &str, basis| Commit {
         basis,
-        changed: vec![given_up.clone()],
+        changed: vec![deleted.clone()],
         ..toy::commit(id, &before, Vec::new())
     };
-    check(&sim, &giving_up("b", Basis::Both), CommitOutcome::Conflict);
-    check(&sim, &giving_up("c", Basis::Arrivals), CommitOutcome::Conflict);
+    check(&sim, &deleting("b", Basis::Both), CommitOutcome::Conflict);
+    check(&sim, &deleting("c", Basis::Arrivals), CommitOutcome::Conflict);
     let counters = Counters { arrivals: 1, departures: 1 };
-    check(&sim, &giving_up("d", Basis::Claims), CommitOutcome::Committed(counters));
-    check(&sim, &giving_up("e", Basis::Claims), CommitOutcome::Conflict);
+    check(&sim, &deleting("d", Basis::Claims), CommitOutcome::Committed(counters));
+    check(&sim, &deleting("e", Basis::Claims), CommitOutcome::Conflict);
 }
 
 #[test]

@@ -122,11 +122,11 @@ pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
     let name = NodeClaimName::new(name).unwrap();
     let node_pool = NodePoolName::new("pool").unwrap();
     let node_class = NodeClassName::new("class").unwrap();
-    NodeClaim::promised(name, node_pool, node_class, BatchId::new(batch).unwrap(), at)
+    NodeClaim::created(name, node_pool, node_class, BatchId::new(batch).unwrap(), at)
 }
 
-pub(crate) fn commit(id: &str, head: &Head, promised: Vec<NodeClaim>) -> Commit {
-    build::commit(id, head, promised)
+pub(crate) fn commit(id: &str, head: &Head, created: Vec<NodeClaim>) -> Commit {
+    build::commit(id, head, created)
 }
 
 /// Hands deliveries to the toy functions.
@@ -154,7 +154,7 @@ async fn call(sim: &Sim, delivery: FunctionCall) -> Result<(), PortError> {
     }
     let phase = match function {
         Function::Provision => return provision(sim, at).await,
-        Function::Launch => ClaimPhase::Promised,
+        Function::Launch => ClaimPhase::Created,
         Function::Settle => ClaimPhase::Launched,
         Function::Drain => ClaimPhase::Deleting,
         _ => return Ok(()),
@@ -184,7 +184,7 @@ async fn provision(sim: &Sim, at: &Invocation) -> Result<(), PortError> {
     let coming = snapshot.claims.values().filter(is_coming).count();
     let head = &snapshot.head;
     let pool = NodePoolName::new("pool").unwrap();
-    let promised: Vec<NodeClaim> = (coming..waiting)
+    let created: Vec<NodeClaim> = (coming..waiting)
         .zip(0_u32..)
         .map(|(_, index)| {
             let name = NodeClaimName::derived(&pool, head, index);
@@ -192,10 +192,10 @@ async fn provision(sim: &Sim, at: &Invocation) -> Result<(), PortError> {
             claim(name.as_str(), batch.as_str(), at.now)
         })
         .collect();
-    if promised.is_empty() {
+    if created.is_empty() {
         return Ok(());
     }
-    let commit = commit(CommitId::derived(&at.id, 0).as_str(), head, promised);
+    let commit = commit(CommitId::derived(&at.id, 0).as_str(), head, created);
     let outcome = sim.commit(&at.cluster, &commit).await?;
     assert!(!matches!(outcome, CommitOutcome::TooLarge { .. }));
     send(sim, at, Function::Launch, 0).await
@@ -264,8 +264,8 @@ async fn interrupt(
         claim.instance.as_ref().is_some_and(|launched_instance| launched_instance.id == *instance)
     };
     let Some(claim) = snapshot.claims.values().find(is_meant) else { return Ok(()) };
-    let given_up = claim.given_up(DeletionReason::SpotInterrupted, at.now);
-    sim.write_claim(&at.cluster, &given_up).await?;
+    let deleted = claim.deleted(DeletionReason::SpotInterrupted, at.now);
+    sim.write_claim(&at.cluster, &deleted).await?;
     send(sim, at, Function::Drain, 0).await
 }
 

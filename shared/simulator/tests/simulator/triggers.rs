@@ -59,7 +59,7 @@ fn a_message_waits_for_its_delay() {
 }
 
 #[test]
-fn what_fails_comes_again_under_its_identity_until_it_is_given_up() {
+fn what_fails_comes_again_under_its_identity_until_it_is_a_dead_letter() {
     let sim = quiet(Disorder::default());
     send(&sim, &[0]);
     let tries = drain(&sim, 1_000, &DeliveryOutcome::Failed("no".to_owned()));

@@ -1,11 +1,11 @@
-//! Claims and the commits that promise them.
+//! Claims and the commits that create them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     NodeClaim,
     ledger::{Basis, Commit, Head},
-    plan::Promise,
+    plan::NewClaim,
 };
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     text::{at, id, price, requirements, resources},
 };
 
-/// A promised claim of the pool `general` with EC2NodeClass `default`, alone in its batch, for one
+/// A new claim of the pool `general` with EC2NodeClass `default`, alone in its batch, for one
 /// on-demand `m7g.large` in us-west-2a.
 ///
 /// # Panics
@@ -32,17 +32,17 @@ pub fn claim(name: &str) -> NodeClaim {
         expire_after: Some(jiff::SignedDuration::from_hours(720)),
         capacity: resources("cpu=2 memory=8Gi pods=29"),
         allocatable: resources("cpu=1930m memory=7Gi pods=29"),
-        ..NodeClaim::promised(id(name), id("general"), id("default"), batch, created_at)
+        ..NodeClaim::created(id(name), id("general"), id("default"), batch, created_at)
     }
 }
 
-/// A promise of `claim` for `pods`, which would cost 0.0816 dollars an hour as its only offering.
+/// `claim` as a plan creates it for `pods`, which would cost 0.0816 dollars an hour as its only offering.
 ///
 /// # Panics
 ///
 /// When a pod's name is none.
 #[track_caller]
-pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
+pub fn new_claim(claim: NodeClaim, pods: &[&str]) -> NewClaim {
     let cheapest = model::OfferingKey {
         capacity_type: model::CapacityType::OnDemand,
         instance_type: id("m7g.large"),
@@ -51,22 +51,22 @@ pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
     let pods = pods.iter().map(|name| pod_key(name)).collect();
     let claim = NodeClaim { pods, ..claim };
     let possible = std::sync::Arc::clone(&claim.instance_types);
-    Promise { claim, possible, cheapest, price: price("0.0816") }
+    NewClaim { claim, possible, cheapest, price: price("0.0816") }
 }
 
-/// A commit called `id_text` on `head` that promises `promised`, based on the arrivals.
+/// A commit called `id_text` on `head` of the new claims `created`, based on the arrivals.
 ///
 /// # Panics
 ///
 /// When `id_text` is no id.
 #[track_caller]
-pub fn commit(id_text: &str, head: &Head, promised: Vec<NodeClaim>) -> Commit {
+pub fn commit(id_text: &str, head: &Head, created: Vec<NodeClaim>) -> Commit {
     Commit {
         id: id(id_text),
         ledger: head.ledger.clone(),
         parent: head.counters,
         basis: Basis::Arrivals,
-        promised,
+        created,
         adopted: Vec::new(),
         changed: Vec::new(),
         unavailable_offerings: BTreeMap::new(),

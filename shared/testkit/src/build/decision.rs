@@ -26,7 +26,7 @@ pub fn decision(summary: &str, at: Timestamp) -> Decision {
     }
 }
 
-/// That `provision` found nothing to promise at `at` for the one pod called `pod` that there is.
+/// That `provision` created nothing at `at` for the one pod called `pod` that there is.
 pub fn recorded_facts(pod: &str, at: Timestamp) -> RecordedFacts {
     let mut facts = Facts::of(id("demo"), at, Snapshot::default());
     facts.pods.push(super::pod(pod));

@@ -236,7 +236,7 @@ pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
     (claim, joined)
 }
 
-/// Facts at noon of the first of August 2026, of the cluster `test` after 7 promises: the pool
+/// Facts at noon of the first of August 2026, of the cluster `test` after 7 commits of new claims: the pool
 /// `general`, whose EC2NodeClass `default` offers `instance_types`, and nothing else.
 ///
 /// # Panics

@@ -60,7 +60,7 @@ pub async fn cluster<P: Cluster + Nodes, W: ListedWorld>(port: &P, world: &W) ->
         Case::of("a node is listed until it is gone", subject.nodes().await),
         Case::of("pods are selected by where they are", subject.selected().await),
         Case::of("a pod that ends is listed until it is gone", subject.terminating().await),
-        Case::of("pods that are given up can be provisioned for", subject.given_up().await),
+        Case::of("unschedulable pods can be provisioned for", subject.unschedulable().await),
         Case::of("a list longer than a page is whole", subject.long().await),
         Case::of("pools and classes are listed", subject.pools_and_classes().await),
         Case::of("daemon sets are listed", subject.daemon_sets().await),
@@ -218,9 +218,9 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         delete_node(self.port, &node).await
     }
 
-    async fn given_up(&self) -> Result<(), Failure> {
+    async fn unschedulable(&self) -> Result<(), Failure> {
         let workload = Deployed {
-            name: "given-up".to_owned(),
+            name: "unschedulable".to_owned(),
             node: None,
             replicas: 1,
             grace_seconds: 30,
@@ -228,10 +228,10 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             state: PodState::Unschedulable,
         };
         self.world.deploy(&workload).await;
-        let waiting = self.own("given-up", &PodSelection::Waiting).await?;
+        let waiting = self.own("unschedulable", &PodSelection::Waiting).await?;
         let is_so = matches!(waiting.as_slice(), [pod] if pod.is_provisionable());
         ensure(is_so, || format!("{waiting:?}"))?;
-        self.world.undeploy("given-up").await;
+        self.world.undeploy("unschedulable").await;
         Ok(())
     }
 

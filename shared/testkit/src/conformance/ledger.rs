@@ -75,12 +75,12 @@ impl<L: Ledger, W: AsyncFn()> Subject<'_, L, W> {
         Ok(self.ledger.commit(self.one(), commit).await?)
     }
 
-    /// Promises a claim called `name`.
-    async fn promised(&self, name: &str) -> Result<NodeClaim, Failure> {
+    /// Creates a claim called `name`.
+    async fn created(&self, name: &str) -> Result<NodeClaim, Failure> {
         let claim = build::claim(name);
         let head = self.head().await?;
-        let commit = build::commit(&format!("promise-{name}"), &head, vec![claim.clone()]);
-        same("promising", &self.commit(&commit).await?, &arrived(head.counters))?;
+        let commit = build::commit(&format!("create-{name}"), &head, vec![claim.clone()]);
+        same("creating", &self.commit(&commit).await?, &arrived(head.counters))?;
         Ok(claim)
     }
 
@@ -106,7 +106,7 @@ impl<L: Ledger, W: AsyncFn()> Subject<'_, L, W> {
     }
 }
 
-/// What a commit on `counters` answers that promised something and gave nothing up.
+/// What a commit on `counters` answers that created claims and deleted none.
 fn arrived(counters: Counters) -> CommitOutcome {
     CommitOutcome::Committed(next(counters))
 }

@@ -56,8 +56,8 @@ pub async fn node_claims<P: NodeClaims, W: NodeClaimWorld>(
         Case::of("what others wrote stays", subject.foreign_label().await),
         Case::of("an older version takes nothing back", subject.older().await),
         Case::of("an object that somebody deletes says so and stays", subject.deleted().await),
-        Case::of("a claim that is given up is being deleted", subject.given_up().await),
-        Case::of("for a claim that is given up no object is made", subject.not_made().await),
+        Case::of("the object of a deleted claim is being deleted", subject.disrupted().await),
+        Case::of("no object is made for a deleted claim", subject.not_made().await),
         Case::of("what is removed is gone, however often", subject.removed().await),
         Case::of("somebody else's object is left alone", subject.foreign().await),
         Case::of("a user's own object shows its claim", subject.standalone().await),
@@ -106,16 +106,16 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
     }
 
     async fn life(&self) -> Result<(), Failure> {
-        let promised = self.claim("life");
-        let launched = launched(&promised);
+        let created = self.claim("life");
+        let launched = launched(&created);
         let mut registered = launched.moved_to(ClaimPhase::Registered, launched.phase_since);
         registered.node = Some(build::id("life"));
         let initialized = registered.moved_to(ClaimPhase::Initialized, launched.phase_since);
-        for claim in [&promised, &launched, &registered, &initialized] {
+        for claim in [&created, &launched, &registered, &initialized] {
             self.port.sync(claim).await?;
             self.check_shown(claim, false).await?;
         }
-        Ok(self.port.remove(&promised.name).await?)
+        Ok(self.port.remove(&created.name).await?)
     }
 
     /// A claim without a NodePool.
@@ -190,7 +190,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         self.port.sync(&claim).await?;
         self.world.delete(&claim.name).await;
         self.check_shown(&claim, true).await?;
-        // It is shown all the same until it is given up.
+        // It is shown all the same until it is deleted.
         let registered = claim.moved_to(ClaimPhase::Registered, claim.phase_since);
         self.port.sync(&registered).await?;
         self.check_shown(&registered, true).await?;
@@ -198,15 +198,15 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         same("the object", &self.world.seen(&claim.name).await, &None)
     }
 
-    async fn given_up(&self) -> Result<(), Failure> {
-        let claim = launched(&self.claim("given-up"));
+    async fn disrupted(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("deleted"));
         self.port.sync(&claim).await?;
-        let given_up =
-            claim.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim.phase_since);
-        self.port.sync(&given_up).await?;
-        self.check_shown(&given_up, true).await?;
+        let deleted =
+            claim.deleted(DeletionReason::Disrupted(DisruptionReason::Drifted), claim.phase_since);
+        self.port.sync(&deleted).await?;
+        self.check_shown(&deleted, true).await?;
         let seen = self.seen(&claim).await?;
-        self.port.sync(&given_up).await?;
+        self.port.sync(&deleted).await?;
         same("the object", &self.seen(&claim).await?, &seen)?;
         Ok(self.port.remove(&claim.name).await?)
     }
@@ -215,7 +215,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         let claim = launched(&self.claim("not-made"));
         self.port
             .sync(
-                &claim.given_up(
+                &claim.deleted(
                     DeletionReason::Disrupted(DisruptionReason::Drifted),
                     claim.phase_since,
                 ),

@@ -223,7 +223,7 @@ impl ClaimRecordV1 {
             startup_taints: parts::of_taints(startup_taints),
             expire_after: expire_after.map(duration::format_go),
             termination_grace_period: termination_grace_period.map(duration::format_go),
-            phase: phase.as_str().to_owned(),
+            phase: phase.code().to_owned(),
             phase_since: *phase_since,
             capacity: parts::of_resources(capacity),
             allocatable: parts::of_resources(allocatable),
@@ -261,7 +261,7 @@ impl ClaimRecordV1 {
             startup_taints: parts::into_taints(self.startup_taints)?,
             expire_after: read_duration(self.expire_after)?,
             termination_grace_period: read_duration(self.termination_grace_period)?,
-            phase: parts::known(&self.phase, "phase", ClaimPhase::parse)?,
+            phase: parts::known(&self.phase, "phase", ClaimPhase::of_code)?,
             phase_since: self.phase_since,
             capacity: parts::into_resources(&self.capacity)?,
             allocatable: parts::into_resources(&self.allocatable)?,
@@ -384,7 +384,7 @@ impl ConditionsV1 {
 }
 
 /// The reason called `text`. The release of commit 405e221 knew two more for a claim whose node never
-/// came, and another release may know others: a claim that is given up is given up, whatever for.
+/// came, and another release may know others: a deleted claim stays deleted, whatever for.
 fn reason(text: &str) -> DeletionReason {
     match text {
         "InsufficientCapacity" | "LaunchFailed" => DeletionReason::NotRegistered,

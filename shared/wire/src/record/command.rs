@@ -36,7 +36,7 @@ pub(super) struct CommandRecord {
     rebooting: Option<Timestamp>,
 }
 
-/// That replacements were promised.
+/// That its replacements were created.
 #[derive(Serialize, Deserialize)]
 struct LaunchingV2 {
     since: Timestamp,

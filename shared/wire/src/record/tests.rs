@@ -24,12 +24,12 @@ fn smallest() -> NodeClaim {
     NodeClaim {
         instance_types: ["m7g.large".parse().unwrap()].into(),
         requests: Resources { pods: 1, ..Resources::default() },
-        ..NodeClaim::promised("general-1-0".parse().unwrap(), pool, class, batch, now)
+        ..NodeClaim::created("general-1-0".parse().unwrap(), pool, class, batch, now)
     }
 }
 
 #[test]
-fn a_promise_as_it_stands_in_the_table() {
+fn a_new_claim_as_it_stands_in_the_table() {
     expect![[r#"{"v":1,"name":"general-1-0","version":1,"node_pool":"general","node_class":"default","batch":"demo-1-0","batch_index":0,"batch_size":1,"created_at":"2026-11-21T12:00:00Z","requirements":[],"instance_types":["m7g.large"],"requests":{"pods":1},"phase":"promised","phase_since":"2026-11-21T12:00:00Z","capacity":{},"allocatable":{}}"#]]
     .assert_eq(&encode_claim(&smallest()));
 }
@@ -76,7 +76,7 @@ fn of_tomorrow() -> String {
         requirements: [Requirement::new("team", Operator::In, ["red"]).unwrap()]
             .into_iter()
             .collect(),
-        ..smallest().given_up(DeletionReason::Expired, "2026-11-21T12:00:00Z".parse().unwrap())
+        ..smallest().deleted(DeletionReason::Expired, "2026-11-21T12:00:00Z".parse().unwrap())
     };
     let text = encode_claim(&claim)
         .replace(r#""at":"#, r#""who":"a person","at":"#)

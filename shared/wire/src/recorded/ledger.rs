@@ -13,7 +13,7 @@ use model::{
         Bound, Counters, Decision, DecisionKind, Guard, Head, LaunchRefusals, MeasuredKey, Origin,
         Rejected, RejectionReason, Shortage, Snapshot, Subject, UnreadableItem,
     },
-    plan::{Placement, Promise, Reason, Target, Unplaced},
+    plan::{NewClaim, Placement, Reason, Target, Unplaced},
     recorded::{Question, RecordedFacts},
 };
 
@@ -22,7 +22,7 @@ use super::{
     macros::{enumerations, structures, words},
 };
 
-words! { ClaimPhase Function Method VolumeState }
+words! { Function Method VolumeState }
 
 structures! {
     RecordedFacts { 1 question, 2 facts, 3 plan }
@@ -67,10 +67,10 @@ structures! {
     Command { 1 method, 2 found_at, 3 candidates, 4 replacements, 5 drain, 6 progress }
     Replacement { 1 node_pool, 2 instance_types, 3 requirements, 4 cheapest, 5 pods }
     Plan {
-        1 parent, 2 promises, 3 changes, 4 placements, 5 unplaced, 6 started, 7 ended,
+        1 parent, 2 new_claims, 3 changes, 4 placements, 5 unplaced, 6 started, 7 ended,
         8 unavailable_offerings, 9 decisions,
     }
-    Promise { 1 claim, 2 possible, 3 cheapest, 4 price }
+    NewClaim { 1 claim, 2 possible, 3 cheapest, 4 price }
     Placement { 1 target, 2 pods }
     Unplaced { 1 pod, 2 reasons }
     Reason { 1 node_pool, 2 reason, 3 text }
@@ -109,6 +109,17 @@ enumerations! {
         2 Addresses { 1 subnet },
         3 Spread { 1 group, 2 zone },
         4 Quota { 1 node_pool, 2 word },
+    }
+}
+
+impl Stored for ClaimPhase {
+    fn put(&self, to: &mut Writer) {
+        to.text(self.code());
+    }
+
+    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
+        let unknown = |code: &str| format!("`{code}` is no ClaimPhase");
+        text(from, |code| Self::of_code(code).ok_or_else(|| unknown(code)))
     }
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn has_initialized(nodes: u32) -> impl Fn(&Sim) -> bool {
     }
 }
 
-/// Claims that are being given up.
+/// Claims that are being deleted.
 pub(crate) fn deleting(sim: &Sim) -> usize {
     sim.claims().iter().filter(|claim| claim.is_deleting()).count()
 }

@@ -17,37 +17,37 @@ use testkit::build;
 
 use super::fleet::{deleting, fleet, has_initialized, initialized, pool};
 
-/// The longest from a notice to its claim's being given up, and from the nth notice to the nth promise,
+/// The longest time from a notice to the deletion of its claim, and from the nth notice to the nth new claim,
 /// in milliseconds.
 fn reactions(sim: &Sim, from: usize, nodes: &BTreeMap<NodeClaimName, String>) -> (i128, i128) {
-    let (mut told, mut promised) = (BTreeMap::new(), Vec::new());
-    let mut given_up = Vec::new();
+    let (mut told, mut created) = (BTreeMap::new(), Vec::new());
+    let mut deleted = Vec::new();
     for event in sim.timeline(from) {
         match event.happening {
             Happening::SpotNotice { node: Some(node), .. } => {
                 told.insert(node.to_string(), event.at);
             }
-            Happening::ClaimGivenUp { claim, .. } => {
+            Happening::ClaimDeleted { claim, .. } => {
                 let at = nodes.get(&claim).and_then(|node| told.get(node));
-                given_up.extend(at.map(|at| event.at.duration_since(*at).as_millis()));
+                deleted.extend(at.map(|at| event.at.duration_since(*at).as_millis()));
             }
-            Happening::ClaimPromised { .. } => promised.push(event.at),
+            Happening::ClaimCreated { .. } => created.push(event.at),
             _ => {}
         }
     }
     let mut times: Vec<_> = told.into_values().collect();
     times.sort();
     let missing = 3_600_000_i128;
-    let replaced = if promised.len() < times.len() {
+    let replaced = if created.len() < times.len() {
         missing
     } else {
-        let lags = times.iter().zip(&promised).map(|(told, at)| at.duration_since(*told));
+        let lags = times.iter().zip(&created).map(|(told, at)| at.duration_since(*told));
         lags.map(|lag| lag.as_millis()).max().unwrap_or(missing)
     };
-    let longest = if given_up.len() < times.len() {
+    let longest = if deleted.len() < times.len() {
         missing
     } else {
-        given_up.into_iter().max().unwrap_or(missing)
+        deleted.into_iter().max().unwrap_or(missing)
     };
     (longest, replaced)
 }
@@ -82,24 +82,24 @@ fn h2_a_mass_interruption_does_not_starve_its_replacements() {
     let (nodes, from) = (nodes(&fleet.sim), fleet.sim.timeline(0).len());
     fleet.interrupt(100, 10_000);
     fleet.pass(110);
-    let (given_up, replaced) = reactions(&fleet.sim, from, &nodes);
+    let (deleted, replaced) = reactions(&fleet.sim, from, &nodes);
     let count = |is_it: fn(&Happening) -> bool| {
         fleet.sim.timeline(from).iter().filter(|event| is_it(&event.happening)).count()
     };
     let story = format!(
-        "{} given up, after {given_up} ms at most, {} promised, after {replaced} ms at most, {} \
+        "{} deleted, after {deleted} ms at most, {} created, after {replaced} ms at most, {} \
          dead letters, {} pods lost",
-        count(|happening| matches!(happening, Happening::ClaimGivenUp { .. })),
-        count(|happening| matches!(happening, Happening::ClaimPromised { .. })),
+        count(|happening| matches!(happening, Happening::ClaimDeleted { .. })),
+        count(|happening| matches!(happening, Happening::ClaimCreated { .. })),
         fleet.sim.dead_letters().len(),
         fleet.sim.summary().pods_lost
     );
-    assert!(given_up <= 5_000 && replaced <= 15_000, "{story}");
+    assert!(deleted <= 5_000 && replaced <= 15_000, "{story}");
     assert_eq!(fleet.sim.dead_letters(), [], "{story}");
 }
 
-/// What becomes of a promise after somebody else gave a claim up.
-pub(crate) fn promise_after_a_departure(settings: WorldSettings) -> CommitOutcome {
+/// The outcome of a commit of new claims after another commit deleted a claim.
+pub(crate) fn creation_after_a_departure(settings: WorldSettings) -> CommitOutcome {
     let cluster = settings.cluster.clone();
     let mut fleet = fleet(settings, 1);
     fleet.grow(2, 2);
@@ -110,7 +110,7 @@ pub(crate) fn promise_after_a_departure(settings: WorldSettings) -> CommitOutcom
         ledger: head.ledger.clone(),
         parent: head.counters,
         basis,
-        promised: Vec::new(),
+        created: Vec::new(),
         adopted: Vec::new(),
         changed,
         unavailable_offerings: BTreeMap::new(),
@@ -122,15 +122,15 @@ pub(crate) fn promise_after_a_departure(settings: WorldSettings) -> CommitOutcom
         sim.block_on(sim.commit(&cluster, commit)).expect("it ends").expect("an answer")
     };
     let claim = sim.claims().into_iter().next().expect("a claim");
-    let given_up = claim.given_up(DeletionReason::SpotInterrupted, sim.now());
-    let departure = committed(&commit("departure", Basis::Claims, vec![given_up]));
+    let deleted = claim.deleted(DeletionReason::SpotInterrupted, sim.now());
+    let departure = committed(&commit("departure", Basis::Claims, vec![deleted]));
     assert!(matches!(departure, CommitOutcome::Committed(_)), "{departure:?}");
-    committed(&commit("promise", Basis::Arrivals, Vec::new()))
+    committed(&commit("creation", Basis::Arrivals, Vec::new()))
 }
 
 #[test]
-fn h2_a_promise_is_not_refused_for_what_was_given_up_meanwhile() {
-    let outcome = promise_after_a_departure(WorldSettings::default());
+fn h2_new_claims_are_not_refused_for_claims_deleted_meanwhile() {
+    let outcome = creation_after_a_departure(WorldSettings::default());
     assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
 }
 
@@ -141,9 +141,9 @@ fn h3_a_transient_failure_does_not_wait_for_the_queue() {
     fleet.sim.add_rule(first_calls("Fleet.terminate", 1, Injection::FailBefore(Fault::Transient)));
     let claim = fleet.sim.claims().into_iter().next().expect("a claim");
     fleet.sim.act(Action::DeleteNodeClaim(claim.name));
-    let given_up = fleet.until(120, |sim| deleting(sim) == 1);
+    let deleted = fleet.until(120, |sim| deleting(sim) == 1);
     let taken = fleet.until(600, |sim| deleting(sim) == 0);
-    assert!(taken <= 120, "given up after {given_up} s, and gone {taken} s later");
+    assert!(taken <= 120, "deleted after {deleted} s, and gone {taken} s later");
 }
 
 /// How often `settle` is called for ten nodes, while messages come once, and while three in ten come twice.
@@ -208,10 +208,10 @@ fn h4_a_call_that_outlives_its_function_is_made_up_for_by_the_schedule() {
     let before = fleet.sim.meter();
     let claim = fleet.sim.claims().into_iter().next().expect("a claim");
     fleet.sim.act(Action::DeleteNodeClaim(claim.name));
-    let given_up = fleet.until(120, |sim| deleting(sim) == 1);
+    let deleted = fleet.until(120, |sim| deleting(sim) == 1);
     let taken = fleet.until(1_200, |sim| deleting(sim) == 0);
     // The schedule's minute, a beat that is overdue, and what an instance takes to end.
-    assert!(taken <= 160, "given up after {given_up} s, and gone {taken} s later");
+    assert!(taken <= 160, "deleted after {deleted} s, and gone {taken} s later");
     fleet.pass(900);
     let cut_off = fleet.used_since(&before).invocations()[&Function::Drain].cut_off;
     assert_eq!(cut_off, 1, "the pass was not cut off");
@@ -270,7 +270,7 @@ fn h6_what_was_launched_late_is_not_withdrawn_by_an_early_stamp() {
 }
 
 #[test]
-fn h7_an_empty_ledger_gives_up_nothing_that_it_does_not_know() {
+fn h7_an_empty_ledger_deletes_nothing_that_it_does_not_know() {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(3, 3);
     fleet.sim.act(Action::LoseLedger);

@@ -19,15 +19,16 @@ fn m1_launches_that_are_refused_back_off() {
     let used = fleet.used_since(&before);
     let launches = used.answered(ApiAction::ec2("CreateFleet"));
     let timeline = fleet.sim.timeline(from);
-    let promised = timeline
+    let created = timeline
         .iter()
-        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+        .filter(|event| matches!(event.happening, Happening::ClaimCreated { .. }))
         .count();
     let visits = used.invocations().get(&Function::Launch).map_or(0, |count| count.invocations);
-    let story =
-        format!("{visits} visits, {launches} CreateFleet, {promised} promises in half an hour");
+    let story = format!(
+        "{visits} visits, {launches} CreateFleet, {created} commits of claims in half an hour"
+    );
     // Karpenter: from one second to one minute between two tries of one claim.
-    assert!(launches <= 60 && promised <= 12, "{story}");
+    assert!(launches <= 60 && created <= 12, "{story}");
 }
 
 #[test]
@@ -44,8 +45,8 @@ fn m2_a_node_that_cannot_be_read_is_not_ended_under_its_pods() {
     assert_eq!(fleet.sim.summary().pods_lost, 0, "the pod went down with its node");
 }
 
-/// The claims that are given up in half an hour while what `unreadable` names cannot be read.
-fn given_up_beside(
+/// The claims that are deleted in half an hour while what `unreadable` names cannot be read.
+fn deleted_beside(
     settings: WorldSettings,
     unreadable: impl FnOnce(&Sim) -> String,
 ) -> Vec<Happening> {
@@ -57,12 +58,12 @@ fn given_up_beside(
     let from = fleet.sim.timeline(0).len();
     fleet.pass(1_800);
     let happenings = fleet.sim.timeline(from).into_iter().map(|event| event.happening);
-    happenings.filter(|happening| matches!(happening, Happening::ClaimGivenUp { .. })).collect()
+    happenings.filter(|happening| matches!(happening, Happening::ClaimDeleted { .. })).collect()
 }
 
-/// The claims that are given up while a pod on one of two nodes cannot be read.
-pub(crate) fn given_up_beside_a_pod(settings: WorldSettings) -> Vec<Happening> {
-    given_up_beside(settings, |sim| {
+/// The claims that are deleted while a pod on one of two nodes cannot be read.
+pub(crate) fn deleted_beside_a_pod(settings: WorldSettings) -> Vec<Happening> {
+    deleted_beside(settings, |sim| {
         let pod = sim.pods().into_iter().find(|pod| pod.node.is_some()).expect("a pod");
         format!("Pod {}", pod.key)
     })
@@ -70,17 +71,17 @@ pub(crate) fn given_up_beside_a_pod(settings: WorldSettings) -> Vec<Happening> {
 
 #[test]
 fn m2_a_pod_that_cannot_be_read_keeps_its_node() {
-    let given_up = given_up_beside_a_pod(WorldSettings::default());
-    assert_eq!(given_up, [], "a node with a pod is not empty");
+    let deleted = deleted_beside_a_pod(WorldSettings::default());
+    assert_eq!(deleted, [], "a node with a pod is not empty");
 }
 
 #[test]
 fn m2_a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
-    let given_up = given_up_beside(WorldSettings::default(), |sim| {
+    let deleted = deleted_beside(WorldSettings::default(), |sim| {
         sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 0 });
         "Pod default/lost".to_owned()
     });
-    assert_eq!(given_up, [], "any node may be its");
+    assert_eq!(deleted, [], "any node may be its");
 }
 
 #[test]

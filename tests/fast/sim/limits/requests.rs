@@ -110,11 +110,11 @@ fn a_mass_interruption_shares_requests() {
 
 #[test]
 fn a_few_nodes_of_many_are_drained_without_a_list_of_everything() {
-    let lists = |given_up: usize| {
+    let lists = |deleted: usize| {
         let mut fleet = fleet(WorldSettings::default(), 1);
         fleet.grow(600, 600);
         let before = fleet.sim.meter();
-        fleet.interrupt(given_up, 1_000);
+        fleet.interrupt(deleted, 1_000);
         fleet.pass(60);
         let asked = fleet.used_since(&before).requests_of(Function::Drain);
         asked.get(&ApiAction::kubernetes("list nodes")).map_or(0, |count| count.answered)
@@ -198,11 +198,11 @@ fn answered_after(seed: u64, count: usize) -> Vec<i128> {
     let began = fleet.sim.now();
     fleet.interrupt(count, 1_000);
     fleet.pass(60);
-    let given_up = |event: TimelineEvent| match event.happening {
-        Happening::ClaimGivenUp { .. } => Some(event.at.duration_since(began).as_millis()),
+    let deleted = |event: TimelineEvent| match event.happening {
+        Happening::ClaimDeleted { .. } => Some(event.at.duration_since(began).as_millis()),
         _ => None,
     };
-    let mut times: Vec<i128> = fleet.sim.timeline(from).into_iter().filter_map(given_up).collect();
+    let mut times: Vec<i128> = fleet.sim.timeline(from).into_iter().filter_map(deleted).collect();
     times.sort_unstable();
     times
 }

@@ -237,7 +237,7 @@ fn of_queues(resolver: Resolver<'_>, cases: &[Case]) -> Vec<Guarded> {
             for action in ["SendMessage", "ReceiveMessage", "DeleteMessage", "SetQueueAttributes"] {
                 refused.push((others.clone(), of_queue(action)));
             }
-            // What it holds has nodes given up: not even an administrator writes there.
+            // Its messages disrupt nodes: not even an administrator writes there.
             let list = if name == "InterruptionQueue" { &mut refused } else { &mut allowed };
             list.push((ours, send));
             seen.push(Guarded {

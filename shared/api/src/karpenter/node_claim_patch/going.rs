@@ -1,4 +1,4 @@
-//! How far a claim is whose node is rebooted, or that is given up: what its conditions say of that.
+//! How far a claim is whose node is rebooted, or that is deleted: what its conditions say of that.
 
 use jiff::Timestamp;
 use model::{
@@ -24,7 +24,7 @@ pub(super) fn rebooting(reboot: &Reboot) -> (Found, Timestamp) {
     }
 }
 
-/// How far a claim that is given up since `at` is.
+/// How far a claim that is deleted since `at` is.
 ///
 /// Karpenter: `pkg/controllers/node/termination/controller.go`.
 pub(super) fn termination(claim: &NodeClaim, at: Timestamp) -> Vec<(Found, Timestamp)> {
@@ -51,6 +51,6 @@ fn detached(state: VolumeState) -> Found {
     match state {
         VolumeState::Awaited => Found::unknown(kind, awaiting.clone(), awaiting.as_str()),
         VolumeState::Detached => Found::holds(kind),
-        VolumeState::GivenUp => Found::fails(kind, elapsed.clone(), elapsed.as_str()),
+        VolumeState::Elapsed => Found::fails(kind, elapsed.clone(), elapsed.as_str()),
     }
 }

@@ -79,10 +79,10 @@ fn a_claim_is_as_far_as_its_conditions_say() {
 }
 
 #[test]
-fn a_claim_without_an_instance_is_promised_and_one_that_goes_is_deleting() {
+fn a_claim_without_an_instance_is_created_and_one_that_goes_is_deleting() {
     let waiting =
         claim(&CLAIM.replace("  providerID: aws:///us-west-2a/i-0123456789abcdef0\n", ""));
-    assert_eq!((waiting.phase, waiting.instance), (ClaimPhase::Promised, None));
+    assert_eq!((waiting.phase, waiting.instance), (ClaimPhase::Created, None));
     let leaving = CLAIM.replace("  uid: u\n", "  uid: u\n  deletionTimestamp: '2026-08-01T11:50:00Z'\n  annotations: {karpenter.sh/nodeclaim-termination-timestamp: '2026-08-01T11:55:00Z'}\n");
     let leaving = claim(&leaving);
     assert_eq!(leaving.phase, ClaimPhase::Deleting);

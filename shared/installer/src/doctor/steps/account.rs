@@ -376,7 +376,7 @@ pub(super) fn node_access(seen: &Observed) -> Judged {
         if !is_entry && !groups.flatten().any(|group| group == "system:nodes") {
             differences.push(format!(
                 "Nodes of the role {role} are not admitted: they would get 401, and be \
-                                      given up after 15 minutes."
+                                      terminated after 15 minutes."
             ));
         }
     }

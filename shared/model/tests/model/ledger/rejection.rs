@@ -7,5 +7,7 @@ fn every_reason_is_read_as_it_is_written() {
     for reason in RejectionReason::ALL {
         assert_eq!(RejectionReason::parse(reason.as_str()), *reason);
     }
+    // As an earlier release wrote it.
+    assert_eq!(RejectionReason::parse("NotPromised"), RejectionReason::NotCreated);
     assert_eq!(RejectionReason::parse("OfAnotherRelease"), RejectionReason::Other);
 }

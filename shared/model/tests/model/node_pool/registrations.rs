@@ -63,7 +63,7 @@ fn a_launch_ends_once_however_often_it_is_told() {
     assert_eq!(known.after(&outcomes("-z", 0)), None);
     let after = known.after(&outcomes("+e", 5)).unwrap();
     assert_eq!(after.outcomes, outcomes("-b +c +d +e", 2));
-    // Whoever gave it up was overtaken: it did join.
+    // Its deletion was overtaken: it did join.
     let joined = known.after(&outcomes("+b", 9)).unwrap();
     assert_eq!(joined.failures().count(), 0);
     assert_eq!(joined.after(&outcomes("-b", 10)), None);

@@ -1,4 +1,4 @@
-//! How many nodes of a pool may be given up at once.
+//! How many nodes of a pool may be disrupted at once.
 //!
 //! Karpenter: `pkg/apis/v1/nodepool.go`, `GetAllowedDisruptionsByReason`.
 

@@ -1,4 +1,4 @@
-//! A command that reboots: its node takes pods again once it is back, or its claim is given up.
+//! A command that reboots: its node takes pods again once it is back, or its claim is deleted.
 //!
 //! Karpenter 1.15: `pkg/controllers/nodeclaim/reboot`.
 
@@ -35,9 +35,10 @@ pub(super) fn carried_on(
     let method = name(command.method.reason());
     if let Some((claim, why)) = late {
         let reason = DeletionReason::Disrupted(command.method.reason());
-        plan.changes.push(claim.given_up_within(reason, now, command.drain));
+        plan.changes.push(claim.deleted_within(reason, now, command.drain));
         plan.ended.insert(id.clone());
-        let decision = decide(&[claim], format!("{method}: a node is given up, its reboot failed"));
+        let decision =
+            decide(&[claim], format!("{method}: a node is disrupted, its reboot failed"));
         let reason = RejectionReason::RebootFailed;
         let rejected = vec![Rejected { what: None, reason, why }];
         plan.decisions.push(Decision { rejected, ..decision });

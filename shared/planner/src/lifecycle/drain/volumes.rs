@@ -52,7 +52,7 @@ pub fn look(
     now: Timestamp,
 ) -> Option<VolumeLook> {
     let state = claim.conditions.volumes.map(|volumes| volumes.state);
-    if matches!(state, Some(VolumeState::Detached | VolumeState::GivenUp)) {
+    if matches!(state, Some(VolumeState::Detached | VolumeState::Elapsed)) {
         return None;
     }
     let staying = pods.iter().filter(|pod| !is_drained(pod, now));
@@ -97,7 +97,7 @@ pub fn await_volumes(
     }
     let deadline = deadline_of(claim);
     if deadline.is_some_and(|deadline| deadline <= now) {
-        return VolumeStep::End(became(VolumeState::GivenUp));
+        return VolumeStep::End(became(VolumeState::Elapsed));
     }
     let volumes = became(VolumeState::Awaited);
     let age = now.duration_since(volumes.since);

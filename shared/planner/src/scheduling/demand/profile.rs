@@ -1,4 +1,4 @@
-//! What pods ask for beside resources, at each step of giving up what they only prefer.
+//! What pods ask for beside resources, at each step of relaxing what they only prefer.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/preferences.go`.
 
@@ -111,7 +111,7 @@ impl MeantTable {
     }
 }
 
-/// How far its preferences are given up.
+/// How far its preferences are relaxed.
 #[derive(Clone, Debug, Default)]
 struct Step {
     term: usize,
@@ -207,7 +207,7 @@ impl Profile {
         };
         self.topology.affinity = required(&near.required, Purpose::Affinity, around);
         self.topology.anti_affinity = required(&far.required, Purpose::AntiAffinity, around);
-        // Only what is required keeps others away: a preference is given up by the one who has it.
+        // Only what is required keeps others away: a preference is relaxed only for the pod that has it.
         self.topology.carried = required(&far.required, Purpose::Inverse, around);
         if around.preferences == PreferencePolicy::Respect {
             let preferred =
@@ -245,7 +245,7 @@ impl Profile {
         groups.filter(|group| self.is_meant(*group))
     }
 
-    /// Makes the preference of the next step; false when everything that can be given up was.
+    /// Makes the preference of the next step; false when everything that can be relaxed was.
     pub(crate) fn relax(
         &mut self,
         around: &mut Around<'_>,
@@ -259,7 +259,7 @@ impl Profile {
             return false;
         }
         let preference = self.preference(around, constraints);
-        // Most have nothing to give up.
+        // Most have nothing to relax.
         self.preferences.reserve_exact(1);
         self.preferences.push(preference);
         true

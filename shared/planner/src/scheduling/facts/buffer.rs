@@ -167,7 +167,7 @@ fn outcomes(facts: &Facts, plan: &Plan) -> BTreeMap<PodKey, Outcome> {
     for pod in plan.placements.iter().flat_map(|placement| &placement.pods) {
         count(pod, |outcome| outcome.fitting += 1);
     }
-    for pod in plan.promises.iter().flat_map(|promise| &promise.claim.pods) {
+    for pod in plan.new_claims.iter().flat_map(|new| &new.claim.pods) {
         count(pod, |outcome| outcome.needing_claims += 1);
     }
     for unplaced in &plan.unplaced {

@@ -80,7 +80,7 @@ impl Reservations {
                     *left = left.saturating_sub(1);
                 }
             }
-            if claim.phase != ClaimPhase::Promised || !claim.is_held_to_reservations() {
+            if claim.phase != ClaimPhase::Created || !claim.is_held_to_reservations() {
                 continue;
             }
             let claim = &claim.requirements;

@@ -229,7 +229,7 @@ impl<'a> Template<'a> {
         self.limits.iter().map(|limit| signed(limit.most)).collect()
     }
 
-    /// What capacity that is there or promised takes of each limit.
+    /// What capacity that is there or coming takes of each limit.
     pub(crate) fn taken(&self, used: &model::Resources) -> Vec<i64> {
         let taken = |limit: &Limit| {
             signed(if is_nodes(&limit.name) { 1 } else { used.get(limit.name.as_str()) })

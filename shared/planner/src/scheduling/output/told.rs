@@ -6,7 +6,7 @@ use model::{
     Function, HourlyPrice, NodeClaim, NodeName, NodePoolName, Plan, PodKey,
     ledger::{Bound, Decision, DecisionKind, Rejected, Subject},
     limits,
-    plan::{Placement, Promise, Reason, Target, Unplaced},
+    plan::{NewClaim, Placement, Reason, Target, Unplaced},
     words,
 };
 
@@ -27,9 +27,9 @@ pub(super) fn decisions(problem: &Problem<'_>, state: &State, plan: &Plan) -> Ve
 }
 
 fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decision> {
-    let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
-    for promise in &plan.promises {
-        by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
+    let mut by_pool: BTreeMap<&NodePoolName, Vec<&NewClaim>> = BTreeMap::new();
+    for new in &plan.new_claims {
+        by_pool.entry(&new.claim.node_pool).or_default().push(new);
     }
     let reasons = plan.unplaced.iter().flat_map(|unplaced| &unplaced.reasons);
     let reasons: BTreeMap<String, &Reason> =
@@ -39,11 +39,11 @@ fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decisio
         .take(limits::REJECTED_PER_DECISION_MAX)
         .map(|reason| rejected(reason))
         .collect();
-    let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
-        let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
-        let prices = promises.iter().map(|promise| promise.price);
+    let decision = |(pool, new_claims): (&NodePoolName, Vec<&NewClaim>)| {
+        let pods: usize = new_claims.iter().map(|new| new.claim.pods.len()).sum();
+        let prices = new_claims.iter().map(|new| new.price);
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-        let (nodes, pods) = (words::counted(promises.len(), "node"), words::counted(pods, "pod"));
+        let (nodes, pods) = (words::counted(new_claims.len(), "node"), words::counted(pods, "pod"));
         let summary = format!("{pool}: {nodes} for {pods}, from ${price} an hour");
         let who = (Function::Provision, problem.facts.now);
         let bounds = bounds.iter().filter(|bound| bound.node_pool == *pool).cloned().collect();
@@ -51,24 +51,24 @@ fn launches(problem: &Problem<'_>, plan: &Plan, bounds: &[Bound]) -> Vec<Decisio
             rejected: rejected.clone(),
             price_after: Some(price),
             bounds,
-            ..promised(promises, who, summary)
+            ..created(new_claims, who, summary)
         }
     };
     by_pool.into_iter().map(decision).collect()
 }
 
-/// The decision to launch `promises`, with what each may become.
-pub fn promised<'p>(
-    promises: impl IntoIterator<Item = &'p Promise>,
+/// The decision to launch `new_claims`, with what each may become.
+pub fn created<'p>(
+    new_claims: impl IntoIterator<Item = &'p NewClaim>,
     who: (Function, jiff::Timestamp),
     summary: String,
 ) -> Decision {
-    let promises: Vec<&Promise> = promises.into_iter().collect();
-    let claims = promises.iter().map(|promise| &promise.claim);
+    let new_claims: Vec<&NewClaim> = new_claims.into_iter().collect();
+    let claims = new_claims.iter().map(|new| &new.claim);
     let mut decision = Decision::about(DecisionKind::Launch, claims, who, summary);
-    for (subject, promise) in decision.subjects.iter_mut().zip(promises) {
-        subject.offering = Some(promise.cheapest.clone());
-        subject.price = Some(promise.price);
+    for (subject, new) in decision.subjects.iter_mut().zip(new_claims) {
+        subject.offering = Some(new.cheapest.clone());
+        subject.price = Some(new.price);
     }
     decision
 }
@@ -96,7 +96,7 @@ fn placements(problem: &Problem<'_>, placements: &[Placement]) -> Option<Decisio
     let verb = if pods == 1 { "goes" } else { "go" };
     let (pods, nodes) = (words::counted(pods, "pod"), words::counted(placements.len(), "node"));
     let are = if placements.len() == 1 { "is" } else { "are" };
-    let summary = format!("{pods} {verb} onto {nodes} that {are} there or promised");
+    let summary = format!("{pods} {verb} onto {nodes} that {are} there or coming");
     let who = (Function::Provision, problem.facts.now);
     let decision = Decision::about(DecisionKind::Placement, [], who, summary);
     Some(Decision { subjects: placements.iter().map(subject).collect(), ..decision })

@@ -201,7 +201,7 @@ struct Wish {
     domains: Vec<(KeyId, GroupId, bool)>,
 }
 
-/// Steps of giving preferences up that are looked at.
+/// Steps of relaxing preferences that are looked at.
 const STEPS_MAX: usize = 16;
 
 fn wish(problem: &mut Problem<'_>, class: ClassId) -> Option<Wish> {

@@ -43,8 +43,8 @@ type Print<'a> = (&'a str, &'a BTreeMap<String, String>, &'a [PodAffinityTerm]);
 type Prints<'a> = BTreeMap<u64, Vec<(Print<'a>, Rc<Footprint>)>>;
 
 impl<'a> Problem<'a> {
-    /// Finds the claims to come that were promised for pods which still wait.
-    pub(super) fn know_promises(&mut self, world: &World<'a>) {
+    /// Finds the claims to come that were created for pods which still wait.
+    pub(super) fn know_own_claims(&mut self, world: &World<'a>) {
         let existing = self.supply.existing.entries();
         let places: BTreeMap<&Target, PlaceId> =
             existing.map(|(place, existing)| (&existing.target, place)).collect();
@@ -59,7 +59,7 @@ impl<'a> Problem<'a> {
                 by_pod.extend(claim.pods.iter().map(|pod| (pod, *place)));
             }
         }
-        self.demand.know_promises(&by_pod);
+        self.demand.know_own_claims(&by_pod);
     }
 
     /// Finds the domains in which the pods that wait and want to be together can all be. Pods that can be nowhere

@@ -7,7 +7,7 @@ use model::{
     facts::{Facts, Surroundings},
     ledger::Snapshot,
     node_pool::{Limits, NodePool},
-    plan::Promise,
+    plan::NewClaim,
     policies::Packing,
 };
 
@@ -116,13 +116,11 @@ fn waits(number: usize, spec: &Arc<PodSpec>, facts: &Facts) -> Option<Pod> {
     Some(Pod::waiting(key, PodUid::new(&name).ok()?, Arc::clone(spec), facts.now))
 }
 
-/// What the promises of `plan` cost for one hour: each claim by its cheapest offering, with its volumes and
+/// What the new claims of `plan` cost for one hour: each claim by its cheapest offering, with its volumes and
 /// with what every node counts as.
 #[must_use]
 pub fn fleet_price(facts: &Facts, plan: &Plan) -> HourlyPrice {
-    let price = |promise: &Promise| {
-        promise.price.saturating_add(facts.node_charge(&promise.claim.node_class))
-    };
-    let prices = plan.promises.iter().map(price);
+    let price = |new: &NewClaim| new.price.saturating_add(facts.node_charge(&new.claim.node_class));
+    let prices = plan.new_claims.iter().map(price);
     prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add)
 }

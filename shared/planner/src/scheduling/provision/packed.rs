@@ -108,7 +108,7 @@ pub(crate) fn values(
     (least, WORK_OF_VALUES - program.work)
 }
 
-/// How many pods of each class are on nodes that `solution` buys: those of claims that can be promised.
+/// How many pods of each class are on nodes that `solution` buys: those of claims that can be created.
 fn count_bought(
     problem: &mut Problem<'_>,
     solution: &Solution,

@@ -1,4 +1,4 @@
-//! Onto what is there or promised already.
+//! Onto what is there or coming.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/existingnode.go`, `CanAdd`.
 

@@ -15,7 +15,7 @@ use model::{
     ledger::{Decision, DecisionKind, RejectionReason},
     limits::NODES_PER_CLUSTER_MAX,
     node_pool::{Limits, NodePool},
-    plan::{Promise, Reason},
+    plan::{NewClaim, Reason},
     words,
 };
 
@@ -36,36 +36,36 @@ use crate::{
 /// the same generation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// Claims to promise.
-    pub promises: Vec<Promise>,
+    /// Claims to create.
+    pub new_claims: Vec<NewClaim>,
     /// Pools that do not get what they want, and why.
     pub notes: Vec<Reason>,
 }
 
 impl Launches {
-    /// What promises them, on these very facts.
+    /// What creates them, on these very facts.
     #[must_use]
     pub fn plan(self, facts: &Facts) -> Plan {
-        let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
-        for promise in &self.promises {
-            by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
+        let mut by_pool: BTreeMap<&NodePoolName, Vec<&NewClaim>> = BTreeMap::new();
+        for new in &self.new_claims {
+            by_pool.entry(&new.claim.node_pool).or_default().push(new);
         }
-        let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
-            let prices = promises.iter().map(|promise| promise.price);
+        let decision = |(pool, new_claims): (&NodePoolName, Vec<&NewClaim>)| {
+            let prices = new_claims.iter().map(|new| new.price);
             let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
             let replicas = facts.node_pools.iter().find(|known| known.name == *pool);
             let replicas = replicas.and_then(|pool| pool.replicas).unwrap_or_default();
-            let count = words::many(promises.len());
+            let count = words::many(new_claims.len());
             let replicas = words::thousands(replicas.into());
             let summary =
                 format!("{pool}: {count} of its {replicas} replicas, from ${price} an hour");
-            let decision = told::promised(promises, (Function::Provision, facts.now), summary);
+            let decision = told::created(new_claims, (Function::Provision, facts.now), summary);
             Decision { price_after: Some(price), ..decision }
         };
         let mut decisions: Vec<Decision> = by_pool.into_iter().map(decision).collect();
         decisions.extend(self.notes.iter().map(|note| refusal(facts, note)));
         let parent = facts.ledger.head.counters;
-        Plan { parent, promises: self.promises, decisions, ..Plan::default() }
+        Plan { parent, new_claims: self.new_claims, decisions, ..Plan::default() }
     }
 }
 
@@ -88,7 +88,7 @@ pub fn launches(facts: &Facts, known: &KnownTypes) -> Launches {
             }
             Some(Replicas::Surplus(claims)) => {
                 let names: Vec<&str> = claims.iter().map(NodeClaimName::as_str).collect();
-                let what = "nodes beyond its replicas are given up:";
+                let what = "nodes beyond its replicas are deleted:";
                 format!("{what} {}", names.join(", "))
             }
             Some(Replicas::Unusable(why)) => why,
@@ -96,8 +96,8 @@ pub fn launches(facts: &Facts, known: &KnownTypes) -> Launches {
         };
         notes.push(note(name, why));
     }
-    let promises = from_templates(facts, wanted, known, &mut notes);
-    Launches { promises, notes }
+    let new_claims = from_templates(facts, wanted, known, &mut notes);
+    Launches { new_claims, notes }
 }
 
 /// A claim of each pool's template for each node that is `wanted`; of a pool that gets fewer, `notes` say
@@ -107,7 +107,7 @@ fn from_templates(
     wanted: Vec<(&NodePoolName, u64)>,
     known: &KnownTypes,
     notes: &mut Vec<Reason>,
-) -> Vec<Promise> {
+) -> Vec<NewClaim> {
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -144,29 +144,29 @@ fn from_templates(
         }
     }
     let solution = Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() };
-    output::plan(&mut problem, &solution).promises
+    output::plan(&mut problem, &solution).new_claims
 }
 
 /// A claim of its pool's template for each of `pools`, in their order, and nothing for those that get none; or why
-/// none of them can be promised.
+/// none of them can be created.
 pub(crate) fn replacements(
     facts: &Facts,
     pools: &[&NodePoolName],
     known: &KnownTypes,
-) -> Result<Vec<Option<Promise>>, String> {
+) -> Result<Vec<Option<NewClaim>>, String> {
     let mut counts: BTreeMap<&NodePoolName, u64> = BTreeMap::new();
     for pool in pools {
         *counts.entry(pool).or_default() += 1;
     }
     let mut notes = Vec::new();
-    let promises = from_templates(facts, counts.into_iter().collect(), known, &mut notes);
-    if promises.is_empty() {
+    let new_claims = from_templates(facts, counts.into_iter().collect(), known, &mut notes);
+    if new_claims.is_empty() {
         let why = notes.first().map(ToString::to_string);
-        return Err(why.unwrap_or_else(|| "a claim of its template cannot be promised".to_owned()));
+        return Err(why.unwrap_or_else(|| "a claim of its template cannot be created".to_owned()));
     }
-    let mut by_pool: BTreeMap<NodePoolName, VecDeque<Promise>> = BTreeMap::new();
-    for promise in promises {
-        by_pool.entry(promise.claim.node_pool.clone()).or_default().push_back(promise);
+    let mut by_pool: BTreeMap<NodePoolName, VecDeque<NewClaim>> = BTreeMap::new();
+    for new in new_claims {
+        by_pool.entry(new.claim.node_pool.clone()).or_default().push_back(new);
     }
     let next = |pool: &&NodePoolName| by_pool.get_mut(*pool).and_then(VecDeque::pop_front);
     Ok(pools.iter().map(next).collect())

@@ -34,7 +34,7 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
     (room, asked)
 }
 
-/// The zone of all that a promised claim may be bought as, now or later, if it is one: often that of
+/// The zone of all that an unlaunched claim may be bought as, now or later, if it is one: often that of
 /// its reservation.
 fn only_zone(claim: &NodeClaim, types: &[&model::InstanceType]) -> Option<Requirement> {
     let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);

@@ -40,7 +40,7 @@ pub(crate) struct Tally {
     pub(crate) known: Domains,
     /// Of a label: pods by domain.
     pub(crate) counts: Table<kind::Domain, u32>,
-    /// Of the hostname: what is there or promised.
+    /// Of the hostname: what is there or coming.
     pub(crate) existing: Hosts<kind::Place>,
     /// Of the hostname: claims of the plan.
     pub(crate) in_flight: Hosts<kind::Claim>,

@@ -90,8 +90,8 @@ fn nodes_on_their_way_out_and_nodes_that_are_not_ready_are_spent() {
     check(&facts, NOON, [Some(3); 3]);
     node(&mut facts, "n0").is_ready = false;
     check(&facts, NOON, [Some(2); 3]);
-    let given_up = claim(&mut facts, "n1");
-    *given_up = given_up.given_up(model::DeletionReason::Expired, now());
+    let deleted = claim(&mut facts, "n1");
+    *deleted = deleted.deleted(model::DeletionReason::Expired, now());
     check(&facts, NOON, [Some(1); 3]);
     for name in ["n2", "n3", "n4"] {
         node(&mut facts, name).is_ready = false;

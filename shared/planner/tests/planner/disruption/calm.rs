@@ -51,7 +51,7 @@ fn moved(facts: &Facts, method: Method) -> Option<(CommandId, Command)> {
     started.pop_first()
 }
 
-/// The same facts, some minutes after the node of `a` was given up.
+/// The same facts, some minutes after the node of `a` was disrupted.
 fn later(facts: &Facts, minutes: i64) -> Facts {
     let (id, command) = moved(facts, Method::Drift).unwrap();
     let mut facts = facts.clone();

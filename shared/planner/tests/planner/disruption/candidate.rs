@@ -135,7 +135,7 @@ fn a_node_that_is_not_whole_is_no_candidate() {
     check(past, "", "");
     let delete = |facts: &mut Facts| {
         let changed = claim(facts, "a");
-        *changed = changed.given_up(model::DeletionReason::Expired, now());
+        *changed = changed.deleted(model::DeletionReason::Expired, now());
     };
     check(delete, "already being disrupted", "already being disrupted");
     let terminating = |facts: &mut Facts| {
@@ -174,7 +174,7 @@ fn a_pool_without_types_has_no_candidates() {
 }
 
 #[test]
-fn a_node_is_worth_giving_up_for_its_price_and_against_what_its_pods_cost() {
+fn a_node_is_worth_disrupting_for_its_price_and_against_what_its_pods_cost() {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.large"), ("c", "t.small")]);
     let cheap =
         |pod: Pod| annotated(pod, "controller.kubernetes.io/pod-deletion-cost", "-100000000");

@@ -43,14 +43,14 @@ fn spacious() -> Facts {
 }
 
 #[test]
-fn a_node_whose_pods_fit_elsewhere_is_given_up() {
+fn a_node_whose_pods_fit_elsewhere_is_disrupted() {
     let facts = spacious();
     let (gone, _) = goes(&facts, DisruptionReason::Underutilized);
     assert_eq!(gone, ["b"]);
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
     assert!(observed(&facts).is_empty());
-    let given_up = given_up(&facts, &outlook.command().cloned().unwrap());
-    let reasons: Vec<DeletionReason> = given_up
+    let disrupted = disrupted(&facts, &outlook.command().cloned().unwrap());
+    let reasons: Vec<DeletionReason> = disrupted
         .iter()
         .filter_map(|claim| claim.deletion.as_ref())
         .map(|deletion| deletion.reason)
@@ -106,8 +106,8 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
         validated(facts, (&CommandId::derived(&command), &command), &Options::deployed())
     };
     let plan = again(&facts);
-    assert_eq!(plan.changes, given_up(&facts, &command));
-    let summary = "consolidation: 1 node is given up, $0.2000 an hour";
+    assert_eq!(plan.changes, disrupted(&facts, &command));
+    let summary = "consolidation: 1 node is disrupted, $0.2000 an hour";
     assert_eq!(
         (plan.decisions[0].summary.as_str(), plan.decisions[0].rejected.len()),
         (summary, 0)

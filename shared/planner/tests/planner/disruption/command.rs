@@ -42,7 +42,7 @@ fn committed(facts: &Facts, plan: &Plan) -> Facts {
     let ledger = &mut facts.ledger;
     ledger.head.counters.arrivals += 1;
     ledger.head.counters.departures += 1;
-    let claims = plan.promises.iter().map(|promise| &promise.claim).chain(&plan.changes);
+    let claims = plan.new_claims.iter().map(|new| &new.claim).chain(&plan.changes);
     ledger.claims.extend(claims.map(|claim| (claim.name.clone(), claim.clone())));
     ledger.commands.extend(plan.started.clone());
     ledger.commands.retain(|id, _| !plan.ended.contains(id));
@@ -53,7 +53,7 @@ fn committed(facts: &Facts, plan: &Plan) -> Facts {
 fn launching() -> (Facts, NodeClaimName) {
     let facts = large();
     let plan = begin(&facts);
-    let claim = plan.promises[0].claim.name.clone();
+    let claim = plan.new_claims[0].claim.name.clone();
     (committed(&facts, &plan), claim)
 }
 
@@ -70,16 +70,16 @@ fn after(facts: &Facts, seconds: i64) -> Plan {
 }
 
 #[test]
-fn a_replacement_is_promised_before_its_node_goes() {
+fn a_replacement_is_created_before_its_node_goes() {
     let facts = large();
     let plan = begin(&facts);
     assert!(plan.changes.is_empty());
-    let [promise] = plan.promises.as_slice() else { panic!("{:?}", plan.promises) };
-    let types = promise.claim.instance_types.iter().map(InstanceTypeName::as_str);
+    let [new] = plan.new_claims.as_slice() else { panic!("{:?}", plan.new_claims) };
+    let types = new.claim.instance_types.iter().map(InstanceTypeName::as_str);
     assert_eq!(types.collect::<Vec<_>>(), ["t.small", "t.gpu", "t.medium"]);
-    assert_eq!(promise.claim.pods, [pod_key("web")]);
+    assert_eq!(new.claim.pods, [pod_key("web")]);
     let (_, command) = plan.started.first_key_value().unwrap();
-    let claims = vec![promise.claim.name.clone()];
+    let claims = vec![new.claim.name.clone()];
     assert_eq!(command.progress, Progress::Launching { since: now(), claims });
     let [decision] = plan.decisions.as_slice() else { panic!("{:?}", plan.decisions) };
     assert!(
@@ -92,15 +92,15 @@ fn a_replacement_is_promised_before_its_node_goes() {
 #[test]
 fn while_a_replacement_is_awaited_its_node_counts_as_going() {
     let (mut facts, claim) = launching();
-    // Whatever is planned now finds the pod's place promised.
+    // The next plan finds the claim that was created for the pod.
     let plan = planner::provision(&facts);
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert!(plan.promises.is_empty() && plan.unplaced.is_empty(), "{plan:?}");
+    assert!(plan.new_claims.is_empty() && plan.unplaced.is_empty(), "{plan:?}");
     let target = model::plan::Target::Claim(claim.clone());
     assert_eq!(plan.placements, [Placement { target, pods: vec![pod_key("web")] }]);
     // A pod that waits gets no place on it.
     facts.pods.push(pod("late cpu=15"));
-    assert_eq!(planner::provision(&facts).promises.len(), 1);
+    assert_eq!(planner::provision(&facts).new_claims.len(), 1);
     facts.pods.pop();
     // No method looks at it, and it spends its budget.
     let mut instance = facts.ledger.claims["claim-a"].instance.clone();
@@ -115,7 +115,7 @@ fn while_a_replacement_is_awaited_its_node_counts_as_going() {
 }
 
 #[test]
-fn claims_are_given_up_once_all_replacements_are_initialized() {
+fn claims_are_deleted_once_all_replacements_are_initialized() {
     let (mut facts, claim) = launching();
     assert!(after(&facts, 30).is_empty());
     for phase in [ClaimPhase::Launched, ClaimPhase::Registered] {
@@ -129,11 +129,11 @@ fn claims_are_given_up_once_all_replacements_are_initialized() {
     assert_eq!((gone.name.as_str(), gone.deletion.as_ref().unwrap().reason), ("claim-a", reason));
     assert!(plan.started.is_empty());
     assert!(carried_on(&committed(&facts, &plan).ledger, facts.now).is_empty());
-    // Before that the judge lets nobody give it up.
+    // Before that the judge refuses its deletion.
     let early = {
         let mut facts = facts.clone();
         replacement(&mut facts, &claim).phase = ClaimPhase::Registered;
-        let changes = vec![facts.ledger.claims["claim-a"].given_up(reason, facts.now)];
+        let changes = vec![facts.ledger.claims["claim-a"].deleted(reason, facts.now)];
         plan_check::violations(&facts, &Plan { changes, ended: plan.ended, ..Plan::default() })
     };
     assert!(
@@ -152,7 +152,7 @@ fn a_command_waits_for_all_of_its_replacements() {
     let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     let mut facts = committed(&facts, &plan);
-    let [first, second] = plan.promises.as_slice() else { panic!("{:?}", plan.promises) };
+    let [first, second] = plan.new_claims.as_slice() else { panic!("{:?}", plan.new_claims) };
     replacement(&mut facts, &second.claim.name).phase = ClaimPhase::Initialized;
     assert!(after(&facts, 30).is_empty());
     replacement(&mut facts, &first.claim.name).phase = ClaimPhase::Initialized;
@@ -175,7 +175,7 @@ fn a_command_without_replacements_is_over_at_once() {
     facts.ledger.commands.insert(id.clone(), command.clone());
     let plan = begun(&facts, (&id, &command), &options()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert_eq!((plan.changes.len(), plan.promises.len(), plan.started.len()), (1, 0, 0));
+    assert_eq!((plan.changes.len(), plan.new_claims.len(), plan.started.len()), (1, 0, 0));
     assert!(committed(&facts, &plan).ledger.commands.is_empty());
 }
 
@@ -200,9 +200,8 @@ fn a_command_is_rolled_back_when_a_replacement_does_not_come() {
     check(&facts, 600, &late);
     let gone = format!("its replacement {claim} is gone");
     let mut deleting = facts.clone();
-    let given_up =
-        replacement(&mut deleting, &claim).given_up(DeletionReason::NotRegistered, now());
-    *replacement(&mut deleting, &claim) = given_up;
+    let deleted = replacement(&mut deleting, &claim).deleted(DeletionReason::NotRegistered, now());
+    *replacement(&mut deleting, &claim) = deleted;
     check(&deleting, 1, &gone);
     let mut removed = facts.clone();
     removed.ledger.claims.remove(&claim);
@@ -221,20 +220,20 @@ fn nothing_is_launched_for_the_pods_of_a_node_whose_replacement_is_gone() {
     // Before the command is rolled back.
     let plan = planner::provision(&facts);
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert!(plan.promises.is_empty() && plan.placements.is_empty(), "{plan:?}");
+    assert!(plan.new_claims.is_empty() && plan.placements.is_empty(), "{plan:?}");
 }
 
 #[test]
 fn a_command_ends_when_others_gave_its_nodes_up() {
     let (mut facts, _) = launching();
-    let claim = facts.ledger.claims["claim-a"].given_up(DeletionReason::Expired, now());
+    let claim = facts.ledger.claims["claim-a"].deleted(DeletionReason::Expired, now());
     facts.ledger.claims.insert(claim.name.clone(), claim);
     let plan = after(&facts, 1);
     assert_eq!((plan.changes.len(), plan.started.len(), plan.ended.len()), (0, 0, 1));
 }
 
 #[test]
-fn nodes_are_freed_that_nobody_gives_up() {
+fn nodes_that_no_command_disrupts_are_freed() {
     let (mut facts, claim) = launching();
     node(&mut facts, "a").taints.push(taint("karpenter.sh/disrupted:NoSchedule"));
     assert!(freed(&facts).is_empty());
@@ -272,7 +271,7 @@ fn both_nodes_together_are_held_to_the_limits_of_their_pool() {
     assert!(why.iter().any(|why| why.contains("limit")), "{why:?}");
     facts.node_pools[0].limits = limits("cpu=18");
     let plan = begin(&facts);
-    let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
+    let types = plan.new_claims[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
     assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
 }
 
@@ -289,7 +288,7 @@ fn both_nodes_together_are_held_to_caps_in_dollars() {
     assert!(why.iter().any(|why| why.contains("MaxDollarsPerHour")), "{why:?}");
     facts.policies.dollars_per_hour_max = Some(HourlyPrice::parse_dollars("1.8").unwrap());
     let plan = begin(&facts);
-    let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
+    let types = plan.new_claims[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
     assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
 }
 
@@ -314,11 +313,11 @@ fn nodes_of_static_pools_are_replaced_each_by_itself() {
     let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert_eq!((plan.started.len(), plan.promises.len()), (3, 3));
+    assert_eq!((plan.started.len(), plan.new_claims.len()), (3, 3));
     // One that does not come holds back no other.
     let mut facts = committed(&facts, &plan);
     let names: Vec<NodeClaimName> =
-        plan.promises.iter().map(|promise| promise.claim.name.clone()).collect();
+        plan.new_claims.iter().map(|new| new.claim.name.clone()).collect();
     facts.ledger.claims.remove(&names[0]);
     replacement(&mut facts, &names[1]).phase = ClaimPhase::Initialized;
     let then = after(&facts, 30);
@@ -336,5 +335,5 @@ fn more_nodes_of_static_pools_than_fit_one_commit_wait() {
     let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
     let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert_eq!((plan.started.len(), plan.promises.len()), (50, 50));
+    assert_eq!((plan.started.len(), plan.new_claims.len()), (50, 50));
 }

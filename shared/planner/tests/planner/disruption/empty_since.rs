@@ -59,7 +59,7 @@ fn emptiness_is_noted_and_forgotten() {
     let started = facts.pods[0].started_at.unwrap_or_else(now);
     assert_eq!(event(&seen.changes[0]), Some(now()));
     assert_eq!(event(&seen.changes[1]), Some(started));
-    assert!(seen.promises.is_empty() && seen.decisions.is_empty());
+    assert!(seen.new_claims.is_empty() && seen.decisions.is_empty());
     let version = facts.ledger.claims.values().next().unwrap().version;
     assert_eq!(seen.changes[0].version, version + 1);
     commit(&mut facts, &seen);
@@ -146,7 +146,7 @@ fn budgets_hold_and_count_what_is_going_already() {
     check(&budgeted(BudgetNodes::Percent(10)), &["claim-a"]);
     check(&budgeted(BudgetNodes::Count(0)), &[]);
     let mut facts = budgeted(BudgetNodes::Count(2));
-    change(&mut facts, "a", |claim| *claim = claim.given_up(DeletionReason::Expired, now()));
+    change(&mut facts, "a", |claim| *claim = claim.deleted(DeletionReason::Expired, now()));
     check(&facts, &["claim-b"]);
     facts.nodes.last_entry().unwrap().get_mut().is_ready = false;
     check(&facts, &[]);
@@ -162,7 +162,7 @@ fn the_dearest_goes_first() {
 }
 
 #[test]
-fn what_was_found_is_given_up_if_it_still_holds() {
+fn what_was_found_is_disrupted_if_it_still_holds() {
     let mut facts = idle(&["a", "b", "c"]);
     let command = empty(&facts).command().cloned().unwrap();
     facts.now = now() + SignedDuration::from_secs(15);
@@ -178,7 +178,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
         ("claim-a", DeletionReason::Disrupted(DisruptionReason::Empty))
     );
     let decision = &plan.decisions[0];
-    assert_eq!(decision.summary, "emptiness: 1 node is given up, $0.4800 an hour");
+    assert_eq!(decision.summary, "emptiness: 1 node is disrupted, $0.4800 an hour");
     let rejected: Vec<String> = decision.rejected.iter().map(ToString::to_string).collect();
     assert_eq!(
         rejected,

@@ -80,19 +80,19 @@ fn pod(name: &str, on: &str, size: &str, says: u8) -> Pod {
     }
 }
 
-/// The facts once the claims of a command are being given up.
-fn giving_up(facts: &Facts, command: &Proposal) -> Facts {
+/// The facts once the claims of a command are being deleted.
+fn deleting(facts: &Facts, command: &Proposal) -> Facts {
     let mut after = facts.clone();
     for disrupted in &command.disrupted {
         let claim = after.ledger.claims.get_mut(&disrupted.claim).unwrap();
-        *claim = claim.given_up(model::DeletionReason::Expired, facts.now);
+        *claim = claim.deleted(model::DeletionReason::Expired, facts.now);
     }
     after
 }
 
 /// A command moves pods only where they may go, as `plan-check` judges.
 fn check_moves(facts: &Facts, command: &Proposal) {
-    let after = giving_up(facts, command);
+    let after = deleting(facts, command);
     let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
     let mut existing: BTreeMap<&Target, Vec<_>> = BTreeMap::new();
     for pod_move in &command.moves {
@@ -105,22 +105,23 @@ fn check_moves(facts: &Facts, command: &Proposal) {
         .map(|(target, pods)| Placement { target: target.clone(), pods })
         .collect();
     if let [new] = command.command.replacements.as_slice() {
-        let promised = planner::provision(&after).promises;
-        let promise =
-            promised.into_iter().find(|promised_claim| promised_claim.claim.pods == new.pods);
-        let mut promise = promise.expect("the pods of a replacement need a new node");
-        promise.possible = new.instance_types.clone().into();
-        promise.claim.instance_types = new.instance_types.clone().into();
+        let created = planner::provision(&after).new_claims;
+        let mut created = created
+            .into_iter()
+            .find(|created| created.claim.pods == new.pods)
+            .expect("the pods of a replacement need a new node");
+        created.possible = new.instance_types.clone().into();
+        created.claim.instance_types = new.instance_types.clone().into();
         let names = new.instance_types.iter().map(model::InstanceTypeName::as_str);
         let types = Requirement::new(labels::INSTANCE_TYPE, model::Operator::In, names).unwrap();
-        promise.claim.requirements.replace(types);
+        created.claim.requirements.replace(types);
         let (cheapest, price) = new.cheapest.clone().unwrap();
         let paid = new.requirements.get(labels::CAPACITY_TYPE).cloned();
         if let Some(requirement) = paid {
-            promise.claim.requirements.add(requirement);
+            created.claim.requirements.add(requirement);
         }
-        (promise.cheapest, promise.price) = (cheapest, price);
-        plan.promises.push(promise);
+        (created.cheapest, created.price) = (cheapest, price);
+        plan.new_claims.push(created);
     }
     let violations = plan_check::violations(&after, &plan);
     let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
@@ -165,7 +166,7 @@ fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
         .map(|pod_move| {
             let to = match &pod_move.to {
                 Destination::Existing(Target::Node(node)) => node.clone(),
-                Destination::Existing(Target::Claim(_)) => panic!("nothing is promised here"),
+                Destination::Existing(Target::Claim(_)) => panic!("nothing is created here"),
                 Destination::Replacement(place) => name(*place).parse().unwrap(),
             };
             (&pod_move.pod, to)
@@ -226,11 +227,11 @@ proptest! {
                 Err(objection) => panic!("{command:?} is found and cannot be begun: {objection}"),
             };
             prop_assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-            prop_assert_eq!(plan.promises.len(), command.replacements.len());
+            prop_assert_eq!(plan.new_claims.len(), command.replacements.len());
             let validated = validated(&facts, (&id, &command), &options);
             prop_assert_eq!(&validated.changes, &plan.changes);
             prop_assert_eq!(&validated.started, &plan.started);
-            prop_assert_eq!(&validated.promises, &plan.promises);
+            prop_assert_eq!(&validated.new_claims, &plan.new_claims);
         }
     }
 

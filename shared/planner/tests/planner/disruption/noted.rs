@@ -116,7 +116,7 @@ fn what_changes_anyway_takes_it_along() {
     note_on(&facts, &mut changes);
     assert_eq!((changes.len(), changes[0].version), (1, claim.version + 1));
     assert!(changes[0].conditions.consolidatable_since.is_some());
-    let going = claim.given_up(model::DeletionReason::Expired, now());
+    let going = claim.deleted(model::DeletionReason::Expired, now());
     let mut changes = vec![going.clone()];
     note_on(&facts, &mut changes);
     assert_eq!(changes, [going]);

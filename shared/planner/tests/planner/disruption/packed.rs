@@ -59,19 +59,19 @@ fn they_cost_less_together_whatever_is_launched() {
 }
 
 #[test]
-fn all_are_promised_at_once_and_the_node_goes_when_all_are_there() {
+fn all_are_created_at_once_and_the_node_goes_when_all_are_there() {
     let mut facts = large();
     let (id, command) = command(&facts);
     let options = Options::deployed();
     let plan = validated(&facts, (&id, &command), &options);
-    assert_eq!(plan.promises.len(), 3);
+    assert_eq!(plan.new_claims.len(), 3);
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     commit(&mut facts, &plan);
     facts.ledger.commands.extend(plan.started.clone());
     let waiting = carried_on(&facts.ledger, facts.now);
     assert!(waiting.changes.is_empty() && waiting.ended.is_empty());
     let names: Vec<NodeClaimName> =
-        plan.promises.iter().map(|promise| promise.claim.name.clone()).collect();
+        plan.new_claims.iter().map(|new| new.claim.name.clone()).collect();
     for name in &names {
         facts.ledger.claims.get_mut(name).unwrap().phase = model::ClaimPhase::Initialized;
     }
@@ -93,7 +93,7 @@ fn consolidation_as_karpenter_does_it_begins_no_such_command() {
     facts.policies.consolidation = ConsolidationSearch::Karpenter;
     let refused = begun(&facts, (&id, &command), &Options::deployed());
     assert!(
-        matches!(refused, Err(Objection::NoPromise(_) | Objection::OtherCount { .. })),
+        matches!(refused, Err(Objection::NotCreated(_) | Objection::OtherCount { .. })),
         "{refused:?}"
     );
 }

@@ -111,7 +111,7 @@ fn an_ill_node_that_goes_already_is_left_to_its_end() {
     let mut facts = ward(&[("n3", 45)]);
     claim(&mut facts, "n3").termination_grace_period = Some(SignedDuration::from_mins(2));
     let goes = claim(&mut facts, "n3");
-    *goes = goes.given_up(DeletionReason::Expired, ago(600));
+    *goes = goes.deleted(DeletionReason::Expired, ago(600));
     assert_eq!(decided(&facts, Repair), "nothing");
     assert_eq!(why(&facts, Repair, "n3"), "already being disrupted");
 }
@@ -340,7 +340,7 @@ fn a_command_that_reboots_is_valid_and_gives_nothing_up() {
     let id = CommandId::derived(&command);
     let plan = begun(&facts, (&id, &command), &Options::default()).unwrap();
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-    assert_eq!((plan.changes.len(), plan.started.len(), plan.promises.len()), (0, 1, 0));
+    assert_eq!((plan.changes.len(), plan.started.len(), plan.new_claims.len()), (0, 1, 0));
     assert_eq!(plan.decisions[0].summary, "repair: 1 node to be rebooted");
     // What is said is what the judge asks for.
     let mut closed = facts.clone();

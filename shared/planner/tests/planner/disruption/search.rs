@@ -59,12 +59,12 @@ fn empty_nodes_go_together_within_budgets() {
     assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and {names}"));
     let mut held = budgeted(idle(2), BudgetNodes::Count(1));
     let leaving = claim(&mut held, "n0");
-    *leaving = leaving.given_up(model::DeletionReason::Expired, now());
+    *leaving = leaving.deleted(model::DeletionReason::Expired, now());
     assert_eq!(why(&held, Emptiness, "n1"), format!("{spent}: {limit}, and n0 is disrupted"));
     // Those that the same look takes count.
     let mut held = budgeted(idle(5), BudgetNodes::Count(3));
     let leaving = claim(&mut held, "n0");
-    *leaving = leaving.given_up(model::DeletionReason::Expired, now());
+    *leaving = leaving.deleted(model::DeletionReason::Expired, now());
     let by = "n0 is disrupted, 2 others are disrupted first";
     let limit = "at most 3 nodes may be disrupted";
     assert_eq!(why(&held, Emptiness, "n4"), format!("{spent}: {limit}, and {by}"));

@@ -65,7 +65,7 @@ fn a_command_is_void_when_a_node_is_no_candidate_any_more() {
 }
 
 #[test]
-fn a_command_is_void_when_budgets_are_spent_or_pods_were_promised_to_a_node() {
+fn a_command_is_void_when_budgets_are_spent_or_pods_were_nominated_to_a_node() {
     let close = |facts: &mut Facts| {
         let budgets = vec![budget(BudgetNodes::Count(0))];
         facts.node_pools[0].disruption.budgets = budgets;

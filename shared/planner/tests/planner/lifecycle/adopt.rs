@@ -129,9 +129,9 @@ fn an_instance_without_an_object_is_told_by_its_tags() {
     assert_eq!(adopted(&facts, &[], &[young]), Adoption::default());
     // And while its batch is being launched.
     let batch = BatchId::new("general-1").unwrap();
-    let promised = NodeClaim { phase: ClaimPhase::Promised, batch: batch.clone(), ..claim };
-    let promised = NodeClaim { instance: None, ..promised };
-    facts.ledger.claims.insert(promised.name.clone(), promised);
+    let created = NodeClaim { phase: ClaimPhase::Created, batch: batch.clone(), ..claim };
+    let created = NodeClaim { instance: None, ..created };
+    facts.ledger.claims.insert(created.name.clone(), created);
     let in_batch = Instance { batch: Some(batch), ..named };
     assert_eq!(adopted(&facts, &[], &[in_batch]), Adoption::default());
 }
@@ -141,7 +141,7 @@ fn what_is_adopted_is_as_far_as_its_node() {
     let (mut facts, claim) = cluster();
     facts.ledger.claims.clear();
     let instances = [instance(&claim, Some("a"))];
-    let behind = NodeClaim { phase: ClaimPhase::Promised, ..claim.clone() };
+    let behind = NodeClaim { phase: ClaimPhase::Created, ..claim.clone() };
     let phases = |facts: &Facts| {
         let of_objects = adopted(facts, std::slice::from_ref(&behind), &instances).claims;
         let of_tags = adopted(facts, &[], &instances).claims;
@@ -226,7 +226,7 @@ fn a_users_object_goes_when_ec2_does_not_list_its_instance() {
     assert_eq!(gone(&users, &[], &nodes, &facts), 0, "its kubelet is alive");
     let mut shown = users.clone();
     shown.labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
-    for stays in [claim, shown, NodeClaim { phase: ClaimPhase::Promised, ..users.clone() }] {
+    for stays in [claim, shown, NodeClaim { phase: ClaimPhase::Created, ..users.clone() }] {
         assert_eq!(gone(&stays, &[], &unready, &facts), 0, "{stays:?}");
     }
     // One that never joined has as long as others have.

@@ -14,13 +14,13 @@ use planner::lifecycle::drain::*;
 
 use crate::planner::support::*;
 
-/// A claim given up `age` seconds ago, which has `grace` seconds in all, and its node.
-fn given_up(age: i64, grace: Option<i64>) -> (NodeClaim, Node) {
+/// A claim deleted `age` seconds ago, which has `grace` seconds in all, and its node.
+fn deleted(age: i64, grace: Option<i64>) -> (NodeClaim, Node) {
     let mut facts = facts(Vec::new());
     let mut claim = add_managed(&mut facts, "node-1");
     claim.termination_grace_period = grace.map(SignedDuration::from_secs);
     let node = node_of(&claim, "node-1");
-    (claim.given_up(DeletionReason::Expired, ago(age)), node)
+    (claim.deleted(DeletionReason::Expired, ago(age)), node)
 }
 
 fn marked(mut node: Node) -> Node {
@@ -54,7 +54,7 @@ fn evicted(drainage: &Drainage) -> Vec<(&str, Option<u32>)> {
 
 #[test]
 fn the_first_visit_marks_the_node_and_evicts() {
-    let (claim, node) = given_up(0, None);
+    let (claim, node) = deleted(0, None);
     let drainage = drain(&claim, Some(&node), &[pod("a")], InstanceView::Present, now());
     let patch = drainage.patch.clone().unwrap();
     assert_eq!(patch.add_taints, [taint("karpenter.sh/disrupted:NoSchedule")]);
@@ -68,7 +68,7 @@ fn the_first_visit_marks_the_node_and_evicts() {
 
 #[test]
 fn pods_leave_in_four_groups() {
-    let (claim, node) = given_up(20, None);
+    let (claim, node) = deleted(20, None);
     let mut pods = vec![
         of_daemon_set(critical("critical-daemon")),
         critical("critical"),
@@ -86,7 +86,7 @@ fn pods_leave_in_four_groups() {
 
 #[test]
 fn a_group_waits_until_the_one_before_is_gone() {
-    let (claim, node) = given_up(20, None);
+    let (claim, node) = deleted(20, None);
     let mut leaving = pod("web");
     leaving.deleted_at = Some(now());
     let pods = [leaving, critical("critical")];
@@ -96,7 +96,7 @@ fn a_group_waits_until_the_one_before_is_gone() {
 
 #[test]
 fn what_cannot_or_will_not_leave_is_not_waited_for() {
-    let (claim, node) = given_up(20, None);
+    let (claim, node) = deleted(20, None);
     let mut mirror = pod("mirror");
     mirror.owner = owner("v1/Node");
     let mut done = pod("done");
@@ -112,7 +112,7 @@ fn what_cannot_or_will_not_leave_is_not_waited_for() {
 
 #[test]
 fn who_tolerates_the_very_taint_stays_and_all_others_leave() {
-    let (claim, node) = given_up(20, None);
+    let (claim, node) = deleted(20, None);
     let disrupted = tolerates_key(labels::DISRUPTED_TAINT);
     let equal = |value: &str| Toleration {
         operator: TolerationOperator::Equal,
@@ -157,7 +157,7 @@ fn pods_are_deleted_early_enough_for_their_own_grace_period() {
         // More than that it does not get.
         (600, 0, vec![("slow", Some(300)), ("web", None)]),
     ] {
-        let (claim, node) = given_up(age, Some(300));
+        let (claim, node) = deleted(age, Some(300));
         let mut protected = graceful("slow", grace);
         let spec = std::sync::Arc::make_mut(&mut protected.spec);
         spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
@@ -182,20 +182,20 @@ fn a_protected_pod_is_waited_for_until_the_deadline_is_near() {
         (99, vec![("a", Some(1))], 5),
         (200, vec![("a", Some(1))], 5),
     ] {
-        let (claim, node) = given_up(age, Some(100));
+        let (claim, node) = deleted(age, Some(100));
         let pods = [protected.clone()];
         let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
         assert_eq!(evicted(&drainage), evictions, "{age}");
         assert_eq!(drainage.revisit_after_seconds, Some(delay), "{age}");
     }
-    let (claim, node) = given_up(100_000, None);
+    let (claim, node) = deleted(100_000, None);
     let drainage = drain(&claim, Some(&node), &[protected], InstanceView::Present, now());
     assert_eq!((evicted(&drainage), drainage.revisit_after_seconds), (vec![], Some(15)));
 }
 
 #[test]
 fn a_pod_that_ends_too_late_is_hurried() {
-    let (claim, node) = given_up(10, Some(100));
+    let (claim, node) = deleted(10, Some(100));
     let mut slow = pod("slow");
     slow.deleted_at = Some(now() + SignedDuration::from_secs(91));
     let mut soon = pod("soon");
@@ -207,7 +207,7 @@ fn a_pod_that_ends_too_late_is_hurried() {
 /// Past the deadline a pod has a second, and is asked once.
 #[test]
 fn a_pod_that_cannot_be_hurried_more_is_left_alone() {
-    let (claim, node) = given_up(101, Some(100));
+    let (claim, node) = deleted(101, Some(100));
     let mut pods = pods("slow; waits");
     pods[0].deleted_at = Some(now() + SignedDuration::from_secs(30));
     let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
@@ -221,12 +221,12 @@ fn a_pod_that_cannot_be_hurried_more_is_left_alone() {
 
 #[test]
 fn an_empty_node_is_ended_when_its_taint_was_seen() {
-    let (claim, node) = given_up(3, None);
+    let (claim, node) = deleted(3, None);
     let unmarked = drain(&claim, Some(&node), &[], InstanceView::Present, now());
     assert_eq!((unmarked.terminate, unmarked.revisit_after_seconds), (false, Some(5)));
     let early = drain(&claim, Some(&marked(node.clone())), &[], InstanceView::Present, now());
     assert!(!early.terminate);
-    let (claim, _) = given_up(5, None);
+    let (claim, _) = deleted(5, None);
     let late = drain(&claim, Some(&node), &[], InstanceView::Present, now());
     assert!(!late.terminate);
     let last = drain(&claim, Some(&marked(node)), &[], InstanceView::Present, now());
@@ -235,7 +235,7 @@ fn an_empty_node_is_ended_when_its_taint_was_seen() {
 
 #[test]
 fn ec2_is_told_once_unless_the_instance_stays() {
-    let (claim, node) = given_up(60, None);
+    let (claim, node) = deleted(60, None);
     let told = |seconds| {
         let mut claim = claim.clone();
         claim.conditions.instance_terminating_since = Some(ago(seconds));
@@ -251,7 +251,7 @@ fn ec2_is_told_once_unless_the_instance_stays() {
 
 #[test]
 fn what_was_drained_stays_so_when_ec2_is_told_again() {
-    let (mut claim, node) = given_up(90, None);
+    let (mut claim, node) = deleted(90, None);
     claim.conditions.drained_since = Some(ago(40));
     claim.conditions.instance_terminating_since = Some(ago(40));
     for node in [None, Some(&marked(node))] {
@@ -262,7 +262,7 @@ fn what_was_drained_stays_so_when_ec2_is_told_again() {
 
 #[test]
 fn node_and_claim_go_after_the_instance() {
-    let (claim, node) = given_up(20, None);
+    let (claim, node) = deleted(20, None);
     let ending = drain(&claim, Some(&node), &[pod("a")], InstanceView::Ending, now());
     assert_eq!(ending, again(5));
     let gone = drain(&claim, Some(&node), &[pod("a")], InstanceView::Gone, now());
@@ -274,7 +274,7 @@ fn node_and_claim_go_after_the_instance() {
 
 #[test]
 fn a_claim_without_a_node_loses_its_instance_at_once() {
-    let (mut claim, _) = given_up(0, None);
+    let (mut claim, _) = deleted(0, None);
     assert!(drain(&claim, None, &[], InstanceView::Present, now()).terminate);
     claim.instance = None;
     let unlaunched = drain(&claim, None, &[], InstanceView::Unknown, now());

@@ -24,7 +24,7 @@ fn change(facts: &mut Facts, name: &str, change: impl FnOnce(&mut NodeClaim)) {
 }
 
 #[test]
-fn expired_claims_are_given_up_whatever_protects_them() {
+fn expired_claims_are_deleted_whatever_protects_them() {
     let mut facts = managed(&["a", "b"]);
     facts.pods = pods("web on:a cpu=1");
     facts.nodes.first_entry().unwrap().get_mut().annotations =
@@ -38,17 +38,17 @@ fn expired_claims_are_given_up_whatever_protects_them() {
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::Expired);
     assert_eq!(
         plan.decisions[0].summary,
-        "claim-a is given up: it is older than its expireAfter of 1h0m0s"
+        "claim-a is deleted: it is older than its expireAfter of 1h0m0s"
     );
-    let mut given_up = facts.clone();
-    commit(&mut given_up, &plan);
-    assert!(forced(&given_up).is_empty(), "once is enough");
+    let mut deleted = facts.clone();
+    commit(&mut deleted, &plan);
+    assert!(forced(&deleted).is_empty(), "once is enough");
     facts.now = ago(1);
     assert!(forced(&facts).is_empty());
 }
 
 #[test]
-fn a_claim_whose_node_somebody_deletes_is_given_up() {
+fn a_claim_whose_node_a_user_deletes_is_deleted() {
     let mut facts = managed(&["a", "b"]);
     // One that nobody manages is no concern, and neither is one that says nothing of its instance.
     let foreign = |name| Node { is_deleting: true, ..node(&format!("{name} cpu=4")) };
@@ -59,20 +59,20 @@ fn a_claim_whose_node_somebody_deletes_is_given_up() {
     let plan = forced(&facts);
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeDeleted);
-    assert_eq!(plan.decisions[0].summary, "claim-a is given up: its node is being deleted");
+    assert_eq!(plan.decisions[0].summary, "claim-a is deleted: its node is being deleted");
     commit(&mut facts, &plan);
     assert!(forced(&facts).is_empty());
 }
 
 #[test]
-fn a_claim_whose_object_somebody_deletes_is_given_up() {
+fn a_claim_whose_object_a_user_deletes_is_deleted() {
     let mut facts = managed(&["a", "b"]);
     // One of somebody else's is no concern.
     facts.deleted_claims = Some(["claim-b", "other"].map(|name| name.parse().unwrap()).into());
     let plan = forced(&facts);
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeClaimDeleted);
-    assert_eq!(plan.decisions[0].summary, "claim-b is given up: its NodeClaim is being deleted");
+    assert_eq!(plan.decisions[0].summary, "claim-b is deleted: its NodeClaim is being deleted");
     commit(&mut facts, &plan);
     assert!(forced(&facts).is_empty());
 }
@@ -95,19 +95,19 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let reason = gone.deletion.as_ref().unwrap().reason;
     assert_eq!((gone.name.as_str(), reason), ("claim-a", DeletionReason::ReservationEnding));
-    let words = "claim-a is given up: its capacity block cr-1 is about to end";
+    let words = "claim-a is deleted: its capacity block cr-1 is about to end";
     assert_eq!(plan.decisions[0].summary, words);
     commit(&mut facts, &plan);
     assert!(forced(&facts).is_empty());
 }
 
 #[test]
-fn a_promised_claim_is_left_to_its_launch() {
+fn an_unlaunched_claim_is_left_to_its_launch() {
     let mut facts = managed(&["a"]);
     facts.deleted_claims = Some(["claim-a".parse().unwrap()].into());
     change(&mut facts, "a", |claim| {
         claim.expire_after = Some(SignedDuration::ZERO);
-        claim.phase = ClaimPhase::Promised;
+        claim.phase = ClaimPhase::Created;
         claim.instance = None;
     });
     assert!(forced(&facts).is_empty());

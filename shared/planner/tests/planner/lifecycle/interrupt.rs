@@ -38,7 +38,7 @@ fn a_spot_interruption_gives_the_claim_up_and_makes_its_offering_unavailable() {
     assert_eq!(*until, now() + SignedDuration::from_mins(3));
     assert_eq!(
         plan.decisions[0].summary,
-        "claim-node-1 is given up: EC2 takes its spot instance back (i-claimnode1)"
+        "claim-node-1 is deleted: EC2 takes its spot instance back (i-claimnode1)"
     );
     // Its pods have until EC2 takes it.
     assert_eq!(deletion.deadline, Some(now() + SPOT_NOTICE));
@@ -50,13 +50,13 @@ fn a_spot_interruption_gives_the_claim_up_and_makes_its_offering_unavailable() {
 }
 
 #[test]
-fn what_is_given_up_already_ends_with_its_spot_instance() {
+fn a_deleted_claim_ends_with_its_spot_instance() {
     let mut facts = facts(Vec::new());
     let claim = add_managed(&mut facts, "node-1");
-    let given_up = claim.given_up(DeletionReason::Expired, ago(600));
-    facts.ledger.claims.insert(given_up.name.clone(), given_up.clone());
+    let deleted = claim.deleted(DeletionReason::Expired, ago(600));
+    facts.ledger.claims.insert(deleted.name.clone(), deleted.clone());
     let event = interruption(InterruptionKind::SpotInterruption, &claim);
-    let plan = announced(&facts.ledger, &given_up, &[&event], now());
+    let plan = announced(&facts.ledger, &deleted, &[&event], now());
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     let [hastened] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let deletion = hastened.deletion.as_ref().unwrap();
@@ -66,7 +66,7 @@ fn what_is_given_up_already_ends_with_its_spot_instance() {
     let late = now() + SignedDuration::from_secs(30);
     assert!(announced(&facts.ledger, hastened, &[&event], late).changes.is_empty());
     let after = now() + SignedDuration::from_mins(10);
-    let plan = announced(&facts.ledger, &given_up, &[&event], after);
+    let plan = announced(&facts.ledger, &deleted, &[&event], after);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, Some(after));
 }
 
@@ -81,7 +81,7 @@ fn of_several_announcements_the_one_that_takes_capacity_counts() {
     assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
     assert_eq!(plan.unavailable_offerings.len(), 1);
     let again = announced(&facts.ledger, &plan.changes[0], &[&ending], now());
-    assert!(again.is_empty(), "that an instance ends that was given up is no news");
+    assert!(again.is_empty(), "that an instance ends that was deleted is no news");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn reserved_capacity_that_is_taken_back_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn what_ec2_recommends_to_leave_has_drifted_and_is_not_given_up() {
+fn what_ec2_recommends_to_leave_has_drifted_and_is_not_deleted() {
     let mut facts = facts(Vec::new());
     let claim = add_managed(&mut facts, "node-1");
     let advice = interruption(InterruptionKind::RebalanceRecommendation, &claim);

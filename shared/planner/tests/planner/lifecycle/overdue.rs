@@ -13,8 +13,8 @@ fn a_claim_that_stays_too_long_in_its_phase_is_found() {
     let deleting =
         |deadline| Deletion { reason: DeletionReason::Expired, at: ago(7_200), deadline };
     for (phase, deletion, seconds, expected) in [
-        (ClaimPhase::Promised, None, 599, false),
-        (ClaimPhase::Promised, None, 600, true),
+        (ClaimPhase::Created, None, 599, false),
+        (ClaimPhase::Created, None, 600, true),
         (ClaimPhase::Launched, None, 1_199, false),
         (ClaimPhase::Launched, None, 1_200, true),
         (ClaimPhase::Registered, None, 900, true),

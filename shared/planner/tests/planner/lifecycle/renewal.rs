@@ -39,6 +39,6 @@ fn only_what_another_version_made_is_made_anew() {
     check(initialized, ["8", "v2", "9", "v5"], &["1", "v3", "2", "v6"]);
     check(initialized, ["", "", "", ""], &["1", "v3", "2", "v6"]);
     check(ClaimPhase::Launched, ["", "", "", ""], &["1", "v3", "2", "v6"]);
-    check(ClaimPhase::Promised, ["", "", "", ""], &[]);
+    check(ClaimPhase::Created, ["", "", "", ""], &[]);
     check(ClaimPhase::Deleting, ["8", "v2", "9", "v5"], &[]);
 }

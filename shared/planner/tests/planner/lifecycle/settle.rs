@@ -211,33 +211,33 @@ fn a_node_whose_reservation_ended_is_told_that_it_is_on_demand() {
 }
 
 #[test]
-fn what_takes_too_long_is_given_up() {
+fn a_claim_that_takes_too_long_is_deleted() {
     let (launched, _) = joined();
     for (age, reason) in [(899, None), (900, Some(DeletionReason::NotRegistered))] {
         let claim = NodeClaim { created_at: ago(age), ..launched.clone() };
         let settled = settle(&claim, None, false, now());
-        let given_up = settled.claim.and_then(|claim| claim.deletion);
-        assert_eq!(given_up.map(|deletion| deletion.reason), reason, "{age}");
+        let deleted = settled.claim.and_then(|claim| claim.deletion);
+        assert_eq!(deleted.map(|deletion| deletion.reason), reason, "{age}");
         assert_eq!(settled.revisit_after_seconds.is_some(), reason.is_none(), "{age}");
     }
 }
 
 #[test]
-fn a_claim_that_is_only_promised_is_left_to_its_launch() {
+fn a_claim_that_is_only_created_is_left_to_its_launch() {
     let (launched, _) = joined();
-    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..launched };
-    let promised = NodeClaim { created_at: ago(3_600), ..promised };
-    assert_eq!(settle(&promised, None, false, now()), Settlement::default());
+    let created = NodeClaim { phase: ClaimPhase::Created, instance: None, ..launched };
+    let created = NodeClaim { created_at: ago(3_600), ..created };
+    assert_eq!(settle(&created, None, false, now()), Settlement::default());
 }
 
 #[test]
-fn an_instance_that_is_gone_is_given_up() {
+fn a_claim_whose_instance_is_gone_is_deleted() {
     let (claim, node) = joined();
     let settled = settle(&claim, Some(&node), true, now());
     let deletion = settled.claim.unwrap().deletion.unwrap();
     assert_eq!((deletion.reason, settled.patch), (DeletionReason::InstanceEnded, None));
-    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..claim };
-    assert_eq!(settle(&promised, None, true, now()).claim, None);
+    let created = NodeClaim { phase: ClaimPhase::Created, instance: None, ..claim };
+    assert_eq!(settle(&created, None, true, now()).claim, None);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn object(name: &str) -> NodeClaim {
         taints: vec![taint("team=x:NoSchedule")],
         startup_taints: vec![taint("cni:NoExecute")],
         labels: [("team".to_owned(), "x".to_owned())].into(),
-        ..NodeClaim::promised(name, NodePoolName::none(), class, batch, ago(60))
+        ..NodeClaim::created(name, NodePoolName::none(), class, batch, ago(60))
     }
 }
 
@@ -22,7 +22,7 @@ fn names(outcome: &Standalone) -> Vec<&str> {
 }
 
 #[test]
-fn a_claim_for_each_object_of_a_user_is_promised_with_what_it_says() {
+fn a_claim_for_each_object_of_a_user_is_created_with_what_it_says() {
     let facts = facts(Vec::new());
     let objects = [object("mine-2"), object("mine-1")];
     let outcome = standalone(&facts.cluster, &objects, &facts.ledger, now());
@@ -31,7 +31,7 @@ fn a_claim_for_each_object_of_a_user_is_promised_with_what_it_says() {
     let [first, second] = outcome.claims.as_slice() else { panic!("two") };
     assert_ne!(first.batch, second.batch);
     assert!(first.is_standalone());
-    assert_eq!((first.version, first.phase, first.created_at), (1, ClaimPhase::Promised, now()));
+    assert_eq!((first.version, first.phase, first.created_at), (1, ClaimPhase::Created, now()));
     assert_eq!((&first.taints, &first.labels), (&objects[1].taints, &objects[1].labels));
     assert_eq!((first.batch_size, first.instance_types.len()), (1, 0));
 }

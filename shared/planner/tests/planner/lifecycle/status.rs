@@ -17,12 +17,12 @@ fn reports(claim: &NodeClaim, problems: &[StatusProblem]) -> Vec<StatusReport> {
 }
 
 #[test]
-fn an_instance_whose_check_fails_for_two_minutes_is_given_up_by_force() {
+fn an_instance_whose_check_fails_for_two_minutes_is_terminated_by_force() {
     let mut facts = facts(Vec::new());
     let mut claim = add_managed(&mut facts, "node-1");
     claim.termination_grace_period = Some(SignedDuration::from_hours(1));
     facts.ledger.claims.insert(claim.name.clone(), claim.clone());
-    for (since, is_given_up) in [(Some(ago(120)), true), (Some(ago(119)), false), (None, false)] {
+    for (since, is_deleted) in [(Some(ago(120)), true), (Some(ago(119)), false), (None, false)] {
         for problem in
             [StatusProblem::InstanceCheck { since }, StatusProblem::SystemCheck { since }]
         {
@@ -35,7 +35,7 @@ fn an_instance_whose_check_fails_for_two_minutes_is_given_up_by_force() {
                 .map(|d| (d.reason, d.deadline))
                 .collect();
             let forced = (DeletionReason::InstanceUnhealthy, Some(now()));
-            assert_eq!(deletions, if is_given_up { vec![forced] } else { vec![] });
+            assert_eq!(deletions, if is_deleted { vec![forced] } else { vec![] });
             assert!(plan.decisions.iter().all(|d| d.function == Function::Sweep));
             assert!(plan.unavailable_offerings.is_empty());
         }
@@ -50,18 +50,18 @@ fn a_scheduled_event_leaves_pods_their_time_unless_a_check_fails_too() {
     let plan = impaired(&facts.ledger, &reports(&claim, &[event]), now());
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, None);
-    let given_up = plan.changes[0].clone();
+    let deleted = plan.changes[0].clone();
     let failed = StatusProblem::SystemCheck { since: Some(ago(300)) };
     let plan = impaired(&facts.ledger, &reports(&claim, &[event, failed]), now());
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, Some(now()));
     assert_eq!(
         plan.decisions[0].summary,
-        "claim-node-1 is given up: EC2's checks of its instance fail (i-claimnode1)"
+        "claim-node-1 is deleted: EC2's checks of its instance fail (i-claimnode1)"
     );
-    // What is given up already ends now where it had no deadline, and once.
-    facts.ledger.claims.insert(given_up.name.clone(), given_up.clone());
-    let plan = impaired(&facts.ledger, &reports(&given_up, &[event, failed]), now());
+    // What is deleted already ends now where it had no deadline, and once.
+    facts.ledger.claims.insert(deleted.name.clone(), deleted.clone());
+    let plan = impaired(&facts.ledger, &reports(&deleted, &[event, failed]), now());
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     let hastened = plan.changes[0].clone();
     assert_eq!(hastened.deletion.as_ref().unwrap().deadline, Some(now()));

@@ -91,7 +91,7 @@ proptest! {
         prop_assert!(least <= price, "{price} and not {least}");
         // They decide nothing where pods are packed as Karpenter packs.
         let free = charged(facts.clone(), 0, 0);
-        prop_assert_eq!(other.promises, provision(&as_karpenter(&free)).promises);
+        prop_assert_eq!(other.new_claims, provision(&as_karpenter(&free)).new_claims);
     }
 
     #[test]

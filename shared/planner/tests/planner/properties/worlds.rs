@@ -315,23 +315,23 @@ pub(crate) fn end_the_guard(facts: &mut Facts) {
     }
 }
 
-/// The facts when every promise became a node of its own and every pod runs where it was put.
+/// The facts when every new claim became a node of its own and every pod runs where it was put.
 pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();
     let mut places: BTreeMap<PodKey, NodeName> = BTreeMap::new();
-    for promise in &plan.promises {
-        let claim = &promise.claim;
+    for new in &plan.new_claims {
+        let claim = &new.claim;
         let mut joined = node(claim.name.as_str());
         let single = claim.requirements.iter().filter_map(|requirement| {
             Some((requirement.key().to_string(), requirement.single_value()?.to_string()))
         });
         joined.labels.extend(single);
-        joined.labels.insert(ZONE.to_owned(), promise.cheapest.zone.to_string());
+        joined.labels.insert(ZONE.to_owned(), new.cheapest.zone.to_string());
         joined.labels.extend(claim.labels.clone());
         joined.taints.clone_from(&claim.taints);
         joined.capacity.clone_from(&claim.capacity);
         joined.allocatable.clone_from(&claim.allocatable);
-        places.extend(promise.claim.pods.iter().map(|pod| (pod.clone(), joined.name.clone())));
+        places.extend(new.claim.pods.iter().map(|pod| (pod.clone(), joined.name.clone())));
         after.nodes.insert(joined.name.clone(), joined);
     }
     for placement in &plan.placements {
@@ -370,15 +370,11 @@ pub(crate) fn shown(facts: &Facts, plan: &Plan) -> String {
             pod.volumes,
         ));
     }
-    for promise in &plan.promises {
-        let claim = &promise.claim;
+    for new in &plan.new_claims {
+        let claim = &new.claim;
         lines.push(format!(
             "{} of {} [{}] {:?}: {:?}",
-            claim.name,
-            claim.node_pool,
-            claim.requirements,
-            claim.instance_types,
-            promise.claim.pods
+            claim.name, claim.node_pool, claim.requirements, claim.instance_types, new.claim.pods
         ));
     }
     for placement in &plan.placements {

@@ -41,9 +41,9 @@ fn claim<'a>(facts: &'a mut Facts, name: &str) -> &'a mut NodeClaim {
     facts.ledger.claims.get_mut(&name).unwrap()
 }
 
-fn give_up(facts: &mut Facts, name: &str) {
+fn delete(facts: &mut Facts, name: &str) {
     let claim = claim(facts, name);
-    *claim = claim.given_up(DeletionReason::Expired, now());
+    *claim = claim.deleted(DeletionReason::Expired, now());
 }
 
 fn run(facts: &mut Facts, node: &str, change: impl FnOnce(&mut Pod)) {
@@ -80,7 +80,7 @@ fn the_limit_on_nodes_bounds_launches_and_counts_nodes_that_are_leaving() {
     let mut facts = world(5, &["a", "b"]);
     facts.node_pools[0].limits = limits("nodes=4");
     check(&facts, &Replicas::Missing(2));
-    give_up(&mut facts, "b");
+    delete(&mut facts, "b");
     check(&facts, &Replicas::Missing(2));
     facts.node_pools[0].limits = limits("nodes=2");
     check(&facts, &Replicas::Limited { missing: 4, nodes_max: 2 });
@@ -155,13 +155,13 @@ fn used_nodes_go_by_what_moving_their_pods_costs() {
 }
 
 #[test]
-fn a_claim_that_is_being_given_up_is_not_given_up_again() {
+fn a_claim_that_is_being_deleted_is_not_deleted_again() {
     let mut facts = world(1, &["a", "b"]);
-    give_up(&mut facts, "a");
+    delete(&mut facts, "a");
     check(&facts, &Replicas::Enough);
 }
 
-/// A command that gives `candidate` up once `replacement` is there.
+/// A command that disrupts `candidate` once `replacement` is there.
 fn replace(facts: &mut Facts, candidate: &str, replacement: &str) {
     let name = |name: &str| format!("claim-{name}").parse().unwrap();
     let progress = Progress::Launching { since: facts.now, claims: vec![name(replacement)] };
@@ -191,7 +191,7 @@ fn what_is_being_replaced_is_neither_missing_nor_too_many() {
 }
 
 #[test]
-fn surplus_nodes_are_given_up_and_what_may_be_launching_waits() {
+fn surplus_nodes_are_deleted_and_what_may_be_launching_waits() {
     let mut facts = world(1, &["a", "b", "c"]);
     run(&mut facts, "a", |_| ());
     let plan = scaled_down(&facts);
@@ -203,9 +203,9 @@ fn surplus_nodes_are_given_up_and_what_may_be_launching_waits() {
         deletion.is_some_and(|deletion| deletion.reason == DeletionReason::Overprovisioned)
     };
     assert!(plan.changes.iter().all(is_reason));
-    assert_eq!(plan.decisions[0].summary, "general: 2 nodes beyond its 1 replicas given up");
+    assert_eq!(plan.decisions[0].summary, "general: deletes 2 nodes beyond its replicas (1)");
     let launching = claim(&mut facts, "c");
-    (launching.instance, launching.phase) = (None, ClaimPhase::Promised);
+    (launching.instance, launching.phase) = (None, ClaimPhase::Created);
     let plan = scaled_down(&facts);
     assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
     let names: Vec<&str> = plan.changes.iter().map(|claim| claim.name.as_str()).collect();

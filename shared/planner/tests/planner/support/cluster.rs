@@ -1,4 +1,4 @@
-//! Small clusters of nodes that run pods, for tests of what is given up.
+//! Small clusters of nodes that run pods, for tests of what is disrupted.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -113,7 +113,7 @@ async fn reads_back<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
 async fn written_twice<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("written-twice").await?;
+    let claim = subject.created("written-twice").await?;
     let counters = subject.head().await?.counters;
     let next = NodeClaim { version: 2, message: Some("next".into()), ..claim };
     same("the first write", &write(subject, &next).await?, &WriteOutcome::Written)?;
@@ -125,7 +125,7 @@ async fn written_twice<L: Ledger, W: AsyncFn()>(
 async fn wrong_version<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("wrong-version").await?;
+    let claim = subject.created("wrong-version").await?;
     let counters = subject.head().await?.counters;
     let next = NodeClaim { version: 2, message: Some("next".into()), ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
@@ -152,7 +152,7 @@ async fn written_lost<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     Ok(())
 }
 
-/// Promises a batch called `name` of so many claims.
+/// Creates a batch called `name` of `size` claims.
 async fn batch<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
     name: &str,
@@ -161,7 +161,7 @@ async fn batch<L: Ledger, W: AsyncFn()>(
     let head = subject.head().await?;
     let claims = build::batch(name, claims);
     let commit = build::commit(name, &head, claims.clone());
-    same("promising", &subject.commit(&commit).await?, &arrived(head.counters))?;
+    same("creating", &subject.commit(&commit).await?, &arrived(head.counters))?;
     Ok(claims)
 }
 
@@ -191,7 +191,7 @@ async fn batch_written<L: Ledger, W: AsyncFn()>(
     same("writing nothing", &outcome, &WriteOutcome::Written)
 }
 
-/// Some are still only promised, one was asked for, and one was moved on meanwhile.
+/// Some were not written to, one was asked for, and one was moved on meanwhile.
 async fn batch_withdrawn<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
@@ -243,7 +243,7 @@ async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
 async fn withdrawn_twice<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("withdrawn-twice").await?;
+    let claim = subject.created("withdrawn-twice").await?;
     for _ in 0..2 {
         let outcome = withdraw(subject, &claim).await?;
         same("removing", &outcome, &WriteOutcome::Written)?;
@@ -257,7 +257,7 @@ async fn withdrawn_twice<L: Ledger, W: AsyncFn()>(
 async fn withdrawn_stale<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("withdrawn-stale").await?;
+    let claim = subject.created("withdrawn-stale").await?;
     let next = NodeClaim { version: 2, ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     let outcome = withdraw(subject, &claim).await?;
@@ -266,14 +266,14 @@ async fn withdrawn_stale<L: Ledger, W: AsyncFn()>(
 }
 
 async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let promised = subject.promised("alone").await?;
+    let created = subject.created("alone").await?;
     let counters = subject.head().await?.counters;
-    let asked = asked_for(&promised);
+    let asked = asked_for(&created);
     let (ledger, cluster_name) = (subject.ledger, subject.one());
     same("a write", &ledger.write_claim(cluster_name, &asked).await?, &WriteOutcome::Conflict)?;
-    let refused = ledger.remove_claim(cluster_name, &promised).await.map_err(|error| error.fault);
+    let refused = ledger.remove_claim(cluster_name, &created).await.map_err(|error| error.fault);
     same("a removal", &refused, &Err(Fault::Permanent))?;
-    subject.unchanged(counters, &promised).await?;
+    subject.unchanged(counters, &created).await?;
     same("leaving the batch", &write(subject, &asked).await?, &WriteOutcome::Written)?;
     let next = NodeClaim { version: 3, message: Some("next".into()), ..asked.clone() };
     for _ in 0..2 {
@@ -313,14 +313,14 @@ async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
         async |instances: &[_]| subject.ledger.claims_of_instances(cluster, instances).await;
     same("nobody's claims", &claims_of(&instances).await?, &Vec::new())?;
     same("no instances", &claims_of(&[]).await?, &Vec::new())?;
-    let claim = launched(&subject.promised("by-instances").await?, ours.clone());
+    let claim = launched(&subject.created("by-instances").await?, ours.clone());
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
     // A claim of the same name in another cluster is another one.
     let head = subject.ledger.head(other).await?;
-    let promised = build::claim("by-instances");
-    let commit = build::commit("promise-by-instances", &head, vec![promised.clone()]);
-    same("promising", &subject.ledger.commit(other, &commit).await?, &arrived(head.counters))?;
-    let their_claim = launched(&promised, theirs.clone());
+    let created = build::claim("by-instances");
+    let commit = build::commit("create-by-instances", &head, vec![created.clone()]);
+    same("creating", &subject.ledger.commit(other, &commit).await?, &arrived(head.counters))?;
+    let their_claim = launched(&created, theirs.clone());
     let written = subject.ledger.write_claims(other, std::slice::from_ref(&their_claim)).await?;
     same("their write", &written, &WriteOutcome::Written)?;
     eventually(subject, cluster, &instances, std::slice::from_ref(&claim)).await?;
@@ -389,14 +389,14 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
 }
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let ours = subject.promised("apart").await?;
+    let ours = subject.created("apart").await?;
     let counters = subject.head().await?.counters;
     let other = &subject.clusters.other;
     let before = subject.ledger.snapshot(other).await?;
     same("our claim over there", &before.claims.get(&ours.name), &None)?;
     // The same commit id and the same claim name are others over there.
     let theirs = NodeClaim { message: Some("theirs".into()), ..ours.clone() };
-    let commit = build::commit("promise-apart", &before.head, vec![theirs.clone()]);
+    let commit = build::commit("create-apart", &before.head, vec![theirs.clone()]);
     let outcome = subject.ledger.commit(other, &commit).await?;
     same("their commit", &outcome, &arrived(before.head.counters))?;
     let after = subject.ledger.snapshot(other).await?;

@@ -28,10 +28,10 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a commit on a parent to come conflicts", early_parent(subject).await),
         Case::of("a change under a stale version undoes its commit", stale_change(subject).await),
         Case::of("a change of a claim that is not there conflicts", lost_change(subject).await),
-        Case::of("a promise of a name that exists conflicts", name_taken(subject).await),
+        Case::of("a new claim with a name that exists conflicts", name_taken(subject).await),
         Case::of("a commit of as many items as fit is made", largest(subject).await),
         Case::of("a commit of more items is too large", too_large(subject).await),
-        Case::of("a commit promises, changes, cools and explains at once", mixed(subject).await),
+        Case::of("a commit creates, changes, cools and explains at once", mixed(subject).await),
         Case::of("commands wait from one commit to another", commands(subject).await),
         Case::of("claims are adopted once, and count as arrivals", adopted(subject).await),
     ]
@@ -60,7 +60,7 @@ async fn one_won<L: Ledger, W: AsyncFn()>(
     one_of_each(outcomes, won, &CommitOutcome::Conflict)?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
     for (rival, outcome) in rivals.iter().zip(outcomes) {
-        for claim in &rival.promised {
+        for claim in &rival.created {
             let there = snapshot.claims.contains_key(&claim.name);
             same("whether a rival's claim is there", &there, &won(outcome))?;
         }
@@ -103,7 +103,7 @@ async fn repeated<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resul
 
 async fn stale_parent<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stale = subject.head().await?;
-    let first = subject.promised("before-stale").await?;
+    let first = subject.created("before-stale").await?;
     let late = build::claim("stale-parent");
     let commit = build::commit("stale-parent", &stale, vec![late.clone()]);
     same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
@@ -130,7 +130,7 @@ async fn refused<L: Ledger, W: AsyncFn()>(
     let beside = build::claim(&format!("beside-{}", commit.id));
     let unavailable = offering("m7g.metal");
     let commit = Commit {
-        promised: [vec![beside.clone()], commit.promised].concat(),
+        created: [vec![beside.clone()], commit.created].concat(),
         unavailable_offerings: BTreeMap::from([(unavailable.clone(), later(0))]),
         ..commit
     };
@@ -142,7 +142,7 @@ async fn refused<L: Ledger, W: AsyncFn()>(
 }
 
 async fn stale_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let stored = subject.promised("stale-change").await?;
+    let stored = subject.created("stale-change").await?;
     for (id, version) in [("version-same", 1), ("version-skipped", 3)] {
         let changed = NodeClaim { version, empty_since: Some(later(0)), ..stored.clone() };
         let commit = build::commit(id, &subject.head().await?, Vec::new());
@@ -152,7 +152,7 @@ async fn stale_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
 }
 
 async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let stored = subject.promised("beside-lost").await?;
+    let stored = subject.created("beside-lost").await?;
     let lost = NodeClaim { version: 2, ..build::claim("lost-change") };
     let commit = build::commit("lost-change", &subject.head().await?, Vec::new());
     refused(subject, Commit { changed: vec![lost.clone()], ..commit }, &stored).await?;
@@ -160,7 +160,7 @@ async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
 }
 
 async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let stored = subject.promised("name-taken").await?;
+    let stored = subject.created("name-taken").await?;
     let namesake = NodeClaim { message: Some("another".into()), ..stored.clone() };
     let commit = build::commit("name-taken", &subject.head().await?, vec![namesake]);
     refused(subject, commit, &stored).await
@@ -180,7 +180,7 @@ async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
     same("its items", &commit.items(), &ITEMS_PER_COMMIT_MAX)?;
     same("the answer", &subject.commit(&commit).await?, &arrived(head.counters))?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
-    for claim in &commit.promised {
+    for claim in &commit.created {
         same("a claim", &snapshot.claims.get(&claim.name), &Some(claim))?;
     }
     Ok(())
@@ -195,12 +195,12 @@ async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resu
     same("the answer", &subject.commit(&commit).await?, &refused)?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
     same("the head", &snapshot.head, &head)?;
-    let there = commit.promised.iter().any(|claim| snapshot.claims.contains_key(&claim.name));
+    let there = commit.created.iter().any(|claim| snapshot.claims.contains_key(&claim.name));
     ensure(!there, || "a claim of it is there".to_owned())
 }
 
 async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let stored = subject.promised("mixed-changed").await?;
+    let stored = subject.created("mixed-changed").await?;
     let stored = NodeClaim { version: 2, ..stored };
     let stored_alone = std::slice::from_ref(&stored);
     let written = subject.ledger.write_claims(subject.one(), stored_alone).await?;
@@ -210,18 +210,18 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     subject.ledger.mark_unavailable(subject.one(), &marked, &[]).await?;
     let head = subject.head().await?;
     let changed = NodeClaim { version: 3, empty_since: Some(later(0)), ..stored };
-    let promised = build::claim("mixed-promised");
+    let created = build::claim("mixed-created");
     let commit = Commit {
         changed: vec![changed.clone()],
         unavailable_offerings: BTreeMap::from([(warm.clone(), later(5)), (hot.clone(), later(5))]),
         decisions: vec![decision(0), decision(1)],
-        ..build::commit("mixed", &head, vec![promised.clone()])
+        ..build::commit("mixed", &head, vec![created.clone()])
     };
     let committed = arrived(head.counters);
     same("the answer", &subject.commit(&commit).await?, &committed)?;
     same("the answer to a repetition", &subject.commit(&commit).await?, &committed)?;
     subject.unchanged(next(head.counters), &changed).await?;
-    subject.unchanged(next(head.counters), &promised).await?;
+    subject.unchanged(next(head.counters), &created).await?;
     for cluster in [subject.one(), &subject.clusters.other] {
         let snapshot = subject.ledger.snapshot(cluster).await?;
         same("what cools down", &snapshot.unavailable_offerings.get(&warm), &Some(&later(5)))?;

@@ -16,7 +16,10 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
     vec![
         Case::of("who adds capacity misses no arrival", by_arrivals(subject).await),
         Case::of("who spends a budget misses nothing", by_both(subject).await),
-        Case::of("who gives up what is lost is refused for nobody", by_claims(subject).await),
+        Case::of(
+            "a commit that deletes lost claims is refused for no other commit",
+            by_claims(subject).await,
+        ),
         Case::of("withdrawing counts a departure", withdrawn(subject).await),
         Case::of("a commit for another ledger conflicts", other_ledger(subject).await),
     ]
@@ -28,15 +31,15 @@ async fn running<L: Ledger, W: AsyncFn()>(
     name: &str,
     number: u32,
 ) -> Result<NodeClaim, Failure> {
-    let claim = launched(&subject.promised(name).await?, subject.instance(number));
+    let claim = launched(&subject.created(name).await?, subject.instance(number));
     let written = subject.ledger.write_claims(subject.one(), std::slice::from_ref(&claim)).await?;
     same("launching", &written, &WriteOutcome::Written)?;
     Ok(claim)
 }
 
-/// A commit on `head` that gives `claim` up.
-fn giving_up(id: &str, head: &Head, basis: Basis, claim: &NodeClaim) -> Commit {
-    let changed = vec![claim.given_up(DeletionReason::InstanceEnded, later(0))];
+/// A commit on `head` that deletes `claim`.
+fn deleting(id: &str, head: &Head, basis: Basis, claim: &NodeClaim) -> Commit {
+    let changed = vec![claim.deleted(DeletionReason::InstanceEnded, later(0))];
     Commit { basis, changed, ..build::commit(id, head, Vec::new()) }
 }
 
@@ -47,12 +50,12 @@ fn departed(counters: Counters) -> Counters {
 async fn by_arrivals<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let gone = running(subject, "arrivals-gone", 20).await?;
     let seen = subject.head().await?;
-    let lost = giving_up("arrivals-lost", &seen, Basis::Claims, &gone);
+    let lost = deleting("arrivals-lost", &seen, Basis::Claims, &gone);
     let after = departed(seen.counters);
-    same("giving up", &subject.commit(&lost).await?, &CommitOutcome::Committed(after))?;
+    same("deleting", &subject.commit(&lost).await?, &CommitOutcome::Committed(after))?;
     // Nobody added capacity since: the departure that was missed is none of its concern.
-    let promise = build::commit("arrivals-made", &seen, vec![build::claim("arrivals-made")]);
-    same("adding capacity", &subject.commit(&promise).await?, &arrived(after))?;
+    let new = build::commit("arrivals-made", &seen, vec![build::claim("arrivals-made")]);
+    same("adding capacity", &subject.commit(&new).await?, &arrived(after))?;
     let late = build::commit("arrivals-late", &seen, vec![build::claim("arrivals-late")]);
     same("adding more", &subject.commit(&late).await?, &CommitOutcome::Conflict)
 }
@@ -61,15 +64,15 @@ async fn by_both<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
     let first = running(subject, "both-first", 21).await?;
     let second = running(subject, "both-second", 22).await?;
     let seen = subject.head().await?;
-    let spent = giving_up("both-spent", &seen, Basis::Both, &first);
+    let spent = deleting("both-spent", &seen, Basis::Both, &first);
     let after = departed(seen.counters);
-    same("giving up", &subject.commit(&spent).await?, &CommitOutcome::Committed(after))?;
-    let again = giving_up("both-again", &seen, Basis::Both, &second);
+    same("deleting", &subject.commit(&spent).await?, &CommitOutcome::Committed(after))?;
+    let again = deleting("both-again", &seen, Basis::Both, &second);
     same("spending again", &subject.commit(&again).await?, &CommitOutcome::Conflict)?;
     let head = subject.head().await?;
     same("the counters", &head.counters, &after)?;
-    subject.promised("both-arrived").await?;
-    let missed = giving_up("both-missed", &head, Basis::Both, &second);
+    subject.created("both-arrived").await?;
+    let missed = deleting("both-missed", &head, Basis::Both, &second);
     same("missing an arrival", &subject.commit(&missed).await?, &CommitOutcome::Conflict)?;
     same("the second claim", &subject.stored(&second).await?.as_ref(), &Some(&second))
 }
@@ -80,21 +83,21 @@ async fn by_claims<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resu
     let long_ago = Head { counters: Counters::default(), ..subject.head().await? };
     let mut counters = subject.head().await?.counters;
     for (id, claim) in [("claims-one", &first), ("claims-two", &second)] {
-        let commit = giving_up(id, &long_ago, Basis::Claims, claim);
+        let commit = deleting(id, &long_ago, Basis::Claims, claim);
         counters = departed(counters);
         let committed = CommitOutcome::Committed(counters);
         for _ in 0..2 {
-            same("giving up", &subject.commit(&commit).await?, &committed)?;
+            same("deleting", &subject.commit(&commit).await?, &committed)?;
         }
         same("the counters", &subject.head().await?.counters, &counters)?;
     }
     // The claim is not as it was: that counts in any case.
-    let stale = giving_up("claims-stale", &long_ago, Basis::Claims, &first);
-    same("giving up once more", &subject.commit(&stale).await?, &CommitOutcome::Conflict)
+    let stale = deleting("claims-stale", &long_ago, Basis::Claims, &first);
+    same("deleting once more", &subject.commit(&stale).await?, &CommitOutcome::Conflict)
 }
 
 async fn withdrawn<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let claim = subject.promised("departed").await?;
+    let claim = subject.created("departed").await?;
     let before = subject.head().await?.counters;
     let outcome =
         subject.ledger.withdraw_claims(subject.one(), std::slice::from_ref(&claim)).await?;

@@ -91,7 +91,7 @@ async fn shifted<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
 }
 
 async fn replaced<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let claim = subject.promised("outlives-its-ledger").await?;
+    let claim = subject.created("outlives-its-ledger").await?;
     let before = subject.head().await?;
     let stranger: LedgerId = build::id("stranger");
     let kept = subject.ledger.open(subject.one(), Some(&stranger)).await?;

@@ -87,8 +87,8 @@ impl Sorting<'_> {
                 pivot = (to - 1) - (pivot - from);
                 exchanges = 0;
             }
-            let is_promising = was_balanced && was_partitioned && exchanges == 0;
-            if is_promising && self.insert_few(from, to) {
+            let seems_sorted = was_balanced && was_partitioned && exchanges == 0;
+            if seems_sorted && self.insert_few(from, to) {
                 return;
             }
             if 0 < from && !self.is_less(from - 1, pivot) {

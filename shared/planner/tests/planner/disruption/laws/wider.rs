@@ -108,11 +108,11 @@ fn joined(facts: &Facts) -> Facts {
     assert!(plan.unplaced.is_empty(), "{:?}", plan.unplaced);
     let mut after = facts.clone();
     after.pods.clear();
-    for (number, promise) in plan.promises.iter().enumerate() {
+    for (number, new) in plan.new_claims.iter().enumerate() {
         let name = format!("n{number}");
-        let cheapest = &promise.cheapest;
+        let cheapest = &new.cheapest;
         add(&mut after, &name, cheapest.instance_type.as_str(), cheapest.capacity_type);
-        let here = |pod: &&Pod| promise.claim.pods.contains(&pod.key);
+        let here = |pod: &&Pod| new.claim.pods.contains(&pod.key);
         let pods = facts.pods.iter().filter(here);
         after.pods.extend(pods.map(|pod| Pod {
             is_ready: true,
@@ -128,7 +128,7 @@ fn check_begun(facts: &Facts, proposal: &Proposal) {
     let id = CommandId::derived(command);
     let plan = begun(facts, (&id, command), &options).unwrap();
     assert_eq!(plan_check::violations(facts, &plan), Vec::new());
-    assert_eq!(plan.promises.len(), command.replacements.len());
+    assert_eq!(plan.new_claims.len(), command.replacements.len());
     let again = validated(facts, (&id, command), &options);
-    assert_eq!((&again.promises, &again.changes), (&plan.promises, &plan.changes));
+    assert_eq!((&again.new_claims, &again.changes), (&plan.new_claims, &plan.changes));
 }

@@ -129,7 +129,7 @@ fn pods_of_a_node_that_goes_anyway_may_wait_for_one_that_starts() {
     node(&mut facts, "c").labels.remove(labels::INITIALIZED);
     facts.pods.push(app("big", "d", "cpu=14"));
     let goes = claim(&mut facts, "d");
-    *goes = goes.given_up(model::DeletionReason::Expired, ago(10));
+    *goes = goes.deleted(model::DeletionReason::Expired, ago(10));
     let proposal = ask(&facts, SingleNode).proposal.unwrap();
     assert_eq!(proposal.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["a"]);
     // What is moved for the sake of saving may not.
@@ -310,7 +310,7 @@ fn pods_that_are_about_to_return_take_their_room() {
     let mut facts = used(&nodes, pods);
     drifted(&mut facts, "a", 60);
     let goes = claim(&mut facts, "b");
-    *goes = goes.given_up(model::DeletionReason::Expired, ago(10));
+    *goes = goes.deleted(model::DeletionReason::Expired, ago(10));
     // There is room for a second one on the third node, and not for a third.
     facts.pods.push(app("cache", "c", "cpu=500m"));
     let asked = |facts: &Facts, seconds_ago: i64, kind: &str| {

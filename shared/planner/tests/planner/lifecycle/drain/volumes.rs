@@ -12,12 +12,12 @@ use planner::lifecycle::drain::volumes::{self, *};
 
 use crate::planner::support::*;
 
-/// A claim that was given up 20 seconds ago and has `grace` seconds in all, drained.
-fn given_up(grace: Option<i64>) -> NodeClaim {
+/// A claim that was deleted 20 seconds ago and has `grace` seconds in all, drained.
+fn deleted(grace: Option<i64>) -> NodeClaim {
     let mut facts = facts(Vec::new());
     let mut claim = add_managed(&mut facts, "node-1");
     claim.termination_grace_period = grace.map(SignedDuration::from_secs);
-    claim.given_up(DeletionReason::Expired, ago(20))
+    claim.deleted(DeletionReason::Expired, ago(20))
 }
 
 fn attached(volume: &str, node: &str) -> VolumeAttachment {
@@ -49,11 +49,11 @@ fn volumes_of_the_node_are_waited_for_until_the_deadline() {
         (None, Some(&elsewhere), VolumeState::Detached),
         (None, None, VolumeState::Awaited),
         (Some(21), Some(&here), VolumeState::Awaited),
-        (Some(20), Some(&here), VolumeState::GivenUp),
+        (Some(20), Some(&here), VolumeState::Elapsed),
         (Some(20), Some(&elsewhere), VolumeState::Detached),
-        (Some(20), None, VolumeState::GivenUp),
+        (Some(20), None, VolumeState::Elapsed),
     ] {
-        let claim = given_up(grace);
+        let claim = deleted(grace);
         let attachments = attachments.map(<[_; 2]>::as_slice);
         let step = await_volumes(&claim, &look(), attachments, &BTreeMap::new(), now());
         assert_eq!(state(&step), expected, "{grace:?} {attachments:?}");
@@ -63,7 +63,7 @@ fn volumes_of_the_node_are_waited_for_until_the_deadline() {
 #[test]
 fn what_is_waited_for_is_named_and_looked_at_often_at_first() {
     let attachments = ["a", "b", "c", "d", "e"].map(|volume| attached(volume, "node-1"));
-    let mut claim = given_up(None);
+    let mut claim = deleted(None);
     for (age, delay) in [(0, 2), (59, 2), (60, 5), (599, 5), (600, 15)] {
         let since = ago(age);
         claim.conditions.volumes = Some(VolumesDetached { state: VolumeState::Awaited, since });
@@ -85,7 +85,7 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
     stuck.deleted_at = Some(ago(61));
     let scratch = PodVolume::Ephemeral { volume: "scratch".to_owned(), storage_class: None };
     stuck.volumes = vec![scratch];
-    let claim = given_up(None);
+    let claim = deleted(None);
     let pods = [stays, stuck];
     let node = "node-1".parse().unwrap();
     let look = volumes::look(&claim, &node, &pods, now()).unwrap();
@@ -105,12 +105,12 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
 #[test]
 fn what_is_settled_is_not_looked_at_again() {
     let node = "node-1".parse().unwrap();
-    let mut claim = given_up(None);
+    let mut claim = deleted(None);
     for (state, looks) in [
         (None, true),
         (Some(VolumeState::Awaited), true),
         (Some(VolumeState::Detached), false),
-        (Some(VolumeState::GivenUp), false),
+        (Some(VolumeState::Elapsed), false),
     ] {
         claim.conditions.volumes = state.map(|state| VolumesDetached { state, since: ago(1) });
         assert_eq!(volumes::look(&claim, &node, &[], now()).is_some(), looks, "{state:?}");

@@ -23,9 +23,9 @@ fn grouped(facts: &Facts) -> String {
         names.sort_unstable();
         names.join(" ")
     };
-    let promised = plan.promises.iter().map(|promise| names(&promise.claim.pods));
+    let created = plan.new_claims.iter().map(|new| names(&new.claim.pods));
     let placed = plan.placements.iter().map(|placement| names(&placement.pods));
-    let mut texts: Vec<String> = promised.chain(placed).collect();
+    let mut texts: Vec<String> = created.chain(placed).collect();
     texts.sort();
     let left: Vec<model::PodKey> =
         plan.unplaced.iter().map(|unplaced| unplaced.pod.clone()).collect();
@@ -44,15 +44,15 @@ fn one(name: &str, spec: PodSpec) -> Vec<Pod> {
     vec![pending(name, spec)]
 }
 
-/// The zones of all promised claims, by their first pod.
+/// The zones of all new claims, by their first pod.
 fn zones(facts: &Facts) -> BTreeMap<String, String> {
     let plan = provision(facts);
-    let of = |promise: &model::plan::Promise| {
-        let zone = promise.claim.requirements.get(ZONE);
+    let of = |new: &model::plan::NewClaim| {
+        let zone = new.claim.requirements.get(ZONE);
         let zone = zone.and_then(|zone| zone.single_value()).map_or("?", |zone| zone);
-        (promise.claim.pods[0].name.to_string(), zone.to_owned())
+        (new.claim.pods[0].name.to_string(), zone.to_owned())
     };
-    plan.promises.iter().map(of).collect()
+    plan.new_claims.iter().map(of).collect()
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn one_processor_may_be_on_many_hosts() {
     ));
     assert_eq!(grouped(&facts), "f | t");
     let all_arm = provision(&facts)
-        .promises
+        .new_claims
         .iter()
-        .all(|promise| promise.claim.instance_types.iter().all(|name| name.as_str() == "t.arm"));
+        .all(|new| new.claim.instance_types.iter().all(|name| name.as_str() == "t.arm"));
     assert!(all_arm);
 }
 
@@ -111,7 +111,7 @@ fn who_cannot_reach_the_others_may_begin_elsewhere() {
 }
 
 #[test]
-fn preferences_are_given_up_to_place_a_pod() {
+fn preferences_are_relaxed_to_place_a_pod() {
     let no_target = spec("app=a cpu=1 near:host:app=none:weight=50");
     check(&[&one("a", no_target)], "a");
     let spec = spec("app=a cpu=1 away:zone:app=a:weight=50");
@@ -125,12 +125,8 @@ fn who_repels_is_alone() {
     let arm = spec("app=t cpu=2 select:arch=arm64");
     let world = facts([one("t", arm), pods("z app=z cpu=1 away:arch:app=t")].concat());
     let plan = provision(&world);
-    let types = &plan
-        .promises
-        .iter()
-        .find(|promise| promise.claim.pods[0].name.as_str() == "z")
-        .unwrap()
-        .claim;
+    let types =
+        &plan.new_claims.iter().find(|new| new.claim.pods[0].name.as_str() == "z").unwrap().claim;
     assert!(types.instance_types.iter().all(|name| name.as_str() != "t.arm"));
 }
 
@@ -191,7 +187,7 @@ fn zones_fill_one_pod_for_each_plan_when_they_repel() {
     for (round, zone) in ["zone-1", "zone-2", "zone-3"].into_iter().enumerate() {
         world.pods.retain(|pod| pod.node.is_some());
         world.pods.extend(replicas("new", 1, &spec));
-        assert_eq!(provision(&world).promises.len(), 1, "round {round}");
+        assert_eq!(provision(&world).new_claims.len(), 1, "round {round}");
         world.pods.pop();
         add_node(&mut world, node(&format!("{zone} cpu=0 zone={zone}")));
         world.pods.push(running(&format!("old-{round}"), zone, spec.clone()));
@@ -314,20 +310,20 @@ fn who_stays_together_goes_where_it_is_cheapest_for_all() {
     }
     offer(&mut facts, types);
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.promises[0].cheapest.zone.as_str()), (1, "zone-3"));
+    assert_eq!((plan.new_claims.len(), plan.new_claims[0].cheapest.zone.as_str()), (1, "zone-3"));
     assert_eq!(provision(&facts), plan);
     facts.pods.truncate(1);
-    assert_eq!(provision(&facts).promises[0].cheapest.zone.as_str(), "zone-1");
+    assert_eq!(provision(&facts).new_claims[0].cheapest.zone.as_str(), "zone-1");
 }
 
 #[test]
 fn k3_a_node_in_a_zone_that_no_pool_has_takes_who_keeps_away() {
     let mut facts = facts(pods("t app=t cpu=1 away:zone:app=t"));
     add_node(&mut facts, node("far cpu=2 memory=4Gi pods=10 zone=zone-9"));
-    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (1, 0));
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).new_claims.len()), (1, 0));
     // Until somebody is there.
     facts.pods.push(pod("first on:far app=t cpu=100m"));
-    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).new_claims.len()), (0, 1));
 }
 
 #[test]
@@ -340,7 +336,7 @@ fn k4_pods_on_a_node_that_is_not_registered_keep_others_away_from_it() {
     young.retain(|key, _| key != model::labels::REGISTERED && key != model::labels::INITIALIZED);
     assert_eq!(provision(&facts).placements.len(), 1);
     facts.pods.push(pod("first on:young app=t cpu=100m"));
-    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).new_claims.len()), (0, 1));
 }
 
 #[test]
@@ -352,7 +348,7 @@ fn k5_the_first_of_a_group_goes_where_its_label_has_a_value() {
     other.template.labels.insert("team".to_owned(), "a".to_owned());
     facts.node_pools.push(other);
     let plan = provision(&facts);
-    assert_eq!(plan.promises[0].claim.node_pool.as_str(), "other");
+    assert_eq!(plan.new_claims[0].claim.node_pool.as_str(), "other");
 }
 
 #[test]
@@ -360,7 +356,7 @@ fn a_label_that_no_node_has_keeps_no_pods_apart() {
     let mut world = facts(pods("a x2 app=a cpu=1 away:rack:app=a"));
     assert_eq!(grouped(&world), "a-0 a-1");
     add_node(&mut world, node("old cpu=4 memory=8Gi pods=10"));
-    assert_eq!(provision(&world).promises.len(), 0);
+    assert_eq!(provision(&world).new_claims.len(), 0);
     // Once a node may have it, it does.
     world.nodes.clear();
     let mut racked = node_pool("racked");

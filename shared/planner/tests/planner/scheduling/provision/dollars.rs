@@ -66,7 +66,7 @@ fn another_pool_takes_what_a_cap_leaves_over() {
     check(&facts, &["general [t.medium]: a-0", "other [t.medium]: a-1"]);
     cap_cluster(&mut facts, "0.79");
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 1));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (1, 1));
     let text = plan.unplaced[0].reasons[0].to_string();
     assert!(text.contains("MaxDollarsPerHour: $0.3900 of $0.7900 an hour"), "{text}");
 }
@@ -80,7 +80,7 @@ fn a_cap_that_is_far_away_changes_nothing() {
 }
 
 #[test]
-fn claims_count_until_they_are_given_up() {
+fn claims_count_until_they_are_deleted() {
     // 16 CPUs on demand, whatever the claim might have become.
     let mut facts = capped(replicas("a", 1, &amd64("cpu=3500m")), "2.0");
     let mut claim = add_managed(&mut facts, "n");
@@ -101,23 +101,23 @@ fn claims_count_until_they_are_given_up() {
     instance.price = HourlyPrice::default();
     facts.ledger.claims.insert(claim.name.clone(), claim.clone());
     assert!(!is_placed(&facts));
-    let claim = claim.given_up(model::DeletionReason::Expired, facts.now);
+    let claim = claim.deleted(model::DeletionReason::Expired, facts.now);
     facts.ledger.claims.insert(claim.name.clone(), claim);
     assert!(is_placed(&facts));
 }
 
-/// The dearest that EC2 could be paid for what is promised to `pool`, or to all.
+/// The dearest that EC2 could be paid for the new claims of `pool`, or of all pools.
 fn worst(plan: &Plan, pool: Option<&NodePoolName>) -> u128 {
     let types = default_types();
-    let price = |promise: &model::plan::Promise| {
-        let may_be = types.iter().filter(|t| promise.claim.instance_types.contains(&t.name));
+    let price = |new: &model::plan::NewClaim| {
+        let may_be = types.iter().filter(|t| new.claim.instance_types.contains(&t.name));
         let offerings = may_be.flat_map(|t| &t.offerings);
-        let bought = offerings.filter(|o| o.is_compatible(&promise.claim.requirements));
+        let bought = offerings.filter(|o| o.is_compatible(&new.claim.requirements));
         bought.map(|offering| offering.price.parts()).max().expect("it can be bought")
     };
     let counts =
-        |promise: &&model::plan::Promise| pool.is_none_or(|pool| promise.claim.node_pool == *pool);
-    plan.promises.iter().filter(counts).map(price).sum()
+        |new: &&model::plan::NewClaim| pool.is_none_or(|pool| new.claim.node_pool == *pool);
+    plan.new_claims.iter().filter(counts).map(price).sum()
 }
 
 proptest! {
@@ -144,7 +144,7 @@ proptest! {
             facts.pods = replicas(&format!("r{round}"), count, &chosen);
             let plan = provision(&facts);
             commit(&mut facts, &plan);
-            total.promises.extend(plan.promises);
+            total.new_claims.extend(plan.new_claims);
             let parts = |tenths: u32| u128::from(tenths) * HourlyPrice::from_nanos(100_000_000).parts();
             prop_assert!(worst(&total, Some(&first)) <= parts(most.0));
             prop_assert!(worst(&total, None) <= parts(most.1));

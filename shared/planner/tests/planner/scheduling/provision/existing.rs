@@ -1,4 +1,4 @@
-//! Rows IF, EX, NB, DL of the specification: what is there or promised comes first.
+//! Rows IF, EX, NB, DL of the specification: what is there or coming comes first.
 
 use model::{ClaimPhase, DeletionReason, labels};
 
@@ -28,7 +28,7 @@ fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
     facts.pods = vec![model::Pod { node: None, ..unreadable("new", "own") }];
     facts.pods[0].unschedulable_at = Some(ago(30));
     let plan = provision(&facts);
-    assert!(plan.promises.is_empty());
+    assert!(plan.new_claims.is_empty());
     let why = &plan.unplaced[0].reasons[0].text;
     assert_eq!(why, "it cannot be read: spec.priority: must be a number");
 }
@@ -55,7 +55,7 @@ fn an_existing_node_must_have_the_label() {
     let mut facts = facts(vec![pending("a", zone)]);
     let mut large = node("own cpu=2 memory=4Gi pods=10");
     add_node(&mut facts, large.clone());
-    assert_eq!(provision(&facts).promises.len(), 1);
+    assert_eq!(provision(&facts).new_claims.len(), 1);
     large.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
     add_node(&mut facts, large);
     check(&facts, &["own: a"]);
@@ -78,7 +78,7 @@ fn planning_on_the_result_of_a_plan_launches_nothing() {
     let mut facts = facts(pods);
     facts.daemon_sets = vec![daemon_set("logs cpu=100m")];
     let first = provision(&facts);
-    assert!(first.unplaced.is_empty() && !first.promises.is_empty());
+    assert!(first.unplaced.is_empty() && !first.new_claims.is_empty());
     commit(&mut facts, &first);
     let second = provision(&facts);
     assert!(second.is_empty(), "{}", shown(&second));
@@ -86,23 +86,23 @@ fn planning_on_the_result_of_a_plan_launches_nothing() {
 }
 
 #[test]
-fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_promised_for() {
+fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_created_for() {
     let mut facts = facts(pods("a x4 cpu=700m memory=1Gi"));
     let first = provision(&facts);
     commit(&mut facts, &first);
     facts.pods.push(pod("later cpu=1500m"));
     let second = provision(&facts);
     let kept: Vec<_> = second.placements.iter().map(|placement| &placement.pods).collect();
-    let promised: Vec<_> = first.promises.iter().map(|promise| &promise.claim.pods).collect();
-    assert_eq!(kept, promised);
-    assert_eq!(second.promises[0].claim.pods, [facts.pods[4].key.clone()]);
+    let created: Vec<_> = first.new_claims.iter().map(|new| &new.claim.pods).collect();
+    assert_eq!(kept, created);
+    assert_eq!(second.new_claims[0].claim.pods, [facts.pods[4].key.clone()]);
     // Nor while nobody remembers them would it be so.
     facts.ledger.claims.values_mut().for_each(|claim| claim.pods.clear());
     assert_ne!(provision(&facts).placements, second.placements);
 }
 
 #[test]
-fn a_promise_takes_only_what_every_outcome_takes() {
+fn a_new_claim_takes_only_what_every_outcome_takes() {
     let mut facts = facts(pods("a cpu=1"));
     let plan = provision(&facts);
     commit(&mut facts, &plan);
@@ -118,21 +118,21 @@ fn a_promise_takes_only_what_every_outcome_takes() {
         ("karpenter.k8s.aws/instance-cpu>2", false),
     ] {
         facts.pods = vec![pod(&format!("b cpu=100m require:{selector}"))];
-        assert_eq!(provision(&facts).promises.is_empty(), takes, "{selector}");
+        assert_eq!(provision(&facts).new_claims.is_empty(), takes, "{selector}");
     }
 }
 
 #[test]
 fn a_launched_claim_is_what_it_was_launched_as() {
     let mut facts = facts(pods("a cpu=1"));
-    let claim = provision(&facts).promises.remove(0).claim;
+    let claim = provision(&facts).new_claims.remove(0).claim;
     let claim = launched(&claim, &default_types()[3]);
     facts.ledger.claims.insert(claim.name.clone(), claim);
     let zone = "topology.kubernetes.io/zone=zone-1";
     facts.pods = pods(&format!("b x4 cpu=1 select:{zone}&paid=spot"));
     // A t.medium has room for three of them.
     let plan = provision(&facts);
-    assert_eq!((plan.placements[0].pods.len(), plan.promises.len()), (3, 1));
+    assert_eq!((plan.placements[0].pods.len(), plan.new_claims.len()), (3, 1));
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn daemons_to_come_keep_their_room_and_strangers_do_not_count() {
 }
 
 #[test]
-fn pods_of_a_node_that_is_given_up_get_a_place_beside_the_pending() {
+fn pods_of_a_node_that_is_deleted_get_a_place_beside_the_pending() {
     let mut facts = facts(pods("new cpu=1"));
     let claim = add_managed(&mut facts, "old");
-    let given_up = claim.given_up(DeletionReason::SpotInterrupted, now());
-    facts.ledger.claims.insert(claim.name, given_up);
+    let deleted = claim.deleted(DeletionReason::SpotInterrupted, now());
+    facts.ledger.claims.insert(claim.name, deleted);
     let mut stays = pod("ending on:old cpu=1");
     stays.deleted_at = Some(now());
     let mut daemon = pod("daemon on:old cpu=1");
@@ -212,12 +212,12 @@ fn pods_of_a_node_that_is_given_up_get_a_place_beside_the_pending() {
 }
 
 #[test]
-fn a_node_that_is_given_up_takes_nothing() {
+fn a_node_that_is_deleted_takes_nothing() {
     let mut facts = facts(pods("a cpu=1"));
     let claim = add_managed(&mut facts, "old");
     check(&facts, &["old: a"]);
-    let given_up = claim.given_up(DeletionReason::Expired, now());
-    facts.ledger.claims.insert(claim.name, given_up);
+    let deleted = claim.deleted(DeletionReason::Expired, now());
+    facts.ledger.claims.insert(claim.name, deleted);
     assert!(provision(&facts).placements.is_empty());
 }
 

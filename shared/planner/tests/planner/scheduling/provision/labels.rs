@@ -49,16 +49,16 @@ fn open_to_teams(pods: Vec<model::Pod>) -> Facts {
 #[track_caller]
 fn teams(plan: &Plan) -> Vec<&str> {
     assert_eq!(plan.unplaced, []);
-    plan.promises.iter().map(|promise| promise.claim.labels["team"].as_str()).collect()
+    plan.new_claims.iter().map(|new| new.claim.labels["team"].as_str()).collect()
 }
 
 #[test]
-fn a_preferred_value_that_is_no_label_is_given_up_as_one_that_cannot_be_had() {
+fn a_preferred_value_that_is_no_label_is_relaxed_as_one_that_cannot_be_had() {
     for value in HOSTILE {
         let preference = team(Operator::In, &[value]);
         let plan = provision(&open_to_teams(vec![pending("a", prefers(&[preference]))]));
         assert_eq!(teams(&plan), ["0"], "{value}");
-        let requirement = plan.promises[0].claim.requirements.get("team").unwrap();
+        let requirement = plan.new_claims[0].claim.requirements.get("team").unwrap();
         assert!(!requirement.values().contains(value), "{requirement}");
     }
 }
@@ -69,7 +69,7 @@ fn of_preferred_values_one_that_is_a_label_is_chosen() {
         let preferences = [team(Operator::In, &[value, "payments"])];
         let plan = provision(&open_to_teams(vec![pending("a", prefers(&preferences))]));
         assert_eq!(teams(&plan), ["payments"], "{value}");
-        let requirement = plan.promises[0].claim.requirements.get("team").unwrap();
+        let requirement = plan.new_claims[0].claim.requirements.get("team").unwrap();
         assert_eq!(requirement.to_string(), "team In [payments]", "{value}");
         // Two preferences that only together leave a value that is no label.
         let mut preferences = [team(Operator::In, &[value, "a"]), team(Operator::NotIn, &["a"])];
@@ -97,8 +97,8 @@ fn a_preferred_key_that_is_no_label_is_never_set() {
         ];
         let plan = provision(&facts(pods));
         assert_eq!(plan.unplaced, []);
-        for promise in &plan.promises {
-            assert!(!promise.claim.labels.contains_key(key), "{key}");
+        for new in &plan.new_claims {
+            assert!(!new.claim.labels.contains_key(key), "{key}");
         }
     }
 }
@@ -120,7 +120,7 @@ fn a_buffer_that_asks_for_what_is_no_label_keeps_no_room() {
             target: BufferTarget::Template(std::sync::Arc::new(asked)),
         }];
         let plan = provision(&facts);
-        assert_eq!(plan.promises, [], "{value}");
+        assert_eq!(plan.new_claims, [], "{value}");
         let why = plan.unplaced[0].reasons[0].to_string();
         assert!(why.contains("which no label of a node can have"), "{why}");
     }
@@ -132,7 +132,7 @@ fn a_volume_that_asks_for_what_is_no_label_is_nowhere() {
     facts.pods[0].volumes = mounted(&["data"]);
     add_bound(&mut facts.surroundings.storage, "data", &["team=x'; reboot; '"]);
     let plan = provision(&facts);
-    assert_eq!(plan.promises, []);
+    assert_eq!(plan.new_claims, []);
     assert_eq!(plan.unplaced.len(), 1);
 }
 

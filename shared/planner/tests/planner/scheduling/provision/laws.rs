@@ -45,11 +45,11 @@ fn world(pods: Vec<Pod>, daemons: bool, limit: Option<u32>) -> Facts {
 
 /// Every pod and how often the plan names it.
 fn places(plan: &Plan) -> BTreeMap<PodKey, usize> {
-    let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
+    let created = plan.new_claims.iter().flat_map(|new| &new.claim.pods);
     let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
     let mut pod_keys = BTreeMap::new();
-    for key in promised.chain(placed).chain(unplaced) {
+    for key in created.chain(placed).chain(unplaced) {
         *pod_keys.entry(key.clone()).or_default() += 1;
     }
     pod_keys
@@ -71,10 +71,10 @@ proptest! {
         let types = default_types();
         let requests: BTreeMap<&PodKey, &Resources> =
             facts.pods.iter().map(|pod| (&pod.key, &pod.spec.requests)).collect();
-        for promise in &plan.promises {
-            let claim = &promise.claim;
+        for new in &plan.new_claims {
+            let claim = &new.claim;
             let mut sum = Resources::default();
-            for pod in &promise.claim.pods {
+            for pod in &new.claim.pods {
                 sum = sum.saturating_add(requests[pod]);
             }
             for daemon in &facts.daemon_sets {
@@ -124,8 +124,8 @@ proptest! {
             filter.map(|instance_type| instance_type.capacity.cpu.0).max().unwrap_or_default()
         };
         let plan = provision(&facts);
-        let teams = plan.promises.iter().filter(|p| p.claim.node_pool.as_str() == "teams");
-        let sum: u64 = teams.map(|promise| largest(&promise.claim.instance_types)).sum();
+        let teams = plan.new_claims.iter().filter(|p| p.claim.node_pool.as_str() == "teams");
+        let sum: u64 = teams.map(|new| largest(&new.claim.instance_types)).sum();
         prop_assert!(sum <= u64::from(limit) * 1_000);
     }
 }

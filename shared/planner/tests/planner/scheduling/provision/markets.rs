@@ -58,8 +58,8 @@ fn a_claim_that_holds_a_reservation_keeps_types_without_one_for_min_values() {
     wants(&mut facts, INSTANCE_TYPE, &["t.small", "t.medium", "t.large"], 3);
     let plan = provision(&facts);
     assert_eq!(shown(&plan), "general [t.small t.large t.medium]: a");
-    assert_eq!(plan.promises[0].cheapest.capacity_type, CapacityType::Reserved);
-    assert!(plan.promises[0].claim.is_held_to_reservations());
+    assert_eq!(plan.new_claims[0].cheapest.capacity_type, CapacityType::Reserved);
+    assert!(plan.new_claims[0].claim.is_held_to_reservations());
     let violations = plan_check::violations(&facts, &plan);
     assert!(violations.is_empty(), "{violations:?}");
 }
@@ -75,9 +75,9 @@ fn min_values_count_what_the_requirements_of_the_claim_leave() {
     // Lowered where that is allowed, but never for a claim that is there: both would fit onto one.
     facts.policies.min_values = MinValuesPolicy::BestEffort;
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (2, 0), "{}", shown(&plan));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (2, 0), "{}", shown(&plan));
     let wanted = |place: usize| {
-        plan.promises[place].claim.requirements.get(ZONE).and_then(Requirement::min_values)
+        plan.new_claims[place].claim.requirements.get(ZONE).and_then(Requirement::min_values)
     };
     assert_eq!((wanted(0), wanted(1)), (Some(2), Some(1)));
     let violations = plan_check::violations(&facts, &plan);
@@ -96,7 +96,7 @@ fn a_full_reservation_is_no_reason_to_wait() {
     let mut facts = facts(pods("a cpu=1"));
     reserve(&mut facts, &[("t.small", "cr-1", 0)]);
     let plan = provision(&facts);
-    assert_eq!(plan.promises[0].cheapest.capacity_type, CapacityType::Spot, "{}", shown(&plan));
+    assert_eq!(plan.new_claims[0].cheapest.capacity_type, CapacityType::Spot, "{}", shown(&plan));
     // In a pool of reserved capacity alone there is nothing to launch, and the next pool is tried.
     let mut second = node_pool("a-last");
     second.weight = 0;
@@ -108,7 +108,7 @@ fn a_full_reservation_is_no_reason_to_wait() {
     let plan = provision(&facts);
     assert!(shown(&plan).contains("every capacity reservation that it could use is full"));
     facts.node_pools.insert(0, second);
-    assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "a-last");
+    assert_eq!(provision(&facts).new_claims[0].claim.node_pool.as_str(), "a-last");
 }
 
 #[test]
@@ -121,14 +121,14 @@ fn a_type_whose_reservation_is_full_stays_beside_one_that_is_held() {
         .add(requirement(&format!("{CAPACITY_TYPE}=reserved")));
     let plan = provision(&facts);
     assert_eq!(shown(&plan), "general [t.medium t.small]: a");
-    assert_eq!(plan.promises[0].cheapest.instance_type.as_str(), "t.medium");
+    assert_eq!(plan.new_claims[0].cheapest.instance_type.as_str(), "t.medium");
 }
 
 #[test]
 fn of_equal_domains_the_cheapest_is_taken() {
     let pods = |count| replicas("a", count, &spread_over(CAPACITY_TYPE));
     let kinds = |facts: &Facts| -> Vec<CapacityType> {
-        provision(facts).promises.iter().map(|promise| promise.cheapest.capacity_type).collect()
+        provision(facts).new_claims.iter().map(|new| new.cheapest.capacity_type).collect()
     };
     let only_two = requirement(&format!("{CAPACITY_TYPE}=spot,on-demand"));
     for (count, expected) in
@@ -146,16 +146,13 @@ fn of_equal_domains_the_cheapest_is_taken() {
         offering.price = HourlyPrice::from_nanos(7);
     }
     offer(&mut facts, types);
-    let zones: Vec<String> = provision(&facts)
-        .promises
-        .iter()
-        .map(|promise| promise.cheapest.zone.to_string())
-        .collect();
+    let zones: Vec<String> =
+        provision(&facts).new_claims.iter().map(|new| new.cheapest.zone.to_string()).collect();
     assert_eq!(zones, ["zone-2", "zone-1"]);
     // What is joined is pinned as well as what is opened: the cheapest that is left of it.
     let mut first = spec("cpu=1100m");
     first.labels = [("app".to_owned(), "b".to_owned())].into();
     facts.pods = vec![pending("first", first), pending("second", spread_over(ZONE))];
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.promises[0].cheapest.zone.as_str()), (1, "zone-2"));
+    assert_eq!((plan.new_claims.len(), plan.new_claims[0].cheapest.zone.as_str()), (1, "zone-2"));
 }

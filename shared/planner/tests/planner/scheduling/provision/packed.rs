@@ -30,10 +30,10 @@ fn check(words: &str, expected: &[&str], dollars: &str) {
 
 fn nodes(plan: &Plan) -> Vec<String> {
     let mut nodes = Vec::new();
-    for promise in &plan.promises {
+    for new in &plan.new_claims {
         let workload =
             |pod: &PodKey| pod.name.as_str().trim_end_matches(|c| "-0123".contains(c)).to_owned();
-        let mut names: Vec<String> = promise.claim.pods.iter().map(workload).collect();
+        let mut names: Vec<String> = new.claim.pods.iter().map(workload).collect();
         names.sort_unstable();
         nodes.push(names.join(" "));
     }

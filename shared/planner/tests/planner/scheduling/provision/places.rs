@@ -1,4 +1,4 @@
-//! Places that depend on other pods, and preferences that are given up.
+//! Places that depend on other pods, and preferences that are relaxed.
 
 use model::{
     CapacityType, Reservation,
@@ -11,12 +11,12 @@ const ZONE: &str = model::labels::ZONE;
 
 /// How many pods each new claim gets, by the one zone that it can be in, or `any`.
 fn zones(plan: &Plan) -> Vec<String> {
-    let zone = |promise: &model::plan::Promise| {
+    let zone = |new: &model::plan::NewClaim| {
         let zone =
-            promise.claim.requirements.get(ZONE).and_then(|requirement| requirement.single_value());
-        format!("{} {}", zone.map_or("any", |zone| &**zone), promise.claim.pods.len())
+            new.claim.requirements.get(ZONE).and_then(|requirement| requirement.single_value());
+        format!("{} {}", zone.map_or("any", |zone| &**zone), new.claim.pods.len())
     };
-    let mut texts: Vec<String> = plan.promises.iter().map(zone).collect();
+    let mut texts: Vec<String> = plan.new_claims.iter().map(zone).collect();
     texts.sort();
     texts
 }
@@ -100,7 +100,7 @@ fn preferences_hold_until_nothing_can_be_launched_with_them() {
 }
 
 #[test]
-fn a_soft_spread_is_given_up_and_an_ignored_one_is_not_looked_at() {
+fn a_soft_spread_is_relaxed_and_an_ignored_one_is_not_looked_at() {
     check(&facts(pods("web x2 app=web cpu=100m spread:rack:app=web:soft")), &["any 2"], 0);
     check(&facts(pods("web x2 app=web cpu=100m spread:rack:app=web")), &[], 2);
 }
@@ -110,7 +110,7 @@ fn pods_with_one_host_port_go_to_different_nodes() {
     let mut facts = facts(pods("web x3 app=web cpu=100m port:80"));
     add_node(&mut facts, node("own cpu=4 memory=8Gi pods=10"));
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.placements.len()), (2, 1), "{}", shown(&plan));
+    assert_eq!((plan.new_claims.len(), plan.placements.len()), (2, 1), "{}", shown(&plan));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn min_values_are_lowered_where_the_policy_says_so() {
     check(&facts, &[], 1);
     facts.policies.min_values = MinValuesPolicy::BestEffort;
     let plan = provision(&facts);
-    let claim = &plan.promises[0].claim;
+    let claim = &plan.new_claims[0].claim;
     let requirement = claim.requirements.get(model::labels::INSTANCE_TYPE).unwrap();
     assert_eq!(requirement.min_values(), Some(2));
     assert_eq!(claim.annotations[model::labels::MIN_VALUES_RELAXED], "true");
@@ -155,9 +155,9 @@ fn reserved_capacity_is_used_first_and_waited_for() {
     let mut facts = facts(pods("web x2 cpu=1500m select:type=t.small"));
     with_reservation(&mut facts, 1);
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 1), "{}", shown(&plan));
-    assert_eq!(plan.promises[0].cheapest.capacity_type, CapacityType::Reserved);
-    let id = plan.promises[0].claim.requirements.get(model::labels::RESERVATION_ID).unwrap();
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (1, 1), "{}", shown(&plan));
+    assert_eq!(plan.new_claims[0].cheapest.capacity_type, CapacityType::Reserved);
+    let id = plan.new_claims[0].claim.requirements.get(model::labels::RESERVATION_ID).unwrap();
     assert_eq!(id.single_value().map(|id| &**id), Some("cr-1"));
     facts.policies.reserved_capacity = false;
     check(&facts, &["any 1", "any 1"], 0);

@@ -114,7 +114,7 @@ fn an_undefined_label_may_only_be_refused() {
     for selector in ["team!=a", "!team"] {
         let plan = provision(&facts(vec![pod(&format!("a cpu=1 require:{selector}"))]));
         assert!(plan.unplaced.is_empty(), "{selector}");
-        assert!(!plan.promises[0].claim.labels.contains_key("team"), "{selector}");
+        assert!(!plan.new_claims[0].claim.labels.contains_key("team"), "{selector}");
     }
     for selector in ["team=a", "team"] {
         let plan = provision(&facts(vec![pod(&format!("a cpu=1 require:{selector}"))]));
@@ -146,7 +146,7 @@ fn values_of_one_label_part_the_pods_and_become_labels() {
     let mut facts = facts(vec![of("a"), of("b")]);
     facts.node_pools[0].template.requirements = requirements("team=a,b");
     let plan = provision(&facts);
-    let teams: Vec<_> = plan.promises.iter().map(|p| p.claim.labels["team"].as_str()).collect();
+    let teams: Vec<_> = plan.new_claims.iter().map(|p| p.claim.labels["team"].as_str()).collect();
     assert_eq!(teams, ["a", "b"]);
 }
 
@@ -154,7 +154,7 @@ fn values_of_one_label_part_the_pods_and_become_labels() {
 fn a_label_that_must_only_be_there_gets_a_value() {
     let mut facts = facts(pods("a cpu=1 require:shard>3"));
     facts.node_pools[0].template.requirements = requirements("shard");
-    assert_eq!(provision(&facts).promises[0].claim.labels["shard"], "4");
+    assert_eq!(provision(&facts).new_claims[0].claim.labels["shard"], "4");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn forty_pods_of_medium_size_and_twenty_small_ones_fill_twenty_nodes() {
     let mut facts = facts(pods);
     offer(&mut facts, types);
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (20, 0));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (20, 0));
 }
 
 #[test]

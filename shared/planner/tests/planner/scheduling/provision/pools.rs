@@ -20,7 +20,7 @@ fn pooled(pods: Vec<model::Pod>, change: impl FnOnce(&mut NodePool)) -> Facts {
 }
 
 fn types_of(facts: &Facts) -> Vec<String> {
-    let types = &provision(facts).promises[0].claim.instance_types;
+    let types = &provision(facts).new_claims[0].claim.instance_types;
     types.iter().map(ToString::to_string).collect()
 }
 
@@ -206,17 +206,17 @@ fn a_limit_narrows_the_types_before_it_refuses() {
 fn nodes_are_limited_as_well() {
     let pods = pods("a x3 cpu=15 select:arch=amd64");
     let plan = provision(&pooled(pods, |pool| pool.limits = limits("nodes=2")));
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (2, 1));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (2, 1));
 }
 
 #[test]
-fn promises_count_against_limits_as_the_largest_they_may_become() {
+fn new_claims_count_against_limits_as_the_largest_they_may_become() {
     let first = pods("a cpu=1 select:arch=amd64");
     let mut facts = pooled(first, |pool| pool.limits = limits("cpu=20"));
     let plan = provision(&facts);
     commit(&mut facts, &plan);
     facts.pods = pods("a cpu=1 select:arch=amd64; b cpu=3 select:arch=amd64");
-    // The promise may become a t.large with 16 CPUs: 4 are left.
+    // The new claim may become a t.large with 16 CPUs: 4 are left.
     assert_eq!(types_of(&facts), ["t.gpu", "t.medium"]);
 }
 
@@ -225,7 +225,7 @@ fn daemons_take_their_room_on_the_types_they_land_on() {
     let mut facts = facts(pods("a cpu=1 select:arch=amd64"));
     facts.daemon_sets = vec![daemon_set("logs cpu=1")];
     check(&facts, &["general [t.gpu t.medium t.large]: a"]);
-    assert_eq!(provision(&facts).promises[0].claim.requests, resources("cpu=2 pods=2"));
+    assert_eq!(provision(&facts).new_claims[0].claim.requests, resources("cpu=2 pods=2"));
     facts.daemon_sets = vec![daemon_set("logs cpu=10 select:arch=arm64")];
     check(&facts, &[&format!("general {ALL}: a")]);
     facts.daemon_sets = vec![daemon_set("logs cpu=100")];
@@ -265,12 +265,12 @@ fn min_values_must_be_reached() {
     assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, single())).unplaced.len(), 1);
     // Together only t.large would take them, which is too few: the second gets its own node.
     let plan = provision(&with(labels::INSTANCE_TYPE, 2, pods("a x2 cpu=3 select:arch=amd64")));
-    assert_eq!(plan.promises.len(), 2);
+    assert_eq!(plan.new_claims.len(), 2);
 }
 
 /// What is solved and cannot be written down after all is bought by nobody.
 #[test]
-fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
+fn a_claim_that_cannot_be_created_is_not_in_the_bound() {
     let many = INSTANCE_TYPES_PER_CLAIM_MAX + 1;
     let wanted =
         requirement(labels::INSTANCE_TYPE).with_min_values(Some(u32::try_from(many).unwrap()));
@@ -281,7 +281,7 @@ fn a_claim_that_cannot_be_promised_is_not_in_the_bound() {
         |number| instance_type(&format!("t.n{number:04}"), "cpu=2 memory=4Gi pods=5", &[]);
     offer(&mut facts, (0..many).map(of_type).collect());
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (0, 1));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (0, 1));
     assert_eq!(planner::fleets(&facts, false).bound, model::HourlyPrice::default());
 }
 
@@ -294,7 +294,7 @@ fn a_claim_carries_what_its_pool_says() {
         pool.template.taints = vec![taint("slow:PreferNoSchedule")];
     });
     let plan = provision(&facts);
-    let claim = &plan.promises[0].claim;
+    let claim = &plan.new_claims[0].claim;
     assert_eq!((claim.name.as_str(), claim.batch.as_str()), ("general-8-0", "test-8-0"));
     assert_eq!((claim.version, claim.batch_index, claim.batch_size), (1, 0, 1));
     assert_eq!(claim.requests, resources("cpu=2 pods=2"));
@@ -306,7 +306,7 @@ fn a_claim_carries_what_its_pool_says() {
     let arch = claim.requirements.get(labels::ARCH).unwrap();
     assert_eq!(arch.to_string(), "kubernetes.io/arch In [amd64]");
     assert_eq!(claim.allocatable, resources("cpu=3900m memory=8182Mi pods=5"));
-    assert_eq!(plan.promises[0].cheapest.to_string(), "spot t.gpu zone-1");
+    assert_eq!(plan.new_claims[0].cheapest.to_string(), "spot t.gpu zone-1");
     assert_eq!(plan.decisions[0].summary, "general: 1 node for 2 pods, from $0.1200 an hour");
 }
 
@@ -314,7 +314,7 @@ fn a_claim_carries_what_its_pool_says() {
 fn claims_that_are_alike_share_batches_of_a_hundred() {
     let plan = provision(&facts(pods("a x110 cpu=15 select:arch=amd64")));
     let batch = |index: usize| {
-        let claim = &plan.promises[index].claim;
+        let claim = &plan.new_claims[index].claim;
         (claim.batch.as_str(), claim.batch_index, claim.batch_size)
     };
     assert_eq!((batch(0), batch(99)), (("test-8-0", 0, 100), ("test-8-0", 99, 100)));
@@ -331,13 +331,13 @@ fn a_claim_says_which_specs_of_its_pool_and_class_it_is_of() {
     let mut facts = pooled(pods("a cpu=1 select:arch=amd64"), |pool| {
         pool.annotations.extend(written.map(|(key, value)| (key.to_owned(), value.to_owned())));
     });
-    let annotations = &provision(&facts).promises[0].claim.annotations;
+    let annotations = &provision(&facts).new_claims[0].claim.annotations;
     let has = written.map(|(key, _)| annotations.get(key).map(String::as_str));
     assert_eq!(has, [Some("17"), Some("v3"), None]);
     let class =
         ["karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"];
     assert_eq!(class.map(|key| annotations.get(key)), [None, None]);
     facts.class_hashes = Some([("default".parse().unwrap(), "23".to_owned())].into());
-    let annotations = &provision(&facts).promises[0].claim.annotations;
+    let annotations = &provision(&facts).new_claims[0].claim.annotations;
     assert_eq!(class.map(|key| annotations[key].as_str()), ["23", "v6"]);
 }

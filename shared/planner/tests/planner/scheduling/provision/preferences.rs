@@ -1,5 +1,5 @@
 //! Rows RX of the specification, and MV, RS, IF12, DS7, BF and OV where a plan shows them: preferences
-//! that are given up, and what few nodes have.
+//! that are relaxed, and what few nodes have.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn check_zone(required: &[&str], preferences: &[(u32, &[&str])], expected: &str)
         preferences.iter().map(|(weight, term)| preference(*weight, term)).collect();
     let pod_spec = PodSpec { node_selector: selector, preferred_terms, ..spec("cpu=1") };
     let plan = provision(&facts(vec![pending("a", pod_spec)]));
-    let zone = plan.promises[0].claim.requirements.get(ZONE).cloned();
+    let zone = plan.new_claims[0].claim.requirements.get(ZONE).cloned();
     let zone = zone.filter(|zone| !zone.values().is_empty());
     assert_eq!(zone.map_or_else(|| "any".to_owned(), |zone| zone.to_string()), expected);
 }
@@ -39,7 +39,7 @@ const TWO: &str = "topology.kubernetes.io/zone=zone-2";
 const NOWHERE: &str = "topology.kubernetes.io/zone=nowhere";
 
 #[test]
-fn preferences_that_cannot_be_had_are_given_up() {
+fn preferences_that_cannot_be_had_are_relaxed() {
     check_zone(&[], &[(1, &[NOWHERE]), (2, &[NOWHERE])], "any");
     check_zone(&[TWO], &[(1, &[ONE])], "topology.kubernetes.io/zone In [zone-2]");
     check_zone(&[], &[(1, &[ONE, TWO])], "any");
@@ -54,7 +54,7 @@ fn the_heaviest_preference_is_tried_first_and_the_first_that_can_be_had_counts()
 }
 
 #[test]
-fn a_single_required_term_is_never_given_up() {
+fn a_single_required_term_is_never_relaxed() {
     let plan = provision(&facts(vec![pending("a", with_terms("cpu=1", &[&[NOWHERE]]))]));
     assert_eq!(plan.unplaced.len(), 1);
     let plan = provision(&facts(vec![pending("a", with_terms("cpu=1", &[&[NOWHERE], &[TWO]]))]));
@@ -62,22 +62,22 @@ fn a_single_required_term_is_never_given_up() {
 }
 
 #[test]
-fn a_soft_taint_is_the_last_preference_to_be_given_up() {
+fn a_soft_taint_is_the_last_preference_to_be_relaxed() {
     let mut facts = facts(pods("a cpu=1 prefer:team=soft"));
     facts.node_pools.push(node_pool("soft weight:50 team=soft taint:soft=x:PreferNoSchedule"));
     // Rather without the preference than on the taint.
-    assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
+    assert_eq!(provision(&facts).new_claims[0].claim.node_pool.as_str(), "general");
     facts.node_pools.remove(0);
     let plan = provision(&facts);
-    assert_eq!(plan.promises[0].claim.node_pool.as_str(), "soft");
-    assert_eq!(plan.promises[0].claim.taints.len(), 1);
+    assert_eq!(plan.new_claims[0].claim.node_pool.as_str(), "soft");
+    assert_eq!(plan.new_claims[0].claim.taints.len(), 1);
 }
 
 #[test]
 fn a_pool_without_a_soft_taint_is_preferred() {
     let mut facts = facts(pods("a cpu=1"));
     facts.node_pools.push(node_pool("zz-soft taint:soft=x:PreferNoSchedule"));
-    assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
+    assert_eq!(provision(&facts).new_claims[0].claim.node_pool.as_str(), "general");
 }
 
 fn app() -> PodSpec {
@@ -99,7 +99,7 @@ fn ignored_preferences_change_nothing() {
         let plain = provision(&facts(replicas("a", 4, &app())));
         let plan = provision(&world);
         assert_eq!(shown(&plan), shown(&plain), "{words}");
-        assert_eq!(plan.promises[0].claim.requirements, plain.promises[0].claim.requirements);
+        assert_eq!(plan.new_claims[0].claim.requirements, plain.new_claims[0].claim.requirements);
     }
 }
 
@@ -113,13 +113,13 @@ fn one_port_is_on_different_nodes() {
     let mut facts = facts(listening(3));
     add_node(&mut facts, node("own cpu=8 memory=8Gi pods=50"));
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.placements[0].pods.len()), (2, 1));
+    assert_eq!((plan.new_claims.len(), plan.placements[0].pods.len()), (2, 1));
     let mut bound = listening(1).remove(0);
     bound.node = Some("own".parse().unwrap());
     bound.phase = model::pod::PodPhase::Running;
     bound.key = pod_key("bound");
     facts.pods.push(bound);
-    assert_eq!(provision(&facts).promises.len(), 3);
+    assert_eq!(provision(&facts).new_claims.len(), 3);
 }
 
 #[test]
@@ -127,8 +127,12 @@ fn a_port_of_a_daemon_is_taken_where_the_daemon_runs() {
     let mut facts = facts(listening(1));
     facts.daemon_sets = vec![daemon_set("proxy cpu=10m port:80 select:arch=amd64")];
     let plan = provision(&facts);
-    let names: Vec<&str> =
-        plan.promises[0].claim.instance_types.iter().map(model::InstanceTypeName::as_str).collect();
+    let names: Vec<&str> = plan.new_claims[0]
+        .claim
+        .instance_types
+        .iter()
+        .map(model::InstanceTypeName::as_str)
+        .collect();
     assert_eq!(names, ["t.arm"]);
 }
 
@@ -140,10 +144,10 @@ fn min_values_are_lowered_only_by_policy() {
     let wanted = Requirement::listed(key.clone(), names).with_min_values(Some(3));
     facts.node_pools[0].template.requirements.add(wanted);
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (0, 1));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (0, 1));
     facts.policies.min_values = MinValuesPolicy::BestEffort;
     let plan = provision(&facts);
-    let claim = &plan.promises[0].claim;
+    let claim = &plan.new_claims[0].claim;
     let lowered = claim.requirements.get(key.as_str()).and_then(Requirement::min_values);
     assert_eq!((claim.instance_types.len(), lowered), (2, Some(2)));
     assert_eq!(claim.annotations.get(MIN_VALUES_RELAXED).map(String::as_str), Some("true"));
@@ -183,31 +187,31 @@ fn reserved_capacity_is_taken_first_and_once() {
     let mut facts = facts(apart(2));
     reserve(&mut facts, 1);
     let plan = provision(&facts);
-    let kind = plan.promises[0].claim.requirements.get(CAPACITY_TYPE).unwrap().clone();
+    let kind = plan.new_claims[0].claim.requirements.get(CAPACITY_TYPE).unwrap().clone();
     assert_eq!(kind.single_value().map(|kind| &**kind), Some("reserved"));
     // The other one waits: it could have it, and does not.
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 1));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (1, 1));
     reserve(&mut facts, 2);
-    assert_eq!(provision(&facts).promises.len(), 2);
+    assert_eq!(provision(&facts).new_claims.len(), 2);
     // None left: it goes elsewhere.
     reserve(&mut facts, 0);
     facts.policies.reserved_capacity = false;
-    assert_eq!(provision(&facts).promises.len(), 2);
+    assert_eq!(provision(&facts).new_claims.len(), 2);
 }
 
 #[test]
-fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
+fn an_unlaunched_claim_on_a_reservation_counts_until_it_is_launched() {
     let mut facts = facts(apart(1));
     reserve(&mut facts, 1);
-    let promised = provision(&facts).promises[0].claim.clone();
+    let created = provision(&facts).new_claims[0].claim.clone();
     // EC2 still says that one is left.
     let mut later = self::facts(apart(2));
     reserve(&mut later, 1);
-    later.ledger.claims.insert(promised.name.clone(), promised);
+    later.ledger.claims.insert(created.name.clone(), created);
     let plan = provision(&later);
     let is_reserved =
-        |promise: &model::plan::Promise| promise.cheapest.capacity_type == CapacityType::Reserved;
-    assert!(!plan.promises.iter().any(is_reserved), "it was promised already");
+        |new: &model::plan::NewClaim| new.cheapest.capacity_type == CapacityType::Reserved;
+    assert!(!plan.new_claims.iter().any(is_reserved), "it was created already");
 }
 
 #[test]
@@ -225,8 +229,8 @@ fn a_launch_into_a_reservation_counts_until_ec2_has_counted_it() {
         // What it is for runs there.
         facts.pods.push(running("first", old.as_str(), app()));
         let plan = provision(&facts);
-        let mut promised = plan.promises.iter().map(|promise| promise.cheapest.capacity_type);
-        let is_reserved = promised.any(|kind| kind == CapacityType::Reserved);
+        let mut created = plan.new_claims.iter().map(|new| new.cheapest.capacity_type);
+        let is_reserved = created.any(|kind| kind == CapacityType::Reserved);
         assert_eq!(is_reserved, is_left, "{age} s after the launch");
     }
 }
@@ -236,7 +240,7 @@ fn pods_share_a_reserved_node() {
     let mut facts = facts(replicas("a", 3, &app()));
     reserve(&mut facts, 1);
     let plan = provision(&facts);
-    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 0));
+    assert_eq!((plan.new_claims.len(), plan.unplaced.len()), (1, 0));
 }
 
 #[test]
@@ -254,9 +258,9 @@ fn pods_of_a_buffer_are_placed_like_others() {
     }];
     let plan = provision(&facts);
     let mut names: Vec<&str> = plan
-        .promises
+        .new_claims
         .iter()
-        .flat_map(|promise| &promise.claim.pods)
+        .flat_map(|new| &new.claim.pods)
         .map(|pod| pod.name.as_str())
         .collect();
     names.sort_unstable();
@@ -280,10 +284,10 @@ fn prices_and_capacity_are_those_of_overlays() {
     assert_eq!(provision(&facts).unplaced.len(), 1);
     facts.policies.node_overlay = true;
     let plan = provision(&facts);
-    let promise = &plan.promises[0];
-    assert_eq!((promise.claim.instance_types.len(), promise.price.nanos()), (1, 7));
+    let new = &plan.new_claims[0];
+    assert_eq!((new.claim.instance_types.len(), new.price.nanos()), (1, 7));
     for key in ["karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"] {
-        assert_eq!(promise.claim.annotations.get(key).map(String::as_str), Some("true"), "{key}");
+        assert_eq!(new.claim.annotations.get(key).map(String::as_str), Some("true"), "{key}");
     }
 }
 
@@ -302,12 +306,12 @@ fn pods_that_are_made_to_leave_soon_get_a_new_place() {
     {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "old");
-        let mut given_up = claim.given_up(model::DeletionReason::SpotInterrupted, now());
+        let mut deleted = claim.deleted(model::DeletionReason::SpotInterrupted, now());
         let deadline = seconds.map(|seconds| now() + SignedDuration::from_secs(seconds));
-        given_up.deletion.as_mut().unwrap().deadline = deadline;
-        facts.ledger.claims.insert(claim.name, given_up);
+        deleted.deletion.as_mut().unwrap().deadline = deadline;
+        facts.ledger.claims.insert(claim.name, deleted);
         facts.pods.push(protected(grace));
-        assert_eq!(provision(&facts).promises.len(), places, "{seconds:?} {grace}");
+        assert_eq!(provision(&facts).new_claims.len(), places, "{seconds:?} {grace}");
     }
 }
 
@@ -340,10 +344,10 @@ fn pods_that_no_budget_ever_lets_go_get_no_new_place() {
     ] {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "old");
-        let given_up = claim.given_up(model::DeletionReason::Expired, now());
-        facts.ledger.claims.insert(claim.name, given_up);
+        let deleted = claim.deleted(model::DeletionReason::Expired, now());
+        facts.ledger.claims.insert(claim.name, deleted);
         facts.pods.push(running("moves", "old", app()));
         facts.surroundings.disruption_budgets.clone_from(&budgets);
-        assert_eq!(provision(&facts).promises.len(), places, "{budgets:?}");
+        assert_eq!(provision(&facts).new_claims.len(), places, "{budgets:?}");
     }
 }

@@ -22,7 +22,7 @@ fn pods_each(facts: &Facts) -> Vec<usize> {
     let plan = provision(facts);
     assert_eq!(plan_check::violations(facts, &plan), []);
     assert_eq!(plan.unplaced, []);
-    let mut counts: Vec<usize> = plan.promises.iter().map(|p| p.claim.pods.len()).collect();
+    let mut counts: Vec<usize> = plan.new_claims.iter().map(|p| p.claim.pods.len()).collect();
     counts.sort_unstable();
     counts
 }

@@ -48,16 +48,16 @@ fn balance(facts: &Facts, key: &str) -> String {
         let text = facts.nodes[name].labels.get(key);
         if key == HOSTNAME { name.to_owned() } else { text.cloned().unwrap_or_default() }
     };
-    for promise in &plan.promises {
+    for new in &plan.new_claims {
         let own =
-            promise.claim.requirements.get(key).and_then(|requirement| requirement.single_value());
-        let host = promise.claim.name.to_string();
+            new.claim.requirements.get(key).and_then(|requirement| requirement.single_value());
+        let host = new.claim.name.to_string();
         let value = if key == HOSTNAME {
             host
         } else {
             own.map_or_else(|| "?".into(), ToString::to_string)
         };
-        *counts.entry(value).or_default() += promise.claim.pods.len();
+        *counts.entry(value).or_default() += new.claim.pods.len();
     }
     for placement in &plan.placements {
         let Target::Node(name) = &placement.target else { panic!("no claims here") };
@@ -91,7 +91,7 @@ fn an_unknown_label_keeps_only_its_own_pods_waiting() {
     let mut facts = world(2, &spec("app=a cpu=100m spread:rack:app=a"));
     facts.pods.push(pod("other cpu=1"));
     let plan = provision(&facts);
-    assert_eq!((plan.unplaced.len(), plan.promises.len()), (2, 1));
+    assert_eq!((plan.unplaced.len(), plan.new_claims.len()), (2, 1));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_selector_that_selects_nothing_never_blocks_and_still_chooses_a_domain() {
     for selector in [None, Some(invalid), Some(LabelSelector::of_labels([("app", "b")]))] {
         let facts = world(5, &app(&[SpreadConstraint { selector, ..spread(ZONE, 1) }]));
         check(&facts, ZONE, "5");
-        assert_eq!(provision(&facts).promises.len(), 1);
+        assert_eq!(provision(&facts).new_claims.len(), 1);
     }
 }
 
@@ -175,9 +175,9 @@ fn only_pods_that_run_and_match_count() {
     // Zone 3 has one that counts, as the others: the two new pods go anywhere, one to each.
     let plan = provision(&facts);
     let zones: std::collections::BTreeSet<_> = plan
-        .promises
+        .new_claims
         .iter()
-        .map(|promise| promise.claim.requirements.get(ZONE).unwrap().single_value().cloned())
+        .map(|new| new.claim.requirements.get(ZONE).unwrap().single_value().cloned())
         .collect();
     assert_eq!((zones.len(), plan.unplaced.len()), (2, 0));
 }
@@ -206,7 +206,7 @@ fn two_workloads_spread_over_the_same_hosts() {
         replicas(name, 2, &chooses(selector, pod_spec))
     };
     let nodes = |a: &[&str], b: &[&str]| {
-        provision(&facts([of("a", a), of("b", b)].concat())).promises.len()
+        provision(&facts([of("a", a), of("b", b)].concat())).new_claims.len()
     };
     assert_eq!(nodes(&[], &[]), 2);
     assert_eq!(nodes(&["kubernetes.io/arch=amd64"], &["kubernetes.io/arch=arm64"]), 4);
@@ -242,7 +242,7 @@ fn zones_and_hosts_hold_together() {
     for (count, zones) in [(2, "1/1"), (5, "1/2/2"), (10, "3/3/4"), (21, "7/7/7")] {
         let facts = world(count, &both);
         check(&facts, ZONE, zones);
-        assert!(provision(&facts).promises.iter().all(|promise| promise.claim.pods.len() <= 3));
+        assert!(provision(&facts).new_claims.iter().all(|new| new.claim.pods.len() <= 3));
     }
 }
 
@@ -265,7 +265,7 @@ fn three_constraints_hold_together() {
             let counts: Vec<usize> = shown.split('/').map(|n| n.parse().unwrap()).collect();
             assert!(counts.last().unwrap() - counts.first().unwrap() <= skew, "{count}: {shown}");
         }
-        assert!(provision(&facts).promises.iter().all(|promise| promise.claim.pods.len() <= 3));
+        assert!(provision(&facts).new_claims.iter().all(|new| new.claim.pods.len() <= 3));
     }
 }
 
@@ -277,7 +277,7 @@ fn a_zone_of_a_pool_at_its_limit_is_still_a_domain() {
     facts.node_pools[1].limits = limits("cpu=0");
     let facts = only(1, "zone=zone-3", facts);
     check(&facts, ZONE, "1/1, 8 left");
-    assert_eq!(provision(&facts).promises.len(), 2);
+    assert_eq!(provision(&facts).new_claims.len(), 2);
 }
 
 /// A tainted, full node in zone 3 without pods, and five pods for zones 1 and 2 or less.
@@ -375,7 +375,7 @@ fn a_volume_decides_among_equal_zones() {
     volumes::add_bound(storage, "data", &["topology.kubernetes.io/zone=zone-2"]);
     facts.pods[0].volumes = volumes::mounted(&["data"]);
     check(&facts, ZONE, "1/1/2");
-    let zone = provision(&facts).promises[0].claim.requirements.get(ZONE).unwrap().clone();
+    let zone = provision(&facts).new_claims[0].claim.requirements.get(ZONE).unwrap().clone();
     assert_eq!(zone.single_value().map(|value| &**value), Some("zone-2"));
 }
 

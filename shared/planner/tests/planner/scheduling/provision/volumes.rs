@@ -59,8 +59,8 @@ fn world(names: &[&str], spec: PodSpec) -> Facts {
 #[track_caller]
 fn check_zones(facts: &Facts, expected: &str) {
     let plan = provision(facts);
-    let zones = plan.promises.first().map(|promise| {
-        let zone = promise.claim.requirements.get(labels::ZONE);
+    let zones = plan.new_claims.first().map(|new| {
+        let zone = new.claim.requirements.get(labels::ZONE);
         zone.map_or_else(
             || "any".to_owned(),
             |zone| zone.values().iter().cloned().collect::<Vec<_>>().join(" "),
@@ -114,7 +114,7 @@ fn a_bad_claim_keeps_only_its_own_pod_waiting() {
         .collect();
     assert_eq!(reasons.len(), 1);
     assert!(reasons[0].contains("PersistentVolumeClaim missing: it does not exist"), "{reasons:?}");
-    assert_eq!(plan.promises.len(), 1);
+    assert_eq!(plan.new_claims.len(), 1);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn who_wants_to_be_together_begins_where_the_volume_of_another_is() {
     facts.pods.push(pod(&format!("front cpu=3 {together}")));
     let plan = provision(&facts);
     assert!(plan.unplaced.is_empty());
-    let zones = plan.promises.iter().map(|promise| promise.cheapest.zone.as_str());
+    let zones = plan.new_claims.iter().map(|new| new.cheapest.zone.as_str());
     assert!(zones.into_iter().all(|zone| zone == "zone-3"));
     // Nor does one that can be nowhere.
     facts.pods.push(pod(&format!("lost cpu=4 select:zone=zone-9 {together}")));

@@ -21,7 +21,7 @@ fn world(replicas: u64) -> Facts {
 fn check(facts: &Facts, names: &[&str], notes: &[&str]) {
     let outcome = launches(facts, &KnownTypes::default());
     let pools: Vec<&str> =
-        outcome.promises.iter().map(|promise| promise.claim.node_pool.as_str()).collect();
+        outcome.new_claims.iter().map(|new| new.claim.node_pool.as_str()).collect();
     assert_eq!(pools, names);
     let said: Vec<String> = outcome.notes.iter().map(ToString::to_string).collect();
     assert_eq!(said, notes);
@@ -35,14 +35,14 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
     facts.node_pools[0].limits = limits("cpu=1 nodes=3");
     facts.node_pools[0].template.labels.insert("team".to_owned(), "payments".to_owned());
     check(&facts, &["general", "general"], &[]);
-    let promises = launches(&facts, &KnownTypes::default()).promises;
-    let names: Vec<&str> = promises.iter().map(|promise| promise.claim.name.as_str()).collect();
+    let new_claims = launches(&facts, &KnownTypes::default()).new_claims;
+    let names: Vec<&str> = new_claims.iter().map(|new| new.claim.name.as_str()).collect();
     assert_ne!(names[0], names[1]);
-    for promise in &promises {
-        assert!(promise.claim.pods.is_empty() && !promise.possible.is_empty());
-        assert_eq!(promise.claim.labels[labels::NODE_POOL], "general");
-        assert_eq!(promise.claim.labels["team"], "payments");
-        assert_eq!((promise.claim.batch_size, &promise.claim.batch), (2, &promises[0].claim.batch));
+    for new in &new_claims {
+        assert!(new.claim.pods.is_empty() && !new.possible.is_empty());
+        assert_eq!(new.claim.labels[labels::NODE_POOL], "general");
+        assert_eq!(new.claim.labels["team"], "payments");
+        assert_eq!((new.claim.batch_size, &new.claim.batch), (2, &new_claims[0].claim.batch));
     }
 }
 
@@ -72,13 +72,13 @@ fn dollars_bound_static_pools_as_well() {
     let mut of_cluster = world(4);
     of_cluster.node_pools[0].template.requirements = small.clone();
     of_cluster.policies.dollars_per_hour_max = Some(there);
-    assert_eq!(launches(&of_cluster, &KnownTypes::default()).promises, Vec::new());
+    assert_eq!(launches(&of_cluster, &KnownTypes::default()).new_claims, Vec::new());
 }
 
 #[test]
 fn what_a_pool_does_not_get_is_said() {
     check(&world(1), &[], &[]);
-    check(&world(0), &[], &["general: nodes beyond its replicas are given up: claim-a"]);
+    check(&world(0), &[], &["general: nodes beyond its replicas are deleted: claim-a"]);
     let mut full = world(3);
     full.node_pools[0].limits = limits("nodes=1");
     check(&full, &[], &["general: 2 of its replicas are missing, and limits.nodes is 1"]);
@@ -105,6 +105,6 @@ fn pools_are_independent_and_a_cluster_is_not_filled_beyond_its_size() {
     check(&facts, &["general", "second"], &[]);
     facts.node_pools[1].replicas = Some(u64::MAX);
     let outcome = launches(&facts, &KnownTypes::default());
-    assert_eq!(outcome.promises.len(), NODES_PER_CLUSTER_MAX - 1);
+    assert_eq!(outcome.new_claims.len(), NODES_PER_CLUSTER_MAX - 1);
     assert_eq!(outcome.notes.len(), 1);
 }

@@ -1,9 +1,9 @@
-//! Reading promised claims that are kept together, and taking them out.
+//! Reading new claims that are kept together, and taking them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::PROMISED_VERSION, limits::requests,
+    BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::CREATED_VERSION, limits::requests,
 };
 use ports::{Fault, PortError};
 
@@ -17,8 +17,12 @@ use super::{
 const TRIES: usize = 5;
 
 impl DynamoLedger {
-    /// The items of promised claims whose sort keys start with `prefix`.
-    async fn promised(&self, cluster: &ClusterName, prefix: &str) -> Result<Vec<Batch>, PortError> {
+    /// The items of new claims whose sort keys start with `prefix`.
+    async fn unlaunched(
+        &self,
+        cluster: &ClusterName,
+        prefix: &str,
+    ) -> Result<Vec<Batch>, PortError> {
         let items = self.items(cluster.as_str(), prefix).await?;
         items.iter().map(|item| Batch::of(item).map_err(unreadable)).collect()
     }
@@ -32,8 +36,8 @@ impl DynamoLedger {
         leaving: Leaving,
     ) -> Result<BTreeSet<NodeClaimName>, PortError> {
         let version = match leaving {
-            Leaving::ToOwnItems => PROMISED_VERSION + 1,
-            Leaving::ForGood => PROMISED_VERSION,
+            Leaving::ToOwnItems => CREATED_VERSION + 1,
+            Leaving::ForGood => CREATED_VERSION,
         };
         let wanted = claims.iter().filter(|claim| claim.version == version);
         let wanted: BTreeMap<&NodeClaimName, &NodeClaim> =
@@ -63,7 +67,7 @@ impl DynamoLedger {
         leaving: Leaving,
         taken: &mut BTreeSet<NodeClaimName>,
     ) -> Result<bool, PortError> {
-        for mut batch in self.promised(cluster, &batch::prefix(id)).await? {
+        for mut batch in self.unlaunched(cluster, &batch::prefix(id)).await? {
             loop {
                 let some = batch.claims.iter().filter_map(|claim| wanted.get(&claim.name));
                 let some: Vec<NodeClaim> = some

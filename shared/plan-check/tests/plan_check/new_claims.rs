@@ -1,17 +1,17 @@
 //! New claims.
 
-use model::{ClaimPhase, NodeClaim, facts::ClassOffer, plan::Promise};
+use model::{ClaimPhase, NodeClaim, facts::ClassOffer, plan::NewClaim};
 use testkit::build::{
-    daemon_set, id, pod, pod_key, promise, requirement, requirements, resources, taint,
+    daemon_set, id, new_claim, pod, pod_key, requirement, requirements, resources, taint,
 };
 
-use super::{check, name_types, new_claim};
+use super::{check, good_claim, name_types};
 
 fn first(plan: &mut model::Plan) -> &mut NodeClaim {
-    &mut plan.promises[0].claim
+    &mut plan.new_claims[0].claim
 }
 
-/// Gives both pods of the promise these words, and nothing else.
+/// Gives both pods of the new claim these words, and nothing else.
 fn with_pods(facts: &mut model::facts::Facts, words: &str) {
     for (index, name) in ["web-0", "web-1"].into_iter().enumerate() {
         facts.pods[index] = pod(&format!("{name} cpu=500m memory=1Gi {words}"));
@@ -22,15 +22,15 @@ fn with_pods(facts: &mut model::facts::Facts, words: &str) {
 fn a_claim_has_a_name_of_its_own() {
     check(
         |_, plan| first(plan).name = id("general-6-1"),
-        &["claim general-6-1 is promised although it exists"],
+        &["claim general-6-1 is created although it exists"],
     );
     check(
         |facts, plan| {
             facts.pods.push(pod("web-2"));
-            let twin = NodeClaim { batch: id("another"), ..new_claim("general-7-0") };
-            plan.promises.push(promise(twin, &["web-2"]));
+            let twin = NodeClaim { batch: id("another"), ..good_claim("general-7-0") };
+            plan.new_claims.push(new_claim(twin, &["web-2"]));
         },
-        &["claim general-7-0 is promised twice"],
+        &["claim general-7-0 is created twice"],
     );
 }
 
@@ -41,11 +41,11 @@ fn a_claim_is_new_and_for_somebody() {
     check(|_, plan| first(plan).node = Some(id("n")), &["it has an instance or a node"]);
     check(
         |facts, plan| first(plan).empty_since = Some(facts.now),
-        &["it is given up or empty already"],
+        &["it is deleted or empty already"],
     );
     check(
-        |_, plan| plan.promises[0].claim.pods.clear(),
-        &["claim general-7-0 is promised for no pod"],
+        |_, plan| plan.new_claims[0].claim.pods.clear(),
+        &["claim general-7-0 is created for no pod"],
     );
 }
 
@@ -212,7 +212,7 @@ fn pods_and_daemons_fit_every_type_of_their_claim() {
         // There is no room for the daemon on the two places that are there.
         facts.pods.truncate(2);
     };
-    let only_promises = |plan: &mut model::Plan| {
+    let only_new_claims = |plan: &mut model::Plan| {
         plan.placements.clear();
         plan.unplaced.clear();
     };
@@ -226,7 +226,7 @@ fn pods_and_daemons_fit_every_type_of_their_claim() {
         check(
             |facts, plan| {
                 daemon(facts, selector);
-                only_promises(plan);
+                only_new_claims(plan);
             },
             if counts { &["claim general-7-0 as m7g.large has no room: cpu 1931m"] } else { &[] },
         );
@@ -351,23 +351,23 @@ fn every_type_can_be_bought_for_its_claim() {
 
 #[test]
 fn the_cheapest_offering_is_the_cheapest() {
-    let cheapest = |change: fn(&mut Promise)| {
-        move |_: &mut model::facts::Facts, plan: &mut model::Plan| change(&mut plan.promises[0])
+    let cheapest = |change: fn(&mut NewClaim)| {
+        move |_: &mut model::facts::Facts, plan: &mut model::Plan| change(&mut plan.new_claims[0])
     };
     check(
-        cheapest(|promise| {
-            promise.cheapest.instance_type = id("m7g.xlarge");
-            promise.price = testkit::build::price("0.1632");
+        cheapest(|new| {
+            new.cheapest.instance_type = id("m7g.xlarge");
+            new.price = testkit::build::price("0.1632");
         }),
         &["on-demand m7g.xlarge us-west-2a at 0.1632 is not its cheapest offering: one is to be \
            had at 0.0816"],
     );
     check(
-        cheapest(|promise| promise.cheapest.zone = id("us-west-2b")),
+        cheapest(|new| new.cheapest.zone = id("us-west-2b")),
         &["it is none that can be bought for the claim"],
     );
     check(
-        cheapest(|promise| promise.cheapest.capacity_type = model::CapacityType::Spot),
+        cheapest(|new| new.cheapest.capacity_type = model::CapacityType::Spot),
         &["it is none that can be bought for the claim"],
     );
 }
@@ -405,14 +405,14 @@ fn min_values_are_reached() {
 /// Two claims in one batch, for one pod each.
 fn batch(change: impl Fn(&mut NodeClaim)) -> impl Fn(&mut model::facts::Facts, &mut model::Plan) {
     move |_, plan| {
-        let promise_of = |index: u32, name: &str| {
-            let claim = new_claim(&format!("general-7-{index}"));
+        let new_claim_of = |index: u32, name: &str| {
+            let claim = good_claim(&format!("general-7-{index}"));
             let batch = id("general-7");
             let claim = NodeClaim { batch, batch_size: 2, batch_index: index, ..claim };
-            promise(claim, &[name])
+            new_claim(claim, &[name])
         };
-        plan.promises = vec![promise_of(0, "web-0"), promise_of(1, "web-1")];
-        change(&mut plan.promises[1].claim);
+        plan.new_claims = vec![new_claim_of(0, "web-0"), new_claim_of(1, "web-1")];
+        change(&mut plan.new_claims[1].claim);
     }
 }
 
@@ -445,15 +445,15 @@ fn the_claims_of_a_batch_are_interchangeable() {
 fn a_batch_and_a_cluster_have_an_end() {
     check(
         |facts, plan| {
-            let promise_of = |index: u32| {
+            let new_claim_of = |index: u32| {
                 let name = format!("many-{index}");
-                let claim = new_claim(&format!("general-7-{index}"));
+                let claim = good_claim(&format!("general-7-{index}"));
                 let batch = id("general-7");
                 let claim = NodeClaim { batch, batch_size: 1_001, batch_index: index, ..claim };
-                promise(claim, &[&name])
+                new_claim(claim, &[&name])
             };
             facts.pods.extend((0..1_001).map(|index| pod(&format!("many-{index}"))));
-            plan.promises = (0..1_001).map(promise_of).collect();
+            plan.new_claims = (0..1_001).map(new_claim_of).collect();
         },
         &["batch general-7: it has 1001 claims, at most 100 fit"],
     );

@@ -225,7 +225,7 @@ fn an_item_that_cannot_be_read_keeps_no_profile_of_another_class() {
     assert_eq!(left(), ["of-another-role"]);
     leave_profile(&sim, PROFILE);
     sim.pass_until(minute(30 * 60));
-    answer(&sim, sim.remove(&claim));
+    answer(&sim, NodeClaims::remove(&sim, &claim));
     swept(&sim);
     assert_eq!(left(), ["of-another-role", PROFILE], "nobody says of which class the claim is");
     sim.act(Action::SetReadable { claim, is_readable: true });

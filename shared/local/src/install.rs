@@ -1,16 +1,13 @@
 //! What an installation puts into a cluster, and whether the cluster is one to play in.
 
-use std::{path::Path, time::Duration};
+use std::{collections::HashSet, path::Path, time::Duration};
 
-use k8s_openapi::{
-    api::{coordination::v1::Lease, core::v1::Node},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::Node};
 use kube::{
     Api, Client, Config,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
-    core::GroupVersionKind,
+    core::{GroupVersionKind, discovery::v2::APIGroupDiscovery},
 };
 use model::{labels, lease};
 use serde_json::{Value, json};
@@ -84,7 +81,7 @@ pub(crate) async fn refuse_real(
     Ok(())
 }
 
-/// Applies `objects`, definitions first, and waits until the API server knows what they define.
+/// Applies `objects`, definitions first, and waits until the API server lists what they define.
 pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), LocalError> {
     let mut definitions = Vec::new();
     for object in objects {
@@ -108,7 +105,7 @@ pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), Loca
             definitions.push(name.to_owned());
         }
     }
-    until_established(client, &definitions).await
+    until_listed(client, &definitions).await
 }
 
 /// Removes what no function removes any more: NodeClaims, whose instances are no more, and the lease of the ledger that
@@ -134,30 +131,27 @@ pub(crate) async fn withdraw(client: &Client) {
     drop(leases.delete(lease::LEDGER_LEASE, &DeleteParams::default()).await);
 }
 
-async fn until_established(client: &Client, names: &[String]) -> Result<(), LocalError> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+/// Waits until `kubectl` finds the kinds of the CustomResourceDefinitions `names`. The API server lists them a moment
+/// after it has established them.
+async fn until_listed(client: &Client, names: &[String]) -> Result<(), LocalError> {
     for _ in 0..LOOKS {
-        let listed = definitions
-            .list(&ListParams::default())
-            .await
-            .map_err(install("CustomResourceDefinitions"))?
-            .items;
-        let is_known = |name: &String| {
-            let mut same = listed.iter().filter(|known| known.metadata.name.as_ref() == Some(name));
-            same.any(is_established)
-        };
-        if names.iter().all(is_known) {
+        let listed = client.list_api_groups_aggregated().await.map_err(install("API groups"))?;
+        let listed: HashSet<String> = listed.items.iter().flat_map(defined_names).collect();
+        if names.iter().all(|name| listed.contains(name)) {
             return Ok(());
         }
         pause(BETWEEN_LOOKS).await;
     }
-    Err(LocalError::Late("CustomResourceDefinitions are established"))
+    Err(LocalError::Late("the kinds of the CustomResourceDefinitions are listed"))
 }
 
-fn is_established(definition: &CustomResourceDefinition) -> bool {
-    let status = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let mut conditions = status.into_iter().flatten();
-    conditions.any(|condition| condition.type_ == "Established" && condition.status == "True")
+/// The names of the CustomResourceDefinitions that could define the resources of `group`.
+fn defined_names(group: &APIGroupDiscovery) -> Vec<String> {
+    let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref());
+    let resources = group.versions.iter().flat_map(|version| &version.resources);
+    let plurals = resources.filter_map(|resource| resource.resource.as_deref());
+    let name = name.unwrap_or_default();
+    plurals.map(|plural| format!("{plural}.{name}")).collect()
 }
 
 fn install(what: &str) -> impl FnOnce(kube::Error) -> LocalError + use<> {

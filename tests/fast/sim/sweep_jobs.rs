@@ -6,10 +6,14 @@ use handlers::{Error, Job, ProcessMemory, Recorder, Settings, SweepPorts, sweep}
 use jiff::SignedDuration;
 use model::{
     CapacityType, DeletionReason, Function, InstanceId, LaunchTemplateName, NodeClaim,
-    NodeClaimName, labels, static_hash::NODE_CLASS,
+    NodeClaimName, labels,
+    node_class::{NodeClass, NodeIdentity},
+    static_hash::NODE_CLASS,
 };
-use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
-use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
+use ports::{Fault, Invocation, Ledger as _, NodeClaims, NodeClasses as _, Profiles, Templates};
+use simulator::{
+    Action, ClusterObject, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls,
+};
 
 use crate::world::{MANIFESTS, add_manifests, empty, minute, runner, sell_none, sim};
 
@@ -206,31 +210,37 @@ fn what_several_jobs_need_fails_only_them() {
 }
 
 #[test]
-fn an_item_that_cannot_be_read_keeps_no_profile_of_another_class() {
+fn items_that_cannot_be_read_keep_their_own_profiles_and_no_others() {
     let sim = neglected();
-    let claim = sim.claims().into_iter().next().expect("a claim").name;
-    let own = "/journeyman/us-west-2/simulated/default/";
-    answer(&sim, Profiles::ensure(&sim, own, "of-another-role", "other", &BTreeMap::new()));
-    sim.pass_until(minute(28 * 60));
-    sim.act(Action::SetReadable { claim: claim.clone(), is_readable: false });
-    let left = || {
+    let profiles = || {
         let profiles = answer(&sim, Profiles::list(&sim, "/journeyman/"));
-        let names = profiles.into_iter().map(|profile| profile.name);
-        let ours = names.filter(|name| name == PROFILE || name == "of-another-role");
-        ours.collect::<Vec<_>>()
+        profiles.into_iter().map(|profile| profile.name).collect::<Vec<_>>()
     };
-    assert_eq!(left(), ["of-another-role", PROFILE]);
+    let used: Vec<String> = profiles().into_iter().filter(|name| name != PROFILE).collect();
+    assert_eq!(used.len(), 1);
+    // The class wants another profile from now on.
+    let class = answer(&sim, sim.observed_classes()).items.remove(0).class;
+    let identity = NodeIdentity::Role("another".to_owned());
+    let class = ClusterObject::NodeClass(NodeClass { identity, ..class });
+    sim.act(Action::Add(vec![class]));
+    let claims = sim.claims().into_iter().map(|claim| claim.name);
+    let claims: Vec<NodeClaimName> = claims.collect();
+    let set_readable = |is_readable: bool| {
+        for claim in claims.iter().cloned() {
+            sim.act(Action::SetReadable { claim, is_readable });
+        }
+    };
+    set_readable(false);
     swept(&sim);
-    // It may be that of the claim, whose object names the class and no profile.
-    assert_eq!(left(), ["of-another-role"]);
+    assert_eq!(profiles(), used);
     leave_profile(&sim, PROFILE);
-    sim.pass_until(minute(30 * 60));
-    answer(&sim, NodeClaims::remove(&sim, &claim));
+    sim.pass_until(minute(28 * 60));
+    answer(&sim, NodeClaims::remove(&sim, &claims[0]));
     swept(&sim);
-    assert_eq!(left(), ["of-another-role", PROFILE], "nobody says of which class the claim is");
-    sim.act(Action::SetReadable { claim, is_readable: true });
+    assert!(profiles().contains(&PROFILE.to_owned()), "nobody says of which class the claim is");
+    set_readable(true);
     swept(&sim);
-    assert!(!left().contains(&PROFILE.to_owned()));
+    assert_eq!(profiles(), used);
 }
 
 #[test]
@@ -280,16 +290,16 @@ fn instances_that_end_unheard_are_all_found() {
     }
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(20)).expect("nothing unsafe happens");
-    let deleted: BTreeMap<NodeClaimName, DeletionReason> = sim
+    let given_up: BTreeMap<NodeClaimName, DeletionReason> = sim
         .timeline(0)
         .into_iter()
         .filter_map(|event| match event.happening {
-            Happening::ClaimDeleted { claim, reason } => Some((claim, reason)),
+            Happening::ClaimGivenUp { claim, reason } => Some((claim, reason)),
             _ => None,
         })
         .collect();
     for name in instances.keys() {
-        assert_eq!(deleted.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
+        assert_eq!(given_up.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
         assert!(sim.claims().iter().all(|claim| claim.name != *name), "{name}");
     }
     assert_eq!(sim.summary().pods_waiting, 0);

@@ -158,9 +158,15 @@ impl Facts {
         digest.0
     }
 
-    /// Whether everything but the time was observed before, in `other`. Instance types count as equal only where they
-    /// are the very same objects: comparing them is the long work.
+    /// Whether everything but the time, and when the guard was checked, was observed before, in `other`. Instance types
+    /// count as equal only where they are the very same objects: comparing them is the long work.
     pub fn differ_in_time_alone(&self, other: &Self) -> bool {
+        are_same_classes(self.classes.as_ref(), other.classes.as_ref())
+            && self.are_same_beside_classes(other)
+    }
+
+    /// Whether everything but the time, and what EC2NodeClasses offer, was observed before, in `other`.
+    pub fn are_same_beside_classes(&self, other: &Self) -> bool {
         // Every member is named, so that a new one cannot be forgotten.
         let Self {
             cluster,
@@ -170,7 +176,7 @@ impl Facts {
             deleted_claims,
             ending_reservations,
             node_pools,
-            classes,
+            classes: _,
             class_hashes,
             class_images,
             node_charges,
@@ -181,12 +187,11 @@ impl Facts {
             policies,
         } = self;
         *cluster == other.cluster
-            && *ledger == other.ledger
+            && ledger.differ_in_guard_alone(&other.ledger)
             && *nodes == other.nodes
             && *deleted_claims == other.deleted_claims
             && *ending_reservations == other.ending_reservations
             && *node_pools == other.node_pools
-            && are_same_classes(classes.as_ref(), other.classes.as_ref())
             && *class_hashes == other.class_hashes
             && *class_images == other.class_images
             && *node_charges == other.node_charges

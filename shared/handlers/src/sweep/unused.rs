@@ -41,8 +41,8 @@ pub(super) struct ProfileUsers<'a> {
     pub(super) shown: Vec<NodeClaim>,
 }
 
-/// What NodeClaim objects show of the claims that `items` are, which cannot be read; `None`, and the log says why, if an
-/// item is no claim or no object shows it: any profile may be its.
+/// What NodeClaim objects show of the claims that `items` are, which cannot be read. `None`, and the log says why, if an
+/// item is no claim or no object shows it: it may use any profile.
 pub(super) async fn shown<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     items: &[UnreadableItem],

@@ -6,12 +6,13 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
+    sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Pod, PodKey,
-    facts::Facts,
+    InstanceType, Offering, Pod, PodKey,
+    facts::{ClassOffer, Facts},
     plan::{Reason, Unplaced},
 };
 
@@ -101,7 +102,7 @@ impl Found {
             is_young
                 || workload.reasons == unplaced.reasons
                     && workload.number == number
-                    && *is_same.get_or_insert_with(|| facts.differ_in_time_alone(newest))
+                    && *is_same.get_or_insert_with(|| are_alike(facts, newest))
         };
         let unknown = due.iter().filter(|(pod, unplaced)| !is_known((pod, unplaced)));
         let unknown: Vec<Unplaced> = unknown.map(|(_, unplaced)| (*unplaced).clone()).collect();
@@ -139,15 +140,11 @@ impl Found {
         self.workloads.drain(..surplus);
     }
 
-    /// The number of `facts`, which are kept as the newest unless they are known to be the same but for the time.
+    /// The number of `facts`, which are kept as the newest unless they are like them.
     fn number_of(&mut self, facts: &Facts, is_same: Option<bool>) -> u64 {
         let before = self.newest.as_ref().map(|(number, newest)| (*number, newest));
         match before {
-            Some((number, newest))
-                if is_same.unwrap_or_else(|| facts.differ_in_time_alone(newest)) =>
-            {
-                number
-            }
+            Some((number, newest)) if is_same.unwrap_or_else(|| are_alike(facts, newest)) => number,
             _ => {
                 let number = before.map_or(0, |(number, _)| number.wrapping_add(1));
                 self.newest = Some((number, facts.clone()));
@@ -155,4 +152,40 @@ impl Found {
             }
         }
     }
+}
+
+/// Whether pods have the same remedies on `facts` and `others`: they differ in time and prices alone, and spot prices
+/// change every few minutes.
+fn are_alike(facts: &Facts, others: &Facts) -> bool {
+    let is_alike = |(one, other): (&Arc<InstanceType>, &Arc<InstanceType>)| {
+        Arc::ptr_eq(one, other) || are_alike_but_for_prices(one, other)
+    };
+    let offers_alike = |(one, other): (&ClassOffer, &ClassOffer)| match (one, other) {
+        (ClassOffer::Ready(these), ClassOffer::Ready(those)) => {
+            these.len() == those.len() && these.iter().zip(those).all(is_alike)
+        }
+        (one, other) => one == other,
+    };
+    let are_same = match (&facts.classes, &others.classes) {
+        (Some(these), Some(those)) => {
+            these.keys().eq(those.keys()) && these.values().zip(those.values()).all(offers_alike)
+        }
+        (these, those) => these.is_none() && those.is_none(),
+    };
+    are_same && facts.are_same_beside_classes(others)
+}
+
+fn are_alike_but_for_prices(one: &InstanceType, other: &InstanceType) -> bool {
+    let is_alike = |(one, other): (&Offering, &Offering)| {
+        one.zone == other.zone
+            && one.capacity_type == other.capacity_type
+            && one.is_available == other.is_available
+            && one.reservation == other.reservation
+    };
+    one.name == other.name
+        && one.offerings.len() == other.offerings.len()
+        && one.offerings.iter().zip(&other.offerings).all(is_alike)
+        && one.capacity == other.capacity
+        && one.overhead == other.overhead
+        && one.requirements == other.requirements
 }

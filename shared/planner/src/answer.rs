@@ -217,7 +217,7 @@ fn before_look(facts: &Facts, options: &Options) -> Option<Answer> {
         return Some(Answer::of(disruption::observed(facts), Basis::Claims));
     }
     let plan = disruption::validated(facts, (id, command), options);
-    Some(Answer::of(plan, Basis::Both))
+    Some(Answer::of(with(plan, disruption::observed(facts)), Basis::Both))
 }
 
 fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer {

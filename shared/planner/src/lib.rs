@@ -50,6 +50,7 @@ pub mod foreseen;
 pub mod index;
 pub mod lifecycle;
 pub mod pace;
+mod pod_events;
 pub mod scheduling;
 pub mod told;
 mod unchanged;

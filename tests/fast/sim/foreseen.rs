@@ -15,7 +15,7 @@ use journeyman::{
     simulate::dumps,
 };
 use model::{
-    NodeClaimName, Plan,
+    NodeClaim, NodeClaimName, Plan,
     facts::Facts,
     labels,
     ledger::Snapshot,
@@ -41,6 +41,7 @@ struct Seen {
     looks: AtomicUsize,
     disrupted: AtomicUsize,
     created: AtomicUsize,
+    validated: AtomicUsize,
 }
 
 /// What AWS says, and neither an object of the cluster nor the file of the ledger: `facts` with that of `seen`.
@@ -115,6 +116,46 @@ fn versions(recorded: &RecordedFacts) -> BTreeMap<NodeClaimName, u64> {
     claims.map(|claim| (claim.name.clone(), claim.version)).collect()
 }
 
+/// The facts of `validated`, if nothing changed since `found` but by its own commit.
+fn unchanged(found: &RecordedFacts, validated: &RecordedFacts) -> Facts {
+    let (before, ledger) = (&found.facts.ledger, validated.facts.ledger.clone());
+    let mut claims = before.claims.clone();
+    claims.extend(found.plan.changes.iter().map(|claim| (claim.name.clone(), claim.clone())));
+    let before = before.clone();
+    let Snapshot { head, commands, .. } = ledger;
+    let ledger = Snapshot { head, commands, claims, ..before };
+    Facts { now: validated.facts.now, ledger, ..found.facts.clone() }
+}
+
+/// The commands that were void when they were looked at again, though nothing had changed.
+fn void_for_nothing(facts: &[&RecordedFacts], seen: &Seen) -> Result<(), String> {
+    for (place, validated) in facts.iter().enumerate() {
+        let RecordedFacts { facts: at, plan, .. } = validated;
+        let found = |id| {
+            let earlier = facts[..place].iter().rev();
+            earlier.copied().find(|found| found.plan.started.contains_key(id))
+        };
+        for (id, command) in at.ledger.commands.iter().filter(|(_, command)| command.is_found()) {
+            let is_begun = plan.started.contains_key(id) || plan.changes.iter().any(is_deleted);
+            let is_over = is_begun || plan.ended.contains(id);
+            let Some(found) = found(id).filter(|_| is_over) else { continue };
+            if !unchanged(found, validated).differ_in_time_alone(at) {
+                continue;
+            }
+            seen.validated.fetch_add(1, Ordering::Relaxed);
+            if !is_begun {
+                let (from, decisions) = (found.facts.now, &plan.decisions);
+                return Err(format!("{}: {command:?} of {from} is void: {decisions:?}", at.now));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_deleted(claim: &NodeClaim) -> bool {
+    claim.is_deleting()
+}
+
 /// Compares every look that was recorded in `sim`.
 fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
     let facts = sim.recorded_facts();
@@ -140,8 +181,12 @@ fn compare(sim: &Sim, seed: u64, seen: &Seen) -> Result<(), String> {
             Question::CarryOn | Question::Interrupt(_) => {}
         }
     }
-    for (now, mut looks) in looks {
+    for looks in looks.values_mut() {
         looks.sort_by_key(|recorded| recorded.plan.parent);
+    }
+    let in_order: Vec<&RecordedFacts> = looks.values().flatten().copied().collect();
+    void_for_nothing(&in_order, seen)?;
+    for (now, looks) in looks {
         let Some(first) = looks.first() else { continue };
         if first.question != NextSearch::default().question() {
             return Err(format!("{now}: a search goes on: play smaller worlds"));
@@ -180,8 +225,9 @@ fn what_plan_says_of_random_worlds_is_what_functions_do() {
         runner.run_until(minute(40)).expect("nothing unsafe happens");
         compare(&sim, seed, &seen)
     });
-    let [looks, disrupted, created] =
-        [seen.looks, seen.disrupted, seen.created].map(AtomicUsize::into_inner);
+    let [looks, disrupted, created, validated] =
+        [seen.looks, seen.disrupted, seen.created, seen.validated].map(AtomicUsize::into_inner);
     println!("{looks} looks, {disrupted} steps of disruption and {created} claims foreseen");
-    assert!(0 < looks.min(disrupted).min(created));
+    println!("{validated} commands were looked at again on the same facts");
+    assert!(0 < looks.min(disrupted).min(created).min(validated));
 }

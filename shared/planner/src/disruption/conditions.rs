@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ImageId, InstanceType, NodeClaim, NodePoolName, Offering, Pod, Requirement,
+    CapacityType, ImageId, InstanceType, NodeClaim, NodePoolName, Offering, Requirement,
     Requirements, labels,
     node_pool::NodePool,
     requirements::Undefined,
@@ -22,6 +22,7 @@ use super::{
     nodes::{State, StateNode},
     objection::Objection,
 };
+use crate::pod_events::quiet_since;
 
 /// How old a claim must be before its instance type may be missed.
 ///
@@ -49,27 +50,6 @@ pub(crate) fn not_consolidatable(
             (quiet < after).then_some(Objection::Unsettled(after))
         }
     }
-}
-
-/// When a pod last came to the node of `claim`, which has `pods` of its own, or went, as far as that is known.
-pub fn quiet_since(
-    claim: &NodeClaim,
-    pods: &[&Pod],
-    now: Timestamp,
-    is_watched: bool,
-) -> Timestamp {
-    let event = claim.conditions.last_pod_event_at;
-    if !is_watched && pods.is_empty() {
-        // Nothing watches pods: emptiness is noted when it is first seen.
-        let empty_since = claim.empty_since.unwrap_or(now);
-        return event.map_or(empty_since, |event| event.max(empty_since));
-    }
-    let since = event.or_else(|| claim.initialized_at()).unwrap_or(claim.phase_since);
-    if is_watched {
-        return since;
-    }
-    let came = pods.iter().filter_map(|pod| pod.started_at).max();
-    came.map_or(since, |came| came.max(since))
 }
 
 /// Since when and why a claim no longer looks like its pool, if so. Worked out once for each node of a state.

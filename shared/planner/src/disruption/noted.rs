@@ -6,22 +6,25 @@
 use std::collections::BTreeMap;
 
 use model::{
-    DeletionReason, NodeClaim, NodeClaimName, NodeName, Pod, claim::ClaimConditions,
+    DeletionReason, NodeClaim, NodeClaimName, Pod, claim::ClaimConditions,
     disruption::DisruptionReason, facts::Facts, node::Node, node_pool::NodePool,
 };
 
 use super::{
-    conditions::{self, quiet_since},
+    conditions,
     nodes::{State, StateNode},
 };
-use crate::world::World;
+use crate::{
+    pod_events::{needing, quiet_since},
+    world::World,
+};
 
 /// A node may have so many hundredths of what was expected at least.
 ///
 /// Karpenter: `consistency/nodeshape.go`.
 const EXPECTED_PERCENT: u64 = 90;
 /// Claims that one look notes something on at most: after an update all have something new to show.
-const NOTED_MAX: usize = 100;
+pub(super) const NOTED_MAX: usize = 100;
 
 /// `changes` with what claims show now. A claim that is deleted shows nothing new.
 pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
@@ -34,12 +37,7 @@ pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
     let entries = state.nodes.iter();
     let entries: BTreeMap<&NodeClaimName, &StateNode<'_>> =
         entries.filter_map(|entry| Some((&entry.claim?.name, entry))).collect();
-    let mut pods: BTreeMap<&NodeName, Vec<&Pod>> = BTreeMap::new();
-    for pod in facts.pods.iter().filter(|pod| pod.is_reschedulable()) {
-        if let Some(node) = &pod.node {
-            pods.entry(node).or_default().push(pod);
-        }
-    }
+    let pods = needing(facts);
     let mut more = NOTED_MAX;
     for stored in facts.ledger.claims.values().filter(|claim| !claim.is_deleting()) {
         let Some(node) = world.node(stored).filter(|node| node.is_initialized()) else { continue };

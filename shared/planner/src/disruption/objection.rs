@@ -166,6 +166,11 @@ pub enum Objection {
     /// Its pods fit onto other nodes only as kube-scheduler need not place them.
     #[error("its pods fit elsewhere only in an order that kube-scheduler need not follow")]
     OneWayOnly,
+    /// Its pods fit onto other nodes, on which pods came or went more recently than `consolidateAfter`.
+    #[error(
+        "its pods fit only onto nodes that are waiting for consolidateAfter since their last pod change"
+    )]
+    OthersUnsettled,
     /// So many new nodes would be needed, and one is the most.
     #[error("its pods need {} new nodes, and consolidation launches at most 1", model::words::many(*.0))]
     ManyNodes(usize),
@@ -279,7 +284,9 @@ impl Objection {
             Self::NotIll => Why::NotIll,
             Self::NeverConsolidated(_) | Self::OnlyWhenEmpty(_) => Why::ConsolidationDisabled,
             Self::KeepsRoom | Self::Used(_) | Self::CheaplyUsed | Self::Needed => Why::Used,
-            Self::NotConsolidatable | Self::Unsettled(_) => Why::NotConsolidatable,
+            Self::NotConsolidatable | Self::Unsettled(_) | Self::OthersUnsettled => {
+                Why::NotConsolidatable
+            }
             Self::UnknownInstanceType => Why::UnknownPrice,
             Self::Empty => Why::Empty,
             Self::MovedLately(_) | Self::ManyMoves(_) => Why::Calm,

@@ -54,8 +54,8 @@ pub struct Simulated {
 pub struct Simulator<'a> {
     facts: &'a Facts,
     known: KnownTypes,
-    /// Whether nodes that go away count against limits until something took their place.
-    counts_leaving: bool,
+    /// See [`Options`].
+    is_watched: bool,
     /// The facts made ready, once somebody asked.
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
@@ -74,7 +74,7 @@ impl<'a> Simulator<'a> {
         Self {
             facts,
             known: options.types.clone(),
-            counts_leaving: !options.is_watched,
+            is_watched: options.is_watched,
             world: None,
             work: 0,
             work_max: u64::MAX,
@@ -95,8 +95,8 @@ impl<'a> Simulator<'a> {
 
     /// The facts made ready.
     pub(crate) fn world(&mut self) -> &mut World<'a> {
-        let (known, counts_leaving) = (&self.known, self.counts_leaving);
-        self.world.get_or_insert_with(|| World::of(self.facts, known, counts_leaving))
+        let (known, is_watched) = (&self.known, self.is_watched);
+        self.world.get_or_insert_with(|| World::of(self.facts, known, is_watched))
     }
 
     /// What would be without `nodes`.
@@ -126,6 +126,17 @@ impl<'a> Simulator<'a> {
     ) -> Result<Simulated, Objection> {
         let trial = Trial { is_scattered: true, ..Trial::default() };
         self.tried(nodes, Mode::Consolidation(now), trial)
+    }
+
+    /// Whether the pods of `node` fit onto nodes that are there, if none of these had to settle at `now`.
+    pub(crate) fn fits_once_settled(&mut self, node: &Candidate<'a>, now: Timestamp) -> bool {
+        if !self.world().is_any_unsettled(now) {
+            return false;
+        }
+        let names = [&node.node.name];
+        let outcome = self.world().without(&Trial { without: &names, ..Trial::default() });
+        self.count(outcome.pods);
+        outcome.stuck.is_empty() && outcome.in_flight.is_empty()
     }
 
     /// What the pods of each of `nodes` are worth for one hour: at the least for what new nodes for all of them cost.

@@ -58,10 +58,30 @@ pub(crate) fn single_node<'a>(
                     ..Single::default()
                 };
             }
-            Err(objection) => drop(notes.insert(at, objection)),
+            Err(objection) => {
+                let is_wait = is_of_new_nodes(&objection)
+                    && simulator.fits_once_settled(candidate, state.now);
+                let objection = if is_wait { Objection::OthersUnsettled } else { objection };
+                notes.insert(at, objection);
+            }
         }
     }
     Single { unseen, ..Single::default() }
+}
+
+/// Whether `objection` is about what would be launched, or about that nothing can be.
+const fn is_of_new_nodes(objection: &Objection) -> bool {
+    matches!(
+        objection,
+        Objection::Stuck(_)
+            | Objection::ManyNodes(_)
+            | Objection::NotCheaper(_)
+            | Objection::SavesLittle(_)
+            | Objection::MinValues
+            | Objection::SpotGate
+            | Objection::FewSpotTypes(_)
+            | Objection::SameType
+    )
 }
 
 /// The best of every pool, then the second best: pools in `first` lead, the others follow in the

@@ -33,6 +33,7 @@ use crate::{
         id::{self, KindId, PlaceId},
         table::Table,
     },
+    pod_events,
     scheduling::{
         launchable::offer::Offer,
         numbers::amounts::{self, Amounts, ResourceIndex},
@@ -48,7 +49,6 @@ pub(crate) struct Existing {
     pub(crate) room: Amounts,
     /// What it counts as against the limits of which pool.
     pub(crate) counts: Option<(NodePoolName, Resources)>,
-    settles_until: Option<Timestamp>,
     /// Whether Karpenter or we manage it and it is not initialized.
     pub(crate) is_starting: bool,
     is_initialized: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Existing {
 pub(crate) struct Supply {
     by_node: BTreeMap<NodeName, PlaceId>,
     pub(crate) existing: Table<id::kind::Place, Existing>,
-    /// Nodes that settle: until when pods that run elsewhere are not moved there.
+    /// Nodes that settle: until when pods that run elsewhere are not moved there. None, unless what-ifs are asked.
     pub(crate) settling: Vec<(PlaceId, Timestamp)>,
     /// What nodes that are being replaced count as against the limits of which pool. They take nothing.
     pub(crate) replaced: Vec<(NodePoolName, Resources)>,
@@ -161,8 +161,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         Target::Claim(_) => None,
     });
     let by_node = nodes.collect();
-    let settling = existing.entries().filter_map(|(place, one)| Some((place, one.settles_until?)));
-    Supply { by_node, settling: settling.collect(), existing, replaced, kinds: kinds.all }
+    Supply { by_node, settling: Vec::new(), existing, replaced, kinds: kinds.all }
 }
 
 /// Whether the node of `claim` is still to come. One that was initialized and is not there was
@@ -184,19 +183,21 @@ fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
     })
 }
 
-/// Until when no pod that runs elsewhere is moved onto the node of `claim`: its pool waits so long
-/// after pods came or went, or else after the node was initialized. One that is not initialized does not settle.
-///
-/// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToExistingNode`.
-fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timestamp> {
-    let pool = around.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool)?;
-    let wait = pool.disruption.consolidate_after.filter(jiff::SignedDuration::is_positive)?;
-    let initialized_at = claim.initialized_at()?;
-    let since = claim.conditions.last_pod_event_at.unwrap_or(initialized_at);
-    since.checked_add(wait).ok().filter(|_| pool.is_usable())
-}
-
 impl Supply {
+    /// Says which nodes settle. `is_watched`: claims say when pods came and went.
+    pub(crate) fn settle(&mut self, facts: &Facts, is_watched: bool) {
+        let (world, pods) = (World::of(facts), pod_events::needing(facts));
+        let until = |existing: &Existing| {
+            let Target::Node(node) = &existing.target else { return None };
+            let claim = world.claim(node).filter(|_| !existing.is_starting)?;
+            let pods = pods.get(node).map(Vec::as_slice).unwrap_or_default();
+            pod_events::settles_until(facts, claim, pods, is_watched)
+        };
+        let settling =
+            self.existing.entries().filter_map(|(place, one)| Some((place, until(one)?)));
+        self.settling = settling.collect();
+    }
+
     /// The number of the node called `name`.
     pub(crate) fn place(&self, name: &NodeName) -> Option<PlaceId> {
         self.by_node.get(name).copied()
@@ -256,9 +257,6 @@ fn of_node(
     Existing {
         kind,
         counts: pool.map(|pool| (pool, used)),
-        settles_until: claim
-            .filter(|_| is_initialized)
-            .and_then(|claim| settles_until(around, claim)),
         is_starting: !is_initialized,
         ..existing(target, room, is_initialized, name)
     }
@@ -270,7 +268,6 @@ fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> 
         kind: KindId::default(),
         room,
         counts: None,
-        settles_until: None,
         is_starting: false,
         is_initialized,
         name: name.to_owned(),

@@ -105,12 +105,18 @@ pub struct Outcome {
 const STEPS_PER_POD: u64 = 100;
 
 impl<'a> World<'a> {
-    /// Makes `facts` ready, whose instance types may be `known`.
+    /// Makes `facts` ready, whose instance types may be `known`. `is_watched` as in [`crate::disruption::Options`].
     #[must_use]
-    pub fn of(facts: &'a Facts, known: &KnownTypes, counts_leaving: bool) -> Self {
+    pub fn of(facts: &'a Facts, known: &KnownTypes, is_watched: bool) -> Self {
         let mut problem = Problem::of(facts, true, known);
         problem.shares = share::caps(&problem, None);
-        Self { problem, counts_leaving }
+        problem.supply.settle(facts, is_watched);
+        Self { problem, counts_leaving: !is_watched }
+    }
+
+    /// Whether a node is there onto which no pod that runs elsewhere is moved at `now`, as it settles.
+    pub(crate) fn is_any_unsettled(&self, now: Timestamp) -> bool {
+        self.problem.supply.settling.iter().any(|(_, until)| now < *until)
     }
 
     /// A claim for each of `wanted`; or why one of them cannot be created.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
 use model::{
     CommandId, DeletionReason, Plan,
     disruption::{DisruptionReason, Method},
@@ -39,6 +40,9 @@ fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
 fn spacious() -> Facts {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
     facts.pods = vec![app("web", "b", "cpu=500m"), app("db", "a", "cpu=10")];
+    for name in ["a", "b"] {
+        claim(&mut facts, name).conditions.last_pod_event_at = Some(ago(3_600));
+    }
     facts
 }
 
@@ -95,6 +99,64 @@ fn a_drifted_node_goes_when_its_pods_fit_elsewhere() {
     facts.pods.push(app("more", "a", "cpu=4500m"));
     let (gone, stays) = goes(&facts, DisruptionReason::Drifted);
     assert_eq!((gone, stays), (vec!["b".to_owned()], Vec::new()));
+}
+
+/// Two nodes with a pod each, on which nothing happened for an hour.
+fn settled() -> Facts {
+    let mut facts = spacious();
+    facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::from_mins(1));
+    for name in ["a", "b"] {
+        claim(&mut facts, name).conditions.is_consolidatable = None;
+    }
+    for pod in &mut facts.pods {
+        pod.started_at = Some(ago(3_600));
+    }
+    facts
+}
+
+/// The nodes of the commands that the function begins or finds on `facts`, which have its commit afterwards.
+fn looked(facts: &mut Facts) -> Vec<String> {
+    let question = Question::Disrupt { unseen: BTreeSet::new(), from: None };
+    let plan = answer(facts, &question, &Memory::default()).plan;
+    assert_eq!(plan_check::violations(facts, &plan), Vec::new());
+    commit(facts, &plan);
+    let candidates = plan.started.values().flat_map(|command| &command.candidates);
+    candidates.map(|name| name.as_str().replacen("claim-", "", 1)).collect()
+}
+
+#[test]
+fn what_a_look_notes_counts_in_that_look_already() {
+    let none: [&str; 0] = [];
+    let mut facts = settled();
+    assert_eq!(looked(&mut facts.clone()), ["b"]);
+    // The other node is found empty: it settles from this look on.
+    facts.pods.retain(|pod| pod.node.as_ref().is_some_and(|node| node.as_str() == "b"));
+    assert_eq!(looked(&mut facts.clone()), none);
+    // So it does where nothing was noted on it before.
+    claim(&mut facts, "a").conditions.last_pod_event_at = None;
+    assert_eq!(looked(&mut facts), none);
+    facts.now = now() + SignedDuration::from_secs(15);
+    assert_eq!(looked(&mut facts), none);
+    facts.now = now() + SignedDuration::from_secs(60);
+    assert_eq!(looked(&mut facts), ["a"]);
+    // A pod came to it just now.
+    let mut joined = settled();
+    joined.pods[1].started_at = Some(ago(10));
+    assert_eq!(looked(&mut joined), none);
+    joined.now = now() + SignedDuration::from_secs(50);
+    assert_eq!(looked(&mut joined), ["b"]);
+}
+
+#[test]
+fn when_the_last_pod_came_is_noted_once_of_each_node() {
+    let mut facts = settled();
+    claim(&mut facts, "a").conditions.last_pod_event_at = None;
+    let [noted] = observed(&facts).changes.try_into().expect("one claim");
+    assert_eq!((noted.name.as_str(), noted.empty_since), ("claim-a", None));
+    assert_eq!(noted.conditions.last_pod_event_at, Some(ago(3_600)));
+    commit(&mut facts, &Plan { changes: vec![noted], ..Plan::default() });
+    facts.pods[1].started_at = Some(ago(10));
+    assert!(observed(&facts).is_empty());
 }
 
 #[test]

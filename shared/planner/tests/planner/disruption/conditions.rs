@@ -69,7 +69,7 @@ fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
             facts.pods = vec![app("web", "b", "cpu=1")];
             change(&mut facts);
             let (without, settles_at) = ([&NodeName::new("b").unwrap()], Some(facts.now));
-            let outcome = World::of(&facts, &planner::KnownTypes::default(), false)
+            let outcome = World::of(&facts, &planner::KnownTypes::default(), true)
                 .without(&Trial { without: &without, settles_at, ..Trial::default() });
             outcome.placed.is_empty()
         };

@@ -19,6 +19,7 @@ fn idle(names: &[&str]) -> Facts {
     for name in names {
         let mut claim = add_managed(&mut facts, name);
         claim.empty_since = Some(ago(3_600));
+        claim.conditions.last_pod_event_at = claim.empty_since;
         facts.ledger.claims.insert(claim.name.clone(), claim);
     }
     let disruption = &mut facts.node_pools[0].disruption;

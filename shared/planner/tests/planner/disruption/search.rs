@@ -242,6 +242,8 @@ fn nothing_is_moved_onto_a_node_that_is_starting_or_settling() {
         facts
     };
     check(&settling(Some(600)), SingleNode, "nothing");
+    let waits = "its pods fit only onto nodes that are waiting for consolidateAfter since their last pod change";
+    assert_eq!(why(&settling(Some(600)), SingleNode, "a"), waits);
     check(&settling(Some(60)), SingleNode, "a");
 }
 

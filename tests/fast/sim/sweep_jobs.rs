@@ -290,16 +290,16 @@ fn instances_that_end_unheard_are_all_found() {
     }
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(20)).expect("nothing unsafe happens");
-    let given_up: BTreeMap<NodeClaimName, DeletionReason> = sim
+    let deleted: BTreeMap<NodeClaimName, DeletionReason> = sim
         .timeline(0)
         .into_iter()
         .filter_map(|event| match event.happening {
-            Happening::ClaimGivenUp { claim, reason } => Some((claim, reason)),
+            Happening::ClaimDeleted { claim, reason } => Some((claim, reason)),
             _ => None,
         })
         .collect();
     for name in instances.keys() {
-        assert_eq!(given_up.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
+        assert_eq!(deleted.get(name), Some(&DeletionReason::InstanceEnded), "{name}");
         assert!(sim.claims().iter().all(|claim| claim.name != *name), "{name}");
     }
     assert_eq!(sim.summary().pods_waiting, 0);

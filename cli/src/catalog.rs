@@ -31,6 +31,7 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError>
     let catalog = source.catalog(&class.subnets, &settings);
     let mut types = launch_template::all_types(&catalog, &class, &settings);
     let filter = table::Filter::parse(&args.filters)?;
+    filter.ensure_known(&types)?;
     types.retain(|offered| filter.takes(&offered.instance_type));
     if let Some(text) = &args.capacity_type {
         let wanted = CapacityType::parse(text).ok_or_else(|| {

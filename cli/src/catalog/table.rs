@@ -1,6 +1,9 @@
 //! Instance types as a table for people.
 
-use std::{io, io::Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
 
 use launch_template::OfferedType;
 use model::{
@@ -16,6 +19,7 @@ use report::{
 };
 
 use crate::catalog::args::{CatalogArgs, CatalogOrder};
+use crate::near;
 
 /// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`, of which
 /// `instance-NAME` may be written, too.
@@ -55,11 +59,42 @@ impl Filter {
         Ok(Self(wanted))
     }
 
+    /// Refuses a value that none of `types` has.
+    pub(super) fn ensure_known(&self, types: &[OfferedType]) -> Result<(), BadInput> {
+        for wanted in self.0.iter() {
+            let key = wanted.key().as_str();
+            let has =
+                types.iter().filter_map(|offered| offered.instance_type.requirements.get(key));
+            let known: BTreeSet<&str> =
+                has.flat_map(|has| has.values()).map(|value| &**value).collect();
+            for value in wanted.values() {
+                if !known.contains(&**value) {
+                    let near = nearest(value, &known);
+                    let rule = format!("no instance type has {key} `{value}`{near}");
+                    return Err(BadInput::one(format!("--where: {rule}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn takes(&self, instance_type: &InstanceType) -> bool {
         let requirements = &instance_type.requirements;
         let has_all = self.0.iter().all(|wanted| requirements.contains(wanted.key().as_str()));
         has_all && requirements.compatible(&self.0, Undefined::WellKnown).is_ok()
     }
+}
+
+/// Which of `known` are next to `value`: the numbers below and above a number, words that are like a word.
+fn nearest(value: &str, known: &BTreeSet<&str>) -> String {
+    let Ok(number) = value.parse::<u64>() else {
+        return near::did_you_mean(value, known.iter().copied());
+    };
+    let numbers: BTreeSet<u64> = known.iter().filter_map(|known| known.parse().ok()).collect();
+    let below = numbers.range(..number).next_back();
+    let near: Vec<String> =
+        below.into_iter().chain(numbers.range(number..).next()).map(ToString::to_string).collect();
+    if near.is_empty() { String::new() } else { format!(": nearest are {}", near.join(" and ")) }
 }
 
 const HEAD: [&str; 12] = [

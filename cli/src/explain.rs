@@ -12,14 +12,14 @@ use std::{io::Write, path::PathBuf};
 use clap::ValueEnum;
 use model::{
     Plan, PodKey,
-    ledger::{Decision, DecisionKind, Subject},
+    ledger::{Decision, DecisionKind, Rejected, Subject},
     words,
 };
 use planner::KnownTypes;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
-    output::dollars,
+    output::{dollars, in_order, named},
     page,
     screen::Screen,
 };
@@ -105,7 +105,7 @@ pub fn run(args: &ExplainArgs, screen: Screen, out: &mut impl Write) -> Result<(
 
 impl RunCommand for ExplainArgs {
     fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        run(self, screen, &mut { out })?;
+        run(self, screen.with_short_nodes(), &mut { out })?;
         Ok(true)
     }
 }
@@ -274,14 +274,32 @@ fn left_out(records: &Records, explained: &Explained<'_>, limit: usize) -> Vec<S
 }
 
 /// What `decision` rejected, with why: of what is explained, or all of it if none of it is.
-fn not_chosen(decision: &Decision, explained: &Explained<'_>) -> Vec<String> {
-    let about = |rejected: &&model::ledger::Rejected| {
-        rejected.what.as_ref().is_none_or(|what| explained.is_named(what))
-    };
+fn not_chosen(decision: &Decision, explained: &Explained<'_>, is_wide: bool) -> Vec<String> {
+    let about =
+        |rejected: &&Rejected| rejected.what.as_ref().is_none_or(|what| explained.is_named(what));
     let is_of_it = decision.rejected.iter().any(|rejected| about(&rejected));
     let concerning = decision.rejected.iter().filter(|rejected| !is_of_it || about(rejected));
-    concerning.map(|rejected| format!("{rejected} ({})", rejected.reason.as_str())).collect()
+    let mut alike: Vec<(&Rejected, Vec<&str>)> = Vec::new();
+    for rejected in concerning {
+        let is_like =
+            |first: &Rejected| (&first.why, first.reason) == (&rejected.why, rejected.reason);
+        let names = rejected.what.as_deref();
+        match alike.iter_mut().find(|(first, _)| is_like(first)) {
+            Some((_, known)) => known.extend(names),
+            None => alike.push((rejected, names.into_iter().collect())),
+        }
+    }
+    let most = if is_wide { usize::MAX - 1 } else { NAMES_SHOWN };
+    let line = |(rejected, names): (&Rejected, Vec<&str>)| {
+        let (names, why) = (named(&in_order(names), most), &rejected.why);
+        let about = if names.is_empty() { names } else { format!("{names}: ") };
+        format!("{about}{why} ({})", rejected.reason.as_str())
+    };
+    alike.into_iter().map(line).collect()
 }
+
+/// Names of what was rejected for one reason that are shown.
+const NAMES_SHOWN: usize = 3;
 
 /// One decision, as far as it concerns what is explained.
 fn told(
@@ -311,7 +329,7 @@ fn told(
         let [before, after] = [before, after].map(|price| dollars(u128::from(price.nanos())));
         lines.push(format!("price: {before} an hour before, {after} after"));
     }
-    let rejected = not_chosen(decision, explained).into_iter();
+    let rejected = not_chosen(decision, explained, is_wide).into_iter();
     lines.extend(rejected.map(|rejected| format!("not chosen: {rejected}")));
     if is_wide {
         for bound in &decision.bounds {

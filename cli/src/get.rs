@@ -116,7 +116,7 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
     let source = args.records.found()?;
     let records = source.read()?;
     let mut watched = Watched::default();
-    print(&watched.news(listed(&records, args, screen)), &records, args, (screen, out))?;
+    print(&watched.news(listed(&records, args)), &records, args, (screen, out))?;
     if !args.watch {
         return Ok(());
     }
@@ -125,7 +125,7 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
         wait();
         match source.read() {
             Ok(records) => {
-                let news = watched.news(listed(&records, args, screen));
+                let news = watched.news(listed(&records, args));
                 print(&news, &records, args, (screen, out))?;
             }
             // A table that does not answer, or a file that is being written, is looked at once more.
@@ -139,7 +139,7 @@ pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), C
 
 impl RunCommand for GetArgs {
     fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        run(self, screen, &mut { out })?;
+        run(self, screen.with_short_nodes(), &mut { out })?;
         Ok(true)
     }
 }
@@ -204,12 +204,12 @@ pub(crate) fn document(
     Ok(crate::answer::write(answer, format == RecordsFormat::Yaml, out)?)
 }
 
-fn listed(records: &Records, args: &GetArgs, screen: Screen) -> Listed {
+fn listed(records: &Records, args: &GetArgs) -> Listed {
     let is_wide = args.output == RecordsFormat::Wide;
     match args.what {
-        RecordsKind::NodeClaims => node_claims(records, args, screen, is_wide),
-        RecordsKind::Nodes => things::nodes(records, args, screen, is_wide),
-        RecordsKind::Pods => things::pods(records, args, screen, is_wide),
+        RecordsKind::NodeClaims => node_claims(records, args, is_wide),
+        RecordsKind::Nodes => things::nodes(records, args, is_wide),
+        RecordsKind::Pods => things::pods(records, args, is_wide),
         RecordsKind::Decisions => decisions(records, args, is_wide),
         RecordsKind::Commands => commands(records, args, is_wide),
         RecordsKind::Costs => costs(records, args),
@@ -222,7 +222,7 @@ fn claims<'r>(records: &'r Records, args: &'r GetArgs) -> impl Iterator<Item = &
     records.claims.values().filter(is_asked)
 }
 
-fn node_claims(records: &Records, args: &GetArgs, screen: Screen, is_wide: bool) -> Listed {
+fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     let mut heads = vec!["NAME", "NODEPOOL", "PHASE", "TYPE", "CAPACITY", "ZONE", "NODE", "AGE"];
     if is_wide {
         heads.extend(["INSTANCE", "PRICE/H", "MESSAGE"]);
@@ -237,7 +237,7 @@ fn node_claims(records: &Records, args: &GetArgs, screen: Screen, is_wide: bool)
             text(instance.map(|instance| instance.instance_type.to_string())),
             text(instance.map(|instance| instance.capacity_type.to_string())),
             text(instance.map(|instance| instance.zone.to_string())),
-            text(claim.node.as_ref().map(|node| screen.node_name(node.as_str()).to_owned())),
+            text(claim.node.as_ref().map(ToString::to_string)),
             age(claim.created_at, records.at),
         ];
         if is_wide {

@@ -165,20 +165,23 @@ pub fn run(
     let machines = cluster::machines(&facts, &catalog);
     drop(catalog);
     let cluster = Cluster::of(&facts, &machines);
-    if let Some(cluster) =
-        cluster.as_ref().filter(|_| args.output.is_none() && args.explain.is_none())
-    {
-        progress.hidden(|| cluster.show(screen, out))?;
+    let is_shown = args.output.is_none() && args.explain.is_none();
+    let mut page = Vec::new();
+    if let Some(cluster) = cluster.as_ref().filter(|_| is_shown) {
+        cluster.show(screen, &mut page)?;
     }
+    let title = cluster.as_ref().map(Cluster::title);
     if args.disruption {
+        let asked = (&facts, &remarks);
+        let answer = disruption::run(args, screen, asked, cluster.as_ref(), &mut page)?;
         drop(progress);
-        disruption::run(args, screen, (&facts, &remarks), cluster.as_ref(), out)?;
-        return Ok(exit);
+        return Ok(end(title, answer, (screen, &page), out).map(|()| exit)?);
     }
     if args.compare {
+        let nodes = (cluster.as_ref(), machines.as_slice());
+        let answer = compare::run(args, screen, (&facts, &remarks), nodes, &mut page)?;
         drop(progress);
-        compare::run(args, screen, (&facts, &remarks), (cluster.as_ref(), &machines), out)?;
-        return Ok(exit);
+        return Ok(end(title, answer, (screen, &page), out).map(|()| exit)?);
     }
     let emptied = args.from_scratch.then(|| scratch::emptied(&facts, &machines));
     let remarks = if args.from_scratch { remarks.with(scratch::notes(&machines)) } else { remarks };
@@ -200,15 +203,33 @@ pub fn run(
             let document = &json::document(&planned);
             print_document(format, (planned.cluster.as_ref(), document), out)?;
         }
-        None => table::show(&planned, facts, screen, out)?,
+        None => {
+            table::show(&planned, facts, screen, &mut page)?;
+            end(title, table::answer(&planned), (screen, &page), out)?;
+        }
     }
     Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
+}
+
+/// Writes `page`, and its `answer` in short where a window cannot show all of it.
+fn end(
+    title: Option<String>,
+    answer: Vec<String>,
+    (screen, page): (Screen, &[u8]),
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut lines = Vec::new();
+    if !answer.is_empty() {
+        title.iter().chain(&answer).try_for_each(|line| screen.text(2, line, &mut lines))?;
+    }
+    screen.with_answer_last(page, &lines, out)
 }
 
 impl RunCommand for PlanArgs {
     fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
         let complaints = (Screen::of_stderr(), &mut io::stderr());
-        let exit = run(self, Screen::of_stdout(self.color), &mut { out }, complaints)?;
+        let exit =
+            run(self, Screen::of_stdout(self.color).with_short_nodes(), &mut { out }, complaints)?;
         Ok(exit.is_good(self.strict))
     }
 }
@@ -275,7 +296,7 @@ pub fn show(
     let remarks = Remarks { is_catalog_whole, ..Remarks::default() };
     let screen = Screen::default();
     if args.disruption {
-        return disruption::run(args, screen, (facts, &remarks), None, out);
+        return disruption::run(args, screen, (facts, &remarks), None, out).map(drop);
     }
     let planned = plan(args, facts, remarks, args.view.unwrap_or(View::Journeyman));
     match args.output {

@@ -101,7 +101,7 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
 
 impl RunCommand for ReplayArgs {
     fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        run(self, screen, &mut { out })
+        run(self, screen.with_short_nodes(), &mut { out })
     }
 }
 

@@ -175,7 +175,7 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
 
 impl RunCommand for ShadowArgs {
     fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        run(self, screen, &mut { out })?;
+        run(self, screen.with_short_nodes(), &mut { out })?;
         Ok(true)
     }
 }

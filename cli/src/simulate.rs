@@ -105,7 +105,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
     match args.output {
         Format::Text => {
-            let screen = Screen::of_stdout(Color::Auto);
+            let screen = Screen::of_stdout(Color::Auto).with_short_nodes();
             screen.text(0, &play.title, out)?;
             writeln!(out)?;
             screen.title("What happened", out)?;

@@ -33,7 +33,7 @@ pub struct ValidateArgs {
     pub more: MoreManifests,
 }
 
-/// Prints every problem and a summary. `true`: there is no problem; there may be warnings.
+/// Prints every problem, and last the summary. `true`: there is no problem; there may be warnings.
 pub fn run(
     args: &ValidateArgs,
     screen: Screen,
@@ -42,12 +42,6 @@ pub fn run(
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
     let (problems, elsewhere) = read.problems_and_elsewhere();
-    for problem in &problems {
-        screen.text(0, &problem.to_string(), out)?;
-    }
-    if !problems.is_empty() {
-        writeln!(out)?;
-    }
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let wrong: std::collections::BTreeSet<&str> =
         problems.iter().map(|problem| problem.file.as_str()).collect();
@@ -62,16 +56,24 @@ pub fn run(
             format!("{} in {}", count(problems, "problem"), count(files, "file"))
         }
     };
-    screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
-    print_kinds(&read, screen, out)?;
-    let parts = [("Warnings", &warnings), ("Not checked", &unchecked), ("Left out", &read.notes)];
-    for (title, texts) in parts {
-        if !texts.is_empty() {
-            writeln!(out)?;
-            screen.title(title, out)?;
-            texts.iter().try_for_each(|text| screen.text(2, text, out))?;
-        }
+    let (mut found, mut kinds) = (Vec::new(), Vec::new());
+    for problem in &problems {
+        screen.text(0, &problem.to_string(), &mut found)?;
     }
+    print_kinds(&read, screen, &mut kinds)?;
+    let mut sections = vec![found, kinds];
+    let parts = [("Warnings", &warnings), ("Not checked", &unchecked), ("Left out", &read.notes)];
+    for (title, texts) in parts.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+        let mut section = Vec::new();
+        screen.title(title, &mut section)?;
+        texts.iter().try_for_each(|text| screen.text(2, text, &mut section))?;
+        sections.push(section);
+    }
+    for section in sections.iter().filter(|section| !section.is_empty()) {
+        out.write_all(section)?;
+        writeln!(out)?;
+    }
+    screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
     Ok(problems.is_empty())
 }
 

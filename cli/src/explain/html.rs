@@ -58,7 +58,7 @@ fn decisions(explained: &Explained<'_>, limit: usize) -> PageTable {
             format!("{:.0}", decision.at),
             decision.kind.as_str().to_owned(),
             decision.summary.clone(),
-            super::not_chosen(decision, explained).join("; "),
+            super::not_chosen(decision, explained, true).join("; "),
             price,
             decision.short_id(),
         ]

@@ -6,17 +6,14 @@ use model::{
     NodeClaim, PodKey,
     ledger::{Decision, Subject},
 };
-use report::{
-    output::{dollars, natural},
-    screen::Screen,
-};
+use report::output::{dollars, natural};
 use serde_json::json;
 
 use super::{GetArgs, Listed, age, claims};
 use crate::records::{Records, known};
 
 /// Nodes of NodeClaims that are not gone.
-pub(super) fn nodes(records: &Records, args: &GetArgs, screen: Screen, is_wide: bool) -> Listed {
+pub(super) fn nodes(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     let mut heads = vec!["NAME", "NODEPOOL", "PHASE", "TYPE", "CAPACITY", "ZONE", "AGE"];
     if is_wide {
         heads.extend(["NODECLAIM", "INSTANCE", "PRICE/H"]);
@@ -33,7 +30,7 @@ pub(super) fn nodes(records: &Records, args: &GetArgs, screen: Screen, is_wide: 
         let capacity = instance.map(|instance| instance.capacity_type.to_string());
         let zone = instance.map(|instance| instance.zone.to_string());
         let mut row = vec![
-            screen.node_name(node.as_str()).to_owned(),
+            node.to_string(),
             node_pool.to_string(),
             phase.to_string(),
             text(kind),
@@ -58,7 +55,7 @@ pub(super) fn nodes(records: &Records, args: &GetArgs, screen: Screen, is_wide: 
 }
 
 /// Pods that decisions name, each with its newest decision, the newest first.
-pub(super) fn pods(records: &Records, args: &GetArgs, screen: Screen, is_wide: bool) -> Listed {
+pub(super) fn pods(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     let mut heads = vec!["NAMESPACE", "NAME", "DECISION", "NODE", "NODECLAIM", "AGE"];
     if is_wide {
         heads.extend(["ID", "SUMMARY"]);
@@ -83,7 +80,7 @@ pub(super) fn pods(records: &Records, args: &GetArgs, screen: Screen, is_wide: b
             namespace.to_string(),
             name.to_string(),
             decision.kind.as_str().to_owned(),
-            screen.node_name(node.as_deref().unwrap_or_default()).to_owned(),
+            node.clone().unwrap_or_default(),
             claim.clone().unwrap_or_default(),
             age(decision.last_at, records.at),
         ];

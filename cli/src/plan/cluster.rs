@@ -14,7 +14,7 @@ use report::{
     contents::{CostView, Figure},
     cost::{Costs, NO_POOL, Over, amounts, shares},
     json::Dollars,
-    output::{HOURS_PER_MONTH, count, dollars, dollars_down, many},
+    output::{HOURS_PER_MONTH, count, dollars, dollars_down, in_order, many},
     screen::Screen,
 };
 use serde::Serialize;
@@ -254,7 +254,7 @@ impl Cluster {
     }
 
     /// `11 nodes, 197 pods: $2.15 an hour ($1,569 a month)`
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let (nodes, pods) = (counted(self.nodes, "node"), counted(self.pods, "pod"));
         format!("{nodes}, {pods}: {}", self.price_in_words())
     }
@@ -313,6 +313,7 @@ impl Cluster {
         }
         for (reason, nodes) in by_reason {
             let more = nodes.len().saturating_sub(NODES_SHOWN);
+            let nodes = in_order(nodes);
             let mut names: Vec<String> =
                 nodes.iter().take(NODES_SHOWN).map(|name| (*name).to_owned()).collect();
             names.extend((0 < more).then(|| format!("{more} more")));

@@ -67,14 +67,14 @@ struct Fleet {
     wasted_memory_percent: u64,
 }
 
-/// Compares and prints.
+/// Compares and prints. Returns the answer in short, for people.
 pub(super) fn run(
     args: &PlanArgs,
     screen: Screen,
     (whole, remarks): (&Facts, &Remarks),
     (cluster, machines): (Option<&Cluster>, &[Machine<'_>]),
     out: &mut impl Write,
-) -> Result<(), CommandError> {
+) -> Result<Vec<String>, CommandError> {
     let today = today(whole, machines);
     let (facts, remarks) =
         (&scratch::emptied(whole, machines), &remarks.with(scratch::notes(machines)));
@@ -104,7 +104,8 @@ pub(super) fn run(
             left_out: &remarks.left_out,
             assumptions: &remarks.assumptions,
         };
-        return Ok(print_document(format, (cluster, &document), out)?);
+        print_document(format, (cluster, &document), out)?;
+        return Ok(Vec::new());
     }
     // In 80 columns: prices and numbers of large clusters as well. The last column is folded where a name is long.
     let heads = ["PLAN", "MONTHLY", "NODES", "VCPUS", "PODS/NODE", "WASTED", "PENDING", "LARGEST"];
@@ -121,7 +122,8 @@ pub(super) fn run(
         "Wasted: CPU and memory of the nodes that no pod requests. Pending: pods without a node.";
     screen.text(2, &format!("{ABOUT} {columns} Prices are for {included}."), out)?;
     table::remarks(remarks, screen, out)?;
-    Ok(())
+    let in_short = |row: &Vec<String>| row.iter().take(2).cloned().collect::<Vec<_>>().join(": ");
+    Ok(rows.iter().map(|row| format!("{} a month", in_short(row))).collect())
 }
 
 fn row(name: &str, fleet: &Fleet) -> Vec<String> {

@@ -12,7 +12,7 @@ mod unknown;
 
 use std::{borrow::Cow, io::Write};
 
-use model::{NodeClaim, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
+use model::{NodeClaim, NodeName, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
 use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
     foreseen::{self, DisruptionStep, NextDisruption},
@@ -50,20 +50,15 @@ impl Found<'_> {
     }
 }
 
-/// Decides on the facts and prints.
+/// Decides on the facts and prints. Returns the answer in short, for people.
 pub(super) fn run(
     args: &PlanArgs,
     screen: Screen,
     (facts, remarks): (&Facts, &Remarks),
     cluster: Option<&Cluster>,
     out: &mut impl Write,
-) -> Result<(), CommandError> {
-    if let Some(node) = &args.explain
-        && !facts.nodes.keys().any(|name| name.as_str() == node)
-    {
-        let rule = format!("--explain: there is no node `{node}` among {}", nodes(facts));
-        return Err(BadInput::one(rule).into());
-    }
+) -> Result<Vec<String>, CommandError> {
+    let explained = args.explain.as_ref().map(|node| named(facts, node)).transpose()?;
     let view = args.view.unwrap_or_else(|| view_of(facts));
     let options = options(view, remarks);
     let is_thorough = facts.policies.consolidation == ConsolidationSearch::Thorough;
@@ -88,19 +83,35 @@ pub(super) fn run(
         next: steps,
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
-    if let Some(node) = &args.explain {
-        return Ok(table::explain(&preview, node, screen, out)?);
+    if let Some(node) = explained {
+        table::explain(&preview, &node, screen, out)?;
+        return Ok(Vec::new());
     }
     if let Some(path) = &args.html {
         page::write(&html::report(&preview, remarks, cluster), path)?;
     }
     if let Some(format) = args.output {
         print_document(format, (cluster, &json::document(&preview, remarks)), out)?;
-    } else {
-        table::show(&preview, screen, out)?;
-        super::table::remarks(remarks, screen, out)?;
+        return Ok(Vec::new());
     }
-    Ok(())
+    table::show(&preview, screen, out)?;
+    super::table::remarks(remarks, screen, out)?;
+    Ok(table::answer(&preview))
+}
+
+/// The node that is called `name`, with or without its domain.
+fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
+    let domain = |node: &NodeName| node.as_str().strip_prefix(name).map(ToOwned::to_owned);
+    let is_it = |node: &&NodeName| domain(node).is_some_and(|rest| rest.is_empty());
+    let is_short = |node: &&NodeName| domain(node).is_some_and(|rest| rest.starts_with('.'));
+    let nodes = || facts.nodes.keys();
+    let mut short = nodes().filter(is_short);
+    let only = short.next().filter(|_| short.next().is_none());
+    let found = nodes().find(is_it).or(only).map(ToString::to_string);
+    found.ok_or_else(|| {
+        let rule = format!("--explain: there is no node `{name}` among {}", count_of(facts));
+        BadInput::one(rule)
+    })
 }
 
 /// The decisions about what is disrupted without a method.
@@ -127,6 +138,6 @@ fn options(view: View, remarks: &Remarks) -> Options {
 }
 
 /// `12 nodes`
-fn nodes(facts: &Facts) -> String {
+fn count_of(facts: &Facts) -> String {
     count(u64::try_from(facts.nodes.len()).unwrap_or(u64::MAX), "node")
 }

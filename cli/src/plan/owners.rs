@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Pod, PodKey};
-use report::output::{many, thousands};
+use report::output::{many, natural, thousands};
 
 use crate::workloads::owner;
 
@@ -34,6 +34,8 @@ impl<'a> Owners<'a> {
             *groups.entry(group).or_default() += 1;
         }
         let more = groups.len().saturating_sub(GROUPS_SHOWN);
+        let mut groups: Vec<(String, u64)> = groups.into_iter().collect();
+        groups.sort_by(|(a, _), (b, _)| natural(a, b));
         let shown = groups.into_iter().take(GROUPS_SHOWN).map(|(name, number)| match number {
             1 => name,
             number => format!("{name} ×{}", thousands(number.into())),

@@ -14,11 +14,44 @@ use model::{
     plan::{NewClaim, Reason, Target},
 };
 use report::{
-    output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, thousands},
+    output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, natural, thousands},
     screen::Screen,
 };
 
 use super::{Planned, Prices, Remarks, owners::Owners, pods, rounds::Round};
+
+/// What people ask first: what is created at what price, and for how many pods there is no node.
+pub(super) fn answer(planned: &Planned) -> Vec<String> {
+    let plan = &planned.plan;
+    let new_claims = [planned.fixed.new_claims.as_slice(), &plan.new_claims].concat();
+    let mut lines: Vec<String> = headline("would be launched", &new_claims).into_iter().collect();
+    lines.extend(planned.prices.as_ref().map(|prices| in_words(prices, &planned.included)));
+    let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
+    if 0 < placed {
+        let nodes = u64::try_from(plan.placements.len()).unwrap_or(u64::MAX);
+        lines.push(format!("{} nominated to {}", pods(placed), count(nodes, "existing node")));
+    }
+    if !plan.unplaced.is_empty() {
+        lines.push(format!("{} cannot be scheduled", pods(plan.unplaced.len())));
+    } else if lines.is_empty() {
+        lines.push(NOTHING.to_owned());
+    }
+    lines
+}
+
+/// What is said where nothing is planned.
+const NOTHING: &str = "No pod needs a node.";
+
+/// `4 nodes would be launched, instances from $0.1214 an hour ($88.62 a month)`; `None` of none.
+fn headline(what: &str, new_claims: &[NewClaim]) -> Option<String> {
+    if new_claims.is_empty() {
+        return None;
+    }
+    let total: u128 = new_claims.iter().map(|new| u128::from(new.price.nanos())).sum();
+    let nodes = count(u64::try_from(new_claims.len()).unwrap_or(u64::MAX), "node");
+    let (hour, month) = (dollars(total), dollars(total * HOURS_PER_MONTH));
+    Some(format!("{nodes} {what}, instances from {hour} an hour ({month} a month)"))
+}
 
 /// Prints `planned`, which was planned on `facts`.
 pub(super) fn show(
@@ -68,7 +101,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         waited = &round.plan.unplaced;
     }
     if plan.new_claims.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
-        screen.text(0, "No pod needs a node.", out)?;
+        screen.text(0, NOTHING, out)?;
     }
     remarks(&planned.remarks, screen, out)
 }
@@ -120,16 +153,7 @@ impl Page<'_> {
         new_claims: &[NewClaim],
         out: &mut impl Write,
     ) -> io::Result<()> {
-        if new_claims.is_empty() {
-            return Ok(());
-        }
-        let total: u128 = new_claims.iter().map(|new| u128::from(new.price.nanos())).sum();
-        let nodes = count(u64::try_from(new_claims.len()).unwrap_or(u64::MAX), "node");
-        let title = format!(
-            "{nodes} {what}, instances from {} an hour ({} a month)",
-            dollars(total),
-            dollars(total * HOURS_PER_MONTH)
-        );
+        let Some(title) = headline(what, new_claims) else { return Ok(()) };
         self.screen.title(&title, out)?;
         // In the order in which the first of each kind is planned.
         let mut order: Vec<Alike> = Vec::new();
@@ -204,7 +228,7 @@ impl Page<'_> {
         pods: Option<&BTreeSet<&PodKey>>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let rows: Vec<_> = plan
+        let mut rows: Vec<_> = plan
             .placements
             .iter()
             .filter_map(|placement| {
@@ -220,6 +244,10 @@ impl Page<'_> {
         if rows.is_empty() {
             return Ok(());
         }
+        rows.sort_by(|a: &Vec<String>, b| match (a.first(), b.first()) {
+            (Some(a), Some(b)) => natural(a, b),
+            _ => std::cmp::Ordering::Equal,
+        });
         writeln!(out)?;
         self.screen.title("Onto what is there", out)?;
         self.screen.table(&["NODE", "PODS"], &rows, out)

@@ -55,7 +55,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 fn planned(args: &PlanArgs) -> (String, String, PlanExit) {
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
     let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
-    let screen = Screen { columns: None, is_colored: args.color == Color::Always };
+    let screen = Screen { is_colored: args.color == Color::Always, ..Screen::default() };
     let validation = run(&args, screen, &mut out, (Screen::default(), &mut complaints)).unwrap();
     (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), validation)
 }

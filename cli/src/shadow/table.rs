@@ -24,13 +24,22 @@ pub(super) type Row = [String; 4];
 
 /// Prints it for people.
 pub(super) fn show(compared: &Compared, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    screen.text(0, &about(compared), out)?;
-    writeln!(out)?;
+    let (mut page, mut answer) = (Vec::new(), Vec::new());
+    show_numbers(compared, screen, &mut answer)?;
+    screen.text(0, &about(compared), &mut page)?;
+    writeln!(page)?;
+    page.extend_from_slice(&answer);
+    show_story(compared, screen, &mut page)?;
+    screen.with_answer_last(&page, &answer, out)
+}
+
+fn show_numbers(compared: &Compared, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let rows: Vec<Vec<String>> = rows(compared).into_iter().map(Vec::from).collect();
     screen.table(&["", "THEY", "WE", "DIFFERENCE"], &rows, out)?;
-    for line in remarks(compared) {
-        screen.text(2, &line, out)?;
-    }
+    remarks(compared).iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+fn show_story(compared: &Compared, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     screen.title("What happened", out)?;
     let lines = lines(compared);

@@ -30,6 +30,25 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
+/// `names` in the order of [`natural`].
+pub fn in_order<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by(|a, b| natural(a, b));
+    names
+}
+
+/// `a, b, c and 12 others`: at most `most` of `names`, in their order.
+pub fn named(names: &[&str], most: usize) -> String {
+    // One name is as short as "1 other".
+    let most = if names.len() == most + 1 { names.len() } else { most };
+    let first: Vec<&str> = names.iter().take(most).copied().collect();
+    let more = match names.len().saturating_sub(most) {
+        0 => String::new(),
+        more => format!(" and {} others", many(more)),
+    };
+    format!("{}{more}", first.join(", "))
+}
+
 /// The digits or the other characters that `text` begins with, and the rest.
 fn run(text: &str) -> (&str, &str) {
     let is_digit = text.starts_with(|c: char| c.is_ascii_digit());

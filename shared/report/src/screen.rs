@@ -3,7 +3,10 @@
 //! In a pipe or a file lines are as long as they are, so that programs find what they look for on one
 //! line. On a terminal nothing is longer than the window.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal as _, Write},
+};
 
 use clap::ValueEnum;
 use console::Term;
@@ -46,8 +49,13 @@ const ERROR_MARK: &str = "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m";
 pub struct Screen {
     /// Columns of the window; `None` where there is no window.
     pub columns: Option<usize>,
+    /// Rows of the window.
+    pub rows: Option<usize>,
     /// Whether colors are shown.
     pub is_colored: bool,
+    /// Whether a narrow window shows names of nodes without the domain that EC2 gives. Not where lines are commands, which
+    /// people copy.
+    pub has_short_nodes: bool,
 }
 
 /// Whether lines may be drawn over on standard error: it is a terminal, and one that can.
@@ -66,9 +74,10 @@ fn is_color_unwanted() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// How wide a window of this many lines and columns is.
-fn columns(size: Option<(u16, u16)>) -> Option<usize> {
-    size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
+/// Rows and columns of a window that knows them.
+fn measures(size: Option<(u16, u16)>) -> (Option<usize>, Option<usize>) {
+    let known = |length: u16| Some(usize::from(length)).filter(|length| *length > 0);
+    size.map_or((None, None), |(rows, columns)| (known(rows), known(columns)))
 }
 
 impl Screen {
@@ -76,13 +85,16 @@ impl Screen {
     pub fn of_stdout(color: Color) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let size = if is_terminal { Term::stdout().size_checked() } else { None };
+        let (rows, columns) = measures(size);
         Self {
-            columns: columns(size),
+            columns,
+            rows,
             is_colored: match color {
                 Color::Auto => is_terminal && !is_dumb() && !is_color_unwanted(),
                 Color::Always => true,
                 Color::Never => false,
             },
+            has_short_nodes: false,
         }
     }
 
@@ -91,7 +103,13 @@ impl Screen {
         let is_terminal = io::stderr().is_terminal();
         let size = if is_terminal { Term::stderr().size_checked() } else { None };
         let is_colored = is_terminal && !is_dumb() && !is_color_unwanted();
-        Self { columns: columns(size), is_colored }
+        let (rows, columns) = measures(size);
+        Self { columns, rows, is_colored, has_short_nodes: false }
+    }
+
+    /// With short names of nodes in a narrow window.
+    pub const fn with_short_nodes(self) -> Self {
+        Self { has_short_nodes: true, ..self }
     }
 
     /// Writes `text` as an error, in the style of the errors about arguments: `error: ` and the text, whose further lines
@@ -106,14 +124,47 @@ impl Screen {
         write!(out, "{mark}{rest}")
     }
 
-    /// The name of a node as it is shown here: in a narrow window without the domain that EC2 gives.
-    pub fn node_name(self, name: &str) -> &str {
+    /// `text` as it is shown here: in a narrow window perhaps with short names of nodes.
+    pub fn shown(self, text: &str) -> Cow<'_, str> {
         let is_narrow = self.columns.is_some_and(|columns| columns < NODE_NAMES_MIN);
-        let is_of_ec2 = NODE_DOMAINS.iter().any(|domain| name.ends_with(domain));
-        match name.split_once('.') {
-            Some((short, _)) if is_narrow && is_of_ec2 => short,
-            _ => name,
+        let is_named = || NODE_DOMAINS.iter().any(|domain| text.contains(domain));
+        if !(self.has_short_nodes && is_narrow && is_named()) {
+            return Cow::Borrowed(text);
         }
+        let is_of_name =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.');
+        let mut shown = String::new();
+        for part in text.split_inclusive(|letter| !is_of_name(letter)) {
+            let name = part.trim_end_matches(|letter| letter == '.' || !is_of_name(letter));
+            let is_of_ec2 = NODE_DOMAINS.iter().any(|domain| name.ends_with(domain));
+            match name.split_once('.') {
+                Some((short, _)) if is_of_ec2 => {
+                    shown.push_str(short);
+                    shown.push_str(part.get(name.len()..).unwrap_or_default());
+                }
+                _ => shown.push_str(part),
+            }
+        }
+        Cow::Owned(shown)
+    }
+
+    /// Writes `page`, and `answer` below it once more if the window cannot show all of `page`: what a person sees without
+    /// scrolling is the end.
+    pub fn with_answer_last(
+        self,
+        page: &[u8],
+        answer: &[u8],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        out.write_all(page)?;
+        // The prompt of the shell takes one row.
+        let rows = page.iter().filter(|byte| **byte == b'\n').count() + 1;
+        if answer.is_empty() || self.rows.is_none_or(|seen| rows <= seen) {
+            return Ok(());
+        }
+        writeln!(out)?;
+        self.title("Summary", out)?;
+        out.write_all(answer)
     }
 
     /// Writes every line of `text` from the left.
@@ -142,7 +193,7 @@ impl Screen {
 
     /// Writes a title in bold.
     pub fn title(self, text: &str, out: &mut impl Write) -> io::Result<()> {
-        let lines = wrapped(text, self.columns.unwrap_or(usize::MAX));
+        let lines = wrapped(&self.shown(text), self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(out, "{}", self.bold(line)))
     }
 
@@ -151,7 +202,7 @@ impl Screen {
         let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent + 2));
         let first = room.saturating_add(2);
         let mut start = indent;
-        for line in wrapped_after(text, first, room) {
+        for line in wrapped_after(&self.shown(text), first, room) {
             writeln!(out, "{:start$}{line}", "")?;
             start = indent + 2;
         }
@@ -163,7 +214,7 @@ impl Screen {
         let indent = head.chars().count();
         let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent));
         let mut head = head;
-        for line in wrapped(text, room.max(LAST_CELL_MIN)) {
+        for line in wrapped(&self.shown(text), room.max(LAST_CELL_MIN)) {
             writeln!(out, "{head:indent$}{line}")?;
             head = "";
         }
@@ -172,8 +223,15 @@ impl Screen {
 
     /// Whether a table has room in the window.
     pub fn fits(self, heads: &[&str], rows: &[Vec<String>]) -> bool {
-        let width: usize = widths(heads, rows).iter().map(|width| width + 2).sum();
+        let width: usize = widths(heads, &self.cells(rows)).iter().map(|width| width + 2).sum();
         self.columns.is_none_or(|columns| width <= columns)
+    }
+
+    /// `rows` as they are shown here.
+    fn cells(self, rows: &[Vec<String>]) -> Vec<Vec<String>> {
+        let row =
+            |row: &Vec<String>| row.iter().map(|cell| self.shown(cell).into_owned()).collect();
+        rows.iter().map(row).collect()
     }
 
     /// Writes a table behind two spaces, each column as wide as its widest cell. What does not fit is
@@ -184,6 +242,7 @@ impl Screen {
         rows: &[Vec<String>],
         out: &mut impl Write,
     ) -> io::Result<()> {
+        let rows = &self.cells(rows);
         let widths = widths(heads, rows);
         let Some((last, others)) = widths.split_last() else { return Ok(()) };
         let before: usize = 2 + others.iter().map(|width| width + 2).sum::<usize>();

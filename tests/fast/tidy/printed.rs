@@ -290,8 +290,10 @@ fn folded(line: &str) -> Vec<String> {
 /// `UPDATE_EXPECT=1 cargo test -p tests --test tidy picture` draws it again.
 #[test]
 fn the_picture_shows_what_the_command_prints() {
-    let (folder, screen) =
-        (scratch("picture"), Screen { columns: Some(COLUMNS), is_colored: true });
+    let (folder, screen) = (
+        scratch("picture"),
+        Screen { columns: Some(COLUMNS), is_colored: true, ..Screen::default() },
+    );
     let mut lines: Vec<String> = Vec::new();
     for (command, shown) in PICTURE {
         let output = output(command, &folder, screen).expect("a command of ours");

@@ -8,7 +8,7 @@ use model::{
 use planner::disruption::{Destination, Proposal};
 use report::{
     contents::{Figure, Mark, Notes, PackedNode, PackedPod, PackingView, PageData, PageTable},
-    output::{dollars, many},
+    output::{dollars, many, named},
     packing::Packer,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 /// The page's content.
 pub(super) fn report(found: &Found<'_>, remarks: &Remarks, cluster: Option<&Cluster>) -> PageData {
     let lines = |lines: Vec<String>, title| Notes::some(title, &lines);
-    let ahead = found.ahead.iter().map(|decision| decision.summary.clone()).collect();
+    let ahead = table::ahead_lines(&found.ahead);
     PageData {
         title: "journeyman plan --disruption".to_owned(),
         about: format!(
@@ -127,7 +127,7 @@ fn coming(found: &Found<'_>) -> Option<PageTable> {
 fn not_disrupted(found: &Found<'_>) -> Option<PageTable> {
     let stays = staying::of(found);
     let row = |group: staying::Group<'_>| {
-        vec![many(group.nodes.len()), table::named(&group.nodes, 3), group.in_words()]
+        vec![many(group.nodes.len()), named(&group.nodes, 3), group.in_words()]
     };
     let rows: Vec<Vec<String>> = staying::grouped(&stays).into_iter().map(row).collect();
     let heads = vec!["Nodes", "Which", "Why"];

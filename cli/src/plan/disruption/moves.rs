@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use model::{PodKey, facts::Facts, plan::Target};
 use planner::disruption::{Destination, Proposal};
-use report::output::{count, many};
+use report::output::{count, in_order, many, named};
 
-use super::table::named;
 use crate::plan::owners::Owners;
 
 /// Nodes that a line names.
@@ -25,7 +24,7 @@ pub(super) fn in_words(proposal: &Proposal, facts: &Facts) -> Option<String> {
             Destination::Replacement(place) => drop(launched.insert(*place)),
         }
     }
-    let existing: Vec<&str> = existing.into_iter().collect();
+    let existing = in_order(existing);
     let mut to = Vec::new();
     if !existing.is_empty() {
         to.push(named(&existing, NODES_SHOWN));

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{NodeName, disruption::Method, ledger::RejectionReason};
 use planner::disruption::{Proposal, Said};
 
+use report::output::in_order;
+
 use super::Found;
 
 /// Different texts of one reason that are listed; if there are more, an example stands for all.
@@ -90,6 +92,9 @@ pub(super) fn grouped<'a>(staying: &[Staying<'a>]) -> Vec<Group<'a>> {
             reason: reason.to_owned(),
             is_example: false,
         }));
+    }
+    for group in &mut groups {
+        group.nodes = in_order(std::mem::take(&mut group.nodes));
     }
     groups.sort_by(|a, b| b.nodes.len().cmp(&a.nodes.len()).then_with(|| a.nodes.cmp(&b.nodes)));
     groups

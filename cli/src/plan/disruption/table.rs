@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use model::{
     NodeClaimName, NodeName, NodePoolName,
     disruption::{DisruptionReason, Replacement, VALIDATION_DELAY},
+    ledger::Decision,
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
 use planner::disruption::{Destination, Disrupted, Finding, Outlook, Proposal};
 use planner::foreseen::DisruptionStep;
 use report::{
-    output::{HOURS_PER_MONTH, count, dollars, many},
+    output::{HOURS_PER_MONTH, count, dollars, in_order, many, named},
     screen::Screen,
 };
 
@@ -80,6 +81,22 @@ pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> i
     found.unknown.iter().try_for_each(|line| screen.text(2, line, out))
 }
 
+/// What people ask first: what is disrupted, and of how many nodes.
+pub(super) fn answer(found: &Found<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(waiting) = &found.outlook.waiting {
+        lines.push(format!("Nothing is disrupted: {waiting}."));
+    }
+    if !found.ahead.is_empty() {
+        lines.push("Disrupted first, whatever runs on the nodes:".to_owned());
+        lines.extend(ahead_lines(&found.ahead));
+    }
+    lines.push(headline(found));
+    let (nodes, staying) = (found.facts.nodes.len(), staying::of(found).len());
+    lines.push(format!("{} of {} not disrupted", many(staying), counted(nodes, "node")));
+    lines
+}
+
 /// Whose decisions these are.
 pub(super) const fn whose(view: View) -> &'static str {
     match view {
@@ -96,8 +113,28 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     screen.title("Disrupted first, whatever runs on the nodes", out)?;
-    found.ahead.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
+    ahead_lines(&found.ahead).iter().try_for_each(|line| screen.text(2, line, out))?;
     writeln!(out)
+}
+
+/// `ahead` in sentences; nodes with the same reason share a line.
+pub(super) fn ahead_lines(ahead: &[Decision]) -> Vec<String> {
+    let mut alike: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
+    for decision in ahead {
+        let summary = decision.summary.as_str();
+        let named = decision.claims().next().and_then(|claim| summary.strip_prefix(claim.as_str()));
+        let reason = named.and_then(|rest| rest.split_once(": ")).map(|(_, reason)| reason);
+        alike.entry(reason.unwrap_or(summary)).or_default().push(decision);
+    }
+    let line = |(reason, decisions): (&str, Vec<&Decision>)| match decisions.as_slice() {
+        [only] => only.summary.clone(),
+        several => {
+            let claims = several.iter().flat_map(|decision| decision.claims());
+            let names = named(&in_order(claims.map(NodeClaimName::as_str)), NODES_SHOWN);
+            format!("{}: {reason}: {names}", counted(several.len(), "NodeClaim"))
+        }
+    };
+    alike.into_iter().map(line).collect()
 }
 
 /// `single-node-consolidation disrupts 2 nodes and launches 1: saves $123 a month, 5 pods move`
@@ -177,7 +214,7 @@ fn show_commands(
         let price = dollars(disrupted.price.nanos().into());
         let each = if nodes.len() == 1 { "" } else { " each" };
         let (pool, reason) = (&disrupted.node_pool, &disrupted.reason);
-        let names = named(&nodes, NODES_SHOWN);
+        let names = named(&in_order(nodes), NODES_SHOWN);
         let text = format!("disrupts  {names} ({pool}, {price} an hour{each}): {reason}");
         screen.text(2, &text, out)?;
     }
@@ -248,7 +285,7 @@ fn show_drifted(outlook: &Outlook, screen: Screen, out: &mut impl Write) -> io::
     let verb = if number == 1 { "has" } else { "have" };
     screen.title(&format!("{} {verb} drifted", counted(number, "node")), out)?;
     for (reason, nodes) in by_reason {
-        screen.text(2, &format!("{reason}: {}", named(&nodes, DRIFTED_SHOWN)), out)?;
+        screen.text(2, &format!("{reason}: {}", named(&in_order(nodes), DRIFTED_SHOWN)), out)?;
     }
     Ok(())
 }
@@ -269,18 +306,6 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
         screen.text(2, &text, out)?;
     }
     Ok(())
-}
-
-/// `a, b, c and 12 others`
-pub(super) fn named(nodes: &[&str], most: usize) -> String {
-    // One name is as short as "1 other".
-    let most = if nodes.len() == most + 1 { nodes.len() } else { most };
-    let first: Vec<&str> = nodes.iter().take(most).copied().collect();
-    let more = match nodes.len().saturating_sub(most) {
-        0 => String::new(),
-        more => format!(" and {} others", many(more)),
-    };
-    format!("{}{more}", first.join(", "))
 }
 
 /// How many nodes of each NodePool with nodes may go now, and until when where none may.

@@ -8,9 +8,8 @@ use model::{
     facts::Facts,
     static_hash::NODE_CLASS,
 };
-use report::output::many;
+use report::output::{many, named};
 
-use super::table;
 use crate::{authority, plan::args::View};
 
 /// A line for each thing that is unknown, by class.
@@ -39,7 +38,7 @@ pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Ve
         let names: Vec<&str> = not_listed.iter().map(String::as_str).collect();
         lines.push(format!(
             "whether EC2 still offers what these nodes are, which the functions ask it: the list of instance types lacks {}",
-            table::named(&names, 1)
+            named(&names, 1)
         ));
     }
     let replaced = facts.ledger.commands.values().filter(|command| is_half_known(command)).count();

@@ -340,7 +340,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     seen.iam_roles.as_mut().unwrap()[1].1 = None;
     seen.leases = Err("kubectl: forbidden".to_owned());
     let mut out = Vec::new();
-    let screen = Screen { columns: Some(80), is_colored: false };
+    let screen = Screen { columns: Some(80), ..Screen::default() };
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

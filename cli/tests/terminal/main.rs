@@ -25,6 +25,7 @@ use rustix::{
 };
 
 mod options;
+mod screens;
 
 /// Much longer than any command here takes, on the slowest of machines.
 const TIME_MAX: Duration = Duration::from_mins(2);

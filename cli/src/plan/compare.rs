@@ -141,12 +141,15 @@ fn row(name: &str, fleet: &Fleet) -> Vec<String> {
 }
 
 fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
-    let types: Vec<(&NewClaim, &InstanceType)> =
-        plan.new_claims.iter().filter_map(|new| Some((new, bought(facts, new)?))).collect();
+    let types: Vec<(&NewClaim, &InstanceType)> = plan
+        .new_claims
+        .iter()
+        .filter_map(|new| Some((new, bought(facts, new)?)))
+        .collect();
     let sum = |of: &dyn Fn(&NewClaim, &InstanceType) -> Resources| {
-        types
-            .iter()
-            .fold(Resources::default(), |sum, (new, bought)| sum.saturating_add(&of(new, bought)))
+        types.iter().fold(Resources::default(), |sum, (new, bought)| {
+            sum.saturating_add(&of(new, bought))
+        })
     };
     let has = sum(&|_, bought| bought.allocatable());
     let asked = sum(&|new, _| new.claim.requests.clone());

@@ -9,11 +9,12 @@ use model::{
     problem::{Rule, Weight},
 };
 
-use self::tree::{Tree, TreeValue};
+use self::tree::{SyntaxError, Tree, TreeValue};
 
 pub(crate) mod field;
 pub mod json_tree;
 pub mod placeholder;
+pub(crate) mod spelling;
 pub mod tree;
 pub mod yaml;
 
@@ -83,24 +84,67 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The documents of `text`; none, and a problem, if it is no YAML.
+/// Documents of a file up to which those are read that are beside one that is no YAML.
+const PARTS_MAX: usize = 10_000;
+
+/// The documents of `text`, and a problem for each that is no YAML.
 pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) -> Vec<Tree> {
-    tree::parse_yaml(text).unwrap_or_else(|error| {
-        if let Some(line) = error.line.filter(|line| are_two_objects(text, *line)) {
-            let cure = "put a line `---` above this one".to_owned();
-            let rule = "two objects stand without `---` between them";
-            let problem = Diagnostic::of_file(file, Some(line), rule);
-            problems.push(Diagnostic { cure: Some(cure), ..problem });
+    let error = match tree::parse_yaml(text) {
+        Ok(documents) => return documents,
+        Err(error) => error,
+    };
+    let parts = parts(text);
+    if parts.len() < 2 || PARTS_MAX < parts.len() {
+        problems.push(unreadable(text, file, error));
+        return Vec::new();
+    }
+    let mut documents = Vec::new();
+    for (before, part) in parts {
+        match tree::parse_yaml(part) {
+            Ok(read) => documents.extend(read.into_iter().map(|tree| tree.moved_down(before))),
+            Err(error) => {
+                let line = error.line.map(|line| line.saturating_add(before));
+                problems.push(unreadable(text, file, SyntaxError { line, ..error }));
+            }
+        }
+    }
+    documents
+}
+
+/// The documents of a stream, each with the number of lines before it. A line that begins with `---` begins a document
+/// wherever it stands: <https://yaml.org/spec/1.2.2/#91-document>. Directives belong to the document after them: a text
+/// that has some is not parted.
+fn parts(text: &str) -> Vec<(u32, &str)> {
+    let mut parts = Vec::new();
+    let (mut start, mut start_line, mut at) = (0, 0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let marker = line.strip_prefix("---");
+        if line.starts_with('%') {
             return Vec::new();
         }
-        let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
-        let left_in = line.and_then(placeholder::in_text);
-        problems.push(Diagnostic {
-            cure: left_in.map(|name| format!("`{name}` was left in: put the value in its place")),
-            ..Diagnostic::of_file(file, error.line, error.rule)
-        });
-        Vec::new()
-    })
+        if start < at && marker.is_some_and(|rest| rest.trim_start() != rest || rest.is_empty()) {
+            parts.push((start_line, text.get(start..at).unwrap_or_default()));
+            (start, start_line) = (at, u32::try_from(number).unwrap_or(u32::MAX));
+        }
+        at += line.len();
+    }
+    parts.push((start_line, text.get(start..).unwrap_or_default()));
+    parts
+}
+
+/// What keeps a document of `text` from being read.
+fn unreadable(text: &str, file: &str, error: SyntaxError) -> Diagnostic {
+    if let Some(line) = error.line.filter(|line| are_two_objects(text, *line)) {
+        let cure = "put a line `---` above this one".to_owned();
+        let rule = "two objects stand without `---` between them";
+        return Diagnostic { cure: Some(cure), ..Diagnostic::of_file(file, Some(line), rule) };
+    }
+    let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
+    let left_in = line.and_then(placeholder::in_text);
+    Diagnostic {
+        cure: left_in.map(|name| format!("`{name}` was left in: put the value in its place")),
+        ..Diagnostic::of_file(file, error.line, error.rule)
+    }
 }
 
 /// Whether a second object begins at `line`, which repeats a key, in a document that has one already: both

@@ -12,7 +12,10 @@ use model::{
     problem::{Rule, Weight},
 };
 
-use super::tree::{Entry, Tree, TreeValue};
+use super::{
+    spelling,
+    tree::{Entry, Tree, TreeValue},
+};
 
 /// What is wrong with one field, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -421,8 +424,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn done(self) {
         for entry in self.entries.iter().filter(|_| !self.at.ignores_unknown()) {
             if !self.asked.contains(&entry.key.as_str()) {
-                let near = self.asked.iter().find(|key| key.eq_ignore_ascii_case(&entry.key));
-                let cure = near.map(|key| format!("it is spelled `{key}`"));
+                let cure = spelling::cure(&entry.key, self.asked.iter().copied());
                 self.at.of_entry(entry).complain_cured("unknown field", cure);
             }
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{node_class_rules, pattern, pool_rules, rule::Rule};
 use crate::document::{
     field::{Check, Field},
+    spelling,
     tree::TreeValue,
 };
 
@@ -129,10 +130,7 @@ fn map(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<bool> {
             Some(member) => has_right_keys &= check(value, member, hints),
             None if field.ignores_unknown() || hints.dropped.contains(&value.path()) => {}
             None => {
-                let near = || {
-                    let near = members.keys().find(|member| member.eq_ignore_ascii_case(key));
-                    near.map(|member| format!("it is spelled `{member}`"))
-                };
+                let near = || spelling::cure(key, members.keys().map(String::as_str));
                 let cure = (hints.cure)(field.path(), key).or_else(near);
                 cures.extend(cure.clone());
                 has_right_keys = false;

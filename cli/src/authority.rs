@@ -111,6 +111,16 @@ pub(crate) fn of_kubeconfig(file: Option<&Path>, context: Option<&str>) -> Optio
     Some(OfContext { context, bundle: data.or_else(of_file)? })
 }
 
+/// The name of `context`, or of the current one, in the kubeconfig `file`, or in kubectl's own; `None` if it has none.
+pub(crate) fn context_of(file: Option<&Path>, context: Option<&str>) -> Option<String> {
+    if let Some(context) = context {
+        return Some(context.to_owned());
+    }
+    let path = file.map_or_else(kubeconfig, |file| Some(file.to_owned()))?;
+    let text = std::fs::read_to_string(path).ok()?;
+    serde_saphyr::from_str::<Kubeconfig>(&text).ok()?.current_context
+}
+
 /// kubectl's own kubeconfig: the first file of `KUBECONFIG` that is there, or `~/.kube/config`.
 #[expect(clippy::disallowed_methods, reason = "kubectl and its users name their cluster so")]
 fn kubeconfig() -> Option<PathBuf> {

@@ -154,8 +154,7 @@ impl<'f> Cards<'f> {
         plan: &Plan,
         packer: &mut Packer,
     ) -> Vec<PackedNode> {
-        let mut nodes: Vec<PackedNode> =
-            new_claims.map(|new| self.launched(new, packer)).collect();
+        let mut nodes: Vec<PackedNode> = new_claims.map(|new| self.launched(new, packer)).collect();
         let mut coming: BTreeMap<&NodeName, Vec<PackedPod>> = BTreeMap::new();
         for placement in &plan.placements {
             let Target::Node(node) = &placement.target else { continue };

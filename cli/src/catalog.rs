@@ -16,7 +16,8 @@ use model::{CapacityType, labels};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
-    screen::{Color, Format, Screen},
+    format::Format,
+    screen::{Color, Screen},
 };
 
 /// Lists and prints.
@@ -43,8 +44,15 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError>
         types.retain(|offered| !offered.instance_type.offerings.is_empty());
     }
     match args.output {
-        Format::Json => json::write(&catalog, &table::listed(types, args), out)?,
-        Format::Text => {
+        Format::Json | Format::Yaml => {
+            json::write(&catalog, &table::listed(types, args), args.output, out)?;
+        }
+        Format::Name => {
+            for offered in table::listed(types, args) {
+                writeln!(out, "{}", offered.instance_type.name)?;
+            }
+        }
+        Format::Table | Format::Wide => {
             if class.class.image_family.is_windows() {
                 // Windows runs on one architecture. The JSON has all types, as Karpenter lists them: one
                 // that Windows cannot run on has no operating system.

@@ -19,6 +19,8 @@ use planner::KnownTypes;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    format::Format,
+    json,
     output::{dollars, in_order, named},
     page,
     screen::Screen,
@@ -26,7 +28,6 @@ use report::{
 use serde_json::json;
 
 use crate::{
-    get::{RecordsFormat, document},
     near,
     records::{self, Records, RecordsArgs},
 };
@@ -53,8 +54,8 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub limit: usize,
     /// How to print; `wide` also says under which limits and on what each decision was made.
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: RecordsFormat,
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::value_variants()), default_value_t)]
+    pub output: Format,
     /// Write a report for a browser as well: one file that needs no network, with the decisions over time and the lives
     /// of the nodes.
     #[arg(long, value_name = "FILE")]
@@ -159,13 +160,13 @@ fn several(
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
     let states = names.iter().map(|name| (name, explained(records, args.kind, name).state));
-    if matches!(args.output, RecordsFormat::Json | RecordsFormat::Yaml) {
+    if args.output.is_document() {
         let named = |(name, state)| json!({"kind": args.kind.noun(), "name": name, "state": state});
         let items: Vec<_> = states.map(named).collect();
-        return document(&json!({ "items": items }), args.output, out);
+        return Ok(json::write(&json!({ "items": items }), args.output, out)?);
     }
     let noun = args.kind.noun();
-    if args.output == RecordsFormat::Name {
+    if args.output == Format::Name {
         return Ok(names.iter().try_for_each(|name| writeln!(out, "{}", entry(noun, name)))?);
     }
     let title =
@@ -195,7 +196,7 @@ fn one(
     }
     let remedy = remedy(args, name, explained);
     match args.output {
-        RecordsFormat::Json | RecordsFormat::Yaml => {
+        Format::Json | Format::Yaml => {
             let decisions = explained.decisions.iter().take(args.limit);
             let answer = json!({
                 "kind": args.kind.noun(),
@@ -205,11 +206,11 @@ fn one(
                 "nodeClaims": explained.claims.iter().map(|c| records::claim(c)).collect::<Vec<_>>(),
                 "decisions": decisions.map(|d| records::decision(d)).collect::<Vec<_>>(),
             });
-            document(&answer, args.output, out)?;
+            json::write(&answer, args.output, out)?;
         }
-        RecordsFormat::Name => writeln!(out, "{}", entry(args.kind.noun(), name))?,
-        RecordsFormat::Table | RecordsFormat::Wide => {
-            let (noun, is_wide) = (args.kind.noun(), args.output == RecordsFormat::Wide);
+        Format::Name => writeln!(out, "{}", entry(args.kind.noun(), name))?,
+        Format::Table | Format::Wide => {
+            let (noun, is_wide) = (args.kind.noun(), args.output == Format::Wide);
             screen.title(&format!("{noun} {name}"), out)?;
             let state = explained.state.iter().chain(&remedy);
             state.into_iter().try_for_each(|line| screen.text(0, line, out))?;

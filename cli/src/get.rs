@@ -16,7 +16,8 @@ use report::{
     command::RunCommand,
     error::BadInput,
     error::CommandError,
-    json::Dollars,
+    format::Format,
+    json::{self, Dollars},
     output::{HOURS_PER_MONTH, dollars, natural},
     screen::Screen,
 };
@@ -40,8 +41,8 @@ pub struct GetArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     pub limit: usize,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: RecordsFormat,
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::value_variants()), default_value_t)]
+    pub output: Format,
     /// Go on, and print what is new or changed every two seconds, until Ctrl-C.
     #[arg(short, long)]
     pub watch: bool,
@@ -70,22 +71,6 @@ pub enum RecordsKind {
     Costs,
 }
 
-/// How to print records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum RecordsFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// For people, with more columns.
-    Wide,
-    /// One JSON document.
-    Json,
-    /// The same as YAML.
-    Yaml,
-    /// Only names, `KIND/NAME`, one a line.
-    Name,
-}
-
 /// A list: heads of columns, and what each row shows.
 #[derive(Default)]
 struct Listed {
@@ -110,7 +95,7 @@ const WATCHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Reads and prints; with `--watch` until it is interrupted.
 pub fn run(args: &GetArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
-    if (args.what, args.output) == (RecordsKind::Costs, RecordsFormat::Name) {
+    if (args.what, args.output) == (RecordsKind::Costs, Format::Name) {
         return Err(BadInput::one("get costs -o name: costs have no names").into());
     }
     let source = args.records.found()?;
@@ -175,13 +160,13 @@ fn print(
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
     match args.output {
-        RecordsFormat::Json | RecordsFormat::Yaml => {
+        Format::Json | Format::Yaml => {
             if !args.watch || !listed.documents.is_empty() {
-                document(&json!({ "items": listed.documents }), args.output, out)?;
+                json::write(&json!({ "items": listed.documents }), args.output, out)?;
             }
         }
-        RecordsFormat::Name => listed.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
-        RecordsFormat::Table | RecordsFormat::Wide => {
+        Format::Name => listed.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
+        Format::Table | Format::Wide => {
             if !listed.rows.is_empty() {
                 screen.table(&listed.heads, &listed.rows, out)?;
             } else if !args.watch {
@@ -195,17 +180,8 @@ fn print(
     Ok(())
 }
 
-/// Writes `answer` as JSON or YAML.
-pub(crate) fn document(
-    answer: &Value,
-    format: RecordsFormat,
-    out: &mut impl Write,
-) -> Result<(), CommandError> {
-    Ok(crate::answer::write(answer, format == RecordsFormat::Yaml, out)?)
-}
-
 fn listed(records: &Records, args: &GetArgs) -> Listed {
-    let is_wide = args.output == RecordsFormat::Wide;
+    let is_wide = args.output == Format::Wide;
     match args.what {
         RecordsKind::NodeClaims => node_claims(records, args, is_wide),
         RecordsKind::Nodes => things::nodes(records, args, is_wide),

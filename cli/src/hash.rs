@@ -8,8 +8,9 @@ use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash, StoredHash};
 use report::{
     error::{BadInput, CommandError},
+    format::Format,
     output::{count, many},
-    screen::{Format, Screen},
+    screen::Screen,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -38,7 +39,7 @@ pub struct HashArgs {
     #[arg(long, requires = "against")]
     pub strict: bool,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
 
@@ -86,12 +87,11 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     let hashes = hashes(&stored, bundle)?;
     let note = note(&hashes, of_context.as_ref());
     if args.against.is_empty() {
-        match args.output {
-            Format::Json => print_json(out, &json!(hashes.hashes))?,
-            Format::Text => {
-                screen.lines(&table(&hashes), out)?;
-                screen.lines(&note, out)?;
-            }
+        if args.output.is_document() {
+            report::json::write(&json!(hashes.hashes), args.output, out)?;
+        } else {
+            screen.lines(&table(&hashes), out)?;
+            screen.lines(&note, out)?;
         }
         return Ok(false);
     }
@@ -104,17 +104,14 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
         against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
     let drifts = validations.iter().any(|validation| validation.drifts);
     let is_unknown = validations.iter().any(|validation| validation.is_unknown);
-    match args.output {
-        Format::Json => {
-            let note = note.trim();
-            let document = json!({"hashes": hashes.hashes, "nodes": validations, "note": note});
-            print_json(out, &document)?;
-        }
-        Format::Text => {
-            screen.lines(&table(&hashes), out)?;
-            screen.lines(&described(&validations), out)?;
-            screen.lines(&note, out)?;
-        }
+    if args.output.is_document() {
+        let note = note.trim();
+        let document = json!({"hashes": hashes.hashes, "nodes": validations, "note": note});
+        report::json::write(&document, args.output, out)?;
+    } else {
+        screen.lines(&table(&hashes), out)?;
+        screen.lines(&described(&validations), out)?;
+        screen.lines(&note, out)?;
     }
     // What cannot be compared is no proof that nothing drifts.
     Ok(drifts || args.strict && is_unknown)
@@ -275,10 +272,6 @@ fn described(validations: &[Comparison]) -> String {
     text
 }
 
-fn print_json(out: &mut impl Write, value: &serde_json::Value) -> Result<(), CommandError> {
-    writeln!(out, "{value:#}").map_err(CommandError::Output)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,7 +327,7 @@ spec:
             authority: AuthorityArgs { ca_bundle: Some("Q0E=".to_owned()), cluster_facts: None },
             against: claims.map(|text| file("claims.yaml", text)).into_iter().collect(),
             strict: false,
-            output: Format::Text,
+            output: Format::Table,
         };
         let mut out = Vec::new();
         let drifts = run(&args, Screen::default(), &mut out).unwrap();

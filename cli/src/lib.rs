@@ -3,7 +3,6 @@
 //! `main` only parses arguments and prints; everything else is here, so that tests of the whole
 //! workspace use the same wiring as the command.
 
-mod answer;
 pub mod args;
 mod assumed;
 pub mod authority;

@@ -13,7 +13,6 @@ mod json;
 mod live;
 mod offers;
 mod owners;
-mod progress;
 mod rounds;
 mod scratch;
 mod table;
@@ -36,14 +35,16 @@ use report::{
     command::RunCommand,
     contents::Notes,
     error::{BadInput, CommandError},
+    format::Format,
     page,
+    progress::{self, Progress},
     screen::Screen,
 };
 use serde::Serialize;
 
-pub use self::args::{PlanArgs, PlanFormat};
-use self::{args::View, cluster::Cluster, progress::Progress, rounds::Round};
-use crate::{answer, gates, records::Records};
+pub use self::args::PlanArgs;
+use self::{args::View, cluster::Cluster, rounds::Round};
+use crate::{gates, records::Records};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,12 +147,12 @@ pub fn run(
     }
     let now = now(args)?;
     let policies = args.settings()?.policies;
-    let progress = Progress::new();
+    let progress = Progress::new("reading");
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
     let mut problems = loaded.problems.iter();
     let (window, complaints) = complaints;
-    progress.hidden(|| {
+    progress::hidden(|| {
         if let Some(server) = &loaded.server {
             let said = format!("Read from the cluster at {server}; nothing was changed there.");
             window.lines(&said, complaints)?;
@@ -165,7 +166,7 @@ pub fn run(
     let machines = cluster::machines(&facts, &catalog);
     drop(catalog);
     let cluster = Cluster::of(&facts, &machines);
-    let is_shown = args.output.is_none() && args.explain.is_none();
+    let is_shown = !args.output.is_document() && args.explain.is_none();
     let mut page = Vec::new();
     if let Some(cluster) = cluster.as_ref().filter(|_| is_shown) {
         cluster.show(screen, &mut page)?;
@@ -175,13 +176,13 @@ pub fn run(
         let asked = (&facts, &remarks);
         let answer = disruption::run(args, screen, asked, cluster.as_ref(), &mut page)?;
         drop(progress);
-        return Ok(end(title, answer, (screen, &page), out).map(|()| exit)?);
+        return Ok(end(title.as_ref(), &answer, (screen, &page), out).map(|()| exit)?);
     }
     if args.compare {
         let nodes = (cluster.as_ref(), machines.as_slice());
         let answer = compare::run(args, screen, (&facts, &remarks), nodes, &mut page)?;
         drop(progress);
-        return Ok(end(title, answer, (screen, &page), out).map(|()| exit)?);
+        return Ok(end(title.as_ref(), &answer, (screen, &page), out).map(|()| exit)?);
     }
     let emptied = args.from_scratch.then(|| scratch::emptied(&facts, &machines));
     let remarks = if args.from_scratch { remarks.with(scratch::notes(&machines)) } else { remarks };
@@ -198,29 +199,26 @@ pub fn run(
     if let Some(path) = &args.html {
         page::write(&html::report(&planned, facts), path)?;
     }
-    match args.output {
-        Some(format) => {
-            let document = &json::document(&planned);
-            print_document(format, (planned.cluster.as_ref(), document), out)?;
-        }
-        None => {
-            table::show(&planned, facts, screen, &mut page)?;
-            end(title, table::answer(&planned), (screen, &page), out)?;
-        }
+    if args.output.is_document() {
+        let document = &json::document(&planned);
+        print_document(args.output, (planned.cluster.as_ref(), document), out)?;
+    } else {
+        table::show(&planned, facts, screen, &mut page)?;
+        end(title.as_ref(), &table::answer(&planned), (screen, &page), out)?;
     }
     Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
 }
 
 /// Writes `page`, and its `answer` in short where a window cannot show all of it.
 fn end(
-    title: Option<String>,
-    answer: Vec<String>,
+    title: Option<&String>,
+    answer: &[String],
     (screen, page): (Screen, &[u8]),
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut lines = Vec::new();
     if !answer.is_empty() {
-        title.iter().chain(&answer).try_for_each(|line| screen.text(2, line, &mut lines))?;
+        title.into_iter().chain(answer).try_for_each(|line| screen.text(2, line, &mut lines))?;
     }
     screen.with_answer_last(page, &lines, out)
 }
@@ -238,7 +236,7 @@ impl RunCommand for PlanArgs {
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
     let policies = args.settings()?.policies;
-    let loaded = input::load(args, &Progress::new())?;
+    let loaded = input::load(args, &Progress::new("reading"))?;
     Ok(looked_at(args, loaded, policies, now)?.facts)
 }
 
@@ -299,9 +297,10 @@ pub fn show(
         return disruption::run(args, screen, (facts, &remarks), None, out).map(drop);
     }
     let planned = plan(args, facts, remarks, args.view.unwrap_or(View::Journeyman));
-    match args.output {
-        Some(format) => print_document(format, (None, &json::document(&planned)), out)?,
-        None => table::show(&planned, facts, screen, out)?,
+    if args.output.is_document() {
+        print_document(args.output, (None, &json::document(&planned)), out)?;
+    } else {
+        table::show(&planned, facts, screen, out)?;
     }
     Ok(())
 }
@@ -318,11 +317,11 @@ struct Framed<'a, T> {
 
 /// Prints `document` for machines.
 fn print_document(
-    format: PlanFormat,
+    format: Format,
     (cluster, document): (Option<&Cluster>, &impl Serialize),
     out: &mut impl Write,
 ) -> io::Result<()> {
-    answer::write(&Framed { cluster, document }, format == PlanFormat::Yaml, out)
+    report::json::write(&Framed { cluster, document }, format, out)
 }
 
 impl Planned {

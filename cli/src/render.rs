@@ -23,7 +23,7 @@ use model::{
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
-    screen::{Format, Screen},
+    screen::Screen,
 };
 
 use crate::{cluster_facts, gates};
@@ -65,16 +65,18 @@ pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<()
         };
         let (old, new) = (with(old)?, with(new)?);
         let (changes, drift) = (compare::compare(&old, &new), compare::drift(&old, &new));
-        match args.output {
-            Format::Text => text::difference(&changes, &drift, screen, out)?,
-            Format::Json => json::difference(&changes, &drift, out)?,
+        if args.output.is_document() {
+            json::difference(&changes, &drift, args.output, out)?;
+        } else {
+            text::difference(&changes, &drift, screen, out)?;
         }
         return Ok(());
     }
     let rendered = rendered(args, &args.more.after(&args.manifests))?;
-    match args.output {
-        Format::Text => text::write(&rendered, screen, out)?,
-        Format::Json => json::write(&rendered, out)?,
+    if args.output.is_document() {
+        json::write(&rendered, args.output, out)?;
+    } else {
+        text::write(&rendered, screen, out)?;
     }
     Ok(())
 }

@@ -6,7 +6,6 @@ mod told;
 
 use std::{io::Write, path::PathBuf};
 
-use clap::ValueEnum;
 use model::{
     Function, HourlyPrice, Plan,
     ledger::Decision,
@@ -15,16 +14,17 @@ use model::{
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
-    json::Dollars,
+    format::Format,
+    json::{self, Dollars},
     output::dollars,
     page,
+    progress::Progress,
     screen::Screen,
 };
 use serde_json::{Value, json};
 
 use self::told::Difference;
 use crate::{
-    get::{RecordsFormat, document},
     manifests::{self, Depth},
     records::{self, RecordsArgs},
 };
@@ -43,23 +43,11 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub with: Vec<PathBuf>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: ReplayFormat,
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
+    pub output: Format,
     /// Write a report for a browser as well: one file that needs no network, with the nodes of both plans.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-}
-
-/// How to print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReplayFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON document.
-    Json,
-    /// The same as YAML.
-    Yaml,
 }
 
 /// A decision, and the same made again.
@@ -85,16 +73,18 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
         notes = policy::replace(&mut recorded, loaded);
     }
     let RecordedFacts { question, facts, plan: then } = &recorded;
+    let deciding = Progress::new("deciding again");
     let now = &planner::answer(facts, question, &planner::Memory::default()).plan;
+    drop(deciding);
     let difference = Difference::of(then, now);
     let replay = Replay { decision, question, then, now, difference, notes };
     if let Some(path) = &args.html {
         page::write(&html::report(&replay, facts), path)?;
     }
-    match args.output {
-        ReplayFormat::Text => replay.print(screen, out)?,
-        ReplayFormat::Json => document(&replay.document(), RecordsFormat::Json, out)?,
-        ReplayFormat::Yaml => document(&replay.document(), RecordsFormat::Yaml, out)?,
+    if args.output.is_document() {
+        json::write(&replay.document(), args.output, out)?;
+    } else {
+        replay.print(screen, out)?;
     }
     Ok(replay.difference.is_none())
 }

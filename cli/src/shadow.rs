@@ -6,6 +6,7 @@
 
 mod demand;
 mod dumps;
+mod folder;
 mod html;
 mod incidents;
 mod live;
@@ -13,7 +14,11 @@ mod ours;
 mod side;
 mod table;
 
-use std::{io::Write, path::PathBuf, sync::Arc};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use installer::installation::ClusterArgs;
 use jiff::{SignedDuration, Timestamp};
@@ -22,9 +27,11 @@ use model::{HourlyPrice, RegionCatalog};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    format::Format,
     output::HOURS_PER_MONTH,
     page,
-    screen::{Format, Screen},
+    progress::Progress,
+    screen::Screen,
 };
 
 use self::{dumps::Dump, incidents::Incidents};
@@ -36,8 +43,9 @@ pub struct ShadowArgs {
     /// Dumps in time order: each a file or a directory that is called by its time, such as
     /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get KINDS -A -o json` prints of nodepools,
     /// ec2nodeclasses, nodeclaims, nodes, pods, deployments, daemonsets and events.
+    /// Otherwise a directory for the cluster of the kubeconfig's context, where --live writes dumps as well.
     #[arg(value_name = "DIR")]
-    pub dumps: PathBuf,
+    pub dumps: Option<PathBuf>,
     /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.
     #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
     pub filenames: Vec<PathBuf>,
@@ -66,11 +74,16 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
 
 impl ShadowArgs {
+    /// The directory of the dumps, once it is known.
+    fn folder(&self) -> &Path {
+        self.dumps.as_deref().unwrap_or_else(|| Path::new("."))
+    }
+
     /// The cluster that --live reads.
     fn place(&self) -> ClusterArgs {
         ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
@@ -157,6 +170,7 @@ fn cost(dumps: &[Dump], prices: &[HourlyPrice]) -> u128 {
 
 /// Compares and prints.
 pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
+    let args = &ShadowArgs { dumps: Some(folder::of(args)?), ..args.clone() };
     if args.live {
         let every = options::duration("--every", &args.every)?;
         let length = options::duration("--duration", &args.duration)?;
@@ -166,9 +180,10 @@ pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<()
     if let Some(path) = &args.html {
         page::write(&html::report(&compared), path)?;
     }
-    match args.output {
-        Format::Text => table::show(&compared, screen, out)?,
-        Format::Json => report::json::write(&table::json(&compared), out)?,
+    if args.output.is_document() {
+        report::json::write(&table::json(&compared), args.output, out)?;
+    } else {
+        table::show(&compared, screen, out)?;
     }
     Ok(())
 }
@@ -182,11 +197,14 @@ impl RunCommand for ShadowArgs {
 
 fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
-    let dumps = dumps::read(&args.dumps, &args.filenames)?;
+    let progress = Progress::new("reading dumps");
+    let dumps = dumps::read(args.folder(), &args.filenames)?;
+    progress.says("playing");
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
     let mut incidents = Incidents::of(&dumps);
     let (ours, ends, least) =
-        ours::play(&dumps, args.seed, &catalog, (&mut incidents, &mut notes))?;
+        ours::play(&dumps, args.seed, &catalog, (&mut incidents, &mut notes), &progress)?;
+    drop(progress);
     let theirs = side::of((&dumps, &catalog), &mut incidents, &mut notes);
     notes.sort();
     notes.dedup();

@@ -5,7 +5,6 @@ mod drains;
 pub mod dumps;
 mod html;
 mod lanes;
-mod progress;
 mod record;
 mod savings;
 pub(crate) mod scenario;
@@ -27,7 +26,8 @@ use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
     page,
-    screen::{Color, Format, Screen},
+    progress::Progress,
+    screen::{Color, Screen},
 };
 use simulator::{ClusterObject, Runner, Sim};
 
@@ -35,8 +35,8 @@ use crate::{
     manifests::{self, Loaded},
     options, records,
     simulate::{
-        dumps::Dumps, html::Played, progress::Progress, record::Record, scenario::Scenario,
-        spending::Spending, summary::Outcome, timeline::Timeline,
+        dumps::Dumps, html::Played, record::Record, scenario::Scenario, spending::Spending,
+        summary::Outcome, timeline::Timeline,
     },
 };
 
@@ -91,7 +91,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         dumps: dumps(args, start)?,
         spending: Spending::default(),
     };
-    let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
+    let stopped = stage.play(&sim, (end, play.scenario.functions.clone()));
     if let Some(path) = &args.ledger {
         let (ledger, facts) = (sim.ledger(), sim.recorded_facts());
         records::write(path, (sim.now(), &ledger), &sim.decisions(), &facts)?;
@@ -103,17 +103,16 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     let end = if stopped.is_err() { sim.now() } else { end };
     let costs = (stage.spending.costs(&sim), end.duration_since(start));
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
-    match args.output {
-        Format::Text => {
-            let screen = Screen::of_stdout(Color::Auto).with_short_nodes();
-            screen.text(0, &play.title, out)?;
-            writeln!(out)?;
-            screen.title("What happened", out)?;
-            let lines = stage.timeline.lines(end);
-            lines.iter().try_for_each(|line| screen.text(2, line, out))?;
-            summary::print(&outcome, (start, end), screen, out)?;
-        }
-        Format::Json => print_json(&stage, &outcome, args, (start, end), out)?,
+    if args.output.is_document() {
+        print_document(&stage, &outcome, args, (start, end), out)?;
+    } else {
+        let screen = Screen::of_stdout(Color::Auto).with_short_nodes();
+        screen.text(0, &play.title, out)?;
+        writeln!(out)?;
+        screen.title("What happened", out)?;
+        let lines = stage.timeline.lines(end);
+        lines.iter().try_for_each(|line| screen.text(2, line, out))?;
+        summary::print(&outcome, (start, end), screen, out)?;
     }
     if let (Some(path), Some(record)) = (&args.html, &stage.record) {
         let (title, timeline, events) = (play.title, &stage.timeline, &sim.timeline(0));
@@ -216,15 +215,20 @@ struct Stage {
     spending: Spending,
 }
 
+/// Whole seconds from `start` to `at`.
+pub(crate) fn seconds(start: Timestamp, at: Timestamp) -> u64 {
+    u64::try_from(at.duration_since(start).as_secs()).unwrap_or_default()
+}
+
 impl Stage {
     fn play(
         &mut self,
         sim: &Sim,
         (end, functions): (Timestamp, Settings),
-        format: Format,
     ) -> Result<(), CommandError> {
         let reports = Reports::default();
-        let progress = Progress::new(format, sim.now(), end);
+        let progress = Progress::new("playing");
+        let start = sim.now();
         let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
         let mut seen = 0;
         let mut outcome = Ok(());
@@ -246,7 +250,7 @@ impl Stage {
             let dumps = self.dumps.as_mut().map_or(Ok(()), |dumps| dumps.look(sim, &events));
             self.timeline.add(events, &decided);
             dumps?;
-            progress.at(sim.now());
+            progress.at("playing", seconds(start, sim.now()), seconds(start, end));
         }
         if let Some(record) = &mut self.record {
             record.close(sim);
@@ -277,7 +281,7 @@ impl Stage {
     }
 }
 
-fn print_json(
+fn print_document(
     stage: &Stage,
     outcome: &Outcome,
     args: &SimulateArgs,
@@ -291,5 +295,5 @@ fn print_json(
         "timeline": stage.timeline.json(),
         "summary": summary::json(outcome),
     });
-    Ok(report::json::write(&document, out)?)
+    Ok(report::json::write(&document, args.output, out)?)
 }

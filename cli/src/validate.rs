@@ -12,12 +12,16 @@ use std::{
     path::PathBuf,
 };
 
-use api::objects::Object;
+use api::{document::Diagnostic, objects::Object};
 use report::{
     error::CommandError,
+    format::Format,
     output::{count, thousands},
+    progress::Progress,
     screen::Screen,
 };
+
+use serde_json::{Value, json};
 
 use self::warnings::Findings;
 use crate::manifests::{self, Read};
@@ -31,6 +35,9 @@ pub struct ValidateArgs {
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
+    pub output: Format,
 }
 
 /// Prints every problem, and last the summary. `true`: there is no problem; there may be warnings.
@@ -39,14 +46,24 @@ pub fn run(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
+    let reading = Progress::new("reading");
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
-    let (problems, elsewhere) = read.problems_and_elsewhere();
+    let (mut problems, elsewhere) = read.problems_and_elsewhere();
+    // As a person reads the files: from above.
+    let order: BTreeMap<String, usize> = problems
+        .iter()
+        .map(|problem| problem.file.clone())
+        .rev()
+        .zip((0..problems.len()).rev())
+        .collect();
+    problems.sort_by_key(|problem| (order.get(&problem.file).copied(), problem.line));
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let wrong: std::collections::BTreeSet<&str> =
         problems.iter().map(|problem| problem.file.as_str()).collect();
     let Findings { warnings, unchecked } = warnings::findings(&read.manifests, &files)?;
     let unchecked: Vec<String> = elsewhere.into_iter().chain(unchecked).collect();
+    drop(reading);
     let verdict = match (problems.len(), warnings.len()) {
         (0, 0) if unchecked.is_empty() => "nothing is wrong".to_owned(),
         (0, 0) => "nothing is wrong in what was checked".to_owned(),
@@ -56,6 +73,18 @@ pub fn run(
             format!("{} in {}", count(problems, "problem"), count(files, "file"))
         }
     };
+    if args.output.is_document() {
+        let document = json!({
+            "files": files.len(),
+            "problems": problems.iter().map(in_json).collect::<Vec<_>>(),
+            "warnings": warnings,
+            "notChecked": unchecked,
+            "leftOut": read.notes,
+            "objects": kinds(&read),
+        });
+        report::json::write(&document, args.output, out)?;
+        return Ok(problems.is_empty());
+    }
     let (mut found, mut kinds) = (Vec::new(), Vec::new());
     for problem in &problems {
         screen.text(0, &problem.to_string(), &mut found)?;
@@ -83,13 +112,31 @@ impl RunCommand for ValidateArgs {
     }
 }
 
+/// A problem for programs.
+fn in_json(problem: &Diagnostic) -> Value {
+    let Diagnostic { file, line, object, problem, cure, .. } = problem;
+    json!({
+        "file": file,
+        "line": line,
+        "kind": object.as_ref().map(|object| &object.kind),
+        "name": object.as_ref().map(|object| &object.name),
+        "field": problem.field,
+        "rule": problem.rule.to_string(),
+        "cure": cure,
+    })
+}
+
 /// How many objects of each kind could be read.
-fn print_kinds(read: &Read, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+fn kinds(read: &Read) -> BTreeMap<&str, u64> {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for object in read.manifests.iter().flat_map(|manifest| &manifest.objects) {
         *kinds.entry(kind_of(object)).or_default() += 1;
     }
-    let rows: Vec<Vec<String>> = kinds
+    kinds
+}
+
+fn print_kinds(read: &Read, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let rows: Vec<Vec<String>> = kinds(read)
         .into_iter()
         .map(|(kind, number)| vec![kind.to_owned(), thousands(number.into())])
         .collect();

@@ -12,7 +12,7 @@ use journeyman::{
     options::{MoreManifests, SetArgs},
     simulate::{SimulateArgs, SimulateExit, run},
 };
-use report::{error::CommandError, screen::Format};
+use report::{error::CommandError, format::Format};
 use tests::repository;
 
 #[path = "command/cases.rs"]
@@ -36,7 +36,7 @@ fn arguments() -> SimulateArgs {
         ledger: None,
         record: None,
         strict: false,
-        output: Format::Text,
+        output: Format::Table,
         html: None,
         dumps: None,
         every: "5m".to_owned(),

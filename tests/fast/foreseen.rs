@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use journeyman::plan::{self, PlanArgs, PlanFormat, args::View};
+use journeyman::plan::{self, PlanArgs, args::View};
 use model::{
     NodeClaimName, Plan, Requirements,
     disruption::{Progress, Replacement},
     facts::Facts,
     labels,
 };
+use report::format::Format;
 use serde_json::Value;
 
 /// What `plan` prints about `facts`.
@@ -16,7 +17,7 @@ fn printed(facts: &Facts, disruption: bool) -> Value {
     let args = PlanArgs {
         disruption,
         view: Some(View::Journeyman),
-        output: Some(PlanFormat::Json),
+        output: Format::Json,
         rounds: 1,
         ..PlanArgs::default()
     };

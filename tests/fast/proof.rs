@@ -18,7 +18,7 @@ use journeyman::{
     authority::AuthorityArgs,
     hash::{self, HashArgs},
     options::{MoreManifests, SetArgs},
-    plan::{self, PlanArgs, PlanFormat},
+    plan::{self, PlanArgs},
     render::{self, RenderArgs},
 };
 use model::{
@@ -27,7 +27,7 @@ use model::{
     policies::{ConsolidationSearch, Packing},
     recorded::Question,
 };
-use report::screen::{Format, Screen};
+use report::{format::Format, screen::Screen};
 use scheduling::Paid;
 use serde::Deserialize;
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn plan_args(scenario: &Scenario, catalog: &Path, manifests: PathBuf) -> PlanArg
             ..SetArgs::default()
         },
         legacy_node_repair: flag("legacy-node-repair") == Some("true"),
-        output: Some(PlanFormat::Json),
+        output: Format::Json,
         rounds: 1,
         ..PlanArgs::default()
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use report::screen::Format;
+use report::format::Format;
 
 use crate::options::SetArgs;
 
@@ -43,7 +43,7 @@ pub struct CatalogArgs {
     #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::LIST), default_value_t)]
     pub output: Format,
 }
 

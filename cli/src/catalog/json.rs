@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, io, io::Write};
 
 use launch_template::OfferedType;
 use model::{Offering, RegionCatalog, Requirement, Resources, resources::format_amount};
+use report::format::Format;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -60,6 +61,7 @@ struct Offer<'a> {
 pub(super) fn write(
     catalog: &RegionCatalog,
     types: &[OfferedType],
+    format: Format,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let zones = catalog.zones.iter().map(|(zone, id)| (zone.as_str(), id.as_str()));
@@ -68,8 +70,7 @@ pub(super) fn write(
         zones: zones.collect(),
         instance_types: types.iter().map(one).collect(),
     };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
+    report::json::print(&document, format, out)
 }
 
 fn one(offered: &OfferedType) -> Type<'_> {

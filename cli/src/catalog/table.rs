@@ -66,7 +66,7 @@ impl Filter {
             let has =
                 types.iter().filter_map(|offered| offered.instance_type.requirements.get(key));
             let known: BTreeSet<&str> =
-                has.flat_map(|has| has.values()).map(|value| &**value).collect();
+                has.flat_map(Requirement::values).map(|value| &**value).collect();
             for value in wanted.values() {
                 if !known.contains(&**value) {
                     let near = nearest(value, &known);

@@ -2,13 +2,10 @@
 
 use std::{collections::BTreeSet, fmt, io::Write};
 
-use report::{error::CommandError, screen::Screen};
+use report::{error::CommandError, format::Format, json, screen::Screen};
 use serde_json::json;
 
-use crate::{
-    get::{RecordsFormat, document},
-    near,
-};
+use crate::near;
 
 /// The page whose tables say what each word means, and what to do about it.
 const MEANINGS: Page =
@@ -156,7 +153,7 @@ fn plain(page: Page, text: &str) -> String {
 /// If no page explains `name`: the error names words that are like it.
 pub(super) fn run(
     name: Option<&str>,
-    format: RecordsFormat,
+    format: Format,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
     let sections = sections();
@@ -171,19 +168,19 @@ pub(super) fn run(
         );
         return Err(CommandError::Refused(why));
     }
-    if format == RecordsFormat::Name {
+    if format == Format::Name {
         return Ok(matching
             .iter()
             .take(1)
             .try_for_each(|section| writeln!(out, "{}", section.name()))?);
     }
-    if matches!(format, RecordsFormat::Json | RecordsFormat::Yaml) {
+    if format.is_document() {
         let sections: Vec<_> = matching.iter().map(|section| in_json(section)).collect();
-        return document(
+        return Ok(json::write(
             &json!({"kind": "reason", "name": name, "sections": sections}),
             format,
             out,
-        );
+        )?);
     }
     for (place, section) in matching.iter().enumerate() {
         if place > 0 {
@@ -211,16 +208,16 @@ fn in_json(section: &Section) -> serde_json::Value {
 
 fn list(
     sections: &[Section],
-    format: RecordsFormat,
+    format: Format,
     (screen, out): (Screen, &mut impl Write),
 ) -> Result<(), CommandError> {
-    if format == RecordsFormat::Name {
+    if format == Format::Name {
         let names: BTreeSet<String> = sections.iter().map(Section::name).collect();
         return Ok(names.iter().try_for_each(|name| writeln!(out, "{name}"))?);
     }
-    if matches!(format, RecordsFormat::Json | RecordsFormat::Yaml) {
+    if format.is_document() {
         let items: Vec<_> = sections.iter().map(in_json).collect();
-        return document(&json!({ "items": items }), format, out);
+        return Ok(json::write(&json!({ "items": items }), format, out)?);
     }
     let row = |section: &Section| {
         let first = section.meaning.lines().next().unwrap_or_default();

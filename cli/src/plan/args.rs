@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use dispatch::Settings;
 use installer::installation::ClusterArgs;
 use model::ClusterName;
-use report::{error::BadInput, screen::Color};
+use report::{error::BadInput, format::Format, screen::Color};
 
 use crate::{
     authority::{AuthorityArgs, of_kubeconfig},
@@ -133,9 +133,9 @@ pub struct PlanArgs {
     /// Any setting.
     #[command(flatten)]
     pub set: SetArgs,
-    /// How to print. Otherwise a table for people.
-    #[arg(short, long, value_enum)]
-    pub output: Option<PlanFormat>,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
+    pub output: Format,
     /// Whether to print in colors.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: Color,
@@ -179,15 +179,6 @@ impl PlanArgs {
     pub(crate) fn place(&self) -> ClusterArgs {
         ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
     }
-}
-
-/// How to print a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanFormat {
-    /// One JSON document.
-    Json,
-    /// The same as YAML.
-    Yaml,
 }
 
 /// Whose decisions about disruption to show.

@@ -94,7 +94,7 @@ pub(super) fn run(
             html::report(&sides, bound, (whole, facts, &replaced), (cluster, remarks, &about));
         page::write(&page_data, path)?;
     }
-    if let Some(format) = args.output {
+    if args.output.is_document() {
         let document = Comparison {
             today,
             karpenter,
@@ -104,7 +104,7 @@ pub(super) fn run(
             left_out: &remarks.left_out,
             assumptions: &remarks.assumptions,
         };
-        print_document(format, (cluster, &document), out)?;
+        print_document(args.output, (cluster, &document), out)?;
         return Ok(Vec::new());
     }
     // In 80 columns: prices and numbers of large clusters as well. The last column is folded where a name is long.
@@ -141,15 +141,12 @@ fn row(name: &str, fleet: &Fleet) -> Vec<String> {
 }
 
 fn fleet(facts: &Facts, plan: &Plan) -> Fleet {
-    let types: Vec<(&NewClaim, &InstanceType)> = plan
-        .new_claims
-        .iter()
-        .filter_map(|new| Some((new, bought(facts, new)?)))
-        .collect();
+    let types: Vec<(&NewClaim, &InstanceType)> =
+        plan.new_claims.iter().filter_map(|new| Some((new, bought(facts, new)?))).collect();
     let sum = |of: &dyn Fn(&NewClaim, &InstanceType) -> Resources| {
-        types.iter().fold(Resources::default(), |sum, (new, bought)| {
-            sum.saturating_add(&of(new, bought))
-        })
+        types
+            .iter()
+            .fold(Resources::default(), |sum, (new, bought)| sum.saturating_add(&of(new, bought)))
     };
     let has = sum(&|_, bought| bought.allocatable());
     let asked = sum(&|new, _| new.claim.requests.clone());

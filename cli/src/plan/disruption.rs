@@ -90,8 +90,8 @@ pub(super) fn run(
     if let Some(path) = &args.html {
         page::write(&html::report(&preview, remarks, cluster), path)?;
     }
-    if let Some(format) = args.output {
-        print_document(format, (cluster, &json::document(&preview, remarks)), out)?;
+    if args.output.is_document() {
+        print_document(args.output, (cluster, &json::document(&preview, remarks)), out)?;
         return Ok(Vec::new());
     }
     table::show(&preview, screen, out)?;

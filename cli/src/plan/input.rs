@@ -19,9 +19,9 @@ use model::{
     plan::Reason,
     problem::{Rule, Weight},
 };
-use report::error::BadInput;
+use report::{error::BadInput, progress::Progress};
 
-use super::{live, progress::Progress};
+use super::live;
 use crate::{manifests::Read, plan::args::PlanArgs};
 
 /// Objects by kind, in the order of the input.
@@ -64,7 +64,6 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
         loaded.workloads.clear();
         return Ok(loaded);
     }
-    progress.says("reading");
     let says = |name: &str| progress.says(format!("reading {name}"));
     let paths = args.more.after(&args.manifests);
     of(Read::of_paths(&paths, args.more.depth(), says)?)

@@ -2,10 +2,9 @@
 
 use api::files::{self, Manifest};
 use installer::live::{self, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds};
-use report::error::BadInput;
+use report::{error::BadInput, progress::Progress};
 use serde_json::{Value, json};
 
-use super::progress::Progress;
 use crate::plan::args::PlanArgs;
 
 /// What is read, capacity before pods: what is bound meanwhile is planned too little, never too much.

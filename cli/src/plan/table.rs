@@ -147,7 +147,12 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn launches(&self, what: &str, new_claims: &[NewClaim], out: &mut impl Write) -> io::Result<()> {
+    fn launches(
+        &self,
+        what: &str,
+        new_claims: &[NewClaim],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let Some(title) = headline(what, new_claims) else { return Ok(()) };
         self.screen.title(&title, out)?;
         // In the order in which the first of each kind is planned.

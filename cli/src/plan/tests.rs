@@ -92,15 +92,10 @@ fn colours_are_printed_when_they_are_asked_for() {
 fn machines_get_the_same_as_json_and_as_yaml() {
     let manifests = vec![file("machines.yaml", CLUSTER)];
     let output = |format| {
-        planned(&PlanArgs {
-            manifests: manifests.clone(),
-            output: Some(format),
-            ..PlanArgs::default()
-        })
-        .0
+        planned(&PlanArgs { manifests: manifests.clone(), output: format, ..PlanArgs::default() }).0
     };
-    let json: serde_json::Value = serde_json::from_str(&output(PlanFormat::Json)).unwrap();
-    let yaml: serde_json::Value = serde_saphyr::from_str(&output(PlanFormat::Yaml)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&output(Format::Json)).unwrap();
+    let yaml: serde_json::Value = serde_saphyr::from_str(&output(Format::Yaml)).unwrap();
     assert_eq!(json, yaml);
     assert_eq!(json["newNodeClaims"].as_array().unwrap().len(), 2);
     assert_eq!(json["newNodeClaims"][0]["cheapest"]["instanceType"], "m7i.large");
@@ -136,6 +131,6 @@ fn a_claim_without_an_instance_is_waited_for() {
     let manifests = vec![file("waiting.yaml", &format!("{CLUSTER}{claim}"))];
     let args = PlanArgs { manifests, ..PlanArgs::default() };
     assert!(planned(&args).0.contains("the NodeClaim general-x has no instance yet"));
-    let json = planned(&PlanArgs { output: Some(PlanFormat::Json), ..args }).0;
+    let json = planned(&PlanArgs { output: Format::Json, ..args }).0;
     assert!(json.contains("\"waiting\": true") && json.contains("\"newNodeClaims\": []"), "{json}");
 }

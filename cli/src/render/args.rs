@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dispatch::Settings;
-use report::{error::BadInput, screen::Format};
+use report::{error::BadInput, format::Format};
 
 use crate::options::{MoreManifests, SetArgs, word_of};
 
@@ -48,7 +48,7 @@ pub struct RenderArgs {
     #[command(flatten)]
     pub settings: SetArgs,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
 

@@ -12,6 +12,7 @@ use model::{
     },
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
+use report::format::Format;
 use serde_json::{Map, Value, json};
 
 use super::{Rendered, compare::Change};
@@ -19,21 +20,22 @@ use super::{Rendered, compare::Change};
 const GIBIBYTE: u64 = 1 << 30;
 
 /// Writes the launch as one document.
-pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()> {
-    report::json::write(&document(rendered), out)
+pub(super) fn write(rendered: &Rendered, format: Format, out: &mut impl Write) -> io::Result<()> {
+    report::json::write(&document(rendered), format, out)
 }
 
 /// Writes what a change changes, and why nodes that run would drift.
 pub(super) fn difference(
     changes: &[Change],
     drift: &[String],
+    format: Format,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let changes: Vec<Value> = changes
         .iter()
         .map(|change| json!({"path": change.path, "old": change.old, "new": change.new}))
         .collect();
-    report::json::write(&json!({"changes": changes, "drift": drift}), out)
+    report::json::write(&json!({"changes": changes, "drift": drift}), format, out)
 }
 
 /// The launch as one value.

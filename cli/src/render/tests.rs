@@ -4,6 +4,8 @@ use std::fs;
 
 use expect_test::expect;
 
+use report::format::Format;
+
 use super::*;
 
 const FACTS: &str = r#"{

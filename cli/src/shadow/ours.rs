@@ -5,13 +5,16 @@ use std::sync::Arc;
 use dispatch::{Decided, Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use model::{HourlyPrice, RegionCatalog};
-use report::error::{BadInput, CommandError};
+use report::{
+    error::{BadInput, CommandError},
+    progress::Progress,
+};
 use simulator::{ClusterObject, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
 use super::{Side, demand, dumps::Dump, html::Ends, incidents::Incidents, side};
 use crate::{
     least::Least,
-    simulate::{STEP, check_zones, timeline::Timeline},
+    simulate::{STEP, check_zones, seconds, timeline::Timeline},
 };
 
 /// For how long it is played before the first dump where it takes nothing over: until it has nodes of its own.
@@ -24,6 +27,7 @@ pub(super) fn play(
     seed: u64,
     catalog: &Arc<RegionCatalog>,
     (incidents, notes): (&mut Incidents, &mut Vec<String>),
+    progress: &Progress,
 ) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), CommandError> {
     let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
     let takes_over = dumps.iter().any(Dump::has_claims);
@@ -41,6 +45,7 @@ pub(super) fn play(
             sim.at(at, action);
         }
     }
+    let end = dumps.last().map_or(first.at, |dump| dump.at);
     let reports = Reports::default();
     let mut runner = Runner::new(&sim, dispatch_with(&sim, &reports, Settings::default()));
     let (mut least, mut bounds) = (Least::default(), Vec::new());
@@ -54,11 +59,11 @@ pub(super) fn play(
                 .map_err(|stopped| CommandError::Stopped(stopped.to_string()))?;
             look.events(sim.timeline(look.seen), &reports.take());
             incidents.play(&sim);
+            progress.at("playing", seconds(start, sim.now()), seconds(start, end));
         }
         ours.push(dumped(&sim));
         bounds.push(least.price(&sim, side::paid_for(dump, catalog)));
     }
-    let end = dumps.last().map_or(first.at, |dump| dump.at);
     let lines = look.timeline.told(end).into_iter();
     let lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
     // What has no price could not be bought here.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dispatch::Settings;
-use report::{error::BadInput, screen::Format};
+use report::{error::BadInput, format::Format};
 
 use crate::options::{MoreManifests, SetArgs, word_of};
 
@@ -50,7 +50,7 @@ pub struct SimulateArgs {
     #[command(flatten)]
     pub set: SetArgs,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
     /// Write a report for a browser as well: one file that needs no network, with charts over time, which
     /// pods are on which nodes, and the timeline.

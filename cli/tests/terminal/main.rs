@@ -105,9 +105,9 @@ const fn complains(arguments: &'static str, exit_code: i32, complaint: &'static 
     Call { arguments, exit_code, complaint, answer: "" }
 }
 
-/// On a line that nothing else is drawn on.
+/// What is said of an object that cannot be read.
 const MISSPELLED: &str =
-    "\u{1b}[2Kpods.yaml:9: Pod misspelled: spec.containers[0].resources.requests.cpu: `1O0m`";
+    "pods.yaml:9: Pod misspelled: spec.containers[0].resources.requests.cpu: `1O0m`";
 
 /// Calls of every command, in a folder with [`FILES`].
 const CALLS: &[Call] = &[
@@ -430,4 +430,35 @@ fn no_command_is_left_out() {
     let called: BTreeSet<&str> =
         CALLS.iter().filter_map(|call| call.arguments.split(' ').next()).collect();
     assert_eq!(called, known);
+}
+
+#[test]
+fn a_command_that_is_silent_for_a_second_draws_what_it_does() {
+    let folder = folder("terminal-progress");
+    // The second is over long before the first, which reads what nobody writes.
+    let (input, _writer) = std::io::pipe().expect("a pipe");
+    let call = answers("validate -", "");
+    let Terminal { mut screen, line } = Terminal::open();
+    let mut command = journeyman(&call, &folder);
+    command.env("TERM", "xterm-256color").stdin(input).stdout(Stdio::null());
+    command.stderr(line.try_clone().expect("an end of the terminal"));
+    let mut child = command.spawn().expect("the command starts");
+    let mut drawn = String::new();
+    while !drawn.contains("reading") {
+        let mut part = [0; 64];
+        let length = screen.read(&mut part).expect("something is drawn");
+        drawn.push_str(&String::from_utf8_lossy(&part[..length]));
+    }
+    child.kill().expect("it can be ended");
+    child.wait().expect("it was ended");
+    let quick = screen_and_complaints("validate cluster.yaml", &folder);
+    assert!(!quick.contains("reading"), "{quick}");
+}
+
+/// What is drawn and printed by a command that is fast.
+fn screen_and_complaints(arguments: &'static str, folder: &Path) -> String {
+    let terminal = Terminal::open();
+    let mut command = journeyman(&answers(arguments, ""), folder);
+    command.stdin(terminal.line()).stdout(terminal.line()).stderr(terminal.line());
+    terminal.run(&mut command).0
 }

@@ -185,6 +185,7 @@ const CALLS: &[Call] = &[
     answers("convert older.yaml -f cluster.yaml -R --role nodes", "karpenter.sh/v1"),
     complains("convert pods.yaml", 2, "Pod misspelled"),
     complains("validate cluster.yaml -f pods.yaml,web.yaml -R", 1, "Pod misspelled"),
+    answers("validate cluster.yaml --output yaml", "problems: []"),
     complains("validate nowhere", 2, "nowhere"),
     answers("crds --directory definitions", ""),
     complains("crds --directory facts.json", 2, "facts.json"),

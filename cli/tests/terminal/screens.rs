@@ -176,7 +176,9 @@ fn screens_of_every_command_are_as_wide_as_the_window() {
     let (folder, names) = prepared("terminal-screens");
     for columns in COLUMNS {
         let screens = shown(&folder, &names, columns);
-        screens.iter().for_each(|(arguments, screen)| fits(arguments, screen, columns));
+        for (arguments, screen) in &screens {
+            fits(arguments, screen, columns);
+        }
         match columns {
             80 => expect_file!["screens/answers-80.txt"].assert_eq(&pages(&screens)),
             _ => expect_file!["screens/answers-120.txt"].assert_eq(&pages(&screens)),
@@ -228,7 +230,9 @@ fn helps_of_every_command_are_as_wide_as_the_window() {
             std::iter::once("--help".to_owned()).chain(names.map(|name| format!("{name} --help")));
         let helps: Vec<(String, String)> =
             calls.map(|call| (call.clone(), seen(&call, &folder, columns).0)).collect();
-        helps.iter().for_each(|(arguments, screen)| fits(arguments, screen, columns));
+        for (arguments, screen) in &helps {
+            fits(arguments, screen, columns);
+        }
         match columns {
             80 => expect_file!["screens/help-80.txt"].assert_eq(&pages(&helps)),
             _ => expect_file!["screens/help-120.txt"].assert_eq(&pages(&helps)),

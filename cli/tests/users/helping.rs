@@ -1,7 +1,8 @@
 //! What `--help` shows beside options.
 
-use clap::error::ErrorKind;
+use clap::{ValueEnum as _, error::ErrorKind};
 use journeyman::help;
+use report::format::Format;
 
 /// The examples in the help of `command`: lines that are no comments.
 fn examples(command: &clap::Command) -> Vec<String> {
@@ -59,4 +60,57 @@ fn a_command_that_is_misspelt_is_guessed() {
         .expect_err("no such command");
     assert_eq!(problem.kind(), ErrorKind::InvalidSubcommand);
     assert!(problem.to_string().contains("'explain'"), "{problem}");
+}
+
+/// Commands whose answer has one form: files that programs read, steps that are shown and carried out, a version.
+const ONE_FORM: [&str; 11] = [
+    "adopt",
+    "completions",
+    "convert",
+    "crds",
+    "install",
+    "local",
+    "rbac",
+    "release",
+    "template",
+    "uninstall",
+    "version",
+];
+
+#[test]
+fn every_command_prints_in_forms_of_one_set() {
+    let set: Vec<String> = Format::value_variants().iter().map(ToString::to_string).collect();
+    assert_eq!(set, ["table", "wide", "json", "yaml", "name"]);
+    for command in help::command().get_subcommands() {
+        let name = command.get_name();
+        let output = command.get_arguments().find(|argument| argument.get_id() == "output");
+        let Some(output) = output else {
+            assert!(ONE_FORM.contains(&name), "{name} has no -o");
+            continue;
+        };
+        assert!(!ONE_FORM.contains(&name), "{name} has -o");
+        assert_eq!((output.get_short(), output.get_long()), (Some('o'), Some("output")), "{name}");
+        let forms: Vec<String> =
+            output.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let of_set: Vec<&String> = set.iter().filter(|form| forms.contains(form)).collect();
+        assert_eq!(forms.iter().collect::<Vec<_>>(), of_set, "{name}");
+        for form in ["table", "json", "yaml"] {
+            assert!(forms.iter().any(|known| known == form), "{name} lacks {form}");
+        }
+        for form in &set {
+            let operand = match name {
+                "catalog" => None,
+                "get" => Some("nodes"),
+                _ => Some("node"),
+            };
+            let call = ["journeyman", name, "-o", form].into_iter().chain(operand);
+            let problem = help::command().try_get_matches_from(call).err();
+            let problem = problem.filter(|problem| problem.kind() == ErrorKind::InvalidValue);
+            assert_eq!(problem.is_none(), forms.contains(form), "{name} -o {form}");
+            if let Some(problem) = problem {
+                let text = problem.to_string();
+                assert!(text.contains("--output") && text.contains("json, yaml"), "{text}");
+            }
+        }
+    }
 }

@@ -104,6 +104,7 @@ fn each_json_answer_has_the_version_of_its_form_and_numbers_are_numbers() {
     typed(&folder, "explain reason SpotToSpot");
     typed(&folder, "explain reason");
     typed(&folder, &format!("replay {id} --ledger ledger.json"));
+    typed(&folder, "validate in");
     typed(&folder, "render this.yaml --cluster-facts facts.json");
     typed(&folder, "render --cluster-facts facts.json --diff this.yaml other.yaml");
 }
@@ -111,7 +112,12 @@ fn each_json_answer_has_the_version_of_its_form_and_numbers_are_numbers() {
 #[test]
 fn yaml_has_the_version_too() {
     let folder = folder("typed-yaml", &[("a.yaml", &[CLASS, "---\n", POOL].concat())]);
-    for words in ["plan a.yaml -o yaml", "explain reason SpotToSpot -o yaml"] {
+    for words in [
+        "plan a.yaml -o yaml",
+        "explain reason SpotToSpot -o yaml",
+        "validate a.yaml -o yaml",
+        "simulate a.yaml --duration 1m -o yaml",
+    ] {
         run(&folder, words).says(&["schemaVersion: 1\n"]);
     }
 }

@@ -130,3 +130,56 @@ fn a_value_that_is_wrong_hides_nothing_else() {
     ]);
     refused.is_silent_about(&["spec.amiFamily"]);
 }
+
+const LINUX: &str = "      - {key: kubernetes.io/os, operator: In, values: [linux]}\n";
+
+#[test]
+fn a_field_that_is_one_letter_off_is_guessed() {
+    for (wrong, right) in [
+        ("limts", "did you mean `limits`?"),
+        ("limitss", "did you mean `limits`?"),
+        ("weigth", "did you mean `weight`?"),
+        ("eight", "did you mean `weight`?"),
+        ("Weight", "it is spelled `weight`"),
+    ] {
+        let folder = folder("guessed", &[("pool.yaml", &pool(&format!("{LINUX}  {wrong}: 1\n")))]);
+        run(&folder, "validate pool.yaml")
+            .says(&[&format!("spec.{wrong}: unknown field; {right}")]);
+    }
+    for wrong in ["wieghts", "lim", "colour"] {
+        let folder =
+            folder("not-guessed", &[("pool.yaml", &pool(&format!("{LINUX}  {wrong}: 1\n")))]);
+        let refused = run(&folder, "validate pool.yaml");
+        refused.says(&[&format!("spec.{wrong}: unknown field\n")]);
+    }
+}
+
+#[test]
+fn a_document_that_is_no_yaml_hides_no_other_one() {
+    let broken = "kind: NodePool\nspec: [1\n";
+    let weight = pool(&format!("{LINUX}  weight: 1000\n"));
+    let text = format!("{CLASS}---\n{broken}--- # a third\n{weight}---\n{broken}");
+    let lines = |text: &str| text.lines().count();
+    let folder = folder("documents", &[("all.yaml", &text)]);
+    let refused = run(&folder, "validate all.yaml");
+    let third = lines(CLASS) + 1 + lines(broken) + 1 + lines(&weight);
+    refused.says(&[
+        "not valid YAML",
+        &format!("all.yaml:{third}: NodePool general: spec.weight: must be 1 to 100"),
+        "EC2NodeClass  1",
+        "1 file: 3 problems in 1 file",
+    ]);
+    let found = run(&folder, "validate all.yaml -o json").json();
+    let lines: Vec<u64> = found["problems"]
+        .as_array()
+        .expect("problems")
+        .iter()
+        .map(|problem| problem["line"].as_u64().expect("a line"))
+        .collect();
+    assert!(lines.is_sorted() && lines.len() == 3, "{found}");
+    // A text in a block has no documents, and a directive belongs to the document after it.
+    let block =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ---\n    b: [\n";
+    let folder = self::folder("documents-block", &[("all.yaml", &format!("{block}---\n{CLASS}"))]);
+    assert_eq!(run(&folder, "validate all.yaml").code, Some(0));
+}

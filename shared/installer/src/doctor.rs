@@ -13,9 +13,7 @@ use std::io::Write;
 use gather::InstallationClients;
 use observed::Observed;
 use report::{
-    command::RunCommand,
-    error::CommandError,
-    screen::{Format, Screen},
+    command::RunCommand, error::CommandError, format::Format, progress::Progress, screen::Screen,
 };
 use serde_json::json;
 use steps::{STEPS, StepFinding, StepVerdict};
@@ -32,7 +30,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     pub place: InstallationArgs,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
 
@@ -40,15 +38,16 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     live::needed("doctor")?;
     let place = args.place.found()?;
+    let looking = Progress::new("looking at the cluster and the account");
     let ends = InstallationClients::open(&place);
     let verdicts = judged(&ends.observed(&place, now()));
-    match args.output {
-        Format::Text => print(&verdicts, screen, out)?,
-        Format::Json => {
-            let steps: Vec<_> =
-                verdicts.iter().map(|(step, verdict)| document(step, verdict)).collect();
-            report::json::write(&json!({ "steps": steps }), out)?;
-        }
+    drop(looking);
+    if args.output.is_document() {
+        let steps: Vec<_> =
+            verdicts.iter().map(|(step, verdict)| document(step, verdict)).collect();
+        report::json::write(&json!({ "steps": steps }), args.output, out)?;
+    } else {
+        print(&verdicts, screen, out)?;
     }
     let is_good =
         |verdict: &StepVerdict| matches!(verdict, StepVerdict::Done(_) | StepVerdict::NotNeeded(_));

@@ -6,7 +6,7 @@ use std::{
     io,
 };
 
-use report::{error::BadInput, screen::Screen};
+use report::{error::BadInput, progress, screen::Screen};
 use serde_json::Value;
 
 use crate::{
@@ -117,5 +117,5 @@ pub fn the_table(functions: &[Value], cluster: &str) -> LiveAnswer<String> {
 
 fn say(line: &str) {
     // If standard error is closed, there is no one to read the line.
-    let _unread = Screen::of_stderr().lines(line, &mut io::stderr());
+    let _unread = progress::hidden(|| Screen::of_stderr().lines(line, &mut io::stderr()));
 }

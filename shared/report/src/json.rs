@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use model::HourlyPrice;
 use serde::Serialize;
 
-use crate::output::exact_dollars;
+use crate::{format::Format, output::exact_dollars};
 
 /// The version of the form of every JSON and YAML answer. It grows when a member is renamed or removed, or changes its
 /// type; members that are added do not change it.
@@ -27,9 +27,19 @@ impl<T> Versioned<T> {
     }
 }
 
-/// Writes `answer`, an object, as JSON with the version of its form.
-pub fn write(answer: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Versioned::of(answer))?;
+/// Writes `answer`, an object, with the version of its form, as YAML or else as JSON.
+pub fn write(answer: &impl Serialize, format: Format, out: &mut impl Write) -> io::Result<()> {
+    print(&Versioned::of(answer), format, out)
+}
+
+/// Writes `answer` as YAML or else as JSON.
+pub fn print(answer: &impl Serialize, format: Format, out: &mut impl Write) -> io::Result<()> {
+    if format == Format::Yaml {
+        let text = serde_saphyr::to_string(answer);
+        return out
+            .write_all(text.map_err(|error| io::Error::other(error.to_string()))?.as_bytes());
+    }
+    serde_json::to_writer_pretty(&mut *out, answer)?;
     writeln!(out)
 }
 

@@ -11,16 +11,6 @@ use std::{
 use clap::ValueEnum;
 use console::Term;
 
-/// How a command prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON document.
-    Json,
-}
-
 /// Whether to print in colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
@@ -108,6 +98,7 @@ impl Screen {
     }
 
     /// With short names of nodes in a narrow window.
+    #[must_use]
     pub const fn with_short_nodes(self) -> Self {
         Self { has_short_nodes: true, ..self }
     }
@@ -158,7 +149,7 @@ impl Screen {
     ) -> io::Result<()> {
         out.write_all(page)?;
         // The prompt of the shell takes one row.
-        let rows = page.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let rows = page.split(|byte| *byte == b'\n').count();
         if answer.is_empty() || self.rows.is_none_or(|seen| rows <= seen) {
             return Ok(());
         }

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use journeyman::{
     explain::{self, ExplainArgs, ExplainedKind},
-    get::{self, GetArgs, RecordsFormat, RecordsKind},
+    get::{self, GetArgs, RecordsKind},
     records::RecordsArgs,
     simulate::SimulateArgs,
 };
-use report::screen::{Format, Screen};
+use report::{format::Format, screen::Screen};
 use serde_json::Value;
 
 use super::{arguments, play};
@@ -33,7 +33,7 @@ pub(super) fn get(ledger: &std::path::Path, what: RecordsKind) -> Vec<Value> {
         node_pool: None,
         records: records(ledger),
         limit: usize::MAX,
-        output: RecordsFormat::Json,
+        output: Format::Json,
         watch: false,
     };
     let mut out = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn get(ledger: &std::path::Path, what: RecordsKind) -> Vec<Value> {
 pub(super) fn explain(
     ledger: &std::path::Path,
     (kind, name): (ExplainedKind, &str),
-    output: RecordsFormat,
+    output: Format,
 ) -> Result<String, String> {
     let args = ExplainArgs {
         kind,
@@ -105,7 +105,7 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         assert!(alive.len() < claims.len(), "nothing is gone in seed {seed}");
         for claim in &claims {
             let asked = (ExplainedKind::NodeClaim, claim.as_str());
-            let answer = explain(&ledger, asked, RecordsFormat::Table)
+            let answer = explain(&ledger, asked, Format::Table)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert!(answer.contains("Launch"), "seed {seed}: {claim}: {answer}");
             let is_alive = alive.iter().any(|known| known["name"] == claim.as_str());
@@ -115,7 +115,7 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         let nodes = named(&timeline, "NodeJoined", 1);
         assert!(nodes.len() > 5, "{nodes:?}");
         for node in &nodes {
-            let answer = explain(&ledger, (ExplainedKind::Node, node), RecordsFormat::Table)
+            let answer = explain(&ledger, (ExplainedKind::Node, node), Format::Table)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             // A launch knows no node yet: what is told of it is told of the node's claim, and of no other.
             let launches = answer.split("\n\n").filter(|told| told.contains("Z  Launch\n"));
@@ -125,7 +125,7 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
             assert_eq!(named.len(), 1, "seed {seed}: {node}: {answer}");
             assert!(answer.contains("Launch"), "seed {seed}: {node}: {answer}");
         }
-        let answer = explain(&ledger, (ExplainedKind::Node, "nobody"), RecordsFormat::Table);
+        let answer = explain(&ledger, (ExplainedKind::Node, "nobody"), Format::Table);
         assert!(answer.unwrap_err().starts_with("nothing is known of node nobody in "));
     }
 }
@@ -159,7 +159,7 @@ fn every_decision_is_found_by_its_pods_nodes_and_claims() {
                         .map(|claim| (ExplainedKind::NodeClaim, claim)),
                 );
             for (kind, name) in asked {
-                let answer = explain(&ledger, (kind, name), RecordsFormat::Json)
+                let answer = explain(&ledger, (kind, name), Format::Json)
                     .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
                 let answer: Value = serde_json::from_str(&answer).expect("a document");
                 let ids = texts(&answer["decisions"], "id");
@@ -199,7 +199,7 @@ fn what_is_no_ledger_is_refused_with_its_line() {
     ];
     for (text, rule) in cases {
         std::fs::write(&path, text).expect("a file for the test");
-        let error = explain(&path, (ExplainedKind::Pod, "a"), RecordsFormat::Table).unwrap_err();
+        let error = explain(&path, (ExplainedKind::Pod, "a"), Format::Table).unwrap_err();
         assert!(error.contains(rule), "{error}");
     }
     // A record that cannot be read keeps no other from being read.
@@ -208,8 +208,7 @@ fn what_is_no_ledger_is_refused_with_its_line() {
     let good = "{\"item\":\"decision#y\",\"record\":{\"v\":1,\"at\":\"2026-11-21T12:00:00Z\",\
         \"function\":\"provision\",\"claims\":[\"general-1-0\"],\"summary\":\"one node\"}}";
     std::fs::write(&path, format!("{header}\n{unreadable}\n{good}\n")).expect("a file");
-    let answer =
-        explain(&path, (ExplainedKind::NodeClaim, "general-1-0"), RecordsFormat::Table).unwrap();
+    let answer = explain(&path, (ExplainedKind::NodeClaim, "general-1-0"), Format::Table).unwrap();
     assert!(answer.contains("one node"), "{answer}");
     assert!(answer.contains("1 record cannot be read, the first is decision#x: "), "{answer}");
 }

@@ -7,11 +7,11 @@ use std::{
 
 use journeyman::{
     explain::ExplainedKind,
-    get::{RecordsFormat, RecordsKind},
-    replay::{self, ReplayArgs, ReplayFormat},
+    get::RecordsKind,
+    replay::{self, ReplayArgs},
     simulate::SimulateArgs,
 };
-use report::screen::{Format, Screen};
+use report::{format::Format, screen::Screen};
 use serde_json::Value;
 
 use super::{
@@ -24,7 +24,7 @@ use super::{
 const ASKED_MAX: usize = 12;
 
 fn arguments_of(ledger: &Path, id: &str) -> ReplayArgs {
-    let (records, output) = (records(ledger), ReplayFormat::Text);
+    let (records, output) = (records(ledger), Format::Table);
     ReplayArgs { id: id.to_owned(), records, with: Vec::new(), output, html: None }
 }
 
@@ -72,7 +72,7 @@ fn decisions_of_a_story_are_explained_and_made_again_from_its_ledger() {
         let claims = claims.map(|claim| (ExplainedKind::NodeClaim, claim));
         let pods = pods.map(|pod| (ExplainedKind::Pod, pod));
         for asked in pods.take(1).chain(nodes.take(1)).chain(claims.take(1)) {
-            let answer = explain(&ledger, asked, RecordsFormat::Table);
+            let answer = explain(&ledger, asked, Format::Table);
             assert!(answer.is_ok(), "{asked:?}: {answer:?}");
         }
     }
@@ -156,7 +156,7 @@ fn another_policy_makes_another_plan_and_what_of_it_counts_is_said() {
     }
     assert!(text.contains("namespace elsewhere is as it was: --with takes NodePools"), "{text}");
     assert!(text.contains("what is launched costs $"), "{text}");
-    let (text, _) = replay(&ReplayArgs { output: ReplayFormat::Json, ..args }).expect("an answer");
+    let (text, _) = replay(&ReplayArgs { output: Format::Json, ..args }).expect("an answer");
     let answer: Value = serde_json::from_str(&text).expect("a document");
     assert_eq!(answer["isSame"], false);
     assert!(!answer["removed"].as_array().expect("lines").is_empty());

@@ -15,7 +15,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 use journeyman::render::{self, RenderArgs};
-use report::screen::{Format, Screen};
+use report::{format::Format, screen::Screen};
 use serde_json::{Value, json};
 use tests::{files, repository};
 

@@ -10,16 +10,15 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use journeyman::{
     explain::{self, ExplainArgs, ExplainedKind},
-    get::RecordsFormat,
     records::{self, Records, RecordsArgs},
-    replay::{self, ReplayArgs, ReplayFormat},
+    replay::{self, ReplayArgs},
 };
 use model::{
     NodeClaimName, NodeName, PodKey,
     ledger::{Decision, DecisionKind, Rejected, RejectionReason, Subject},
     recorded::Question,
 };
-use report::screen::Screen;
+use report::{format::Format, screen::Screen};
 use simulator::Sim;
 
 /// What `explain` prints of what is `asked` for in the ledger of `sim`.
@@ -119,7 +118,7 @@ impl Left {
             namespace: "default".to_owned(),
             records: self.records(),
             limit: usize::MAX,
-            output: RecordsFormat::Wide,
+            output: Format::Wide,
             html: None,
         };
         let mut out = Vec::new();
@@ -231,7 +230,7 @@ impl Left {
                 id: decision.id(),
                 records: self.records(),
                 with: Vec::new(),
-                output: ReplayFormat::Text,
+                output: Format::Table,
                 html: None,
             };
             let Some(number) = decision.origin.as_ref().and_then(|origin| origin.recorded) else {

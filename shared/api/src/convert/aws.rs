@@ -116,12 +116,12 @@ fn ubuntu_volume(line: u32) -> Tree {
     let ebs = edit::map(
         line,
         [
-            ("encrypted", Tree { line, value: TreeValue::Bool(true) }),
+            ("encrypted", Tree::new(line, TreeValue::Bool(true))),
             ("volumeType", edit::text(line, "gp3")),
             ("volumeSize", edit::text(line, "20Gi")),
         ],
     );
-    let root = Tree { line, value: TreeValue::Bool(true) };
+    let root = Tree::new(line, TreeValue::Bool(true));
     let name = edit::text(line, "/dev/sda1");
     edit::list(
         line,
@@ -160,7 +160,8 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &ConversionSetting
     {
         status.put("instanceProfile", profile);
     }
-    let template = spec.take("launchTemplate").and_then(|name| name.as_written());
+    let template =
+        spec.take("launchTemplate").and_then(|name| name.as_written().map(ToOwned::to_owned));
     if !spec.has("amiFamily") {
         let family = if template.is_some() { "Custom" } else { "AL2" };
         spec.put("amiFamily", edit::text(line, family));

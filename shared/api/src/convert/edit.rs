@@ -4,23 +4,23 @@ use crate::document::tree::{Entry, Tree, TreeValue};
 
 /// A text at a line.
 pub(super) fn text(line: u32, text: &str) -> Tree {
-    Tree { line, value: TreeValue::Text(text.to_owned()) }
+    Tree::new(line, TreeValue::Text(text.to_owned()))
 }
 
 /// A number at a line.
 pub(super) fn number(line: u32, number: u32) -> Tree {
-    Tree { line, value: TreeValue::Number(number.to_string()) }
+    Tree::new(line, TreeValue::Number(number.to_string()))
 }
 
 /// A list at a line.
 pub(super) fn list(line: u32, items: Vec<Tree>) -> Tree {
-    Tree { line, value: TreeValue::List(items) }
+    Tree::new(line, TreeValue::List(items))
 }
 
 /// A map at a line.
 pub(super) fn map<const N: usize>(line: u32, entries: [(&str, Tree); N]) -> Tree {
     let entry = |(key, value): (&str, Tree)| Entry { key: key.to_owned(), line, value };
-    Tree { line, value: TreeValue::Map(entries.into_iter().map(entry).collect()) }
+    Tree::new(line, TreeValue::Map(entries.into_iter().map(entry).collect()))
 }
 
 impl Tree {
@@ -59,15 +59,6 @@ impl Tree {
     /// Whether `key` is there and not null.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|value| !value.is_null())
-    }
-
-    /// A scalar as it was written.
-    pub(super) fn as_written(&self) -> Option<String> {
-        match &self.value {
-            TreeValue::Text(text) | TreeValue::Number(text) => Some(text.clone()),
-            TreeValue::Bool(value) => Some(value.to_string()),
-            _ => None,
-        }
     }
 
     /// The items, if this is a list.

@@ -97,7 +97,7 @@ fn quote_amounts(kubelet: &mut Tree) {
         };
         for Entry { value, .. } in entries {
             if let TreeValue::Number(number) = &value.value {
-                value.value = TreeValue::Text(number.clone());
+                *value = Tree::new(value.line, TreeValue::Text(number.clone()));
             }
         }
     }

@@ -260,6 +260,6 @@ fn disruption(draft: &mut Draft, old: &mut Tree) -> Tree {
 /// A number of seconds as a duration.
 fn seconds(given: Option<Tree>) -> Option<Tree> {
     let given = given?;
-    let written = given.as_written()?;
-    Some(edit::text(given.line, &format!("{written}s")))
+    let (TreeValue::Text(number) | TreeValue::Number(number)) = &given.value else { return None };
+    Some(edit::text(given.line, &format!("{number}s")))
 }

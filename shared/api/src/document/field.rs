@@ -232,12 +232,9 @@ impl<'a> Field<'a> {
     fn wrong_type<T>(&self, wanted: &str) -> Option<T> {
         let rule = format!("must be {wanted}, not {}", self.shown());
         match &self.tree.value {
-            TreeValue::Number(text) if wanted == "a text" => {
-                self.complain_with(rule, format!("quote it: \"{text}\""));
-            }
-            // `on`, `yes` and `n` are booleans as well: what was written is not known here.
-            TreeValue::Bool(_) if wanted == "a text" => {
-                self.complain_with(rule, "write it in quotes");
+            TreeValue::Number(_) | TreeValue::Bool(_) if wanted == "a text" => {
+                let written = self.tree.as_written().unwrap_or_default();
+                self.complain_with(rule, format!("quote it: \"{written}\""));
             }
             _ => self.complain(rule),
         }
@@ -246,10 +243,11 @@ impl<'a> Field<'a> {
 
     /// What stands there: scalars as written, the rest by kind.
     fn shown(&self) -> String {
+        let written = self.tree.as_written().unwrap_or_default();
         match &self.tree.value {
             TreeValue::Text(text) => format!("the text `{text}`"),
-            TreeValue::Number(text) => format!("the number {text}"),
-            TreeValue::Bool(value) => format!("the boolean {value}"),
+            TreeValue::Number(_) => format!("the number {written}"),
+            TreeValue::Bool(_) => format!("the boolean {written}"),
             other => other.kind().to_owned(),
         }
     }
@@ -311,13 +309,16 @@ impl<'a> Field<'a> {
 
     /// One of `choices`, matched exactly.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
-        let text = self.text()?;
-        let item = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-        if item.is_none() {
+        // Quotes cure only what would be a choice with them.
+        let written = self.tree.as_written();
+        let found = written.and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        if let (None, Some(written)) = (found, written) {
             let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
-            self.complain(format!("must be one of {}, not `{text}`", names.join(", ")));
+            self.complain(format!("must be one of {}, not `{written}`", names.join(", ")));
+            return None;
         }
-        item
+        self.text()?;
+        found.map(|(_, value)| *value)
     }
 
     /// The items of a list.

@@ -21,7 +21,7 @@ struct At(u32);
 
 impl At {
     fn tree(self, value: TreeValue) -> Tree {
-        Tree { line: self.0, value }
+        Tree::new(self.0, value)
     }
 }
 

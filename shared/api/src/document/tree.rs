@@ -18,6 +18,8 @@ pub struct Tree {
     pub line: u32,
     /// What stands there.
     pub value: TreeValue,
+    /// The text of a number or a boolean in YAML, if it is not the value's own: `1.10`, `0x1F`, `yes`.
+    written: Option<Box<str>>,
 }
 
 /// What a value is. Numbers are kept as text: nothing here calculates.
@@ -27,7 +29,7 @@ pub enum TreeValue {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, as it was written.
+    /// A number.
     Number(String),
     /// A text.
     Text(String),
@@ -58,6 +60,22 @@ pub struct SyntaxError {
 }
 
 impl Tree {
+    /// A value at `line`.
+    pub fn new(line: u32, value: TreeValue) -> Self {
+        Self { line, value, written: None }
+    }
+
+    /// A scalar as it stands in its file.
+    pub fn as_written(&self) -> Option<&str> {
+        match &self.value {
+            _ if self.written.is_some() => self.written.as_deref(),
+            TreeValue::Text(text) | TreeValue::Number(text) => Some(text),
+            TreeValue::Bool(true) => Some("true"),
+            TreeValue::Bool(false) => Some("false"),
+            TreeValue::Null | TreeValue::List(_) | TreeValue::Map(_) => None,
+        }
+    }
+
     /// The value of `key`, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let TreeValue::Map(entries) = &self.value else { return None };
@@ -84,7 +102,7 @@ impl Tree {
             TreeValue::Null => Json::Null,
             TreeValue::Bool(value) => Json::Bool(*value),
             TreeValue::Number(text) => {
-                let number = text.parse().or_else(|_| text.trim_start_matches('0').parse());
+                let number = text.parse();
                 number.map_or_else(|_| Json::String(text.clone()), Json::Number)
             }
             TreeValue::Text(text) => Json::String(text.clone()),
@@ -178,11 +196,13 @@ pub fn parse_json(text: &str) -> Result<Tree, String> {
 fn tree_of(spanned: Spanned<SpannedValue>, text: &str) -> Tree {
     let line = line_of(&spanned.referenced);
     let value = match spanned.value {
-        SpannedValue::Scalar(TreeValue::Number(number)) => {
-            let written = with_zeros(text, &spanned.defined).map(ToOwned::to_owned);
-            TreeValue::Number(written.unwrap_or(number))
+        SpannedValue::Scalar(value) => {
+            let tree = Tree::new(line, value);
+            let written = word_at(text, &spanned.defined);
+            let is_other = !matches!(&tree.value, TreeValue::Text(_) | TreeValue::Null)
+                && tree.as_written() != written;
+            return Tree { written: written.filter(|_| is_other).map(Into::into), ..tree };
         }
-        SpannedValue::Scalar(value) => value,
         SpannedValue::List(items) => {
             TreeValue::List(items.into_iter().map(|item| tree_of(item, text)).collect())
         }
@@ -195,15 +215,15 @@ fn tree_of(spanned: Spanned<SpannedValue>, text: &str) -> Tree {
             TreeValue::Map(entries.into_iter().map(entry).collect())
         }
     };
-    Tree { line, value }
+    Tree::new(line, value)
 }
 
-/// The digits at `location` of `text`, if they start with a zero that a number loses, as in the id of an
-/// account.
-fn with_zeros<'t>(text: &'t str, location: &serde_saphyr::Location) -> Option<&'t str> {
+/// The number or the boolean at `location` of `text`.
+fn word_at<'t>(text: &'t str, location: &serde_saphyr::Location) -> Option<&'t str> {
     let start = usize::try_from(location.span().byte_offset()?).ok()?;
-    let digits = text.get(start..)?.split(|c: char| !c.is_ascii_digit()).next()?;
-    (digits.len() > 1 && digits.starts_with('0')).then_some(digits)
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
+    let word = text.get(start..)?.split(|c| !is_of_word(c)).next()?;
+    (!word.is_empty()).then_some(word)
 }
 
 enum SpannedValue {
@@ -306,7 +326,7 @@ impl<'de> DeserializeSeed<'de> for JsonSeed {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
         let value = deserializer.deserialize_any(self)?;
-        Ok(Tree { line: 0, value })
+        Ok(Tree::new(0, value))
     }
 }
 

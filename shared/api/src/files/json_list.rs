@@ -95,7 +95,7 @@ impl ListReader {
             return None;
         }
         let entry = |key: &str, value| {
-            let value = Tree { line: 1, value };
+            let value = Tree::new(1, value);
             Entry { key: key.to_owned(), line: 1, value }
         };
         let entries = vec![
@@ -103,7 +103,7 @@ impl ListReader {
             entry("kind", TreeValue::Text(kind)),
             entry("items", TreeValue::List(rest)),
         ];
-        manifest.add(&[Tree { line: 1, value: TreeValue::Map(entries) }], &file);
+        manifest.add(&[Tree::new(1, TreeValue::Map(entries))], &file);
         Some(manifest)
     }
 }

@@ -173,17 +173,17 @@ fn list(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<bool> {
 
 fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
     let expression = schema.get("pattern").and_then(Value::as_str);
-    if let (TreeValue::Number(number), Some(unit)) =
-        (&field.tree().value, expression.and_then(pattern::unit))
+    if let (TreeValue::Number(_), Some(number), Some(unit)) =
+        (&field.tree().value, field.tree().as_written(), expression.and_then(pattern::unit))
     {
         let rule = format!("must be a text, not the number {number}");
         field.complain_with(rule, format!("write it with its unit, such as `{number}{unit}`"));
         return None;
     }
-    let text = field.text()?;
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         let choices: Vec<_> =
             choices.iter().filter_map(Value::as_str).map(|choice| (choice, ())).collect();
+        let text = field.tree().as_text().unwrap_or_default();
         let is_known = choices.iter().any(|(choice, ())| *choice == text);
         if let Some(cure) = (hints.cure)(field.path(), text).filter(|_| !is_known) {
             field.complain_with(format!("`{text}` is the name of an older version"), cure);
@@ -191,6 +191,7 @@ fn text(field: &Field<'_>, schema: &Value, hints: Hints) -> Option<()> {
         }
         return field.choice(&choices);
     }
+    let text = field.text()?;
     let length = text.chars().count();
     if length < limit(schema, "minLength").unwrap_or_default() {
         field.complain("must not be empty");

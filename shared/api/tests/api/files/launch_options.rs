@@ -146,7 +146,7 @@ fn options_that_break_their_rules_are_refused() {
             connectionTracking: {udpTimeout: 61}
                 x.yaml:9: EC2NodeClass default: spec.connectionTracking.udpTimeout: must be 30 to 60, not 61
             cpuOptions: {nestedVirtualization: true}
-                x.yaml:9: EC2NodeClass default: spec.cpuOptions.nestedVirtualization: must be a text, not the boolean true; write it in quotes
+                x.yaml:9: EC2NodeClass default: spec.cpuOptions.nestedVirtualization: must be one of `enabled`, `disabled`, not `true`
             cpuOptions: {nestedVirtualization: on-demand}
                 x.yaml:9: EC2NodeClass default: spec.cpuOptions.nestedVirtualization: must be one of `enabled`, `disabled`, not `on-demand`
         "#]],

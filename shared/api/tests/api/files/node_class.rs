@@ -162,6 +162,11 @@ fn selector_terms_have_rules() {
             "subnet-1 => subnet_1",
             "{id: subnet-1} => {tags: {a: ''}}",
             "{id: subnet-1} => {tags: {a: true}}",
+            "{id: subnet-1} => {tags: {a: yes}}",
+            "{id: subnet-1} => {tags: {a: 1.10}}",
+            "{id: subnet-1} => {tags: {a: 1e3}}",
+            "{id: subnet-1} => {tags: {a: 0x1F}}",
+            "{id: subnet-1} => {tags: {a: 0123}}",
             "{id: sg-1} => {id: sg-1, name: x}",
             "  subnetSelectorTerms: [{id: subnet-1}]\n => ",
             "subnetSelectorTerms: [{id: subnet-1}] => subnetSelector: {a: b}",
@@ -184,7 +189,17 @@ fn selector_terms_have_rules() {
             {id: subnet-1} => {tags: {a: ''}}
                 x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must not be empty; write "*" for any value
             {id: subnet-1} => {tags: {a: true}}
-                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean true; write it in quotes
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean true; quote it: "true"
+            {id: subnet-1} => {tags: {a: yes}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean yes; quote it: "yes"
+            {id: subnet-1} => {tags: {a: 1.10}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the number 1.10; quote it: "1.10"
+            {id: subnet-1} => {tags: {a: 1e3}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the number 1e3; quote it: "1e3"
+            {id: subnet-1} => {tags: {a: 0x1F}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the number 0x1F; quote it: "0x1F"
+            {id: subnet-1} => {tags: {a: 0123}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the number 0123; quote it: "0123"
             {id: sg-1} => {id: sg-1, name: x}
                 x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0]: must have exactly one of `tags`, `id` and `name`
               subnetSelectorTerms: [{id: subnet-1}]\n => 

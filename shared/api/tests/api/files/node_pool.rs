@@ -338,7 +338,7 @@ fn labels_and_taints_have_rules() {
             team: a b
                 x.yaml:6: NodePool general: spec.template.metadata.labels.team: `a b` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit
             team: on
-                x.yaml:6: NodePool general: spec.template.metadata.labels.team: must be a text, not the boolean true; write it in quotes
+                x.yaml:6: NodePool general: spec.template.metadata.labels.team: must be a text, not the boolean on; quote it: "on"
             karpenter.sh/capacity-type: spot, topology.kubernetes.io/zone: a, team: ''
                 right
         "#]],

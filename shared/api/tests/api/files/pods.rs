@@ -304,7 +304,7 @@ fn what_is_wrong_with_pods_is_named() {
             containers: [{name: m}], nodeselector: {a: b}
                 x.yaml:4: Pod a: spec.nodeselector: unknown field; it is spelled `nodeSelector`
             containers: [{name: m}], nodeSelector: {a: true}
-                x.yaml:4: Pod a: spec.nodeSelector.a: must be a text, not the boolean true; write it in quotes
+                x.yaml:4: Pod a: spec.nodeSelector.a: must be a text, not the boolean true; quote it: "true"
             containers: {name: m}
                 x.yaml:4: Pod a: spec.containers: must be a list, not a map
             nodeSelector: {}

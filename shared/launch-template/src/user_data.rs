@@ -9,6 +9,7 @@ mod kubelet_arguments;
 mod mime;
 mod node_config;
 mod quote;
+mod warnings;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use model::{
     node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
 };
 
+pub use self::warnings::user_data_warnings;
 use crate::BatchRefusal;
 
 /// Domains of labels that a kubelet may not give its own node.
@@ -158,35 +160,6 @@ pub fn check_user_data(class: &ResolvedNodeClass) -> Result<(), BatchRefusal> {
     let (labels, taints) = (BTreeMap::new(), Vec::new());
     let node = Node { claim: &claim, class, settings: &settings, labels, taints, max_pods: 110 };
     user_data(&node).map(drop)
-}
-
-/// What in the class's user data nodes will not do, in words that go on after `spec.userData: `. Launches
-/// are not refused for it. Karpenter logs settings that it drops.
-pub fn user_data_warnings(class: &NodeClass) -> Vec<String> {
-    let Some(text) = custom(class) else { return Vec::new() };
-    match class.image_family {
-        ImageFamily::Bottlerocket => {
-            let settings = bottlerocket::dropped_settings(text).into_iter();
-            settings.map(|setting| format!("{setting} does not reach nodes")).collect()
-        }
-        ImageFamily::Al2 | ImageFamily::Al2023 => {
-            let boundary = mime::boundary_without_header(text);
-            boundary.map(headless).into_iter().collect()
-        }
-        ImageFamily::Windows2019
-        | ImageFamily::Windows2022
-        | ImageFamily::Windows2025
-        | ImageFamily::Custom => Vec::new(),
-    }
-}
-
-/// What is said of user data that starts with the line of its `boundary`.
-fn headless(boundary: &str) -> String {
-    format!(
-        "it starts with the MIME boundary `--{boundary}`, and no header comes before it: nodes get the text \
-         as one shell script, which cannot run. Write `Content-Type: multipart/mixed; \
-         boundary=\"{boundary}\"` and an empty line before it"
-    )
 }
 
 fn custom(class: &NodeClass) -> Option<&str> {

@@ -13,7 +13,8 @@ use super::{
     yaml::{self, Yaml},
 };
 
-const NODE_CONFIG: &str = "application/node.eks.aws";
+/// The content type of a NodeConfig.
+pub(super) const NODE_CONFIG: &str = "application/node.eks.aws";
 
 /// The user data of an AL2023 node whose cluster's services have addresses in `cidr`.
 pub(super) fn user_data(node: &Node<'_>, cidr: &str) -> Result<String, String> {

@@ -11,6 +11,7 @@ mod al2023;
 mod bootstrap;
 mod bottlerocket;
 mod hostile;
+mod warnings;
 
 fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
     Taint { key: key.to_owned(), value: value.to_owned(), effect }

@@ -254,7 +254,8 @@ fn an_archive_without_its_header_is_warned_of() {
             "--\nContent-Type: x\n",
             &format!("Content-Type: multipart/mixed; boundary=B\n\n{archive}"),
         ] {
-            assert!(warnings(text).is_empty(), "{text}");
+            let said = warnings(text);
+            assert!(!said.iter().any(|text| text.contains("boundary")), "{text}: {said:?}");
         }
     }
 }

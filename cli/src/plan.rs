@@ -24,10 +24,11 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    HourlyPrice, Plan, RegionCatalog,
+    HourlyPrice, NodeClaim, Plan, RegionCatalog,
     facts::{Facts, Surroundings},
     labels,
     node_pool::{self, NodePool},
+    plan::Target,
     policies::Policies,
 };
 use planner::{Fleets, KnownTypes, Launches, foreseen};
@@ -97,13 +98,17 @@ struct Prices {
 const COMPARED_PODS_MAX: usize = 10_000;
 
 impl Prices {
-    fn of(facts: &Facts, plan: &Plan) -> Option<Self> {
+    /// Those of `plan` and of what `fixed` launches, which every other plan launches as well.
+    fn of(facts: &Facts, plan: &Plan, fixed: &Launches) -> Option<Self> {
         if plan.new_claims.is_empty() || COMPARED_PODS_MAX < facts.pods.len() {
             return None;
         }
         let Fleets { karpenter, cheapest, bound } = planner::fleets(facts, true);
-        let price = |plan: &Plan| planner::fleet_price(facts, plan);
+        let of_fixed = Plan { new_claims: fixed.new_claims.clone(), ..Plan::default() };
+        let of_fixed = planner::fleet_price(facts, &of_fixed);
+        let price = |plan: &Plan| planner::fleet_price(facts, plan).saturating_add(of_fixed);
         let (karpenter, cheapest) = (price(&karpenter), price(&cheapest));
+        let bound = bound.saturating_add(of_fixed);
         Some(Self { plan: price(plan), karpenter, cheapest, bound })
     }
 }
@@ -358,7 +363,8 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
     let has_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
     let is_waiting = has_waiting && view == View::Karpenter;
     let types = KnownTypes::default();
-    let fixed = planner::launches(facts, &types);
+    let mut fixed = planner::launches(facts, &types);
+    let on_their_way = (view == View::Journeyman).then(|| on_their_way(facts)).flatten();
     let (facts, plan) = if is_waiting {
         (Cow::Borrowed(facts), Plan::default())
     } else {
@@ -370,18 +376,31 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
     remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
-    remarks.left_out.extend((view == View::Journeyman).then(|| on_their_way(facts)).flatten());
+    remarks.left_out.extend(on_their_way);
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
-        prices: Prices::of(facts, &plan),
-        included: included::of_plan(facts, &plan),
-        plan,
+        prices: Prices::of(facts, &plan, &fixed),
+        included: included::of_new_claims(facts, plan.new_claims.iter().chain(&fixed.new_claims)),
+        plan: onto_replicas(plan, &mut fixed),
         is_waiting,
         fixed,
         later,
         remarks,
         cluster: None,
     }
+}
+
+/// `plan` without the pods that it places onto what `fixed` launches: that has them then.
+fn onto_replicas(mut plan: Plan, fixed: &mut Launches) -> Plan {
+    plan.placements.retain_mut(|placement| {
+        let Target::Claim(name) = &placement.target else { return true };
+        let Some(launched) = fixed.new_claims.iter_mut().find(|it| it.claim.name == *name) else {
+            return true;
+        };
+        launched.claim.pods.append(&mut placement.pods);
+        false
+    });
+    plan
 }
 
 /// What of `plan` the check before a commit lets through, as for a function, and what it refuses.
@@ -402,9 +421,12 @@ fn unseen(facts: &Facts) -> Option<String> {
         .then(|| format!("{} that kube-scheduler has not marked unschedulable", pods(number)))
 }
 
-/// NodeClaims that wait for their nodes: for which pods they were created, no object says.
+/// NodeClaims that wait for their nodes: for which pods they were created, no object says. Those of static NodePools are
+/// for no pods.
 fn on_their_way(facts: &Facts) -> Option<String> {
-    let claims = facts.ledger.claims.values();
+    let statics: Vec<_> = facts.node_pools.iter().filter(|pool| pool.replicas.is_some()).collect();
+    let is_static = |claim: &NodeClaim| statics.iter().any(|pool| pool.name == claim.node_pool);
+    let claims = facts.ledger.claims.values().filter(|claim| !is_static(claim));
     let waiting = claims
         .filter(|claim| claim.node.is_none() && !claim.is_deleting() && claim.pods.is_empty());
     let number = waiting.count();

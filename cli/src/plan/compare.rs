@@ -80,7 +80,7 @@ pub(super) fn run(
         (&scratch::emptied(whole, machines), &remarks.with(scratch::notes(machines)));
     let Fleets { karpenter: like_karpenter, cheapest: least, bound } =
         planner::fleets(facts, false);
-    let included = included::of_plan(facts, &least);
+    let included = included::of_new_claims(facts, &least.new_claims);
     let (karpenter, cheapest) = (fleet(facts, &like_karpenter), fleet(facts, &least));
     if let Some(path) = &args.html {
         let side = |name, fleet, plan| Side { name, fleet, plan };

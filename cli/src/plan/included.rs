@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use model::{HourlyPrice, NodeClassName, Plan, facts::Facts};
+use model::{HourlyPrice, NodeClassName, facts::Facts, plan::NewClaim};
 use report::output::{count, dollars};
 
-/// What prices of the nodes of `plan` are of, as [`in_words`] says it.
-pub(super) fn of_plan(facts: &Facts, plan: &Plan) -> String {
-    in_words(facts, plan.new_claims.iter().map(|new| Some(&new.claim.node_class)))
+/// What prices of the nodes of `creates` are of, as [`in_words`] says it.
+pub(super) fn of_new_claims<'p>(
+    facts: &Facts,
+    new_claims: impl IntoIterator<Item = &'p NewClaim>,
+) -> String {
+    in_words(facts, new_claims.into_iter().map(|new| Some(&new.claim.node_class)))
 }
 
 /// What prices of nodes are of, each of an EC2NodeClass or of none: `instances, their volumes and $0.0100 for

@@ -111,7 +111,11 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
 fn in_words(prices: &Prices, included: &str) -> String {
     let in_dollars = |price: HourlyPrice| dollars(price.nanos().into());
     let price = in_dollars(prices.plan);
-    let least = dollars_down(prices.bound.nanos().into());
+    // The pods of new nodes may have a place on nodes that are there, by rules that no bound looks at.
+    let least = match prices.bound.nanos() {
+        0 => String::new(),
+        least => format!(" no plan can cost less than {};", dollars_down(least.into())),
+    };
     let other = if prices.plan == prices.karpenter && prices.cheapest == prices.plan {
         "nothing cheaper was found".to_owned()
     } else if prices.plan == prices.karpenter {
@@ -119,7 +123,7 @@ fn in_words(prices: &Prices, included: &str) -> String {
     } else {
         format!("Karpenter's would cost {}", in_dollars(prices.karpenter))
     };
-    format!("{price} an hour for {included}; no plan can cost less than {least}; {other}.")
+    format!("{price} an hour for {included};{least} {other}.")
 }
 
 /// What an answer rests on, and what it leaves out.
@@ -190,9 +194,15 @@ impl Page<'_> {
     }
 
     fn alike(&self, new: &NewClaim) -> Alike {
-        let pods = match new.claim.pods.as_slice() {
+        let claim = &new.claim;
+        let mut pools = self.facts.node_pools.iter();
+        let pool = pools.find(|pool| pool.name == claim.node_pool);
+        let is_replica = pool.is_some_and(|pool| pool.replicas.is_some());
+        let pods = self.owners.in_words(&claim.pods);
+        let pods = match claim.pods.as_slice() {
             [] => "(a replica of the pool)".to_owned(),
-            pods => self.owners.in_words(pods),
+            _ if is_replica => format!("{pods} (a replica of the pool)"),
+            _ => pods,
         };
         (
             new.claim.node_pool.to_string(),

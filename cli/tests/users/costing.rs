@@ -216,6 +216,53 @@ fn a_lower_bound_of_zero_is_shown_with_its_cause() {
     }
 }
 
+/// A plan counts what a static NodePool launches everywhere, and nowhere as a node that is there.
+#[test]
+fn replicas_of_a_static_pool_are_part_of_the_plan() {
+    let replicas = POOL
+        .replace("name: general", "name: static")
+        .replace("spec:\n  template", "spec:\n  replicas: 2\n  template")
+        .replace("[on-demand]}", "[on-demand]}\n      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}");
+    let web = deployment("web", 5);
+    let files = [
+        ("class.yaml", CLASS),
+        ("pool.yaml", POOL),
+        ("static.yaml", &*replicas),
+        ("web.yaml", &*web),
+    ];
+    let folder = folder("cost-static", &files);
+    let words = "plan . --feature-gates StaticCapacity=true";
+    let planned = run(&folder, words);
+    planned.says(&["default/web ×2 (a replica of the pool)", "no plan can cost less than $0.1"]);
+    planned.is_silent_about(&["Onto what is there", "--ledger"]);
+    let totals = &run(&folder, &format!("{words} -o json")).json()["totals"];
+    assert_eq!((&totals["podsOnNewNodes"], &totals["podsOnExistingNodes"]), (&5.into(), &0.into()));
+    let (instances, fleet) =
+        (nanos(&totals["pricePerHour"]), nanos(&totals["fleetPerHour"]["price"]));
+    // Volumes are $0.0022 a node.
+    assert!((1..20_000_000).contains(&fleet.saturating_sub(instances)), "{totals}");
+}
+
+/// The price line does not prove by a bound of zero what the line above it bounds better.
+#[test]
+fn a_bound_of_zero_is_no_claim_about_a_plan() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: far, labels: {app: x}}\nspec:\n  affinity: \
+               {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: \
+               kubernetes.io/hostname, labelSelector: {matchLabels: {app: x}}}]}}\n  containers: [{name: m, \
+               resources: {requests: {cpu: 100m}}}]\n";
+    let there = |node: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: on-{node}, labels: {{app: x}}}}\nspec:\n  nodeName: \
+             {node}\n  containers: [{{name: m, resources: {{requests: {{cpu: 100m}}}}}}]\nstatus: {{phase: Running}}\n"
+        )
+    };
+    let there = [there("ip-1"), there("ip-2")].concat();
+    let files = [("far.yaml", pod), ("there.yaml", &*there)];
+    let planned = run(&cluster("cost-zero", &files), &format!("plan . {NOW}"));
+    planned.says(&["would be launched", "an hour for instances"]);
+    planned.is_silent_about(&["no plan can cost less than $0.0000"]);
+}
+
 #[test]
 fn one_node_and_several_have_their_own_grammar() {
     let nodes = [1, 2].map(|number| node(number, None, 0));

@@ -1,6 +1,8 @@
 //! The certificate authority by which nodes trust the cluster: a part of each EC2NodeClass's drift hash that no manifest
 //! has.
 
+pub(crate) mod hashes;
+
 use std::path::{Path, PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -20,13 +22,46 @@ pub struct AuthorityArgs {
     pub cluster_facts: Option<PathBuf>,
 }
 
-/// How to get it, for texts that say that it is missing.
-pub(crate) const CURE: &str = "--ca-bundle gives the cluster's certificate authority \
-    (aws eks describe-cluster --name CLUSTER --query cluster.certificateAuthority.data --output text)";
+/// How to get it, for texts that say that it is missing. `foreign` is the context of a kubeconfig whose cluster the input
+/// seems not to be of.
+pub(crate) fn cure(foreign: Option<&str>) -> String {
+    let option = "--ca-bundle gives the cluster's certificate authority \
+        (aws eks describe-cluster --name CLUSTER --query cluster.certificateAuthority.data --output text)";
+    match foreign {
+        None => option.to_owned(),
+        Some(context) => format!(
+            "the kubeconfig's context {context} can be another cluster, because no hash in this input is made with \
+             that cluster's certificate authority; {option}"
+        ),
+    }
+}
+
+/// Says that hashes were made with the certificate authority of `context`.
+pub(crate) fn of_context(context: &str) -> String {
+    format!(
+        "Hashes of EC2NodeClasses are those of the cluster of the kubeconfig's context {context}"
+    )
+}
+
+/// Where a cluster's certificate authority is known from, in base64.
+pub(crate) enum Authority {
+    /// An option, or the live cluster.
+    Given(String),
+    /// The current context of the kubeconfig, which can be another cluster.
+    OfContext(OfContext),
+    Unknown,
+}
 
 impl AuthorityArgs {
+    /// The certificate authority that the options give; else that of the kubeconfig's current context.
+    pub(crate) fn read(&self) -> Result<Authority, BadInput> {
+        let of_context = || of_kubeconfig(None, None).map(Authority::OfContext);
+        let given = self.given()?.map(Authority::Given);
+        Ok(given.or_else(of_context).unwrap_or(Authority::Unknown))
+    }
+
     /// The certificate authority that the options give, in base64; `None` without an option.
-    pub(crate) fn given(&self) -> Result<Option<String>, BadInput> {
+    fn given(&self) -> Result<Option<String>, BadInput> {
         if let Some(bundle) = &self.ca_bundle {
             check_base64(bundle)?;
             return Ok(Some(bundle.clone()));

@@ -4,7 +4,7 @@ use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
+use api::files::stored::{self, HashError, HashedNodeClaim, HashedNodeClass, Stored};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash, StoredHash};
 use report::{
     error::{BadInput, CommandError},
@@ -16,7 +16,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    authority::{self, AuthorityArgs, OfContext, of_kubeconfig},
+    authority::{
+        self, Authority, AuthorityArgs,
+        hashes::{ClassHashes, ToHash},
+    },
     manifests::{self, Depth},
 };
 
@@ -29,7 +32,7 @@ pub struct HashArgs {
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// The cluster's certificate authority; otherwise that of the kubeconfig's current context.
+    /// The cluster's certificate authority; otherwise that of the kubeconfig's current context, if it fits the input.
     #[command(flatten)]
     pub authority: AuthorityArgs,
     /// NodeClaims (`kubectl get nodeclaims -o yaml`): say which of their nodes would drift.
@@ -71,21 +74,20 @@ enum Compared {
 struct Hashes {
     /// `NodePool/name` and `EC2NodeClass/name` with their hashes; `None` is unknown.
     hashes: BTreeMap<String, Option<String>>,
-    /// The annotations with the stored hashes of EC2NodeClasses whose own are unknown, by `EC2NodeClass/name`.
-    stored: BTreeMap<String, BTreeMap<String, String>>,
+    /// The hashes of EC2NodeClasses by name, with those that are stored.
+    classes: ClassHashes<String>,
 }
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do, or, with `--strict`, may.
 pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
-    let given = args.authority.given()?;
-    let of_context = || of_kubeconfig(None, None);
-    let of_context =
-        if given.is_none() && !stored.node_classes.is_empty() { of_context() } else { None };
-    let of_context_bundle = of_context.as_ref().map(|read| &read.bundle);
-    let bundle = given.as_ref().or(of_context_bundle).map(String::as_str);
-    let hashes = hashes(&stored, bundle)?;
-    let note = note(&hashes, of_context.as_ref());
+    let claims = if args.against.is_empty() {
+        Vec::new()
+    } else {
+        load(&args.against, args.more.depth())?.node_claims
+    };
+    let hashes = hashes(&stored, args.authority.read()?, &claims)?;
+    let note = note(&hashes);
     if args.against.is_empty() {
         if args.output.is_document() {
             report::json::write(&json!(hashes.hashes), args.output, out)?;
@@ -95,22 +97,20 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
         }
         return Ok(false);
     }
-    let against = load(&args.against, args.more.depth())?;
-    if against.node_claims.is_empty() {
+    if claims.is_empty() {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
         return Err(CommandError::Input(BadInput::one(text)));
     }
-    let validations: Vec<_> =
-        against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
-    let drifts = validations.iter().any(|validation| validation.drifts);
-    let is_unknown = validations.iter().any(|validation| validation.is_unknown);
+    let comparisons: Vec<_> = claims.iter().map(|claim| comparison(claim, &hashes)).collect();
+    let drifts = comparisons.iter().any(|comparison| comparison.drifts);
+    let is_unknown = comparisons.iter().any(|comparison| comparison.is_unknown);
     if args.output.is_document() {
         let note = note.trim();
-        let document = json!({"hashes": hashes.hashes, "nodes": validations, "note": note});
+        let document = json!({"hashes": hashes.hashes, "nodes": comparisons, "note": note});
         report::json::write(&document, args.output, out)?;
     } else {
         screen.lines(&table(&hashes), out)?;
-        screen.lines(&described(&validations), out)?;
+        screen.lines(&described(&comparisons), out)?;
         screen.lines(&note, out)?;
     }
     // What cannot be compared is no proof that nothing drifts.
@@ -118,16 +118,15 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
 }
 
 /// Where the certificate authority comes from if no option gives it, or what is unknown without one.
-fn note(hashes: &Hashes, of_context: Option<&OfContext>) -> String {
-    if let Some(OfContext { context, .. }) = of_context {
-        return format!(
-            "\nHashes of EC2NodeClasses are those of the cluster of the kubeconfig's context {context}.\n"
-        );
+fn note(hashes: &Hashes) -> String {
+    let ClassHashes { context, foreign, .. } = &hashes.classes;
+    if hashes.hashes.values().any(Option::is_none) {
+        let cure = authority::cure(foreign.as_deref());
+        return format!("\nHashes of EC2NodeClasses cannot be worked out: {cure}.\n");
     }
-    if hashes.hashes.values().all(Option::is_some) {
-        return String::new();
-    }
-    format!("\nHashes of EC2NodeClasses cannot be worked out: {}.\n", authority::CURE)
+    let has_classes = !hashes.classes.worked_out.is_empty();
+    let context = context.as_ref().filter(|_| has_classes);
+    context.map_or_else(String::new, |context| format!("\n{}.\n", authority::of_context(context)))
 }
 
 impl RunCommand for HashArgs {
@@ -148,7 +147,6 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
         merged.node_pools.append(&mut stored.node_pools);
         merged.node_classes.append(&mut stored.node_classes);
         merged.node_claims.append(&mut stored.node_claims);
-        merged.hash_annotations.append(&mut stored.hash_annotations);
         merged.problems.append(&mut stored.problems);
     }
     if merged.problems.is_empty() {
@@ -157,32 +155,38 @@ fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
     Err(CommandError::Input(BadInput(merged.problems.iter().map(ToString::to_string).collect())))
 }
 
-/// The hashes of all objects, those of EC2NodeClasses in a cluster with the certificate authority `bundle`.
-fn hashes(stored: &Stored, bundle: Option<&str>) -> Result<Hashes, CommandError> {
+/// The hashes of all objects.
+fn hashes(
+    stored: &Stored,
+    authority: Authority,
+    claims: &[HashedNodeClaim],
+) -> Result<Hashes, CommandError> {
     let mut hashes = BTreeMap::new();
     for pool in &stored.node_pools {
         let name = format!("NodePool/{}", pool.name);
-        hashes.insert(name.clone(), Some(shown(&name, pool.hash.clone())?));
+        hashes.insert(name.clone(), Some(known(&name, pool.hash.clone())?.to_string()));
     }
+    let to_hash = |class: &HashedNodeClass| {
+        let of_spec = known(&format!("EC2NodeClass/{}", class.name), class.hash.clone())?;
+        let annotations = class.annotations.clone();
+        Ok(ToHash { name: class.name.clone(), of_spec: Some(of_spec), annotations })
+    };
+    let to_hash: Result<_, CommandError> = stored.node_classes.iter().map(to_hash).collect();
+    let of_claims = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
+    let classes = ClassHashes::of(authority, to_hash?, of_claims);
     for class in &stored.node_classes {
-        let name = format!("EC2NodeClass/{}", class.name);
-        let hash = bundle.map(|bundle| class.hash.clone().map(|hash| hash.with_ca_bundle(bundle)));
-        hashes.insert(name.clone(), hash.map(|hash| shown(&name, hash)).transpose()?);
+        let hash = classes.worked_out.get(&class.name).cloned();
+        hashes.insert(format!("EC2NodeClass/{}", class.name), hash);
     }
     if hashes.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
         return Err(CommandError::Input(BadInput::one(text)));
     }
-    let by_key = |(name, annotations): (&String, &BTreeMap<_, _>)| {
-        (format!("EC2NodeClass/{name}"), annotations.clone())
-    };
-    let stored = stored.hash_annotations.iter().filter(|_| bundle.is_none()).map(by_key);
-    Ok(Hashes { hashes, stored: stored.collect() })
+    Ok(Hashes { hashes, classes })
 }
 
-fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, CommandError> {
-    let refused = |error| CommandError::Input(BadInput::one(format!("{name}: {error}")));
-    outcome.map(|hash| hash.to_string()).map_err(refused)
+fn known<H>(name: &str, outcome: Result<H, HashError>) -> Result<H, CommandError> {
+    outcome.map_err(|error| CommandError::Input(BadInput::one(format!("{name}: {error}"))))
 }
 
 fn comparison(claim: &HashedNodeClaim, hashes: &Hashes) -> Comparison {
@@ -218,25 +222,35 @@ fn compare(claim: &HashedNodeClaim, key: &str, hashes: &Hashes, kind: StaticHash
     let Some(worked_out) = hashes.hashes.get(key) else {
         return Compared::Cannot(format!("{key} is not among the manifests"));
     };
-    let of_present = |hash| StoredHash { version: kind.version, hash };
-    let stored = hashes.stored.get(key).and_then(|annotations| kind.of(annotations));
-    let Some(wanted) = worked_out.as_deref().map(of_present).or(stored) else {
-        return Compared::Unknown(format!("{key} cannot be compared: its hash is unknown"));
+    let drifts = |of_claim: StoredHash<'_>, now: StoredHash<'_>| {
+        Compared::Drifts(format!(
+            "{key} has changed: {} on the claim, {} now",
+            of_claim.hash, now.hash
+        ))
     };
     let Some(of_claim) = kind.of(&claim.annotations) else {
         return Compared::Cannot(format!("the claim has no hash of {key}"));
     };
-    match of_claim.differs(wanted) {
-        None => Compared::Cannot(format!(
+    let stored = || hashes.classes.stored_difference(&claim.node_class, &claim.annotations);
+    if kind == NODE_CLASS
+        && let Some([now, of_claim]) = stored()
+    {
+        return drifts(of_claim, now);
+    }
+    let worked_out = worked_out.as_deref();
+    // Without the other hash, the version alone still tells whether the claim's counts.
+    let wanted = StoredHash { version: kind.version, hash: worked_out.unwrap_or_default() };
+    match (of_claim.differs(wanted), worked_out) {
+        (None, _) => Compared::Cannot(format!(
             "the claim's hash of {key} has the version {}, not {}: it will be written anew, and does \
              not count",
             of_claim.version, wanted.version
         )),
-        Some(false) => Compared::Same,
-        Some(true) => Compared::Drifts(format!(
-            "{key} has changed: {} on the claim, {} now",
-            of_claim.hash, wanted.hash
-        )),
+        (Some(_), None) => {
+            Compared::Unknown(format!("{key} cannot be compared: its hash is unknown"))
+        }
+        (Some(false), _) => Compared::Same,
+        (Some(true), _) => drifts(of_claim, wanted),
     }
 }
 
@@ -253,9 +267,9 @@ fn table(Hashes { hashes, .. }: &Hashes) -> String {
     text
 }
 
-fn described(validations: &[Comparison]) -> String {
+fn described(comparisons: &[Comparison]) -> String {
     let mut text = String::from("\n");
-    for Comparison { node, drifts, is_unknown, reasons, .. } in validations {
+    for Comparison { node, drifts, is_unknown, reasons, .. } in comparisons {
         let word = match (drifts, is_unknown) {
             (true, _) => "drifts",
             (false, true) => "may drift",
@@ -265,9 +279,9 @@ fn described(validations: &[Comparison]) -> String {
         let colon = if reasons.is_empty() { "" } else { ": " };
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
-    let drifting = validations.iter().filter(|validation| validation.drifts).count();
+    let drifting = comparisons.iter().filter(|comparison| comparison.drifts).count();
     let drifting = many(drifting);
-    let nodes = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
+    let nodes = count(u64::try_from(comparisons.len()).unwrap_or(u64::MAX), "node");
     let _written = writeln!(text, "{drifting} of {nodes} would drift");
     text
 }

@@ -44,8 +44,8 @@ use report::{
 use serde::Serialize;
 
 pub use self::args::PlanArgs;
-use self::{args::View, cluster::Cluster, rounds::Round};
-use crate::{gates, records::Records};
+use self::{args::View, cluster::Cluster, facts::Gathered, rounds::Round};
+use crate::{answer, authority, gates, records::Records};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,8 @@ struct Remarks {
     left_out: Vec<String>,
     /// Whether AWS said what it offers: what is missing is then offered no more.
     is_catalog_whole: bool,
+    /// The context of the kubeconfig whose cluster the input seems not to be of.
+    foreign_context: Option<String>,
 }
 
 impl Remarks {
@@ -260,19 +262,23 @@ fn looked_at(
     now: Timestamp,
 ) -> Result<Looked, CommandError> {
     let (offers, catalog) = offers::load(args, &loaded, &policies)?;
-    let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
+    let (mut assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
     let authority = args.certificate_authority()?;
     let records = args.records()?;
     left_out.extend(records.as_ref().and_then(Records::unreadable_in_words));
     let outside = facts::Outside { authority, records };
-    let (mut facts, notes) = facts::of(loaded, offers, policies, outside, now)?;
+    let Gathered { mut facts, notes, hashes } = facts::of(loaded, offers, policies, outside, now)?;
     if let Some(text) = &args.max_node_share {
         share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
     left_out.extend(without_effect(&facts));
-    let remarks = Remarks { assumptions, left_out, is_catalog_whole };
+    assumptions.extend(
+        hashes.context.filter(|_| args.disruption).map(|context| authority::of_context(&context)),
+    );
+    let remarks =
+        Remarks { assumptions, left_out, is_catalog_whole, foreign_context: hashes.foreign };
     Ok(Looked { facts, remarks, catalog })
 }
 

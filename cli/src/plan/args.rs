@@ -9,7 +9,7 @@ use model::ClusterName;
 use report::{error::BadInput, format::Format, screen::Color};
 
 use crate::{
-    authority::{AuthorityArgs, of_kubeconfig},
+    authority::{Authority, AuthorityArgs, of_kubeconfig},
     options::{MoreManifests, SetArgs, word_of},
     records::{Records, RecordsArgs},
 };
@@ -157,13 +157,15 @@ impl PlanArgs {
         Ok(settings)
     }
 
-    /// The certificate authority of the cluster, in base64, where it can be known: as it is given, or of a live cluster
-    /// as its kubeconfig has it.
-    pub(crate) fn certificate_authority(&self) -> Result<Option<String>, BadInput> {
-        let given = self.authority.given()?;
+    /// The certificate authority of the cluster.
+    pub(crate) fn certificate_authority(&self) -> Result<Authority, BadInput> {
         let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
-        let of_live = || self.live.then(|| of_kubeconfig(file, context)).flatten();
-        Ok(given.or_else(|| Some(of_live()?.bundle)))
+        Ok(match self.authority.read()? {
+            given @ Authority::Given(_) => given,
+            _ if self.live => of_kubeconfig(file, context)
+                .map_or(Authority::Unknown, |read| Authority::Given(read.bundle)),
+            otherwise => otherwise,
+        })
     }
 
     /// What the ledger says, if it is to be read.

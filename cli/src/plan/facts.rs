@@ -7,47 +7,63 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
     claim::Disrupting,
-    condition::NotReady,
     disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
-    node_class::NodeClass,
     policies::Policies,
-    static_hash::NODE_CLASS,
 };
 use planner::disruption::CLASS_DRIFT;
 use report::error::BadInput;
 
 use super::{expand, input::Loaded, offers::Offers};
-use crate::records::Records;
+use crate::{
+    authority::{
+        Authority,
+        hashes::{ClassHashes, ToHash},
+    },
+    records::Records,
+};
 
 /// What no object says.
 pub(super) struct Outside {
-    /// The certificate authority of the cluster, in base64; `None` if it is unknown.
-    pub(super) authority: Option<String>,
+    /// The certificate authority of the cluster.
+    pub(super) authority: Authority,
     /// What the ledger says; `None` if it was not read.
     pub(super) records: Option<Records>,
 }
 
-/// Everything that the decision may look at, and what is left out of it.
+/// What the decision may look at, and what people should know about it.
+pub(super) struct Gathered {
+    pub(super) facts: Facts,
+    /// What is left out.
+    pub(super) notes: Vec<String>,
+    /// The drift hashes of EC2NodeClasses.
+    pub(super) hashes: ClassHashes<NodeClassName>,
+}
+
+/// Everything that the decision may look at.
 pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
     policies: Policies,
     outside: Outside,
     now: Timestamp,
-) -> Result<(Facts, Vec<String>), BadInput> {
+) -> Result<Gathered, BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
     let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
-    let class_hashes = class_hashes(&loaded.node_classes, outside.authority.as_deref());
-    let of_class =
-        |read: &NodeClassManifest| (read.class.name.clone(), read.hash_annotations.clone());
-    let hash_annotations = loaded.node_classes.iter().map(|(read, _)| of_class(read)).collect();
+    let to_hash = |(read, _): &(NodeClassManifest, _)| ToHash {
+        name: read.class.name.clone(),
+        of_spec: read.class.hash,
+        annotations: read.hash_annotations.clone(),
+    };
+    let to_hash = loaded.node_classes.iter().map(to_hash).collect();
+    let stored = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
+    let hashes = ClassHashes::of(outside.authority, to_hash, stored);
     for claim in &mut claims {
         know_price(claim, &offers);
-        note_drift(claim, &hash_annotations, &class_hashes);
+        note_drift(claim, &hashes);
     }
     let mut node_pools = loaded.node_pools;
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -63,7 +79,7 @@ pub(super) fn of(
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
-        class_hashes: Some(class_hashes),
+        class_hashes: Some(hashes.worked_out.clone()),
         class_images: offers.images,
         node_charges: offers.charges,
         daemon_sets,
@@ -72,7 +88,7 @@ pub(super) fn of(
         policies,
         ..Facts::of(cluster, now, ledger)
     };
-    Ok((facts, loaded.notes))
+    Ok(Gathered { facts, notes: loaded.notes, hashes })
 }
 
 /// The ledger of `claims`, with what `records` say of them that no object does.
@@ -114,19 +130,6 @@ fn exact(shown: Timestamp, recorded: Timestamp) -> Timestamp {
     }
 }
 
-/// The drift hashes of the specs of classes, in a cluster with the certificate authority `authority`; without it they are
-/// unknown.
-fn class_hashes(
-    classes: &[(NodeClassManifest, Option<NotReady>)],
-    authority: Option<&str>,
-) -> BTreeMap<NodeClassName, String> {
-    let hash = |class: &NodeClass| {
-        let hash = class.hash?.with_ca_bundle(authority?).to_string();
-        Some((class.name.clone(), hash))
-    };
-    classes.iter().filter_map(|(read, _)| hash(&read.class)).collect()
-}
-
 /// The command that replaces the node of `claim`, as far as the NodeClaim says it: which nodes come in its place only the
 /// ledger knows.
 fn replacing(claim: &NodeClaim) -> Option<Command> {
@@ -141,21 +144,10 @@ fn replacing(claim: &NodeClaim) -> Option<Command> {
     })
 }
 
-/// Notes that `claim` has drifted where the hash that is stored with its class says so and that of the class's spec is
-/// unknown, as Karpenter would.
-///
-/// Karpenter: the AWS provider's `pkg/cloudprovider/drift.go`, `areStaticFieldsDrifted`.
-fn note_drift(
-    claim: &mut NodeClaim,
-    of_classes: &BTreeMap<NodeClassName, BTreeMap<String, String>>,
-    worked_out: &BTreeMap<NodeClassName, String>,
-) {
-    if claim.conditions.drifted.is_some() || worked_out.contains_key(&claim.node_class) {
-        return;
-    }
-    let stored = of_classes.get(&claim.node_class).and_then(|of_class| NODE_CLASS.of(of_class));
-    let both = stored.zip(NODE_CLASS.of(&claim.annotations));
-    if both.and_then(|(of_class, of_claim)| of_class.differs(of_claim)) == Some(true) {
+/// Notes that `claim` has drifted where only the hash that is stored with its class can say so.
+fn note_drift(claim: &mut NodeClaim, hashes: &ClassHashes<NodeClassName>) {
+    let has_drifted = hashes.stored_difference(&claim.node_class, &claim.annotations).is_some();
+    if has_drifted && claim.conditions.drifted.is_none() {
         claim.conditions.drifted = Some(CLASS_DRIFT.to_owned());
     }
 }

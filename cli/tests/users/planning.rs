@@ -111,7 +111,7 @@ fn d23_the_table_says_how_many_types_a_claim_carries() {
 }
 
 /// An empty node of the pool, which may be consolidated.
-const NODE: &str = "\
+pub(crate) const NODE: &str = "\
 apiVersion: v1
 kind: Node
 metadata:

@@ -12,8 +12,14 @@ use report::output::{many, named};
 
 use crate::{authority, plan::args::View};
 
-/// A line for each thing that is unknown, by class.
-pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Vec<String> {
+/// A line for each thing that is unknown, by class. `foreign_context` is the context of the kubeconfig whose cluster the
+/// facts seem not to be of.
+pub(super) fn of(
+    facts: &Facts,
+    view: View,
+    not_listed: &BTreeSet<String>,
+    foreign_context: Option<&str>,
+) -> Vec<String> {
     let claims = || facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
     let mut lines = Vec::new();
     for name in classes(claims().filter(|claim| claim.annotations.contains_key(NODE_CLASS.key))) {
@@ -22,7 +28,7 @@ pub(super) fn of(facts: &Facts, view: View, not_listed: &BTreeSet<String>) -> Ve
             lines.push(format!(
                 "whether nodes have drifted from the spec of EC2NodeClass {name} in this input: its hash cannot be worked \
                  out; {}",
-                authority::CURE
+                authority::cure(foreign_context)
             ));
         }
     }

@@ -27,13 +27,24 @@ use crate::{
 
 pub use crate::karpenter::hash::Error as HashError;
 
-/// An object with its drift hash.
+/// A NodePool with its drift hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hashed<H> {
-    /// The object's name.
+pub struct HashedNodePool {
+    /// The NodePool's name.
     pub name: String,
-    /// The hash, or why the object has none.
-    pub hash: Result<H, HashError>,
+    /// The hash, or why the NodePool has none.
+    pub hash: Result<u64, HashError>,
+}
+
+/// An EC2NodeClass with its drift hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HashedNodeClass {
+    /// The EC2NodeClass's name.
+    pub name: String,
+    /// The hash, which awaits the cluster's certificate authority, or why the EC2NodeClass has none.
+    pub hash: Result<NodeClassHash, HashError>,
+    /// Those of its annotations that are a hash and its version.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A NodeClaim with what its hashes are compared by.
@@ -55,11 +66,9 @@ pub struct HashedNodeClaim {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// `karpenter.sh/v1` NodePools.
-    pub node_pools: Vec<Hashed<u64>>,
-    /// `karpenter.k8s.aws/v1` EC2NodeClasses; their hashes await the cluster's certificate authority.
-    pub node_classes: Vec<Hashed<NodeClassHash>>,
-    /// The annotations of EC2NodeClasses that are hashes and their versions, by the class's name.
-    pub hash_annotations: BTreeMap<String, BTreeMap<String, String>>,
+    pub node_pools: Vec<HashedNodePool>,
+    /// `karpenter.k8s.aws/v1` EC2NodeClasses.
+    pub node_classes: Vec<HashedNodeClass>,
     /// `karpenter.sh/v1` NodeClaims.
     pub node_claims: Vec<HashedNodeClaim>,
     /// What is wrong with them.
@@ -100,7 +109,7 @@ impl Stored {
             (KARPENTER_V1, "NodePool") if self.is_accepted(outlook, file) => {
                 let pool =
                     self.deserialized(tree, kind, file).map(|pool: CustomObject<NodePoolSpec>| {
-                        Hashed {
+                        HashedNodePool {
                             name: pool.metadata.name,
                             hash: hash::node_pool(&pool.spec.template),
                         }
@@ -110,12 +119,11 @@ impl Stored {
             (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let annotations = node_class::hash_annotations(tree);
                 let class = self.deserialized(tree, kind, file);
-                let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| Hashed {
+                let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| HashedNodeClass {
                     name: class.metadata.name,
                     hash: hash::node_class(&class.spec),
+                    annotations,
                 });
-                let name = class.as_ref().map(|class| class.name.clone());
-                self.hash_annotations.extend(name.map(|name| (name, annotations)));
                 self.node_classes.extend(class);
             }
             (KARPENTER_V1, "NodeClaim") => {

@@ -1,0 +1,101 @@
+//! Drift hashes of EC2NodeClasses, as far as the input and a certificate authority tell them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::static_hash::{NODE_CLASS, NodeClassHash, StoredHash};
+
+use super::{Authority, OfContext};
+
+/// Annotations of an object.
+pub(crate) type Annotations = BTreeMap<String, String>;
+
+/// An EC2NodeClass to hash.
+pub(crate) struct ToHash<K> {
+    pub(crate) name: K,
+    /// `None` if its spec has no hash.
+    pub(crate) of_spec: Option<NodeClassHash>,
+    /// Those that store its hash. They are of the spec that a controller saw, which need not be this one.
+    pub(crate) annotations: Annotations,
+}
+
+/// The hashes of classes, by name.
+pub(crate) struct ClassHashes<K> {
+    /// The hashes of the specs; a class without one has an unknown hash.
+    pub(crate) worked_out: BTreeMap<K, String>,
+    /// The context of the kubeconfig whose certificate authority made them.
+    pub(crate) context: Option<String>,
+    /// The context of the kubeconfig whose cluster the input seems not to be of.
+    pub(crate) foreign: Option<String>,
+    stored: BTreeMap<K, Annotations>,
+}
+
+impl<K: Ord + Clone> ClassHashes<K> {
+    /// The hashes of `classes`. `claims` are the classes of NodeClaims with the NodeClaims' annotations.
+    ///
+    /// A kubeconfig's context can be of another cluster than the input. Its certificate authority counts if a hash that is
+    /// stored in the input is made with it, or if none is stored.
+    pub(crate) fn of<'a>(
+        authority: Authority,
+        classes: Vec<ToHash<K>>,
+        claims: impl IntoIterator<Item = (&'a K, &'a Annotations)>,
+    ) -> Self
+    where
+        K: 'a,
+    {
+        let hashed = |bundle: &str| -> BTreeMap<K, String> {
+            let whole = |class: &ToHash<K>| {
+                Some((class.name.clone(), class.of_spec?.with_ca_bundle(bundle).to_string()))
+            };
+            classes.iter().filter_map(whole).collect()
+        };
+        let (mut context, mut foreign) = (None, None);
+        let worked_out = match authority {
+            Authority::Unknown => BTreeMap::new(),
+            Authority::Given(bundle) => hashed(&bundle),
+            Authority::OfContext(OfContext { context: name, bundle }) => {
+                let of_context = hashed(&bundle);
+                let fits = |name: &K, annotations: &Annotations| {
+                    Some(of_context.get(name)? == present(annotations)?)
+                };
+                let of_classes =
+                    classes.iter().filter_map(|class| fits(&class.name, &class.annotations));
+                let of_claims =
+                    claims.into_iter().filter_map(|(name, annotations)| fits(name, annotations));
+                let stored: BTreeSet<bool> = of_classes.chain(of_claims).collect();
+                if stored.is_empty() || stored.contains(&true) {
+                    context = Some(name);
+                    of_context
+                } else {
+                    foreign = Some(name);
+                    BTreeMap::new()
+                }
+            }
+        };
+        let stored = classes.into_iter().map(|class| (class.name, class.annotations)).collect();
+        Self { worked_out, context, foreign, stored }
+    }
+
+    /// The hashes of the class `name` and of a NodeClaim with `annotations` if the hash of the class's spec is unknown
+    /// and the one that is stored with the class is another than the NodeClaim's. Equal ones tell nothing: the spec can
+    /// have changed since.
+    ///
+    /// Karpenter: the AWS provider's `pkg/cloudprovider/drift.go`, `areStaticFieldsDrifted`.
+    pub(crate) fn stored_difference<'a>(
+        &'a self,
+        name: &K,
+        annotations: &'a Annotations,
+    ) -> Option<[StoredHash<'a>; 2]> {
+        if self.worked_out.contains_key(name) {
+            return None;
+        }
+        let (of_class, of_claim) =
+            (NODE_CLASS.of(self.stored.get(name)?)?, NODE_CLASS.of(annotations)?);
+        (of_class.differs(of_claim) == Some(true)).then_some([of_class, of_claim])
+    }
+}
+
+/// The hash among `annotations`, if it is made as hashes are made now.
+fn present(annotations: &Annotations) -> Option<&str> {
+    let stored = NODE_CLASS.of(annotations)?;
+    (stored.version == NODE_CLASS.version).then_some(stored.hash)
+}

@@ -1,0 +1,85 @@
+//! Whether nodes have drifted from an EC2NodeClass: `hash` and `plan --disruption` answer by the same rule.
+
+use crate::{Answer, CLASS, POOL, answer, command, folder, planning::NODE, run};
+
+/// The annotations that store a hash, as YAML.
+fn stamp(hash: &str) -> String {
+    format!(
+        "annotations: {{karpenter.k8s.aws/ec2nodeclass-hash: '{hash}', \
+         karpenter.k8s.aws/ec2nodeclass-hash-version: v6}}"
+    )
+}
+
+/// A kubeconfig whose current context `mine` has the certificate authority `bundle`.
+fn kubeconfig(bundle: &str) -> String {
+    format!(
+        "current-context: mine\ncontexts:\n- {{name: mine, context: {{cluster: one, user: me}}}}\n\
+         clusters:\n- {{name: one, cluster: {{server: 'https://1', certificate-authority-data: {bundle}}}}}\n"
+    )
+}
+
+/// What `hash --against` and `plan --disruption` say of a node of `class` with the hash `of_node`.
+fn answers(class: &str, of_node: &str, kubeconfig: &str) -> [Answer; 2] {
+    let node = NODE.replacen(
+        "metadata: {name: general-1,",
+        &format!("metadata: {{name: general-1, {},", stamp(of_node)),
+        1,
+    );
+    let files = [
+        ("in/class.yaml", class),
+        ("in/pool.yaml", POOL),
+        ("node/node.yaml", &node),
+        ("config", kubeconfig),
+    ];
+    let folder = folder("drifting", &files);
+    ["hash in --against node --strict", "plan in node --disruption --now 2026-08-01T12:00:00Z"].map(
+        |words| {
+            let mut command = command(&folder, words);
+            command.env("KUBECONFIG", "config");
+            answer(command)
+        },
+    )
+}
+
+#[test]
+fn a_stored_hash_says_nothing_of_an_edited_spec_nor_a_kubeconfig_of_another_cluster() {
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL)];
+    let hashes =
+        run(&folder("drifting-hash", &files), "hash . --ca-bundle Z29sZGVu -o json").json();
+    let hash = hashes["EC2NodeClass/default"].as_str().expect("a hash");
+    let stored =
+        CLASS.replacen("{name: default}", &format!("{{name: default, {}}}", stamp(hash)), 1);
+    let edited = stored.replacen("spec:\n", "spec:\n  tags: {team: blue}\n", 1);
+    let (mine, other) = (kubeconfig("Z29sZGVu"), kubeconfig("b3RoZXI="));
+    let other_class = stored.replacen("name: default", "name: other", 1);
+    let edited_beside_other = format!("{edited}---\n{other_class}");
+    let (unknown, foreign) = (
+        "have drifted from the spec of EC2NodeClass default",
+        "context mine can be another cluster",
+    );
+    let of_context = "are those of the cluster of the kubeconfig's context mine";
+    let rows = [
+        (&*edited, hash, "", "ip-1 may drift", [unknown, "--ca-bundle"]),
+        (&*stored, hash, "", "ip-1 may drift", [unknown, "--ca-bundle"]),
+        (&*stored, "1", "", "ip-1 drifts", ["NodeClassDrift: ip-1", "--ca-bundle"]),
+        (&*stored, hash, &*mine, "ip-1 stays", [of_context, of_context]),
+        (&*stored, hash, &*other, "ip-1 may drift", [unknown, foreign]),
+        // The node's hash is of the context's cluster.
+        (CLASS, hash, &*mine, "ip-1 stays", [of_context, of_context]),
+        (CLASS, hash, &*other, "ip-1 may drift", [unknown, foreign]),
+        // So is that of the other class.
+        (&*edited_beside_other, hash, &*mine, "ip-1 drifts", ["NodeClassDrift: ip-1", of_context]),
+        (&*edited, hash, &*mine, "ip-1 may drift", [unknown, foreign]),
+    ];
+    for (class, of_node, kubeconfig, verdict, said) in rows {
+        let [hashed, planned] = answers(class, of_node, kubeconfig);
+        hashed.says(&[verdict]);
+        assert_eq!(hashed.code, Some(i32::from(verdict != "ip-1 stays")), "{}", hashed.out);
+        planned.says(&said);
+        let drifts = planned.out.contains("NodeClassDrift");
+        assert_eq!(drifts, verdict == "ip-1 drifts", "{}", planned.out);
+        if said.contains(&foreign) || said.contains(&of_context) {
+            hashed.says(&said[1..]);
+        }
+    }
+}

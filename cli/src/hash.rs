@@ -279,10 +279,15 @@ fn described(comparisons: &[Comparison]) -> String {
         let colon = if reasons.is_empty() { "" } else { ": " };
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
-    let drifting = comparisons.iter().filter(|comparison| comparison.drifts).count();
-    let drifting = many(drifting);
+    let number =
+        |is_meant: fn(&&Comparison) -> bool| many(comparisons.iter().filter(is_meant).count());
+    let drifting = number(|comparison| comparison.drifts);
     let nodes = count(u64::try_from(comparisons.len()).unwrap_or(u64::MAX), "node");
-    let _written = writeln!(text, "{drifting} of {nodes} would drift");
+    let doubtful = match number(|comparison| !comparison.drifts && comparison.is_unknown).as_str() {
+        "0" => String::new(),
+        doubtful => format!(", {doubtful} may drift"),
+    };
+    let _written = writeln!(text, "{drifting} of {nodes} would drift{doubtful}");
     text
 }
 

@@ -133,6 +133,11 @@ impl Read {
         (self.own_problems().collect(), missing.into_iter().map(note).collect())
     }
 
+    /// The NodePools that are left to another provider.
+    pub(crate) fn foreign(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.manifests.iter().flat_map(|manifest| &manifest.foreign)
+    }
+
     /// Everything that is wrong with single objects.
     fn own_problems(&self) -> impl Iterator<Item = Diagnostic> {
         self.manifests.iter().flat_map(|manifest| manifest.problems.iter().cloned())
@@ -173,7 +178,9 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     if !bad.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
     }
+    let foreign: Vec<String> = read.foreign().map(ToString::to_string).collect();
     let mut loaded = Loaded { ignored: read.notes, ..Loaded::default() };
+    loaded.ignored.extend(foreign);
     let closed =
         |problem: &Diagnostic| format!("{problem}: its NodePool's nodes are not disrupted");
     loaded.ignored.extend(closing.into_iter().map(closed));

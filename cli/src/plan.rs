@@ -157,7 +157,7 @@ pub fn run(
     let progress = Progress::new("reading");
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
-    let mut problems = loaded.problems.iter();
+    let mut problems = loaded.foreign.iter().chain(&loaded.problems);
     let (window, complaints) = complaints;
     progress::hidden(|| {
         if let Some(server) = &loaded.server {

@@ -7,7 +7,7 @@ mod zones;
 use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     path::PathBuf,
 };
@@ -58,13 +58,18 @@ pub fn run(
         .zip((0..problems.len()).rev())
         .collect();
     problems.sort_by_key(|problem| (order.get(&problem.file).copied(), problem.line));
+    let Findings { warnings, refusals, unchecked } = warnings::findings(&read.manifests, &files)?;
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-    let wrong: std::collections::BTreeSet<&str> =
-        problems.iter().map(|problem| problem.file.as_str()).collect();
-    let Findings { warnings, unchecked } = warnings::findings(&read.manifests, &files)?;
+    let of_refusals = refusals.iter().map(|(file, _)| file);
+    let wrong: BTreeSet<&String> =
+        problems.iter().map(|problem| &problem.file).chain(of_refusals).collect();
+    let wrong_count = problems.len() + refusals.len();
+    let is_right = wrong_count == 0;
     let unchecked: Vec<String> = elsewhere.into_iter().chain(unchecked).collect();
+    let foreign = read.foreign().map(ToString::to_string);
+    let left_out: Vec<String> = foreign.chain(read.notes.iter().cloned()).collect();
     drop(reading);
-    let verdict = match (problems.len(), warnings.len()) {
+    let verdict = match (wrong_count, warnings.len()) {
         (0, 0) if unchecked.is_empty() => "nothing is wrong".to_owned(),
         (0, 0) => "nothing is wrong in what was checked".to_owned(),
         (0, warnings) => count(number(warnings), "warning"),
@@ -77,21 +82,25 @@ pub fn run(
         let document = json!({
             "files": files.len(),
             "problems": problems.iter().map(in_json).collect::<Vec<_>>(),
+            "refused": refusals.iter().map(|(_, text)| text).collect::<Vec<_>>(),
             "warnings": warnings,
             "notChecked": unchecked,
-            "leftOut": read.notes,
+            "leftOut": left_out,
             "objects": kinds(&read),
         });
         report::json::write(&document, args.output, out)?;
-        return Ok(problems.is_empty());
+        return Ok(is_right);
     }
     let (mut found, mut kinds) = (Vec::new(), Vec::new());
     for problem in &problems {
         screen.text(0, &problem.to_string(), &mut found)?;
     }
+    for (_, refusal) in &refusals {
+        screen.text(0, refusal, &mut found)?;
+    }
     print_kinds(&read, screen, &mut kinds)?;
     let mut sections = vec![found, kinds];
-    let parts = [("Warnings", &warnings), ("Not checked", &unchecked), ("Left out", &read.notes)];
+    let parts = [("Warnings", &warnings), ("Not checked", &unchecked), ("Left out", &left_out)];
     for (title, texts) in parts.into_iter().filter(|(_, texts)| !texts.is_empty()) {
         let mut section = Vec::new();
         screen.title(title, &mut section)?;
@@ -103,7 +112,7 @@ pub fn run(
         writeln!(out)?;
     }
     screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
-    Ok(problems.is_empty())
+    Ok(is_right)
 }
 
 impl RunCommand for ValidateArgs {

@@ -44,6 +44,8 @@ pub(super) struct Loaded {
     pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
+    /// The NodePools that are left to another provider.
+    pub(super) foreign: Vec<Diagnostic>,
     /// Of a running cluster the URL of its API server.
     pub(super) server: Option<String>,
     /// What else is left out, and why; what of several counts.
@@ -81,7 +83,8 @@ pub(super) fn of(read: Read) -> Result<Loaded, BadInput> {
     if !fatal.is_empty() {
         return Err(BadInput(fatal));
     }
-    let mut loaded = Loaded { problems, notes: read.notes, ..Loaded::default() };
+    let foreign = read.foreign().cloned().collect();
+    let mut loaded = Loaded { problems, foreign, notes: read.notes, ..Loaded::default() };
     for manifest in read.manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             loaded.take(object, place);

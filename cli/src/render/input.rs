@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use api::objects::{NodeClassManifest, Object};
+use api::{
+    document::Diagnostic,
+    objects::{NodeClassManifest, Object},
+};
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
@@ -114,6 +117,11 @@ impl Objects {
         if !problems.is_empty() {
             return Err(BadInput(problems));
         }
+        let foreign: Vec<Diagnostic> = read.foreign().cloned().collect();
+        let is_foreign = |pool: &NodePool| {
+            let mut objects = foreign.iter().filter_map(|left| left.object.as_ref());
+            objects.any(|object| object.name == pool.name.as_str())
+        };
         let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
         let mut overlays = Vec::new();
         let flat_map =
@@ -121,11 +129,15 @@ impl Objects {
         for (object, place) in flat_map {
             match object {
                 Object::NodeClass(read) => classes.push((*read, place)),
+                Object::NodePool(pool) if is_foreign(&pool) => {}
                 Object::NodePool(pool) => pools.push(pool),
                 Object::NodeClaim(claim) => claims.push(claim),
                 Object::NodeOverlay(overlay) => overlays.push(overlay),
                 _ => {}
             }
+        }
+        if pools.is_empty() && claims.is_empty() && !foreign.is_empty() {
+            return Err(BadInput(foreign.iter().map(ToString::to_string).collect()));
         }
         let mut of_class = pools.clone();
         if let Some(name) = node_pool {

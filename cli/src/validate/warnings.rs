@@ -40,12 +40,16 @@ pub(super) enum Spot {
 pub(super) struct Warning {
     pub(super) spot: Spot,
     pub(super) text: String,
+    /// Whether every launch is refused for it.
+    pub(super) is_refusal: bool,
 }
 
 /// What objects do not do although nothing is wrong with them, each in words with its place.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) warnings: Vec<String>,
+    /// Why nothing is launched: files, and words.
+    pub(super) refusals: Vec<(String, String)>,
     /// What could not be looked at.
     pub(super) unchecked: Vec<String>,
 }
@@ -62,7 +66,7 @@ pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Fi
         // What is said of user data names its class.
         let is_class = matches!(object, Object::NodeClass(_));
         let name = (!is_class).then(|| manifests::named(object));
-        for Warning { spot, text } in warnings {
+        for Warning { spot, text, is_refusal } in warnings {
             let lines = lines.entry(&place.file).or_insert_with(|| {
                 let file = files.iter().find(|file| file.name == place.file);
                 file.map(|file| Lines::of(&file.text)).unwrap_or_default()
@@ -71,9 +75,14 @@ pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Fi
                 Spot::Field(field) => lines.of_field(line, field),
                 Spot::Value(key, value) => lines.of_value(line, key, value.as_deref()),
             });
-            let place = manifests::in_words(&Place { line: line.or(place.line), ..place.clone() });
+            let words = manifests::in_words(&Place { line: line.or(place.line), ..place.clone() });
             let name = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-            findings.warnings.push(format!("{place}: {name}{text}"));
+            let said = format!("{words}: {name}{text}");
+            if is_refusal {
+                findings.refusals.push((place.file.clone(), said));
+            } else {
+                findings.warnings.push(said);
+            }
         }
         if !elsewhere.is_empty() {
             let values: Vec<String> = elsewhere.into_iter().collect();
@@ -124,7 +133,7 @@ fn of_object(
 }
 
 pub(super) fn warning(spot: Spot, text: String) -> Warning {
-    Warning { spot, text }
+    Warning { spot, text, is_refusal: false }
 }
 
 /// What is wrong with the user data of `class`.
@@ -132,8 +141,10 @@ fn of_user_data(class: &NodeClass) -> Vec<Warning> {
     let name = &class.name;
     let texts = launch_template::user_data_warnings(class).into_iter();
     let texts = texts.map(|text| format!("EC2NodeClass `{name}`: spec.userData: {text}"));
-    let texts = manifests::unlaunchable(class).into_iter().chain(texts);
-    texts.map(|text| warning(Spot::Field("spec.userData"), text)).collect()
+    let spot = || Spot::Field("spec.userData");
+    let refusal = manifests::unlaunchable(class);
+    let refusal = refusal.map(|text| Warning { is_refusal: true, ..warning(spot(), text) });
+    refusal.into_iter().chain(texts.map(|text| warning(spot(), text))).collect()
 }
 
 /// What each pod of `object` is like, if it is or makes pods.

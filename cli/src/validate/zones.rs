@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{RegionCatalog, Requirement, Zone, labels};
 
-use super::warnings::{Spot, Warning};
+use super::warnings::{Spot, Warning, warning};
 
 /// What is said of the regions and zones that requirements name.
 #[derive(Debug, Default)]
@@ -48,10 +48,8 @@ impl Zones {
         if !regions.is_empty() && !of_zones.is_empty() && regions.is_disjoint(&of_zones) {
             let [regions, of_zones] = [regions, of_zones]
                 .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>().join(" or "));
-            zones.impossible.push(Warning {
-                spot: Spot::Value(labels::ZONE.to_owned(), None),
-                text: format!("no node in a zone of {of_zones} has {} {regions}", labels::REGION),
-            });
+            let text = format!("no node in a zone of {of_zones} has {} {regions}", labels::REGION);
+            zones.impossible.push(warning(Spot::Value(labels::ZONE.to_owned(), None), text));
         }
         zones
     }
@@ -59,7 +57,7 @@ impl Zones {
     fn add_impossible(&mut self, key: &str, value: &str, why: &str) {
         let text = format!("no node has {key} `{value}`: {why}");
         let spot = Spot::Value(key.to_owned(), Some(value.to_owned()));
-        self.impossible.push(Warning { spot, text });
+        self.impossible.push(warning(spot, text));
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is read, and what is left out.
 
+use std::fs;
+
 use crate::{CLASS, POOL, deployment, folder, run};
 
 #[test]
@@ -90,7 +92,7 @@ spec:
     let converted = run(&folder, "convert in --role nodes");
     assert_eq!(converted.code, Some(0), "{}", converted.complaints);
     converted.says(&["cpu: \"1\"", "`containerRuntime` was left out"]);
-    std::fs::write(folder.join("v1.yaml"), &converted.out).expect("a file of the test");
+    fs::write(folder.join("v1.yaml"), &converted.out).expect("a file of the test");
     let planned = run(&folder, "plan v1.yaml --strict");
     assert_eq!((planned.code, planned.complaints.as_str()), (Some(0), ""));
 }
@@ -261,6 +263,39 @@ fn w9_pools_of_other_providers_get_one_kind_line() {
 }
 
 #[test]
+fn w9_a_pool_of_another_provider_keeps_no_command_from_the_pools_beside_it() {
+    let auto = POOL
+        .replace("karpenter.k8s.aws, kind: EC2NodeClass", "eks.amazonaws.com, kind: NodeClass")
+        .replace("name: general", "name: auto");
+    let web = deployment("web", 1);
+    let node = "apiVersion: v1\nkind: Node\nmetadata:\n  name: i-1\n  labels: {karpenter.sh/nodepool: auto, \
+                eks.amazonaws.com/compute-type: auto}\nspec: {providerID: \"aws:///us-west-2a/i-1\"}\n";
+    let files = [
+        ("in/auto.yaml", &*auto),
+        ("in/class.yaml", CLASS),
+        ("in/pool.yaml", POOL),
+        ("web.yaml", &web),
+        ("node.yaml", node),
+    ];
+    let folder = folder("w9-mixed", &files);
+    let template = run(&folder, "render --cluster-facts-template").out;
+    fs::write(folder.join("facts.json"), template).unwrap();
+    let left = "left to EKS Auto Mode";
+    for (words, said) in [
+        ("plan in web.yaml", "1 node would be launched"),
+        ("simulate --manifests in --manifests web.yaml --duration 10m", left),
+        ("render in --cluster-facts facts.json", "for pods: cpu"),
+        ("validate in", left),
+        ("convert in", "group: eks.amazonaws.com"),
+        ("plan in node.yaml --disruption", "i-1: EKS Auto Mode manages this node"),
+    ] {
+        let answered = run(&folder, words);
+        assert_eq!(answered.code, Some(0), "{words}: {}{}", answered.complaints, answered.out);
+        answered.says(&[said]);
+    }
+}
+
+#[test]
 fn w9_a_pool_with_kubelet_settings_that_the_api_server_prunes_is_planned_with() {
     let pool =
         POOL.replace("      requirements:", "      kubelet: {maxPods: 20}\n      requirements:");
@@ -297,7 +332,7 @@ fn a_refused_object_shows_in_the_exit_code_unless_it_comes_from_a_cluster() {
         let stored = refused
             .replacen("metadata: {", "metadata: {uid: 1a, ", 1)
             .replace("rol:", "role: nodes\n  amiFamily: 5 #");
-        std::fs::write(folder.join("d.yaml"), stored).expect("a file of the test");
+        fs::write(folder.join("d.yaml"), stored).expect("a file of the test");
         let planned = run(&folder, "plan .");
         planned.complains(&["./d.yaml:", kind]);
         assert_eq!(planned.code, Some(0), "{kind}: {}", planned.complaints);

@@ -183,3 +183,18 @@ fn a_document_that_is_no_yaml_hides_no_other_one() {
     let folder = self::folder("documents-block", &[("all.yaml", &format!("{block}---\n{CLASS}"))]);
     assert_eq!(run(&folder, "validate all.yaml").code, Some(0));
 }
+
+/// Continuous integration hears of user data by which every launch is refused; what may be meant is a warning.
+#[test]
+fn user_data_that_refuses_each_launch_is_an_error() {
+    let class = |text: &str| format!("{CLASS}  userData: |\n    {text}\n");
+    let refused = class("Content-Type: text/plain\n\n    hello");
+    let doubtful = class("echo hi");
+    let folder = folder("user-data", &[("refused.yaml", &refused), ("doubtful.yaml", &doubtful)]);
+    let said = run(&folder, "validate refused.yaml");
+    said.says(&["refused.yaml:9: ", "every launch from it is refused", "1 problem in 1 file"]);
+    assert_eq!(said.code, Some(1));
+    let said = run(&folder, "validate doubtful.yaml");
+    said.says(&["1 warning", "doubtful.yaml:9: ", "does not start with `#!`"]);
+    assert_eq!(said.code, Some(0));
+}

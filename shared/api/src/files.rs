@@ -37,6 +37,8 @@ pub struct Manifest {
     pub places: Vec<Place>,
     /// What is wrong. Objects with a problem are not among `objects`.
     pub problems: Vec<Diagnostic>,
+    /// NodePools that are left to another provider, such as EKS Auto Mode. Nothing is wrong with them.
+    pub foreign: Vec<Diagnostic>,
     /// What an API server drops without a word to whoever asks for none: nothing comes of it.
     pub warnings: Vec<Diagnostic>,
 }
@@ -87,7 +89,7 @@ impl Manifest {
             places: vec![place; page.items.len()],
             objects: page.items.into_iter().map(Object::Pod).collect(),
             problems: page.malformed.into_iter().map(problem).collect(),
-            warnings: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -162,7 +164,9 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
     let reported =
         list.into_iter().filter(|complaint| complaint.problem.weight != Weight::Unsupported);
-    manifest.problems.extend(reported.map(|Complaint { problem, line, cure }| Diagnostic {
+    let is_foreign = kind == "NodePool" && !is_refused && node_pool::is_of_another_provider(tree);
+    let list = if is_foreign { &mut manifest.foreign } else { &mut manifest.problems };
+    list.extend(reported.map(|Complaint { problem, line, cure }| Diagnostic {
         file: file.to_owned(),
         line: line_of(line),
         object: Some(reference.clone()),

@@ -222,7 +222,7 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
         O::UnreadableBudget(why) => {
             return Some(Said::OfPool(format!("its nodes are not disrupted: {why}")));
         }
-        O::Unmanaged | O::AlreadyGoing => return None,
+        O::Unmanaged | O::OfAutoMode | O::AlreadyGoing => return None,
         _ if is_ineligible => EventReason::DisruptionBlocked,
         O::NeverConsolidated(_)
         | O::UnknownInstanceType

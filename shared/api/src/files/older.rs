@@ -4,7 +4,6 @@ use super::Manifest;
 use crate::{
     convert::{ConversionSettings, FoundIn, convert},
     document::{Diagnostic, documents, found_in, yaml},
-    objects::node_pool::is_of_another_provider,
 };
 
 /// Objects as v1: what is not of an older version stays, but for its own comments.
@@ -27,13 +26,9 @@ pub fn to_v1(files: &[(&str, &str)], settings: &ConversionSettings) -> Text {
     let founds =
         parsed.iter().map(|(file, documents)| FoundIn { file, founds: found_in(documents, file) });
     let mut manifest = Manifest::default();
-    let (mut text, mut foreign) = (String::new(), Vec::new());
+    let mut text = String::new();
     for converted in convert(founds, settings, &mut problems) {
-        let first = manifest.problems.len();
         manifest.add_converted(&converted);
-        if is_of_another_provider(&converted.tree) {
-            foreign.extend(manifest.problems.drain(first..));
-        }
         let (tree, comments) = converted.into_written();
         if !text.is_empty() {
             text.push_str("---\n");
@@ -41,5 +36,5 @@ pub fn to_v1(files: &[(&str, &str)], settings: &ConversionSettings) -> Text {
         text.push_str(&yaml::to_text_with(&tree.to_json(), &comments));
     }
     problems.append(&mut manifest.problems);
-    Text { text, problems, foreign }
+    Text { text, problems, foreign: manifest.foreign }
 }

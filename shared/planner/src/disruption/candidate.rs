@@ -94,7 +94,12 @@ pub(crate) fn candidate<'a>(
     number: NodeId,
     entry: &StateNode<'a>,
 ) -> Result<Candidate<'a>, Objection> {
-    let Some(claim) = entry.claim else { return Err(Objection::Unmanaged) };
+    let Some(claim) = entry.claim else {
+        let is_of_auto_mode = entry.node.is_some_and(|node| {
+            node.labels.get("eks.amazonaws.com/compute-type").is_some_and(|value| value == "auto")
+        });
+        return Err(if is_of_auto_mode { Objection::OfAutoMode } else { Objection::Unmanaged });
+    };
     let Some(node) = entry.node else { return Err(Objection::NotJoined) };
     // An ill node goes whether it ever came up or not, and whoever protects it.
     let due = due(state, entry, node);

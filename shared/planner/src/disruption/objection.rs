@@ -18,8 +18,13 @@ pub enum Objection {
 
     // Of nodes that are no candidates.
     /// No claim of the ledger is its.
-    #[error("no NodeClaim: neither Karpenter nor Journeyman manages this node")]
+    #[error(
+        "no NodeClaim with an EC2NodeClass: neither Karpenter nor Journeyman manages this node"
+    )]
     Unmanaged,
+    /// Its label says that it is EKS Auto Mode's.
+    #[error("EKS Auto Mode manages this node")]
+    OfAutoMode,
     /// There is only its claim so far.
     #[error("its node has not registered yet")]
     NotJoined,
@@ -270,7 +275,7 @@ impl Objection {
         use RejectionReason as Why;
         match self {
             Self::Incomplete => Why::Incomplete,
-            Self::Unmanaged => Why::Unmanaged,
+            Self::Unmanaged | Self::OfAutoMode => Why::Unmanaged,
             Self::NotJoined => Why::NotJoined,
             Self::NotInitialized => Why::NotInitialized,
             Self::AlreadyGoing => Why::AlreadyGoing,

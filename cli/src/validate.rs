@@ -2,6 +2,7 @@
 
 mod together;
 mod warnings;
+mod windows;
 mod zones;
 
 use crate::options::MoreManifests;

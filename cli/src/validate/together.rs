@@ -19,7 +19,10 @@ use model::{
 use planner::Rejection;
 use report::error::BadInput;
 
-use super::warnings::{self, KnownValues, OF_THE_ACCOUNT, Spot, Warning, alternatives, warning};
+use super::{
+    warnings::{self, KnownValues, OF_THE_ACCOUNT, Spot, Warning, alternatives, warning},
+    windows,
+};
 use crate::assumed;
 
 /// Startup taints that Karpenter, AWS or common network plug-ins take away.
@@ -144,6 +147,7 @@ impl<'m> Together<'m> {
             );
             warnings.push(warning(Spot::Value(labels::DO_NOT_DISRUPT.to_owned(), None), text));
         }
+        warnings.extend(windows::warnings(pool));
         let startup_taints = template.startup_taints.iter();
         warnings.extend(startup_taints.filter(|taint| self.is_lasting(taint)).map(|taint| {
             let text = format!(

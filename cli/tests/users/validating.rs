@@ -184,6 +184,30 @@ fn a_document_that_is_no_yaml_hides_no_other_one() {
     assert_eq!(run(&folder, "validate all.yaml").code, Some(0));
 }
 
+/// A budget that never applies, or always, is a mistake.
+#[test]
+fn windows_that_never_open_or_never_close_are_named() {
+    let budgets = |rows: &str| format!("{POOL}  disruption:\n    budgets:\n{rows}");
+    let wrong = budgets(
+        "    - {nodes: \"1\", schedule: \"0 0 30 2 *\", duration: 1h}\n    - {nodes: \"0\", reasons: [Drifted], \
+         schedule: \"0 * * * *\", duration: 2h}\n",
+    );
+    let right = budgets(
+        "    - {nodes: \"0\", schedule: \"0 8 * * *\", duration: 2h}\n    - {nodes: \"5\", schedule: \"0 * * * *\", \
+         duration: 2h}\n",
+    );
+    let folder =
+        folder("windows", &[("class.yaml", CLASS), ("wrong.yaml", &wrong), ("right.yaml", &right)]);
+    let said = run(&folder, "validate class.yaml wrong.yaml");
+    said.says(&[
+        "2 warnings",
+        "spec.disruption.budgets[0].schedule: `0 0 30 2 *` names no day that there is",
+        "budgets[1].schedule: `0 * * * *` with the duration 2h0m0s has no end: nodes are never disrupted for Drifted",
+    ]);
+    assert_eq!(said.code, Some(0));
+    run(&folder, "validate class.yaml right.yaml").says(&["nothing is wrong"]);
+}
+
 /// Continuous integration hears of user data by which every launch is refused; what may be meant is a warning.
 #[test]
 fn user_data_that_refuses_each_launch_is_an_error() {

@@ -274,6 +274,9 @@ fn looked_at(
     }
     left_out.extend(notes);
     left_out.extend(without_effect(&facts));
+    if args.disruption {
+        left_out.extend(disruption::ineffective_annotations(&facts.pods));
+    }
     assumptions.extend(
         hashes.context.filter(|_| args.disruption).map(|context| authority::of_context(&context)),
     );

@@ -10,9 +10,11 @@ mod staying;
 mod table;
 mod unknown;
 
-use std::{borrow::Cow, io::Write};
+use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
-use model::{NodeClaim, NodeName, facts::Facts, ledger::Decision, policies::ConsolidationSearch};
+use model::{
+    NodeClaim, NodeName, Pod, facts::Facts, ledger::Decision, policies::ConsolidationSearch,
+};
 use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
     foreseen::{self, DisruptionStep, NextDisruption},
@@ -24,6 +26,9 @@ use crate::plan::args::{PlanArgs, View};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
+
+/// How many pods a line names.
+const PODS_NAMED: usize = 3;
 
 /// What was found.
 struct Found<'a> {
@@ -112,6 +117,21 @@ fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
         let rule = format!("--explain: there is no node `{name}` among {}", count_of(facts));
         BadInput::one(rule)
     })
+}
+
+/// The annotations `karpenter.sh/do-not-disrupt` of `pods` that protect nothing, a line for each value.
+pub(super) fn ineffective_annotations(pods: &[Pod]) -> Vec<String> {
+    let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in pods {
+        if let Some(text) = pod.spec.ineffective_do_not_disrupt() {
+            by_value.entry(text).or_default().push(pod.key.to_string());
+        }
+    }
+    let line = |(text, names): (String, Vec<String>)| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        format!("Pod {}: {text}", table::named(&names, PODS_NAMED))
+    };
+    by_value.into_iter().map(line).collect()
 }
 
 /// The decisions about what is disrupted without a method.

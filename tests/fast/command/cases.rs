@@ -295,8 +295,13 @@ const DISRUPTIONS: &[Row] = &[
     (
         "do-not-disrupt-values",
         "plan --disruption",
-        &["disrupts: drift n1.", "\"eligible\"", "default/w-1", "default/w-2", "default/w-3"],
-        &[],
+        &[
+            "disrupts: drift n1.",
+            "\"eligible\"",
+            "Pod default/w-2: annotation karpenter.sh/do-not-disrupt is `True`",
+            "Pod default/w-3: annotation karpenter.sh/do-not-disrupt is `yes`",
+        ],
+        &["Pod default/w-1"],
     ),
     (
         "do-not-disrupt-values",

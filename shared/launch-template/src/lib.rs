@@ -42,5 +42,5 @@ pub use readiness::{
 };
 pub use request::{BatchRefusal, Launch, PricedTypes, requests, requests_with};
 pub use stored::{Live, of_status, selected};
-pub use user_data::{check_user_data, user_data_warnings};
+pub use user_data::{check_user_data, own_labels, user_data_warnings};
 pub use volumes::{VolumePrice, volume_price};

@@ -8,6 +8,7 @@ mod bottlerocket;
 mod kubelet_arguments;
 mod mime;
 mod node_config;
+mod own_labels;
 mod quote;
 mod warnings;
 mod yaml;
@@ -19,7 +20,7 @@ use model::{
     node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
 };
 
-pub use self::warnings::user_data_warnings;
+pub use self::{own_labels::own_labels, warnings::user_data_warnings};
 use crate::BatchRefusal;
 
 /// Domains of labels that a kubelet may not give its own node.

@@ -27,10 +27,10 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Condition, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
-    ObjectName, Pod, PodKey, PodSpec, Resources,
+    Condition, ConditionKind, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, ObjectName, Pod, PodKey, PodSpec, Resources,
     buffer::{BufferStatus, CapacityBuffer},
-    condition::NotReady,
+    condition::{NotReady, Untrue},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -112,24 +112,28 @@ impl ClusterState {
     pub(crate) fn listed(&self, class: &NodeClass) -> ListedNodeClass {
         let told = self.class_statuses.get(&class.name);
         let present = told.filter(|told| told.class == *class);
-        let not_ready = match (told, present.map(|told| told.status.ready())) {
+        let not_ready = match (told, present) {
             (None, _) => Some(NotReady::Unseen),
             (Some(_), None) => Some(NotReady::Stale),
-            (Some(_), Some(ready)) => self.not_ready(&class.name, ready),
+            (Some(_), Some(told)) => self.not_ready(&class.name, &told.status),
         };
         let status = present.map(|told| told.status.stored());
         ListedNodeClass { class: class.clone(), not_ready, status }
     }
 
-    /// Why nothing may be launched yet from the class called `name`, of which `ready` is told.
-    fn not_ready(&self, name: &NodeClassName, ready: Option<&Condition>) -> Option<NotReady> {
-        match ready.map(|ready| (ready.status, &ready.message)) {
-            Some((Some(true), _)) => None,
-            Some((Some(false), why)) => Some(NotReady::ready(true, why)),
-            Some((None, _)) if self.classes_from_before.contains(name) => None,
-            Some((None, why)) => Some(NotReady::ready(false, why)),
-            None => Some(NotReady::Unseen),
+    /// Why nothing may be launched yet from the class called `name`, whose status is `status`.
+    fn not_ready(&self, name: &NodeClassName, status: &NodeClassStatus) -> Option<NotReady> {
+        let Some(ready) = status.ready() else { return Some(NotReady::Unseen) };
+        match ready.status {
+            Some(true) => return None,
+            None if self.classes_from_before.contains(name) => return None,
+            Some(false) | None => {}
         }
+        let others = status.conditions.iter().filter(|condition| {
+            condition.kind != ConditionKind::Ready && condition.status != Some(true)
+        });
+        let others = others.map(untrue).collect();
+        Some(NotReady::Conditions { ready: Some(untrue(ready)), others })
     }
 
     /// Somebody looked at a class.
@@ -139,6 +143,16 @@ impl ClusterState {
             self.classes_from_before.remove(&name);
         }
         self.class_statuses.insert(name, told);
+    }
+}
+
+/// A condition that is not true, as it is read.
+fn untrue(condition: &Condition) -> Untrue {
+    Untrue {
+        kind: condition.kind.to_string(),
+        is_false: condition.status == Some(false),
+        reason: condition.reason.to_string(),
+        message: condition.message.clone(),
     }
 }
 

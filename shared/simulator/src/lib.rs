@@ -5,8 +5,8 @@
 //! them. It is a test bed (seeds, crashes, duplicates, checkers) and what `journeyman simulate`
 //! plays on.
 //!
-//! It does not simulate networks, images, volumes or what runs inside of containers, and it does
-//! not read user data: a node joins with what its instance type and its claim say, labels among them.
+//! It does not simulate networks, images, volumes or what runs inside of containers. A node joins with what its
+//! instance type and its claim say, and with the labels of its class's user data; scripts in it are not run.
 
 pub mod account;
 mod authorization;

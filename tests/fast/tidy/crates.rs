@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["model"]),
     ("resolve", FUNCTION),
     ("settle", FUNCTION),
-    ("simulator", &["model", "ports"]),
+    ("simulator", &["launch-template", "model", "ports"]),
     ("sweep", FUNCTION),
     ("testkit", &["model", "ports"]),
     ("tests", TESTS),

@@ -104,6 +104,17 @@ pub(super) fn user_data(node: &Node<'_>) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// The labels among the settings `text`.
+pub(super) fn own_labels(text: &str) -> BTreeMap<String, String> {
+    let Ok(document) = parse(text) else { return BTreeMap::new() };
+    let labels = ["settings", "kubernetes", "node-labels"]
+        .into_iter()
+        .try_fold(document.as_item(), |item, key| item.get(key))
+        .and_then(Item::as_table_like);
+    let labels = labels.into_iter().flat_map(|labels| labels.iter());
+    labels.filter_map(|(key, item)| Some((key.to_owned(), item.as_str()?.to_owned()))).collect()
+}
+
 /// What of `text` will not reach nodes. Nothing for a text that is not TOML: it is refused.
 pub(super) fn dropped_settings(text: &str) -> Vec<String> {
     let Ok(document) = parse(text) else {
@@ -115,6 +126,10 @@ pub(super) fn dropped_settings(text: &str) -> Vec<String> {
     if let Some(kubernetes) = kubernetes {
         let keys = foreign_keys(kubernetes, is_known);
         dropped.extend(keys.iter().map(|key| format!("settings.kubernetes.{key}")));
+        // Those of the NodePool take their place.
+        if kubernetes.contains_key("node-taints") {
+            dropped.push("settings.kubernetes.node-taints".to_owned());
+        }
     }
     dropped
 }

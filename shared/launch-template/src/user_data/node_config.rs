@@ -28,6 +28,17 @@ pub(super) fn user_data(node: &Node<'_>, cidr: &str) -> Result<String, String> {
     mime::write(&parts).map_err(|error| error.to_string())
 }
 
+/// The NodeConfigs of the user's text; none of one that is no archive.
+pub(super) fn own_configs(text: &str) -> Vec<String> {
+    let parts = custom_parts(text).unwrap_or_default().into_iter();
+    let is_config = |part: &Part| {
+        part.headers.iter().any(|(name, value)| {
+            name.eq_ignore_ascii_case("content-type") && value.starts_with(NODE_CONFIG)
+        })
+    };
+    parts.filter(is_config).map(|part| part.body).collect()
+}
+
 /// The user's text: MIME, a NodeConfig, or else a shell script.
 fn custom_parts(text: &str) -> Result<Vec<Part>, MimeError> {
     if mime::looks_like_mime(text) {

@@ -11,6 +11,7 @@ mod al2023;
 mod bootstrap;
 mod bottlerocket;
 mod hostile;
+mod own_labels;
 mod warnings;
 
 fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {

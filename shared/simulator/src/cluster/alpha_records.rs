@@ -94,6 +94,7 @@ impl ClusterState {
         let about = (&*seen.uid, seen.generation);
         let record =
             self.overlay_records.seen(&seen.overlay.name, about, "tell of a NodeOverlay")?;
+        record.conditions_generation = Some(seen.generation);
         let ready = if validation.status == Some(true) {
             Condition::holds(ConditionKind::Ready)
         } else {
@@ -138,6 +139,11 @@ impl Sim {
             let status = cluster.buffer_statuses.get(key).cloned().unwrap_or_default();
             Some((cluster.buffer_records.get(key)?.clone(), status))
         })
+    }
+
+    /// The CapacityBuffers that the API server has, by namespace and name.
+    pub fn observed_buffers(&self) -> Vec<ObservedBuffer> {
+        self.with(|world| world.cluster.observed_buffers().collect())
     }
 
     /// A user annotates a NodeOverlay.

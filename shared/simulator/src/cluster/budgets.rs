@@ -13,7 +13,7 @@ use model::{
 };
 
 use super::{ClusterState, Controller, PodEntry};
-use crate::story::StoryWorkloadKind;
+use crate::{Sim, story::StoryWorkloadKind};
 
 /// What the controller writes into a budget's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,20 @@ impl ClusterState {
 fn selects(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
     budget.key.namespace == pod.key.namespace
         && budget.selector.as_ref().is_some_and(|selector| selector.selects(&pod.spec.labels))
+}
+
+impl Sim {
+    /// The PodDisruptionBudgets with what each allows now, by namespace and name.
+    pub fn disruption_budgets(&self) -> Vec<PodDisruptionBudget> {
+        self.with(|world| world.cluster.disruption_budgets())
+    }
+
+    /// Those of them that select `pod`.
+    pub fn disruption_budgets_of(&self, pod: &Pod) -> Vec<PodDisruptionBudget> {
+        let mut budgets = self.disruption_budgets();
+        budgets.retain(|budget| selects(budget, pod));
+        budgets
+    }
 }
 
 /// A share of `all`, rounded up.

@@ -101,7 +101,8 @@ impl World {
         instance_type.map(|t| (t.capacity.clone(), t.allocatable())).unwrap_or_default()
     }
 
-    /// The labels that user data gives the kubelet: those of its claim. User data of the user's own gives none.
+    /// The labels that user data gives the kubelet: those that the user wrote into it, and those of its claim over
+    /// them. Of an image of the user's own there are none.
     fn user_data_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
         let claim = self.ledger.claim_of(&record.id).filter(|claim| {
             let class = self.cluster.node_classes.get(&claim.node_class);
@@ -109,7 +110,9 @@ impl World {
             record.template.is_of_digest() && !is_custom
         });
         let Some(claim) = claim else { return BTreeMap::new() };
-        let mut given = claim.labels.clone();
+        let class = self.cluster.node_classes.get(&claim.node_class);
+        let mut given = class.map(launch_template::own_labels).unwrap_or_default();
+        given.extend(claim.labels.clone());
         given.extend(claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned())));
         given.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
         given

@@ -229,6 +229,10 @@ impl World {
             pool.template.startup_taints.iter().map(|taint| {
                 let end = if has_owner(taint) {
                     "its owner removes it from each node that is ready"
+                } else if taint.key == labels::UNREGISTERED_TAINT
+                    && taint.effect == TaintEffect::NoExecute
+                {
+                    "registration removes it from each node"
                 } else {
                     "it stays on every node: nothing removes it"
                 };

@@ -16,6 +16,7 @@ use model::{
 use ports::{Fault, PortError};
 
 use super::{ClassStatusRecord, ClusterState};
+use crate::Sim;
 
 /// A condition as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub struct ObjectRecord {
     pub writes: u64,
     /// `status.conditions`
     pub conditions: Vec<ConditionRecord>,
-    /// `observedGeneration` of the conditions, where it is kept: of CapacityBuffers.
+    /// `observedGeneration` of the conditions: the generation that a function looked at last; `None` is none yet.
     pub conditions_generation: Option<i64>,
 }
 
@@ -238,6 +239,7 @@ impl ClusterState {
     ) -> Result<(), PortError> {
         let (name, about) = (&seen.class.name, (&*seen.uid, seen.generation));
         let record = self.class_records.seen(name, about, "tell of an EC2NodeClass")?;
+        record.conditions_generation = Some(seen.generation);
         let mut is_changed = record.annotate(status.annotations());
         let standing = status.conditions.iter();
         let conditions = standing.map(|condition| ConditionRecord::of(condition, status.found_at));
@@ -262,6 +264,7 @@ impl ClusterState {
     ) -> Result<(), PortError> {
         let (name, about) = (&seen.pool.name, (&*seen.uid, seen.generation));
         let record = self.pool_records.seen(name, about, "tell of a NodePool")?;
+        record.conditions_generation = Some(seen.generation);
         let hash = seen.pool.annotations.get(NODE_POOL.key);
         let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));
@@ -305,4 +308,16 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
     let conditions = conditions.chain(status.quota_condition()).chain(status.types.condition());
     let conditions = conditions.chain([ready]);
     conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).collect()
+}
+
+impl Sim {
+    /// The EC2NodeClasses that the API server has, by name.
+    pub fn observed_classes(&self) -> Vec<ObservedNodeClass> {
+        self.with(|world| world.cluster.observed_classes().collect())
+    }
+
+    /// The NodePools that the API server has, by name.
+    pub fn observed_pools(&self) -> Vec<ObservedNodePool> {
+        self.with(|world| world.cluster.observed_pools().collect())
+    }
 }

@@ -100,6 +100,9 @@ struct Side {
     evictions: Vec<u64>,
     launched: u64,
     removed: u64,
+    /// Of each launch and each removal the square of what its instance costs from one dump to the next, in nano-dollars:
+    /// when it was in between is unknown.
+    blurred: u128,
     /// From a pod's creation to its start, shortest first, of those that started in between.
     pending: Vec<SignedDuration>,
     /// What happened, in lines.
@@ -145,6 +148,13 @@ impl Compared {
         let prices: Vec<HourlyPrice> =
             self.least.iter().map(|price| price.unwrap_or_default()).collect();
         is_known.then(|| cost(&self.dumps, &prices))
+    }
+
+    /// How far apart in nano-dollars the costs of both sides may be if they do the same at other moments between the same
+    /// dumps: two standard deviations, each launch and removal being anywhere between its dumps.
+    fn blur(&self) -> u128 {
+        // The variance of what is anywhere within a length is a twelfth of the length's square.
+        (self.theirs.blurred.saturating_add(self.ours.blurred) / 3).isqrt()
     }
 
     /// What costs so much from the first dump to the last costs in a month.

@@ -5,6 +5,7 @@ mod drains;
 pub mod dumps;
 mod html;
 mod lanes;
+mod objects;
 mod record;
 mod savings;
 pub(crate) mod scenario;
@@ -35,8 +36,8 @@ use crate::{
     manifests::{self, Loaded},
     options, records,
     simulate::{
-        dumps::Dumps, html::Played, record::Record, scenario::Scenario, spending::Spending,
-        summary::Outcome, timeline::Timeline,
+        dumps::Dumps, html::Played, objects::Objects, record::Record, scenario::Scenario,
+        spending::Spending, summary::Outcome, timeline::Timeline,
     },
 };
 
@@ -88,7 +89,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
         record: args.html.is_some().then(|| Record::new(start, end)),
-        dumps: dumps(args, start)?,
+        dumps: dumps(args, start, &play.scenario)?,
         spending: Spending::default(),
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()));
@@ -159,7 +160,11 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
 }
 
 /// What writes dumps, if they are asked for.
-fn dumps(args: &SimulateArgs, start: Timestamp) -> Result<Option<Dumps>, BadInput> {
+fn dumps(
+    args: &SimulateArgs,
+    start: Timestamp,
+    scenario: &Scenario,
+) -> Result<Option<Dumps>, BadInput> {
     let Some(folder) = &args.dumps else { return Ok(None) };
     let every = options::duration("--every", &args.every)?;
     if every < STEP {
@@ -173,7 +178,8 @@ fn dumps(args: &SimulateArgs, start: Timestamp) -> Result<Option<Dumps>, BadInpu
         [] => story::manifests(),
         paths => manifests::files(paths, args.more.depth())?,
     };
-    Dumps::new(folder, every, start, &files).map(Some)
+    let objects = Objects::new(start, &files, scenario.changes(start)?)?;
+    Dumps::new(folder, every, start, objects).map(Some)
 }
 
 /// Nodes of a saved cluster must be where the simulated account is.

@@ -1,6 +1,6 @@
 //! What changes from one dump to the next that nodes are for: pods and what they may run on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::objects::EventSubject;
 use jiff::Timestamp;
@@ -24,6 +24,12 @@ pub(super) fn between(from: &Dump, to: &Dump) -> Vec<(Timestamp, Action)> {
         match before.get(key) {
             None => {
                 let workload = StoryWorkload { started: Vec::new(), ..(*workload).clone() };
+                actions.push((at, Action::Add(vec![ClusterObject::Workload(workload)])));
+            }
+            // Pods that are there stay as they are.
+            Some(known) if known.spec != workload.spec => {
+                let workload = StoryWorkload { started: Vec::new(), ..(*workload).clone() };
+                let at = scaled.get(key).copied().unwrap_or(at);
                 actions.push((at, Action::Add(vec![ClusterObject::Workload(workload)])));
             }
             Some(known) if known.replicas != workload.replicas => {
@@ -80,8 +86,8 @@ fn scaled(from: &Dump, to: &Dump) -> BTreeMap<PodKey, Timestamp> {
     scaled
 }
 
-/// NodePools, classes and everything else that pods are not: what is new or different is applied, and a pool
-/// that is gone is deleted.
+/// NodePools, classes and everything else that pods are not: what is new or different is applied, and what is gone is
+/// deleted.
 fn around(from: &Dump, to: &Dump) -> Vec<Action> {
     let is_around = |object: &&ClusterObject| {
         !matches!(object, ClusterObject::Workload(_) | ClusterObject::Node(_))
@@ -89,18 +95,29 @@ fn around(from: &Dump, to: &Dump) -> Vec<Action> {
     let news = to.objects.iter().filter(is_around);
     let news: Vec<ClusterObject> =
         news.filter(|object| !from.objects.contains(object)).cloned().collect();
-    let pools = |dump: &Dump| {
-        let pools = dump.objects.iter().filter_map(|object| match object {
-            ClusterObject::NodePool(pool) => Some(pool.name.clone()),
-            _ => None,
-        });
-        pools.collect::<Vec<_>>()
-    };
-    let kept = pools(to);
-    let gone = pools(from).into_iter().filter(|pool| !kept.contains(pool));
-    let mut actions: Vec<Action> = gone.map(Action::DeleteNodePool).collect();
+    let kept: BTreeSet<String> = to.objects.iter().map(ToString::to_string).collect();
+    let gone = from.objects.iter().filter(|object| !kept.contains(&object.to_string()));
+    let mut actions: Vec<Action> = gone.filter_map(deleted).collect();
     if !news.is_empty() {
         actions.push(Action::Add(news));
     }
     actions
+}
+
+/// What deletes `object`; `None` of a kind whose objects are not deleted in a simulated cluster.
+fn deleted(object: &ClusterObject) -> Option<Action> {
+    Some(match object {
+        ClusterObject::NodePool(pool) => Action::DeleteNodePool(pool.name.clone()),
+        ClusterObject::NodeClass(class) => Action::DeleteNodeClass(class.name.clone()),
+        ClusterObject::NodeOverlay(overlay) => Action::DeleteNodeOverlay(overlay.name.clone()),
+        ClusterObject::DaemonSet(set) => Action::DeleteDaemonSet(set.key.clone()),
+        ClusterObject::DisruptionBudget(budget) => {
+            Action::DeleteDisruptionBudget(budget.key.clone())
+        }
+        ClusterObject::CapacityBuffer { buffer, .. } => {
+            let (namespace, name) = (buffer.namespace.clone(), buffer.name.clone());
+            Action::DeleteCapacityBuffer(PodKey { namespace, name })
+        }
+        _ => return None,
+    })
 }

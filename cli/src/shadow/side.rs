@@ -43,9 +43,24 @@ pub(super) fn of(
     for pair in dumps.windows(2) {
         let [from, to] = pair else { continue };
         incidents.left_out += happened((from, to), &alone, &mut side);
+        side.blurred = side.blurred.saturating_add(blurred((from, to), catalog));
     }
     side.pending = pending(dumps);
     side
+}
+
+/// The squares of what the instances that are in one of two dumps alone cost from one to the other, in nano-dollars.
+fn blurred((from, to): (&Dump, &Dump), catalog: &RegionCatalog) -> u128 {
+    let (before, after) = (from.instances(), to.instances());
+    let came = after.iter().filter(|(id, _)| !before.contains_key(*id));
+    let went = before.iter().filter(|(id, _)| !after.contains_key(*id));
+    let seconds = to.at.duration_since(from.at).as_secs();
+    let squares = came.chain(went).filter_map(|(_, (_, offering))| {
+        let price = u128::from(sold(catalog, offering.as_ref()?)?.nanos());
+        let cost = price * u128::try_from(seconds).ok()? / 3_600;
+        Some(cost.saturating_mul(cost))
+    });
+    squares.fold(0, u128::saturating_add)
 }
 
 /// What happened between two dumps; and how many evictions, from the nodes that count `alone`, are left out.

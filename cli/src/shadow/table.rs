@@ -83,7 +83,23 @@ pub(super) fn remarks(compared: &Compared) -> Vec<String> {
         )
     }));
     remarks.extend(compared.incidents.in_words());
+    remarks.extend(within_dumps(compared));
     remarks
+}
+
+/// That the difference of both sides may be one of dumps that are far apart.
+fn within_dumps(compared: &Compared) -> Option<String> {
+    let Compared { dumps, theirs, ours, .. } = compared;
+    let (they, we, blur) = (theirs.cost(dumps), ours.cost(dumps), compared.blur());
+    let is_alike = theirs.launched == ours.launched && theirs.removed == ours.removed;
+    let is_other = they != we || theirs.evicted() != ours.evicted();
+    (is_alike && is_other && they.abs_diff(we) <= blur).then(|| {
+        format!(
+            "A dump does not show when a node or pod came or went since the dump before: differences in cost below \
+             {}, and of single evictions, can come from that alone. More frequent dumps tell more.",
+            dollars(blur)
+        )
+    })
 }
 
 /// What happened on both sides, in the order of time.

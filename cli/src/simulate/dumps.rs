@@ -23,7 +23,8 @@ use report::error::BadInput;
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, TimelineEvent};
 
-use crate::{manifests::InputFile, workloads::workload_of};
+use super::objects::{self, Objects, Templates, insert, text, uid};
+use crate::manifests::InputFile;
 
 /// What a dump of `at` is called: every file system takes it, and names sort by time.
 pub(crate) fn file_name(at: Timestamp) -> String {
@@ -35,8 +36,7 @@ pub(super) struct Dumps {
     folder: PathBuf,
     every: SignedDuration,
     due: Timestamp,
-    /// What was applied, as it was written; of a workload how many pods it wants is filled in.
-    written: Vec<Value>,
+    objects: Objects,
     /// How many pods workloads want.
     replicas: BTreeMap<PodKey, u32>,
     /// Events that say so.
@@ -44,20 +44,19 @@ pub(super) struct Dumps {
 }
 
 impl Dumps {
-    /// Into `folder`, from `start` on, of a cluster that `files` were applied to.
+    /// Into `folder`, from `start` on, of a cluster that has `objects`.
     pub(super) fn new(
         folder: &Path,
         every: SignedDuration,
         start: Timestamp,
-        files: &[InputFile],
+        objects: Objects,
     ) -> Result<Self, BadInput> {
         fs::create_dir_all(folder).map_err(|error| bad(folder, &error))?;
-        let written = written(files)?;
         Ok(Self {
             folder: folder.to_owned(),
             every,
             due: start,
-            written,
+            objects,
             replicas: BTreeMap::new(),
             scaled: Vec::new(),
         })
@@ -66,6 +65,7 @@ impl Dumps {
     /// Looks at `sim` after `events`, and writes what is due.
     pub(super) fn look(&mut self, sim: &Sim, events: &[TimelineEvent]) -> Result<(), BadInput> {
         for TimelineEvent { at, happening } in events {
+            self.objects.pass_until(*at);
             if let Happening::WorkloadScaled { workload, replicas } = happening {
                 self.replicas.insert(workload.clone(), *replicas);
                 let said = format!("Scaled replica set {} to {replicas}", workload.name);
@@ -74,6 +74,7 @@ impl Dumps {
                 self.scaled.push(event(*at, about, ("ScalingReplicaSet", &said)));
             }
         }
+        self.objects.pass_until(sim.now());
         if sim.now() < self.due {
             return Ok(());
         }
@@ -84,97 +85,36 @@ impl Dumps {
     }
 
     fn items(&self, sim: &Sim) -> Vec<Value> {
-        let pods = sim.pods();
-        let claims = sim.claims();
-        let mut items = Vec::new();
-        for object in &self.written {
-            let mut object = object.clone();
-            if let Some(key) = key_of(&object)
-                && let Some(replicas) = self.replicas.get(&key)
-                && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
-            {
-                let field =
-                    if spec.contains_key("completions") { "completions" } else { "replicas" };
-                spec.insert(field.to_owned(), json!(replicas));
-            }
-            items.push(object);
-        }
-        items.extend(claims.iter().map(claim));
+        let mut items = self.objects.items(sim, &self.replicas);
+        let owner = |claim: &NodeClaim| {
+            let pool = sim.node_pool_record(&claim.node_pool);
+            pool.map(|record| record.uid)
+        };
+        items.extend(sim.claims().iter().map(|shown| claim(shown, owner(shown).as_deref())));
         items.extend(sim.nodes().iter().map(node));
-        items.extend(sim.told().iter().filter_map(|(at, said)| of_node(*at, said)));
+        items.extend(sim.told().iter().map(|(at, said)| told(*at, said)));
         items.extend(self.scaled.iter().cloned());
-        let templates: BTreeMap<String, &Value> =
-            self.written.iter().filter_map(template).collect();
-        items.extend(
-            pods.iter().filter(|pod| !pod.is_terminal()).map(|listed| pod(listed, &templates)),
-        );
+        let pods = sim.pods();
+        let pods = pods.iter().filter(|pod| !pod.is_terminal());
+        items.extend(pods.map(|listed| pod(listed, self.objects.templates().of(listed))));
         items
     }
-}
-
-/// The objects of `files`, as they are written, but those that the cluster has its own of.
-fn written(files: &[InputFile]) -> Result<Vec<Value>, BadInput> {
-    let mut written = Vec::new();
-    for file in files {
-        let documents = serde_saphyr::from_multiple::<Value>(&file.text)
-            .map_err(|error| BadInput::one(format!("{}: {error}", file.name)))?;
-        for document in documents {
-            flatten(document, &mut written);
-        }
-    }
-    written.retain(|object| {
-        !["Node", "NodeClaim", "Pod", "ReplicaSet"].contains(&text(object, "/kind"))
-    });
-    Ok(written)
 }
 
 /// What `kubectl get … -A -o json` would print of the cluster that `facts` were observed of, to which `files` were
 /// applied. The pods of their Deployments and StatefulSets are there, the workloads themselves are not.
 pub fn of_facts(facts: &Facts, files: &[InputFile]) -> Result<Value, BadInput> {
-    let mut items = written(files)?;
-    let templates: Vec<Value> = items.clone();
-    let templates: BTreeMap<String, &Value> = templates.iter().filter_map(template).collect();
-    items.retain(|object| !["Deployment", "StatefulSet", "Job"].contains(&text(object, "/kind")));
-    items.extend(facts.ledger.claims.values().map(claim));
+    let mut items = objects::written(files)?;
+    let mut templates = Templates::default();
+    items.iter().for_each(|object| templates.add(object, Timestamp::MIN));
+    items.retain(|object| {
+        let is_workload = ["Deployment", "StatefulSet", "Job"].contains(&text(object, "/kind"));
+        !is_workload && !objects::is_of_the_cluster(object)
+    });
+    items.extend(facts.ledger.claims.values().map(|shown| claim(shown, None)));
     items.extend(facts.nodes.values().map(node));
-    items.extend(facts.pods.iter().map(|listed| pod(listed, &templates)));
+    items.extend(facts.pods.iter().map(|listed| pod(listed, templates.of(listed))));
     Ok(json!({"apiVersion": "v1", "kind": "List", "items": items}))
-}
-
-/// The objects of a document, which may be a list of them.
-fn flatten(document: Value, objects: &mut Vec<Value>) {
-    match document {
-        Value::Object(mut list) if list.contains_key("items") => {
-            let items = list.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
-            items.into_iter().flatten().for_each(|item| flatten(item, objects));
-        }
-        Value::Object(object) => objects.push(Value::Object(object)),
-        _ => {}
-    }
-}
-
-fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn namespace(object: &Value) -> &str {
-    match text(object, "/metadata/namespace") {
-        "" => "default",
-        namespace => namespace,
-    }
-}
-
-fn key_of(object: &Value) -> Option<PodKey> {
-    Some(PodKey {
-        namespace: model::Namespace::new(namespace(object)).ok()?,
-        name: model::ObjectName::new(text(object, "/metadata/name")).ok()?,
-    })
-}
-
-/// What the pods of a workload are made from, by the workload's name.
-fn template(object: &Value) -> Option<(String, &Value)> {
-    let template = object.pointer("/spec/template").filter(|template| template.is_object())?;
-    Some((format!("{}/{}", namespace(object), text(object, "/metadata/name")), template))
 }
 
 fn amounts(amounts: &Resources) -> Value {
@@ -183,9 +123,9 @@ fn amounts(amounts: &Resources) -> Value {
     Value::Object(shown.collect())
 }
 
-/// A claim, as the functions write its NodeClaim.
-fn claim(claim: &NodeClaim) -> Value {
-    let mut object = node_claim_patch::created(claim, None);
+/// A claim, as the functions write its NodeClaim, which the NodePool with the uid `owner` owns.
+fn claim(claim: &NodeClaim, owner: Option<&str>) -> Value {
+    let mut object = node_claim_patch::created(claim, owner);
     let said = [
         ("creationTimestamp", json!(claim.created_at.to_string())),
         ("uid", json!(uid(claim.name.as_str()))),
@@ -205,14 +145,17 @@ fn claim(claim: &NodeClaim) -> Value {
     object
 }
 
-/// An event about a node; `None` of another.
-fn of_node(at: Timestamp, said: &ObjectEvent) -> Option<Value> {
+/// An event that a function published.
+fn told(at: Timestamp, said: &ObjectEvent) -> Value {
     let about = match &said.about {
         EventObject::Node(name) => (("v1", "Node", None), name.as_str()),
         EventObject::NodeClaim(name) => ((KARPENTER_V1, "NodeClaim", None), name.as_str()),
-        EventObject::NodePool(_) | EventObject::Pod(..) => return None,
+        EventObject::NodePool(name) => ((KARPENTER_V1, "NodePool", None), name.as_str()),
+        EventObject::Pod(key, _) => {
+            (("v1", "Pod", Some(key.namespace.as_str())), key.name.as_str())
+        }
     };
-    Some(event(at, about, (said.reason.as_str(), &said.message)))
+    event(at, about, (said.reason.as_str(), &said.message))
 }
 
 /// The type of an object and its namespace, and its name.
@@ -233,12 +176,6 @@ fn event(
         "metadata": {"name": format!("{name}.{id}"), "namespace": namespace.unwrap_or("default"), "uid": id},
         "involvedObject": about, "reason": reason, "message": message,
         "firstTimestamp": at.to_string(), "lastTimestamp": at.to_string()})
-}
-
-fn insert(object: &mut Value, key: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(key.to_owned(), value);
-    }
 }
 
 fn node(node: &Node) -> Value {
@@ -268,22 +205,22 @@ fn node(node: &Node) -> Value {
                 "lastTransitionTime": node.created_at.to_string()}]}})
 }
 
-fn pod(pod: &Pod, templates: &BTreeMap<String, &Value>) -> Value {
-    let workload = match &pod.owner {
-        Some(owner) if owner.kind == "DaemonSet" || owner.kind == "StatefulSet" => {
-            format!("{}/{}", pod.key.namespace, owner.name)
-        }
-        _ => workload_of(&pod.key),
-    };
-    let template = templates.get(&workload).copied();
+/// A pod that was made from `template`; without one only its requests are known.
+fn pod(pod: &Pod, template: Option<&Value>) -> Value {
     let spec = template.and_then(|template| template.get("spec")).cloned();
     let mut spec = spec.unwrap_or_else(|| requests_only(pod));
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("nodeName");
+    }
     let mut metadata = json!({"name": pod.key.name.as_str(), "uid": pod.uid.to_string(),
         "namespace": pod.key.namespace.as_str(), "labels": pod.spec.labels,
         "creationTimestamp": pod.created_at.to_string()});
+    if let Some(annotations) = template.and_then(|it| it.pointer("/metadata/annotations")) {
+        insert(&mut metadata, "annotations", annotations.clone());
+    }
     if let Some(owner) = &pod.owner {
         let owner = json!([{"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name,
-            "uid": uid(&owner.name), "controller": true}]);
+            "uid": uid(&format!("{} {}/{}", owner.kind, pod.key.namespace, owner.name)), "controller": true}]);
         insert(&mut metadata, "ownerReferences", owner);
     }
     if let Some(deleted_at) = pod.deleted_at {
@@ -310,16 +247,6 @@ fn requests_only(pod: &Pod) -> Value {
     let mut requests = pod.spec.requests.clone();
     requests.pods = 0;
     json!({"containers": [{"name": "main", "resources": {"requests": amounts(&requests)}}]})
-}
-
-/// An id for what has none in the simulated cluster, made of its name.
-fn uid(name: &str) -> String {
-    let number = name.bytes().fold(0_u64, |number, byte| {
-        number.wrapping_mul(1_099_511_628_211).wrapping_add(u64::from(byte))
-    });
-    let text: String = format!("{number:016x}{number:016x}");
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
 }
 
 fn bad(path: &Path, error: &std::io::Error) -> BadInput {

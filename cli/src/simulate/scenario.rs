@@ -17,6 +17,7 @@ use simulator::{
     Action, ClusterObject, Happening, JoinFailure, Sim, SpotTarget, TimelineEvent, WorldSettings,
 };
 
+use super::objects::Change;
 use crate::{
     manifests::{self, Depth},
     options::{duration, setting},
@@ -33,6 +34,8 @@ pub(crate) struct Scenario {
     /// How the functions work.
     pub(crate) functions: Settings,
     actions: Vec<(SignedDuration, Action)>,
+    /// What events apply and delete.
+    changes: Vec<(SignedDuration, Change)>,
     /// What of applied files plays no part, in words.
     pub(crate) ignored: Vec<String>,
 }
@@ -143,15 +146,25 @@ impl Scenario {
         };
         let functions = functions(&written.settings)
             .map_err(|why| BadInput::one(format!("{file}: settings: {why}")))?;
-        let (mut actions, mut ignored) = (Vec::new(), Vec::new());
+        let (mut actions, mut changes, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
         for (index, event) in written.events.iter().enumerate() {
             let place = format!("{file}: events[{index}]");
             let at = duration(&format!("{place}.at"), &event.at)?;
             actions.push((at, event.action(&place, folder, &mut ignored)?));
+            changes.extend(event.change(&place, folder)?.map(|change| (at, change)));
         }
         let never_joins_per_mille = written.never_joins_per_mille;
         let join_failure = written.never_joins_because.map(join_failure).unwrap_or_default();
-        Ok(Self { end, start, never_joins_per_mille, join_failure, functions, actions, ignored })
+        Ok(Self {
+            end,
+            start,
+            never_joins_per_mille,
+            join_failure,
+            functions,
+            actions,
+            changes,
+            ignored,
+        })
     }
 
     /// Whether it says when it starts.
@@ -206,12 +219,20 @@ impl Scenario {
     /// Lets everything happen in its time.
     pub(crate) fn schedule(&self, sim: &Sim, start: Timestamp) -> Result<(), BadInput> {
         for (after, action) in &self.actions {
-            let at = start.checked_add(*after);
-            let at = at.map_err(|error| BadInput::one(format!("events: at: {error}")))?;
-            sim.at(at, action.clone());
+            sim.at(time(start, *after)?, action.clone());
         }
         Ok(())
     }
+
+    /// What it applies and deletes, and when.
+    pub(super) fn changes(&self, start: Timestamp) -> Result<Vec<(Timestamp, Change)>, BadInput> {
+        let changes = self.changes.iter();
+        changes.map(|(after, change)| Ok((time(start, *after)?, change.clone()))).collect()
+    }
+}
+
+fn time(start: Timestamp, after: SignedDuration) -> Result<Timestamp, BadInput> {
+    start.checked_add(after).map_err(|error| BadInput::one(format!("events: at: {error}")))
 }
 
 /// A warning for each of `happened` that a scenario has happen to something that is not there.
@@ -227,6 +248,16 @@ pub(super) fn in_vain(happened: &[TimelineEvent], start: Timestamp) -> Vec<Strin
 }
 
 impl WrittenEvent {
+    /// What it does to objects that were applied.
+    fn change(&self, place: &str, folder: &Path) -> Result<Option<Change>, BadInput> {
+        if let Some(path) = &self.apply {
+            return Ok(Some(Change::Apply(folder.join(path))));
+        }
+        let Some(WrittenDelete { kind, name }) = &self.delete else { return Ok(None) };
+        let key = pod_key(&format!("{place}.delete.name"), name)?;
+        Ok(Some(Change::Delete(kind.clone(), key)))
+    }
+
     /// The one thing that it says.
     fn action(
         &self,

@@ -229,3 +229,124 @@ fn dumps_that_do_not_say_their_time_are_refused() {
         .expect("a dump");
     run(&folder, "shadow dumps").complains(&["holds fewer than two dumps"]);
 }
+
+/// A scenario applies another NodePool, a Deployment and a changed class, and deletes things again.
+const CHANGING: &str = "\
+events:
+- {at: 10m, apply: changed.yaml}
+- {at: 20m, apply: second.yaml}
+- {at: 30m, delete: {kind: Deployment, name: second}}
+- {at: 31m, delete: {kind: PodDisruptionBudget, name: web}}
+- {at: 40m, delete: {kind: NodePool, name: general}}
+";
+
+const BUDGET: &str = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n\
+                      spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}\n";
+
+/// A folder with a cluster to which [`CHANGING`] was played, with a dump each ten seconds.
+fn changing(name: &str) -> std::path::PathBuf {
+    let (web, second) = (deployment("web", 3), deployment("second", 2));
+    let changed =
+        POOL.replace("  template:\n", "  template:\n    metadata: {labels: {team: blue}}\n");
+    let files = [
+        ("class.yaml", CLASS),
+        ("pool.yaml", POOL),
+        ("web.yaml", &*web),
+        ("budget.yaml", BUDGET),
+        ("changed.yaml", &*changed),
+        ("second.yaml", &*second),
+        ("scenario", CHANGING),
+    ];
+    let folder = folder(name, &files);
+    let words = "class.yaml pool.yaml web.yaml budget.yaml --scenario scenario --duration 42m";
+    let played = run(&folder, &format!("simulate {words} --dumps dumps --every 10s"));
+    assert_eq!(played.code, Some(0), "{}", played.complaints);
+    folder
+}
+
+/// What a dump of `folder` has of `kind`, by name.
+fn dumped(
+    folder: &Path,
+    time: &str,
+    kind: &str,
+) -> std::collections::BTreeMap<String, serde_json::Value> {
+    let path = folder.join(format!("dumps/2026-01-05T{time}Z.json"));
+    let dump = fs::read_to_string(path).expect("a dump");
+    let dump: serde_json::Value = serde_json::from_str(&dump).expect("JSON");
+    let items = dump["items"].as_array().expect("items").iter();
+    let of_kind = items.filter(|item| item["kind"] == kind);
+    of_kind
+        .map(|item| (item["metadata"]["name"].as_str().expect("a name").to_owned(), item.clone()))
+        .collect()
+}
+
+#[test]
+fn dumps_hold_the_objects_as_the_cluster_has_them_then() {
+    let folder = changing("dumps-changing");
+    let pool = |time: &str| dumped(&folder, time, "NodePool").remove("general");
+    assert_eq!(pool("08-09-00").expect("a pool")["spec"]["template"].get("metadata"), None);
+    let changed = pool("08-25-00").expect("a pool");
+    assert_eq!(changed["spec"]["template"]["metadata"]["labels"]["team"], "blue");
+    assert_eq!(changed["metadata"]["generation"], 2);
+    assert_eq!(pool("08-41-00"), None);
+    // What the functions write on them, and the API server.
+    let class = dumped(&folder, "08-25-00", "EC2NodeClass").remove("default").expect("a class");
+    let claims = dumped(&folder, "08-25-00", "NodeClaim");
+    let claim = claims.values().next().expect("a claim");
+    for (object, prefix) in
+        [(&class, "karpenter.k8s.aws/ec2nodeclass"), (&changed, "karpenter.sh/nodepool")]
+    {
+        let key = format!("{prefix}-hash");
+        let (own, of_claim) =
+            (&object["metadata"]["annotations"][&key], &claim["metadata"]["annotations"][&key]);
+        assert!(own.is_string(), "{object}");
+        assert_eq!(own, of_claim, "{key}");
+        let conditions = object["status"]["conditions"].as_array().expect("conditions").iter();
+        let ready = conditions.clone().find(|condition| condition["type"] == "Ready");
+        assert_eq!(ready.expect("Ready")["status"], "True", "{object}");
+        for member in ["uid", "creationTimestamp", "resourceVersion"] {
+            assert!(object["metadata"][member].is_string(), "{member}: {object}");
+        }
+    }
+    assert!(class["status"]["amis"].is_array() && class["status"]["subnets"].is_array());
+    assert_eq!(changed["status"]["nodes"], claims.len());
+    assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], changed["metadata"]["uid"]);
+    // Workloads that come later come with their pods' own specs, and go.
+    let second = |time: &str| dumped(&folder, time, "Deployment").contains_key("second");
+    assert_eq!(["08-19-00", "08-21-00", "08-31-00"].map(second), [false, true, false]);
+    let pods = dumped(&folder, "08-25-00", "Pod");
+    let specs: Vec<_> = pods.iter().filter(|(name, _)| name.starts_with("second-")).collect();
+    assert_eq!(specs.len(), 2);
+    assert!(specs.iter().all(|(_, pod)| pod["spec"]["containers"][0]["name"] == "m"), "{specs:?}");
+    // A budget called as a Deployment is one of its own.
+    let budget =
+        dumped(&folder, "08-25-00", "PodDisruptionBudget").remove("web").expect("a budget");
+    assert_eq!(budget["spec"].get("replicas"), None);
+    assert_eq!(budget["status"]["disruptionsAllowed"], 1);
+    assert!(dumped(&folder, "08-32-00", "PodDisruptionBudget").is_empty());
+    assert_eq!(dumped(&folder, "08-25-00", "Deployment")["web"]["spec"]["replicas"], 3);
+}
+
+#[test]
+fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
+    let folder = changing("dumps-planned");
+    let plan = |time: &str| {
+        let now = time.replace('-', ":");
+        let words = "--disruption --now 2026-01-05T";
+        run(&folder, &format!("plan dumps/2026-01-05T{time}Z.json {words}{now}Z"))
+    };
+    plan("08-10-00").says(&["NodePoolDrifted"]);
+    plan("08-19-00").is_silent_about(&["NodePoolDrifted", "unknown field"]);
+    run(&folder, "hash dumps/2026-01-05T08-19-00Z.json").is_silent_about(&["would drift"]);
+    let compared = run(&folder, "shadow dumps -o json");
+    assert_eq!(compared.code, Some(0), "{}", compared.complaints);
+    let compared = compared.json();
+    let (they, we) = (&compared["they"], &compared["we"]);
+    for number in ["launched", "removed", "evictions"] {
+        assert_eq!(they[number], we[number], "{number}: {compared}");
+        assert_ne!(they[number], 0, "{number}");
+    }
+    let (cost, difference) = (nanos(&they["cost"]), nanos(&compared["costDifference"]));
+    assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");
+    assert!(nanos(&compared["lowerBound"]) <= cost.min(cost + difference), "{compared}");
+}

@@ -3,13 +3,15 @@
 
 use launch_template::instance_profile_name;
 use model::{
-    ImageId, RegionCatalog, Requirement, SecurityGroupId, SubnetId, Zone, ZoneId, labels,
+    ImageId, RegionCatalog, Requirement, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
+    labels,
     node_class::{
         ClassStatus, ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity, Subnet,
         TemplateSource,
     },
 };
 use report::error::BadInput;
+use simulator::WorldSettings;
 
 /// A subnet in every zone of the region, with room for any number of nodes.
 pub(crate) fn subnets(catalog: &RegionCatalog) -> Result<Vec<Subnet>, BadInput> {
@@ -44,6 +46,18 @@ pub(crate) fn images(class: &NodeClass) -> Result<(Vec<Image>, &'static str), Ba
     };
     let images = ["amd64", "arm64"].into_iter().take(number).enumerate().map(image);
     Ok((images.collect::<Result<_, _>>()?, words))
+}
+
+/// Whether AWS builds the images that `class` names by an alias for the Kubernetes version of the simulated cluster,
+/// and if not, why.
+pub(crate) fn check_aliases(class: &NodeClass) -> Result<(), String> {
+    let kubernetes_version = WorldSettings::default().kubernetes_version;
+    for term in &class.image_terms {
+        if let ImageTerm::Alias { family, version } = term {
+            image_alias::parameters(*family, version, &kubernetes_version)?;
+        }
+    }
+    Ok(())
 }
 
 /// The status that `class` would have where its selectors find something everywhere; what of it is

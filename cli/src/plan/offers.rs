@@ -190,6 +190,11 @@ impl Region<'_> {
                 ClassStatus::default()
             }
         };
+        if status.images.is_empty()
+            && let Err(why) = assumed::check_aliases(&read.class)
+        {
+            obstacles.push(Obstacle::Problem(Problem::unusable("spec.amiSelectorTerms", why)));
+        }
         if !obstacles.is_empty() {
             return Ok(ClassOffer::NotReady(obstacles));
         }

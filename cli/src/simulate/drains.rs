@@ -1,7 +1,9 @@
 //! Drains that go on for long: the nodes, the pods that they wait for, and what would end them.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{NodeClaim, NodeName, NodePoolName, Pod, PodKey, labels};
+use model::{
+    NodeClaim, NodeName, NodePoolName, Pod, PodKey, eviction::PodDisruptionBudget, labels,
+};
 use planner::lifecycle::drain;
 use report::output::elapsed;
 use serde_json::{Value, json};
@@ -19,8 +21,8 @@ pub(super) struct LongDrain {
     /// Since when it is draining.
     since: Timestamp,
     now: Timestamp,
-    /// Pods that stay although it is their turn, and whether their annotation is why.
-    pods: Vec<(PodKey, bool)>,
+    /// Pods that stay although it is their turn, and why.
+    pods: Vec<(PodKey, String)>,
 }
 
 impl LongDrain {
@@ -38,9 +40,17 @@ impl LongDrain {
             // Others are asked to leave when these are gone.
             let protected = waited_for.iter().filter(|pod| pod.is_protected(now));
             let asked = drain::evictions(&waited_for, None, now).into_iter();
+            let refused = |key: PodKey| {
+                let pod = waited_for.iter().find(|pod| pod.key == key);
+                let why = pod.map(|pod| why(&sim.disruption_budgets_of(pod)));
+                (key, why.unwrap_or_default())
+            };
+            let annotation = labels::DO_NOT_DISRUPT;
             let pods: Vec<_> = protected
-                .map(|pod| (pod.key.clone(), true))
-                .chain(asked.map(|request| (request.pod, false)))
+                .map(|pod| {
+                    (pod.key.clone(), format!("its annotation {annotation} keeps it from eviction"))
+                })
+                .chain(asked.map(|request| refused(request.pod)))
                 .collect();
             let is_long = USUAL <= now.duration_since(deletion.at) && !pods.is_empty();
             let (node_pool, since) = (claim.node_pool.clone(), deletion.at);
@@ -56,9 +66,7 @@ impl LongDrain {
         let taken = elapsed(*since, *now);
         let mut lines =
             vec![format!("node {node}: draining for {}", taken.trim_start_matches('+'))];
-        lines.extend(
-            pods.iter().map(|(pod, is_protected)| format!("pod {pod}: {}", why(*is_protected))),
-        );
+        lines.extend(pods.iter().map(|(pod, why)| format!("pod {pod}: {why}")));
         lines.push("the drain ends when these pods are deleted".to_owned());
         lines.extend(has_node_pool.then(|| {
             format!(
@@ -71,9 +79,7 @@ impl LongDrain {
     /// For machines.
     pub(super) fn json(&self) -> Value {
         let Self { node, node_pool, has_node_pool, since, now: _, pods } = self;
-        let pods = pods
-            .iter()
-            .map(|(pod, is_protected)| json!({"pod": pod.to_string(), "why": why(*is_protected)}));
+        let pods = pods.iter().map(|(pod, why)| json!({"pod": pod.to_string(), "why": why}));
         json!({
             "node": node.to_string(),
             "nodePool": node_pool.to_string(),
@@ -84,11 +90,17 @@ impl LongDrain {
     }
 }
 
-fn why(is_protected: bool) -> String {
-    if is_protected {
-        format!("its annotation {} keeps it from eviction", labels::DO_NOT_DISRUPT)
-    } else {
-        "it was asked to leave and is still there; a PodDisruptionBudget may allow no eviction"
-            .to_owned()
+/// Why a pod that `budgets` select is still there although its eviction was requested.
+fn why(budgets: &[PodDisruptionBudget]) -> String {
+    match budgets {
+        [budget] if budget.disruptions_allowed == 0 => {
+            format!("PodDisruptionBudget {} allows no eviction", budget.key)
+        }
+        [_, _, ..] => {
+            let names: Vec<String> = budgets.iter().map(|budget| budget.key.to_string()).collect();
+            let names = names.join(", ");
+            format!("several PodDisruptionBudgets select it, so the API server refuses: {names}")
+        }
+        _ => "its eviction was requested, and the pod is still there".to_owned(),
     }
 }

@@ -291,7 +291,9 @@ fn grouped(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<(String, String, u64
         .iter()
         .map(|(pod, reasons)| Unplaced { pod: pod.clone(), reasons: reasons.clone() })
         .collect();
-    timeline::unplaced(&pods)
+    let groups = timeline::unplaced(&pods).into_iter();
+    let counted = |pods: Vec<PodKey>| u64::try_from(pods.len()).unwrap_or(u64::MAX);
+    groups.map(|(workload, reasons, pods)| (workload, reasons, counted(pods))).collect()
 }
 
 /// The same for machines. Money is dollars.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dispatch::Decided;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function,
+    Function, PodKey,
     ledger::{Decision, DecisionKind, Rejected},
     plan::Unplaced,
 };
@@ -127,7 +127,10 @@ impl Timeline {
         for decision in plan.decisions.iter().filter(is_told) {
             let text = format!("{}: {}", decision.function, decision.summary);
             if !decision.subjects.is_empty() || self.shown.insert(text.clone()) {
-                lines.push(Line::of_sentence(decided.at, "Decided", text));
+                let line = Line::of_sentence(decided.at, "Decided", text);
+                let pods = decision.subjects.iter().flat_map(|subject| &subject.pods);
+                let pods = pods.filter(|_| decided.function == Function::Provision);
+                lines.push(Line { pods: pods.cloned().collect(), ..line });
             }
             if decided.function == Function::Disrupt {
                 let is_news = |rejected: &&Rejected| self.shown.insert(rejected.to_string());
@@ -136,10 +139,10 @@ impl Timeline {
             }
         }
         if decided.function == Function::Provision {
-            for (workload, reasons, number) in unplaced(&plan.unplaced) {
+            for (workload, reasons, pods) in unplaced(&plan.unplaced) {
                 let common = format!("{workload}: {reasons}");
                 if self.shown.insert(format!("no node for {common}")) {
-                    lines.push(Line::of_unplaced(decided.at, &workload, &reasons, number));
+                    lines.push(Line::of_unplaced(decided.at, &workload, &reasons, pods));
                 }
             }
         }
@@ -168,14 +171,14 @@ fn part(length: SignedDuration) -> SignedDuration {
     SignedDuration::from_secs(part.as_secs()).clamp(PART_MIN, PART_MAX)
 }
 
-/// Pods without a place: so many of a workload for the same reasons.
-pub(super) fn unplaced(unplaced: &[Unplaced]) -> Vec<(String, String, u64)> {
-    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+/// Pods that cannot be scheduled: those of a workload for the same reasons.
+pub(super) fn unplaced(unplaced: &[Unplaced]) -> Vec<(String, String, Vec<PodKey>)> {
+    let mut groups: BTreeMap<(String, String), Vec<PodKey>> = BTreeMap::new();
     for Unplaced { pod, reasons } in unplaced {
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        *counts.entry((workload_of(pod), reasons.join("; "))).or_default() += 1;
+        groups.entry((workload_of(pod), reasons.join("; "))).or_default().push(pod.clone());
     }
-    counts.into_iter().map(|((workload, reasons), number)| (workload, reasons, number)).collect()
+    groups.into_iter().map(|((workload, reasons), pods)| (workload, reasons, pods)).collect()
 }
 
 /// Why nodes stay, those with the same reason in one line; a reason that names no node by itself.

@@ -302,19 +302,26 @@ fn an_event_that_matches_nothing_is_warned_of_and_what_is_applied_or_deleted_is_
 #[test]
 fn a_startup_taint_without_an_owner_stays() {
     let web = deployment("web", 1);
-    for (key, placed, note) in [
-        ("karpenter.sh/unregistered", 0, "it stays on every node: nothing removes it"),
-        ("node.cilium.io/agent-not-ready", 1, "its owner removes it from each node that is ready"),
+    let owned = "its owner removes it from each node that is ready";
+    for (key, effect, placed, note) in [
+        (
+            "karpenter.sh/unregistered",
+            "NoSchedule",
+            0,
+            "it stays on every node: nothing removes it",
+        ),
+        ("karpenter.sh/unregistered", "NoExecute", 1, "registration removes it from each node"),
+        ("node.cilium.io/agent-not-ready", "NoSchedule", 1, owned),
     ] {
-        let taint = format!("startupTaints: [{{key: {key}, effect: NoSchedule}}]");
+        let taint = format!("startupTaints: [{{key: {key}, effect: {effect}}}]");
         let pool =
             POOL.replace("      nodeClassRef", &format!("      {taint}\n      nodeClassRef"));
         assert_ne!(pool, POOL);
-        let name = format!("startup-{placed}");
+        let name = format!("startup-{effect}-{placed}");
         let folder =
             folder(&name, &[("class.yaml", CLASS), ("pool.yaml", &pool), ("web.yaml", &web)]);
         let played = run(&folder, "simulate . --duration 10m");
-        let note = format!("startup taint {key}:NoSchedule of NodePool general: {note}");
+        let note = format!("startup taint {key}:{effect} of NodePool general: {note}");
         played.says(&[&format!("pods placed      {placed}"), &note]);
     }
 }
@@ -336,4 +343,75 @@ fn a_drain_that_waits_for_pods_is_advised_no_field_of_a_node_pool_that_is_gone()
     let played = run(&folder, "simulate --manifests in --scenario deleted.yaml --duration 30m");
     played.says(&[": draining for 00:2", "the drain ends when these pods are deleted"]);
     played.is_silent_about(&["terminationGracePeriod", ": drained for"]);
+}
+
+#[test]
+fn a_pod_that_is_planned_again_and_again_counts_once() {
+    let class = CLASS.replace(
+        "  amiSelectorTerms: [{alias: al2023@latest}]\n",
+        "  amiSelectorTerms: [{alias: bottlerocket@latest}]\n  userData: echo hi\n",
+    );
+    let web = deployment("web", 1);
+    let files = [("class.yaml", &*class), ("pool.yaml", POOL), ("web.yaml", &web)];
+    let played = run(&folder("counts-once", &files), "simulate . --duration 10m");
+    played.says(&["no node for default/web: general: ", "1 node for 1 pod, from $"]);
+    played.is_silent_about(&["2 pods", "2 nodes"]);
+}
+
+#[test]
+fn an_alias_without_images_is_named_by_both_commands() {
+    let web = deployment("web", 1);
+    for (alias, why) in [
+        ("al2", "`al2@latest` is not built for Kubernetes 1.33 and later: use al2023"),
+        ("windows2025", "`windows2025@latest` is not built for Kubernetes before 1.35"),
+    ] {
+        let class = CLASS.replace("al2023@latest}]", &format!("{alias}@latest}}]"));
+        let files = [("class.yaml", &*class), ("pool.yaml", POOL), ("web.yaml", &web)];
+        let folder = folder(&format!("no-image-{alias}"), &files);
+        let why = [why, "EC2NodeClass default is not ready"];
+        run(&folder, "simulate . --duration 3m").says(&why);
+        run(&folder, "plan .").says(&why);
+    }
+}
+
+#[test]
+fn labels_of_user_data_are_on_nodes() {
+    let web = deployment("web", 1);
+    let config = "apiVersion: node.eks.aws/v1alpha1, kind: NodeConfig, spec: {kubelet: {flags: \
+                  [--node-labels=team=blue]}}";
+    for (alias, user_data) in [
+        ("al2023", format!("{{{config}}}")),
+        ("bottlerocket", "settings.kubernetes.node-labels.team = \"blue\"".to_owned()),
+    ] {
+        let class = CLASS.replace(
+            "al2023@latest}]\n",
+            &format!("{alias}@latest}}]\n  userData: '{user_data}'\n"),
+        );
+        let files = [("in/class.yaml", &*class), ("in/pool.yaml", POOL), ("in/web.yaml", &web)];
+        let folder = folder(&format!("own-labels-{alias}"), &files);
+        run(&folder, "simulate in --duration 3m --dumps dumps --every 1m").says(&["1 pod running"]);
+        let dump = std::fs::read_to_string(folder.join("dumps/2026-01-05T08-02-00Z.json"));
+        let dump: serde_json::Value = serde_json::from_str(&dump.expect("a dump")).expect("JSON");
+        let mut items = dump["items"].as_array().expect("items").iter();
+        let node = items.find(|item| item["kind"] == "Node").expect("a node");
+        assert_eq!(node["metadata"]["labels"]["team"], "blue", "{alias}: {node}");
+    }
+}
+
+#[test]
+fn a_drain_names_the_budget_that_holds_it() {
+    let web = deployment("web", 1);
+    let budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all}\nspec: \
+                  {maxUnavailable: 0, selector: {matchLabels: {app: web}}}\n";
+    let deleted = "events: [{at: 5m, delete: {kind: NodePool, name: general}}]";
+    let files = [
+        ("in/class.yaml", CLASS),
+        ("in/pool.yaml", POOL),
+        ("in/web.yaml", &*web),
+        ("in/budget.yaml", budget),
+        ("scenario", deleted),
+    ];
+    let folder = folder("budget-named", &files);
+    run(&folder, "simulate in --scenario scenario --duration 30m")
+        .says(&[": PodDisruptionBudget default/all allows no eviction"]);
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use model::PodKey;
 use report::output::{count, elapsed, many, thousands};
 
 use super::{
@@ -36,6 +37,8 @@ struct Fold<'a> {
     common: BTreeMap<&'a str, u64>,
     names: Vec<&'a str>,
     places: BTreeSet<&'a str>,
+    /// Pods that lines are about, each with what was said last of it.
+    pods: BTreeMap<&'a PodKey, &'a str>,
     /// Of sentences: the sums of their numbers.
     sums: Vec<Amount>,
 }
@@ -51,7 +54,9 @@ impl<'a> Folds<'a> {
         for line in lines {
             let key = Key::of(line);
             let fold = open.get(&key).and_then(|place| folds.get_mut(*place));
-            let fold = fold.filter(|fold| line.at.duration_since(fold.first.at) <= part);
+            let fold = fold.filter(|fold| {
+                line.at.duration_since(fold.first.at) <= part && !fold.counts_again(line)
+            });
             if let Some(fold) = fold {
                 fold.add(line);
             } else {
@@ -105,10 +110,17 @@ impl<'a> Fold<'a> {
             common: BTreeMap::new(),
             names: Vec::new(),
             places: BTreeSet::new(),
+            pods: BTreeMap::new(),
             sums: Vec::new(),
         };
         fold.add(line);
         fold
+    }
+
+    /// Whether the sums of a sentence would have a pod of `line` twice.
+    fn counts_again(&self, line: &Line) -> bool {
+        matches!(line.like, Like::Sentence(_))
+            && line.pods.iter().any(|pod| self.pods.contains_key(pod))
     }
 
     fn add(&mut self, line: &'a Line) {
@@ -118,9 +130,20 @@ impl<'a> Fold<'a> {
         if let Like::Sentence(sentence) = &line.like {
             sentence::add(&mut self.sums, sentence.amounts());
         }
+        let said = match &line.like {
+            Like::Thing(thing) => thing.common.keys().next(),
+            Like::Words(_) | Like::Sentence(_) => None,
+        };
+        let said = said.map(String::as_str).unwrap_or_default();
+        self.pods.extend(line.pods.iter().map(|pod| (pod, said)));
         if let Like::Thing(thing) = &line.like {
             for (what, number) in &thing.common {
                 *self.common.entry(what).or_default() += number;
+            }
+            if !line.pods.is_empty() {
+                self.number = u64::try_from(self.pods.len()).unwrap_or(u64::MAX);
+                self.common.clear();
+                self.pods.values().for_each(|said| *self.common.entry(said).or_default() += 1);
             }
             if self.names.len() < NAMES_SHOWN && !thing.name.is_empty() {
                 self.names.push(&thing.name);

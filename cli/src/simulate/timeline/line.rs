@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use model::PodKey;
 use report::output::{count, thousands};
 
 use super::{about::About, sentence::Sentence};
@@ -18,6 +19,8 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// Whether pods of one second are counted in it.
     pub(super) is_about_pods: bool,
+    /// The pods that it is about, where the same pod may be in several lines and counts once.
+    pub(super) pods: Vec<PodKey>,
     /// What it is about, for machines.
     pub(super) about: About,
     /// How it is told together with others.
@@ -97,7 +100,8 @@ impl Like {
 
 impl Line {
     pub(super) fn of(at: Timestamp, kind: &'static str, text: String, like: Like) -> Self {
-        Self { at, kind, text, number: 1, is_about_pods: false, about: About::default(), like }
+        let (pods, about) = (Vec::new(), About::default());
+        Self { at, kind, text, number: 1, is_about_pods: false, pods, about, like }
     }
 
     /// A line that is only alike one with the same words.
@@ -112,14 +116,20 @@ impl Line {
         Self::of(at, kind, text, like)
     }
 
-    /// `number` pods of `workload` have no place.
-    pub(super) fn of_unplaced(at: Timestamp, workload: &str, reasons: &str, number: u64) -> Self {
-        let pods =
+    /// `pods` of `workload` cannot be scheduled.
+    pub(super) fn of_unplaced(
+        at: Timestamp,
+        workload: &str,
+        reasons: &str,
+        pods: Vec<PodKey>,
+    ) -> Self {
+        let number = u64::try_from(pods.len()).unwrap_or(u64::MAX);
+        let times =
             if number > 1 { format!(" ×{}", thousands(number.into())) } else { String::new() };
-        let text = format!("no node for {workload}{pods}: {reasons}");
+        let text = format!("no node for {workload}{times}: {reasons}");
         let common = format!("{workload}: {reasons}");
         let like = Like::things(number, "pod", "without a node", common);
-        Self { number, ..Self::of(at, "PodUnplaced", text, like) }
+        Self { number, pods, ..Self::of(at, "PodUnplaced", text, like) }
     }
 
     /// Whether the same happened to other pods in the same second and place.

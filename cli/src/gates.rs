@@ -1,4 +1,4 @@
-//! Objects that have no effect because a feature gate is off.
+//! What becomes of objects that have no effect without a feature gate.
 
 use model::{buffer::CapacityBuffer, overlay::NodeOverlay, policies::Policies};
 
@@ -17,6 +17,24 @@ pub(crate) fn without_effect<'a>(
         closed(&object, "CapacityBuffer")
     });
     overlays.chain(buffers).collect()
+}
+
+/// A line for each of `overlays` that changes prices, while its feature gate is on: which prices are whose.
+pub(crate) fn priced<'a>(
+    overlays: impl IntoIterator<Item = &'a NodeOverlay>,
+    policies: &Policies,
+) -> Vec<String> {
+    let overlays = overlays.into_iter().filter(|_| policies.node_overlay);
+    let overlays = overlays.filter(|overlay| overlay.price.is_some());
+    overlays
+        .map(|overlay| {
+            format!(
+                "NodeOverlay {}: plans and decisions have the prices that it sets; launched instances and costs \
+                 have EC2's own",
+                overlay.name
+            )
+        })
+        .collect()
 }
 
 fn closed(object: &str, gate: &str) -> String {

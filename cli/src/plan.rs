@@ -274,6 +274,10 @@ fn looked_at(
     }
     left_out.extend(notes);
     left_out.extend(without_effect(&facts));
+    let rejected = planner::overlays(&facts).rejected;
+    let overlays = facts.surroundings.node_overlays.iter();
+    let applied = overlays.filter(|overlay| !rejected.contains_key(&overlay.name));
+    assumptions.extend(gates::priced(applied, &facts.policies));
     if args.disruption {
         left_out.extend(disruption::ineffective_annotations(&facts.pods));
     }

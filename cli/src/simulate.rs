@@ -22,7 +22,10 @@ use std::{
 
 use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
-use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
+use model::{
+    ConditionKind, Function, PodKey, RegionCatalog, labels, overlay::ObservedOverlay, plan::Reason,
+    policies::Policies,
+};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -33,6 +36,7 @@ use report::{
 use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
+    gates,
     manifests::{self, Loaded},
     options, records,
     simulate::{
@@ -103,7 +107,11 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     // Also of what ended too early it is told how far it came.
     let end = if stopped.is_err() { sim.now() } else { end };
     let costs = (stage.spending.costs(&sim), end.duration_since(start));
-    let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
+    let (rejected, priced) = overlays(&sim, &play.scenario.functions.policies);
+    play.loaded.ignored.extend(rejected);
+    let mut outcome =
+        Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
+    outcome.assume(priced);
     if args.output.is_document() {
         print_document(&stage, &outcome, args, (start, end), out)?;
     } else {
@@ -157,6 +165,23 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
     scenario.check_classes(&loaded.objects)?;
     loaded.ignored.extend(scenario.ignored.iter().cloned());
     Ok(Play { loaded, scenario, title })
+}
+
+/// The NodeOverlays of the end that are not applied, each with why, and what is assumed of the prices of the others.
+fn overlays(sim: &Sim, policies: &Policies) -> (Vec<String>, Vec<String>) {
+    let (mut rejected, mut applied) = (Vec::new(), Vec::new());
+    for ObservedOverlay { overlay, .. } in sim.observed_overlays() {
+        let conditions = sim.overlay_record(&overlay.name).map(|record| record.conditions);
+        let failed = conditions.into_iter().flatten().find(|condition| {
+            condition.kind == ConditionKind::ValidationSucceeded && condition.status == Some(false)
+        });
+        match failed {
+            Some(failed) => rejected
+                .push(format!("NodeOverlay {} changes nothing: {}", overlay.name, failed.message)),
+            None => applied.push(overlay),
+        }
+    }
+    (rejected, gates::priced(&applied, policies))
 }
 
 /// What writes dumps, if they are asked for.

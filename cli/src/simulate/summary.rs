@@ -43,6 +43,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Adds to what is assumed.
+    pub(crate) fn assume(&mut self, assumed: Vec<String>) {
+        self.summary.assumptions.extend(assumed);
+    }
+
     /// How `sim` ended. Of `reasons`, those of pods that still wait count.
     pub(crate) fn of(
         sim: &Sim,

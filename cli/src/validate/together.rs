@@ -97,7 +97,7 @@ impl<'m> Together<'m> {
         // What breaks a rule is a problem already.
         let conflict = |(name, why): (model::ObjectName, Rejection)| match why {
             Rejection::RuntimeValidation(_) => None,
-            why @ Rejection::Conflict(_) => {
+            why @ Rejection::Conflict { .. } => {
                 Some((name.to_string(), format!("it changes nothing: {why}")))
             }
         };

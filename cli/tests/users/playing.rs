@@ -200,6 +200,13 @@ spec:
   requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.8xlarge]}]
   price: "0.01"
 ---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: also}
+spec:
+  requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.8xlarge]}]
+  price: "0.02"
+---
 apiVersion: v1
 kind: PodTemplate
 metadata: {name: headroom}
@@ -235,6 +242,13 @@ spec: {podTemplateRef: {name: nowhere}, replicas: 2}
     let open = run(&folder, &format!("simulate . --duration 5m {gates}"));
     // Two pods, two of the template, and half of the Deployment.
     open.says(&["1 node for 5 pods, from $0.0100 an hour"]);
+    let overlays = [
+        "NodeOverlay also changes nothing: it conflicts with NodeOverlay cheap of the same weight: the price of \
+         m5.8xlarge in NodePool general",
+        "NodeOverlay cheap: plans and decisions have the prices that it sets; launched instances and costs have EC2's",
+    ];
+    open.says(&overlays);
+    run(&folder, &format!("plan . {gates}")).says(&overlays);
     assert!(!open.out.contains("has no effect"), "{}", open.out);
     let set = "--set FeatureGates=NodeOverlay=true,CapacityBuffer=true";
     assert_eq!(run(&folder, &format!("simulate . --duration 5m {set}")).out, open.out);

@@ -414,7 +414,7 @@ spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operat
         "./a.yaml:11: NodePool a: spec.template.spec.startupTaints: none of the workloads here tolerates example.com/agent:NoSchedule",
         "./a.yaml:31: NodePool b: it launches nothing: its requirements leave no instance type",
         "Deployment default/web: annotation karpenter.sh/do-not-disrupt is `True`",
-        "NodeOverlay c: it changes nothing: it conflicts with another overlay of its weight: the price of c6a.",
+        "NodeOverlay c: it changes nothing: it conflicts with NodeOverlay d of the same weight: the price of c6a.",
         "no instance type has karpenter.k8s.aws/instance-family `C6G`: write `c6g`",
     ]);
     warned.is_silent_about(&["`none`", "cilium", "NodeOverlay d: it changes"]);
@@ -425,9 +425,8 @@ spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operat
         "NodeOverlay c has no effect: the feature gate NodeOverlay is off (--feature-gates NodeOverlay=true)",
     ]);
     let planned = run(&folder, "plan . --feature-gates NodeOverlay=true");
-    planned
-        .says(&["NodeOverlay c changes nothing: it conflicts with another overlay of its weight"]);
-    planned.is_silent_about(&["NodeOverlay d"]);
+    planned.says(&["NodeOverlay c changes nothing: it conflicts with NodeOverlay d"]);
+    planned.is_silent_about(&["NodeOverlay d changes"]);
 }
 
 #[test]

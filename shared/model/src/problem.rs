@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 
 use crate::{NodeClassName, condition::NotReady};
 
@@ -104,6 +104,7 @@ impl fmt::Display for Rule {
                 write!(f, "EC2NodeClass {class} is not ready: {why}")
             }
             Self::LaunchRefused { reason, until } => {
+                let until = until.round(Unit::Second).unwrap_or(*until);
                 write!(f, "it launches nothing until {until}: {reason}")
             }
             Self::NotReady(why) => f.write_str(&why.in_detail()),

@@ -86,7 +86,7 @@ fn an_overlay_says_whether_it_is_in_use_and_why_not() {
     let in_use = ["ValidationSucceeded=Some(true) ValidationSucceeded", "Ready=Some(true) Ready"];
     assert_eq!(conditions(&sim, "dear"), in_use);
     let [validation, ready] = <[String; 2]>::try_from(conditions(&sim, "cheap")).expect("two");
-    let why = "Conflict it conflicts with another overlay of its weight: the price of";
+    let why = "Conflict it conflicts with NodeOverlay dear of the same weight: the price of";
     assert!(validation.starts_with(&format!("ValidationSucceeded=Some(false) {why}")), "{ready}");
     assert!(ready.starts_with("Ready=Some(false)"), "{ready}");
     assert_eq!(conditions(&sim, "bad"), [] as [&str; 0]);

@@ -49,7 +49,7 @@ const CLI: &[Room] = &[
     ("authority", &["cluster_facts", "manifests"]),
     ("hash", &["authority", "manifests", "options"]),
     ("local", &["options", "records"]),
-    ("simulate", &["least", "manifests", "options", "records", "workloads"]),
+    ("simulate", &["gates", "least", "manifests", "options", "records", "workloads"]),
     ("validate", &["assumed", "manifests", "options"]),
     (
         "plan",

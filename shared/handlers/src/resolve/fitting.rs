@@ -73,7 +73,7 @@ impl Fitting {
             Some(why) => {
                 let reason = match why {
                     Rejection::RuntimeValidation(_) => ConditionReason::RuntimeValidation,
-                    Rejection::Conflict(_) => ConditionReason::Conflict,
+                    Rejection::Conflict { .. } => ConditionReason::Conflict,
                 };
                 Condition::fails(kind, reason, why.to_string())
             }

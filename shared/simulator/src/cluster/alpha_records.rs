@@ -141,6 +141,11 @@ impl Sim {
         })
     }
 
+    /// The NodeOverlays that the API server has, by name.
+    pub fn observed_overlays(&self) -> Vec<ObservedOverlay> {
+        self.with(|world| world.cluster.observed_overlays().collect())
+    }
+
     /// The CapacityBuffers that the API server has, by namespace and name.
     pub fn observed_buffers(&self) -> Vec<ObservedBuffer> {
         self.with(|world| world.cluster.observed_buffers().collect())

@@ -52,8 +52,13 @@ pub enum Rejection {
     #[error("{}", Problem::in_words(.0))]
     RuntimeValidation(Vec<Problem>),
     /// Another one of its weight changes the same: reason `Conflict`.
-    #[error("it conflicts with another overlay of its weight: {0}")]
-    Conflict(String),
+    #[error("it conflicts with NodeOverlay {other} of the same weight: {what}")]
+    Conflict {
+        /// The overlay that is applied.
+        other: ObjectName,
+        /// What both change, in words.
+        what: String,
+    },
 }
 
 /// What overlays make of the instance types of each pool, behind the gate `NodeOverlay`.
@@ -90,8 +95,8 @@ pub fn overlays_on<'a>(
         let hits: Vec<Vec<Hit>> = pools.iter().map(|pool| pool.hits(overlay)).collect();
         let conflict =
             pools.iter().zip(&hits).find_map(|(pool, hits)| pool.conflict(overlay, hits));
-        if let Some(what) = conflict {
-            rejected.insert(overlay.name.clone(), Rejection::Conflict(what));
+        if let Some((other, what)) = conflict {
+            rejected.insert(overlay.name.clone(), Rejection::Conflict { other, what });
             continue;
         }
         for (pool, hits) in pools.iter_mut().zip(&hits) {
@@ -123,8 +128,8 @@ struct Hit {
 /// The price of an offering by overlays.
 struct Price {
     price: HourlyPrice,
-    /// Of the last overlay that was about it.
-    weight: u32,
+    /// Weight and name of the last overlay that was about it.
+    last: (u32, ObjectName),
 }
 
 /// What a type has more by overlays.
@@ -132,9 +137,9 @@ struct Price {
 struct Capacity {
     all: Resources,
     names: BTreeSet<ResourceName>,
-    /// Of the last overlay that was about it, as in Karpenter: an earlier one of the same weight
-    /// about other resources hides the one before it.
-    last: Option<(u32, BTreeSet<ResourceName>)>,
+    /// Weight, resources and name of the last overlay that was about it, as in Karpenter: an earlier one of the same
+    /// weight about other resources hides the one before it.
+    last: Option<(u32, BTreeSet<ResourceName>, ObjectName)>,
 }
 
 impl<'a> View<'a> {
@@ -160,26 +165,27 @@ impl<'a> View<'a> {
         self.types.iter().enumerate().filter_map(hit).collect()
     }
 
-    /// What another overlay of the same weight says already, in words.
-    fn conflict(&self, overlay: &NodeOverlay, hits: &[Hit]) -> Option<String> {
+    /// Another overlay of the same weight, and what it changes already, in words.
+    fn conflict(&self, overlay: &NodeOverlay, hits: &[Hit]) -> Option<(ObjectName, String)> {
         hits.iter().find_map(|hit| {
-            let what = self.price_conflict(overlay, hit).or_else(|| {
+            let (other, what) = self.price_conflict(overlay, hit).or_else(|| {
                 let capacity = self.capacities.get(&hit.place)?;
-                let (weight, names) = capacity.last.as_ref()?;
+                let (weight, names, other) = capacity.last.as_ref()?;
                 let resource_names = overlay.capacity.as_ref().map(names_of)?;
                 let shared = names.intersection(&resource_names).next()?;
-                (*weight == overlay.weight).then(|| shared.to_string())
+                (*weight == overlay.weight).then(|| (other.clone(), shared.to_string()))
             })?;
             let name = &self.types.get(hit.place.place())?.name;
-            Some(format!("{what} of {name} in NodePool {}", self.pool.name))
+            Some((other, format!("{what} of {name} in NodePool {}", self.pool.name)))
         })
     }
 
-    fn price_conflict(&self, overlay: &NodeOverlay, hit: &Hit) -> Option<String> {
+    fn price_conflict(&self, overlay: &NodeOverlay, hit: &Hit) -> Option<(ObjectName, String)> {
         overlay.price?;
-        let mut places = hit.offerings.iter().map(|offering| (hit.place, *offering));
-        let said = |place| self.prices.get(&place).is_some_and(|p| p.weight == overlay.weight);
-        places.any(said).then(|| "the price".to_owned())
+        let places = hit.offerings.iter().map(|offering| (hit.place, *offering));
+        let mut last = places.filter_map(|place| self.prices.get(&place)).map(|price| &price.last);
+        let (_, other) = last.find(|(weight, _)| *weight == overlay.weight)?;
+        Some((other.clone(), "the price".to_owned()))
     }
 
     fn apply(&mut self, overlay: &NodeOverlay, hits: &[Hit]) {
@@ -191,12 +197,12 @@ impl<'a> View<'a> {
                 else {
                     continue;
                 };
-                let weight = overlay.weight;
-                let price = || Price { price: changed(offering.price, change), weight };
-                self.prices.entry((hit.place, *index)).or_insert_with(price).weight = weight;
+                let last = (overlay.weight, overlay.name.clone());
+                let price = || Price { price: changed(offering.price, change), last: last.clone() };
+                self.prices.entry((hit.place, *index)).or_insert_with(price).last = last.clone();
             }
             if let Some(more) = &overlay.capacity {
-                self.capacities.entry(hit.place).or_default().add(more, overlay.weight);
+                self.capacities.entry(hit.place).or_default().add(more, overlay);
             }
         }
     }
@@ -226,14 +232,14 @@ impl<'a> View<'a> {
 }
 
 impl Capacity {
-    fn add(&mut self, more: &Resources, weight: u32) {
+    fn add(&mut self, more: &Resources, overlay: &NodeOverlay) {
         let names = names_of(more);
         for name in &names {
             if self.names.insert(name.clone()) {
                 self.all.set(name, more.get(name.as_str()));
             }
         }
-        self.last = Some((weight, names));
+        self.last = Some((overlay.weight, names, overlay.name.clone()));
     }
 }
 

@@ -78,7 +78,7 @@ fn shown(facts: &Facts) -> Vec<String> {
     }
     lines.extend(applied.rejected.iter().map(|(name, why)| match why {
         Rejection::RuntimeValidation(_) => format!("{name}: RuntimeValidation"),
-        Rejection::Conflict(_) => format!("{name}: Conflict"),
+        Rejection::Conflict { .. } => format!("{name}: Conflict"),
     }));
     lines
 }

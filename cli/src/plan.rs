@@ -45,7 +45,7 @@ use serde::Serialize;
 
 pub use self::args::PlanArgs;
 use self::{args::View, cluster::Cluster, facts::Gathered, rounds::Round};
-use crate::{answer, authority, gates, records::Records};
+use crate::{authority, gates, records::Records};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

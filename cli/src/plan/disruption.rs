@@ -19,7 +19,12 @@ use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
     foreseen::{self, DisruptionStep, NextDisruption},
 };
-use report::{error::BadInput, output::count, page, screen::Screen};
+use report::{
+    error::BadInput,
+    output::{self, count},
+    page,
+    screen::Screen,
+};
 
 use super::{CommandError, Remarks, cluster::Cluster, print_document};
 use crate::plan::args::{PlanArgs, View};
@@ -129,7 +134,7 @@ pub(super) fn ineffective_annotations(pods: &[Pod]) -> Vec<String> {
     }
     let line = |(text, names): (String, Vec<String>)| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        format!("Pod {}: {text}", table::named(&names, PODS_NAMED))
+        format!("Pod {}: {text}", output::named(&names, PODS_NAMED))
     };
     by_value.into_iter().map(line).collect()
 }

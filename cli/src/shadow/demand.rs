@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::objects::EventSubject;
 use jiff::Timestamp;
-use model::PodKey;
+use model::{PodKey, eviction::PodDisruptionBudget};
 use simulator::{Action, ClusterObject, StoryWorkload};
 
 use super::dumps::Dump;
@@ -94,7 +94,7 @@ fn around(from: &Dump, to: &Dump) -> Vec<Action> {
     };
     let news = to.objects.iter().filter(is_around);
     let news: Vec<ClusterObject> =
-        news.filter(|object| !from.objects.contains(object)).cloned().collect();
+        news.filter(|new| !from.objects.iter().any(|known| is_same(known, new))).cloned().collect();
     let kept: BTreeSet<String> = to.objects.iter().map(ToString::to_string).collect();
     let gone = from.objects.iter().filter(|object| !kept.contains(&object.to_string()));
     let mut actions: Vec<Action> = gone.filter_map(deleted).collect();
@@ -102,6 +102,17 @@ fn around(from: &Dump, to: &Dump) -> Vec<Action> {
         actions.push(Action::Add(news));
     }
     actions
+}
+
+/// Whether both are the same but for what a budget allows at the moment.
+fn is_same(known: &ClusterObject, new: &ClusterObject) -> bool {
+    match (known, new) {
+        (ClusterObject::DisruptionBudget(known), ClusterObject::DisruptionBudget(new)) => {
+            let disruptions_allowed = known.disruptions_allowed;
+            *known == PodDisruptionBudget { disruptions_allowed, ..new.clone() }
+        }
+        _ => known == new,
+    }
 }
 
 /// What deletes `object`; `None` of a kind whose objects are not deleted in a simulated cluster.

@@ -99,7 +99,8 @@ fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut S
 }
 
 /// Pods that are gone with the node that they were on, or from one that is being disrupted, without those by
-/// which their workload shrank; and how many left the nodes that count `alone` besides.
+/// which their workload shrank; and how many left the nodes that count `alone` besides. A pod is gone as soon as it is
+/// terminating: from then on another one has its place in the workload.
 fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
     let is_disrupted = |node: &&Node| {
         node.is_deleting || node.taints.iter().any(|taint| taint.key == labels::DISRUPTED_TAINT)
@@ -107,9 +108,9 @@ fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
     let stays: BTreeSet<&NodeName> =
         to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name).collect();
     let placed: BTreeSet<(&PodUid, Option<&NodeName>)> =
-        to.pods.iter().map(|pod| (&pod.uid, pod.node.as_ref())).collect();
+        staying(to).map(|pod| (&pod.uid, pod.node.as_ref())).collect();
     let (mut gone, mut left_out) = (BTreeMap::<PodKey, usize>::new(), 0);
-    for pod in from.pods.iter().filter(|pod| !pod.is_owned_by_daemon_set()) {
+    for pod in staying(from).filter(|pod| !pod.is_owned_by_daemon_set()) {
         let Some(node) = &pod.node else { continue };
         if stays.contains(node) || placed.contains(&(&pod.uid, Some(node))) {
             continue;
@@ -128,10 +129,15 @@ fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
     (many(evicted.sum()), left_out)
 }
 
-/// How many pods each workload has.
+/// Pods that are not terminating.
+fn staying(dump: &Dump) -> impl Iterator<Item = &Pod> {
+    dump.pods.iter().filter(|pod| !pod.is_terminating())
+}
+
+/// How many pods that are not terminating each workload has.
 fn sizes(dump: &Dump) -> BTreeMap<PodKey, usize> {
     let mut sizes = BTreeMap::new();
-    for pod in &dump.pods {
+    for pod in staying(dump) {
         *sizes.entry(workload(pod)).or_default() += 1;
     }
     sizes

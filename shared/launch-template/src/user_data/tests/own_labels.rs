@@ -7,8 +7,7 @@ use crate::own_labels;
 
 #[track_caller]
 fn check(family: ImageFamily, user_data: &str, labels: &[(&str, &str)]) {
-    let mut class = class().class;
-    class.image_family = family;
+    let mut class = class(family).class;
     class.user_data = Some(user_data.to_owned());
     let found = own_labels(&class);
     let found: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();

@@ -49,16 +49,18 @@ pub fn own_labels(class: &NodeClass) -> BTreeMap<String, String> {
 
 /// `--node-labels=a=b,c=d` in one word or in two.
 fn of_flags(flags: &[String]) -> Vec<(String, String)> {
-    let mut words = flags.iter().flat_map(|flag| flag.splitn(2, ['=', ' ']));
+    let mut flags = flags.iter();
     let mut labels = Vec::new();
-    while let Some(word) = words.next() {
-        if word.trim() == "--node-labels"
-            && let Some(value) = words.next()
-        {
-            let pairs = value.trim().trim_matches(['"', '\'']).split(',');
-            let pairs = pairs.filter_map(|pair| pair.split_once('='));
-            labels.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
-        }
+    while let Some(flag) = flags.next() {
+        let Some(rest) = flag.strip_prefix("--node-labels") else { continue };
+        let value = match rest.strip_prefix(['=', ' ']) {
+            Some(value) => value,
+            None if rest.is_empty() => flags.next().map_or("", String::as_str),
+            None => continue,
+        };
+        let pairs = value.trim().trim_matches(['"', '\'']).split(',');
+        let pairs = pairs.filter_map(|pair| pair.split_once('='));
+        labels.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
     labels
 }

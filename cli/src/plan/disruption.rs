@@ -117,8 +117,8 @@ fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
     let nodes = || facts.nodes.keys();
     let mut short = nodes().filter(is_short);
     let only = short.next().filter(|_| short.next().is_none());
-    let found = nodes().find(is_it).or(only).map(ToString::to_string);
-    found.ok_or_else(|| {
+    let node = nodes().find(is_it).or(only).map(ToString::to_string);
+    node.ok_or_else(|| {
         let rule = format!("--explain: there is no node `{name}` among {}", count_of(facts));
         BadInput::one(rule)
     })

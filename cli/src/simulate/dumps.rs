@@ -106,7 +106,9 @@ impl Dumps {
 pub fn of_facts(facts: &Facts, files: &[InputFile]) -> Result<Value, BadInput> {
     let mut items = objects::written(files)?;
     let mut templates = Templates::default();
-    items.iter().for_each(|object| templates.add(object, Timestamp::MIN));
+    for object in &items {
+        templates.add(object, Timestamp::MIN);
+    }
     items.retain(|object| {
         let is_workload = ["Deployment", "StatefulSet", "Job"].contains(&text(object, "/kind"));
         !is_workload && !objects::is_of_the_cluster(object)

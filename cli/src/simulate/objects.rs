@@ -37,7 +37,7 @@ pub(crate) enum Change {
 
 /// The objects, in the order in which they were applied.
 pub(super) struct Objects {
-    objects: Vec<Applied>,
+    applied: Vec<Applied>,
     /// What is done later, the next first.
     later: VecDeque<(Timestamp, Done)>,
     templates: Templates,
@@ -72,9 +72,9 @@ impl Templates {
     /// What `pod` was made from.
     pub(super) fn of(&self, pod: &Pod) -> Option<&Value> {
         let is_daemon = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
-        let own = (false, pod.key.to_string());
+        let alone = (false, pod.key.to_string());
         let templates =
-            self.0.get(&(is_daemon, workloads::owner(pod))).or_else(|| self.0.get(&own))?;
+            self.0.get(&(is_daemon, workloads::owner(pod))).or_else(|| self.0.get(&alone))?;
         let before = templates.iter().rev().find(|(at, _)| *at <= pod.created_at);
         before.or_else(|| templates.first()).map(|(_, template)| template)
     }
@@ -98,7 +98,7 @@ impl Objects {
             later.push_back((at, done));
         }
         later.make_contiguous().sort_by_key(|(at, _)| *at);
-        let mut objects = Self { objects: Vec::new(), later, templates: Templates::default() };
+        let mut objects = Self { applied: Vec::new(), later, templates: Templates::default() };
         objects.apply(written(files)?, start);
         Ok(objects)
     }
@@ -112,7 +112,7 @@ impl Objects {
             }
             match done {
                 Done::Apply(objects) => self.apply(objects, at),
-                Done::Delete(kind, key) => self.objects.retain(|applied| {
+                Done::Delete(kind, key) => self.applied.retain(|applied| {
                     let object = &applied.written;
                     let is_alike = |other: &str| {
                         other == kind || [other, &kind].iter().all(|kind| WORKLOADS.contains(kind))
@@ -128,9 +128,9 @@ impl Objects {
             self.templates.add(&object, at);
             let id = |object: &Value| (text(object, "/kind").to_owned(), key_text(object));
             let new = id(&object);
-            match self.objects.iter_mut().find(|applied| id(&applied.written) == new) {
+            match self.applied.iter_mut().find(|applied| id(&applied.written) == new) {
                 Some(known) => known.written = object,
-                None => self.objects.push(Applied { written: object, since: at }),
+                None => self.applied.push(Applied { written: object, since: at }),
             }
         }
     }
@@ -141,7 +141,7 @@ impl Objects {
 
     /// The objects as the API server of `sim` has them now, of whose workloads the pods are so many.
     pub(super) fn items(&self, sim: &Sim, replicas: &BTreeMap<PodKey, u32>) -> Vec<Value> {
-        let objects = self.objects.iter();
+        let objects = self.applied.iter();
         let objects =
             objects.filter(|applied| !OF_THE_CLUSTER.contains(&text(&applied.written, "/kind")));
         objects.filter_map(|applied| applied.item(sim, replicas)).collect()
@@ -159,7 +159,7 @@ impl Applied {
                 let name = NodeClassName::new(name).ok()?;
                 let record = sim.node_class_record(&name)?;
                 let seen =
-                    sim.observed_classes().into_iter().find(|seen| seen.class.name == name)?;
+                    sim.classes_written().into_iter().find(|seen| seen.class.name == name)?;
                 return Some(self.told(&record, |stored, generation| {
                     let seen = model::node_class::ObservedNodeClass { generation, ..seen };
                     node_class_patch::status_patch(stored, &seen, &sim.class_status(&name)?).ok()
@@ -168,7 +168,7 @@ impl Applied {
             "NodePool" => {
                 let name = NodePoolName::new(name).ok()?;
                 let record = sim.node_pool_record(&name)?;
-                let seen = sim.observed_pools().into_iter().find(|seen| seen.pool.name == name)?;
+                let seen = sim.pools_written().into_iter().find(|seen| seen.pool.name == name)?;
                 return Some(self.told(&record, |stored, generation| {
                     let seen = model::node_pool::ObservedNodePool { generation, ..seen };
                     node_pool_patch::status_patch(stored, &seen, &sim.pool_status(&name)?).ok()
@@ -240,7 +240,7 @@ impl Applied {
             insert(metadata, "uid", json!(record.uid));
             insert(metadata, "generation", json!(about));
             insert(metadata, "resourceVersion", json!(record.writes.to_string()));
-            let mut annotations = metadata.get("annotations").cloned().unwrap_or(json!({}));
+            let mut annotations = metadata.get("annotations").cloned().unwrap_or_else(|| json!({}));
             for (key, value) in &record.annotations {
                 insert(&mut annotations, key, json!(value));
             }

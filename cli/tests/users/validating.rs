@@ -169,14 +169,14 @@ fn a_document_that_is_no_yaml_hides_no_other_one() {
         "EC2NodeClass  1",
         "1 file: 3 problems in 1 file",
     ]);
-    let found = run(&folder, "validate all.yaml -o json").json();
-    let lines: Vec<u64> = found["problems"]
+    let answer = run(&folder, "validate all.yaml -o json").json();
+    let lines: Vec<u64> = answer["problems"]
         .as_array()
         .expect("problems")
         .iter()
         .map(|problem| problem["line"].as_u64().expect("a line"))
         .collect();
-    assert!(lines.is_sorted() && lines.len() == 3, "{found}");
+    assert!(lines.is_sorted() && lines.len() == 3, "{answer}");
     // A text in a block has no documents, and a directive belongs to the document after it.
     let block =
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ---\n    b: [\n";

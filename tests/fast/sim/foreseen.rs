@@ -131,14 +131,14 @@ fn unchanged(found: &RecordedFacts, validated: &RecordedFacts) -> Facts {
 fn void_for_nothing(facts: &[&RecordedFacts], seen: &Seen) -> Result<(), String> {
     for (place, validated) in facts.iter().enumerate() {
         let RecordedFacts { facts: at, plan, .. } = validated;
-        let found = |id| {
+        let found_by = |id| {
             let earlier = facts[..place].iter().rev();
-            earlier.copied().find(|found| found.plan.started.contains_key(id))
+            earlier.copied().find(|recorded| recorded.plan.started.contains_key(id))
         };
         for (id, command) in at.ledger.commands.iter().filter(|(_, command)| command.is_found()) {
             let is_begun = plan.started.contains_key(id) || plan.changes.iter().any(is_deleted);
             let is_over = is_begun || plan.ended.contains(id);
-            let Some(found) = found(id).filter(|_| is_over) else { continue };
+            let Some(found) = found_by(id).filter(|_| is_over) else { continue };
             if !unchanged(found, validated).differ_in_time_alone(at) {
                 continue;
             }

@@ -311,14 +311,14 @@ impl<'a> Field<'a> {
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         // Quotes cure only what would be a choice with them.
         let written = self.tree.as_written();
-        let found = written.and_then(|text| choices.iter().find(|(name, _)| *name == text));
-        if let (None, Some(written)) = (found, written) {
+        let choice = written.and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        if let (None, Some(written)) = (choice, written) {
             let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
             self.complain(format!("must be one of {}, not `{written}`", names.join(", ")));
             return None;
         }
         self.text()?;
-        found.map(|(_, value)| *value)
+        choice.map(|(_, value)| *value)
     }
 
     /// The items of a list.

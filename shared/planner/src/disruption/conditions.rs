@@ -60,13 +60,13 @@ pub fn drift(
 ) -> Option<(Timestamp, String)> {
     let claim = entry.claim?;
     let (now, name) = (state.now, &pool.name);
-    let found = entry.drift.get_or_init(|| Drift {
+    let known = entry.drift.get_or_init(|| Drift {
         now,
         pool: name.clone(),
         found: worked_out(state, entry, claim, pool),
     });
-    if found.now == now && found.pool == *name {
-        return found.found.clone();
+    if known.now == now && known.pool == *name {
+        return known.found.clone();
     }
     worked_out(state, entry, claim, pool)
 }

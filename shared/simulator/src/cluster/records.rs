@@ -312,12 +312,12 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
 
 impl Sim {
     /// The EC2NodeClasses that the API server has, by name.
-    pub fn observed_classes(&self) -> Vec<ObservedNodeClass> {
+    pub fn classes_written(&self) -> Vec<ObservedNodeClass> {
         self.with(|world| world.cluster.observed_classes().collect())
     }
 
     /// The NodePools that the API server has, by name.
-    pub fn observed_pools(&self) -> Vec<ObservedNodePool> {
+    pub fn pools_written(&self) -> Vec<ObservedNodePool> {
         self.with(|world| world.cluster.observed_pools().collect())
     }
 }

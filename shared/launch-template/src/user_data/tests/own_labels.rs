@@ -9,9 +9,9 @@ use crate::own_labels;
 fn check(family: ImageFamily, user_data: &str, labels: &[(&str, &str)]) {
     let mut class = class(family).class;
     class.user_data = Some(user_data.to_owned());
-    let found = own_labels(&class);
-    let found: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    assert_eq!(found, labels, "{user_data}");
+    let given = own_labels(&class);
+    let given: Vec<_> = given.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(given, labels, "{user_data}");
 }
 
 const NODE_CONFIG: &str =

@@ -65,7 +65,7 @@ impl KnownRemedies {
         if unplaced.is_empty() {
             return BTreeMap::new();
         }
-        let mut found = self.0.borrow_mut();
+        let mut memory = self.0.borrow_mut();
         let waiting: BTreeSet<&PodKey> = unplaced.iter().map(|unplaced| &unplaced.pod).collect();
         let pods = facts.pods.iter().filter(|pod| waiting.contains(&pod.key));
         let pods: BTreeMap<&PodKey, &Pod> = pods.map(|pod| (&pod.key, pod)).collect();
@@ -73,10 +73,10 @@ impl KnownRemedies {
         let of_due: Vec<(&Pod, &Unplaced)> =
             of_due.filter_map(|unplaced| Some((*pods.get(&unplaced.pod)?, unplaced))).collect();
         if !of_due.is_empty() {
-            found.search(facts, &of_due, types);
+            memory.search(facts, &of_due, types);
         }
         let text = |unplaced: &Unplaced| {
-            let workload = found.of_pod(pods.get(&unplaced.pod)?)?;
+            let workload = memory.of_pod(pods.get(&unplaced.pod)?)?;
             let is_same = workload.reasons == unplaced.reasons;
             Some((unplaced.pod.clone(), workload.remedy.clone().filter(|_| is_same)?))
         };

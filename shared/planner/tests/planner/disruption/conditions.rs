@@ -81,7 +81,7 @@ fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
     assert!(!settling(Some(0), 0));
     assert!(!settling(None, 0));
     // Of the functions' own claims the phase says when the node was initialized.
-    let own = |phase: ClaimPhase, since: i64| {
+    let ours = |phase: ClaimPhase, since: i64| {
         settling_after(Some(600), &move |facts: &mut Facts| {
             let claim = claim(facts, "a");
             claim.conditions.last_pod_event_at = None;
@@ -89,8 +89,8 @@ fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
             (claim.phase, claim.phase_since) = (phase, ago(since));
         })
     };
-    assert!(own(ClaimPhase::Initialized, 599));
-    assert!(!own(ClaimPhase::Initialized, 600));
+    assert!(ours(ClaimPhase::Initialized, 599));
+    assert!(!ours(ClaimPhase::Initialized, 600));
 }
 
 /// The reason for which the only node has drifted.

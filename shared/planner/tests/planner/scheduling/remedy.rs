@@ -198,8 +198,8 @@ fn what_is_remembered_is_searched_only_where_it_is_due() {
     assert_eq!(remembered(&memory, &facts, &["a-1"]), of_a);
     assert_eq!(remembered(&memory, &facts, &[]), of_a, "it is known");
     assert_eq!(remembered(&Memory::default(), &facts, &[]), Vec::<String>::new());
-    let all = [of_a.to_vec(), vec![format!("b: {}", WITHOUT_TEAM.replace("[a]", "[b]"))]].concat();
-    assert_eq!(remembered(&memory, &facts, &["a-0", "b"]), all);
+    let both = [of_a.to_vec(), vec![format!("b: {}", WITHOUT_TEAM.replace("[a]", "[b]"))]].concat();
+    assert_eq!(remembered(&memory, &facts, &["a-0", "b"]), both);
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn fields_in_the_wrong_place_come_with_the_cure() {
     );
     check(
         &replaced("{name: general}", "{name: general, nmae: x}"),
-        &expect!["x.yaml:3: NodePool general: metadata.nmae: unknown field"],
+        &expect!["x.yaml:3: NodePool general: metadata.nmae: unknown field; did you mean `name`?"],
     );
 }
 

@@ -300,7 +300,7 @@ fn what_is_wrong_with_pods_is_named() {
             containers: [{name: m, resources: {requests: {cpu: 1O0m}}}]
                 x.yaml:4: Pod a: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
             containers: [{name: m, resource: {}}]
-                x.yaml:4: Pod a: spec.containers[0].resource: unknown field
+                x.yaml:4: Pod a: spec.containers[0].resource: unknown field; did you mean `resources`?
             containers: [{name: m}], nodeselector: {a: b}
                 x.yaml:4: Pod a: spec.nodeselector: unknown field; it is spelled `nodeSelector`
             containers: [{name: m}], nodeSelector: {a: true}

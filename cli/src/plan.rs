@@ -38,7 +38,7 @@ use report::{
     error::{BadInput, CommandError},
     format::Format,
     page,
-    progress::{self, Progress},
+    progress::{self, ProgressLine},
     screen::Screen,
 };
 use serde::Serialize;
@@ -154,7 +154,7 @@ pub fn run(
     }
     let now = now(args)?;
     let policies = args.settings()?.policies;
-    let progress = Progress::new("reading");
+    let progress = ProgressLine::new("reading");
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
     let mut problems = loaded.foreign.iter().chain(&loaded.problems);
@@ -243,7 +243,7 @@ impl RunCommand for PlanArgs {
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
     let policies = args.settings()?.policies;
-    let loaded = input::load(args, &Progress::new("reading"))?;
+    let loaded = input::load(args, &ProgressLine::new("reading"))?;
     Ok(looked_at(args, loaded, policies, now)?.facts)
 }
 

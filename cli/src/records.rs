@@ -19,7 +19,7 @@ use model::{
     ledger::{Decision, UnreadableItem},
     words,
 };
-use report::{error::BadInput, progress::Progress};
+use report::{error::BadInput, progress::ProgressLine};
 
 pub use file::write;
 pub(crate) use json::{claim, command, decision, known, progress};
@@ -98,7 +98,7 @@ impl RecordsArgs {
 
     /// Reads them.
     pub fn read(&self) -> Result<Records, BadInput> {
-        let _reading = Progress::new("reading records");
+        let _reading = ProgressLine::new("reading records");
         let mut records = match (&self.ledger, &self.table, &self.cluster_name) {
             (Some(path), ..) => file::read(path)?,
             (None, Some(table), Some(cluster)) => table::read(self, table, cluster)?,

@@ -18,7 +18,7 @@ use report::{
     json::{self, Dollars},
     output::dollars,
     page,
-    progress::Progress,
+    progress::ProgressLine,
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub fn run(args: &ReplayArgs, screen: Screen, out: &mut impl Write) -> Result<bo
         notes = policy::replace(&mut recorded, loaded);
     }
     let RecordedFacts { question, facts, plan: then } = &recorded;
-    let deciding = Progress::new("deciding again");
+    let deciding = ProgressLine::new("deciding again");
     let now = &planner::answer(facts, question, &planner::Memory::default()).plan;
     drop(deciding);
     let difference = Difference::of(then, now);

@@ -30,7 +30,7 @@ use report::{
     format::Format,
     output::HOURS_PER_MONTH,
     page,
-    progress::Progress,
+    progress::ProgressLine,
     screen::Screen,
 };
 
@@ -207,7 +207,7 @@ impl RunCommand for ShadowArgs {
 
 fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
-    let progress = Progress::new("reading dumps");
+    let progress = ProgressLine::new("reading dumps");
     let dumps = dumps::read(args.folder(), &args.filenames)?;
     progress.says("playing");
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();

@@ -30,7 +30,7 @@ use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
     page,
-    progress::Progress,
+    progress::ProgressLine,
     screen::{Color, Screen},
 };
 use simulator::{ClusterObject, Runner, Sim};
@@ -258,7 +258,7 @@ impl Stage {
         (end, functions): (Timestamp, Settings),
     ) -> Result<(), CommandError> {
         let reports = Reports::default();
-        let progress = Progress::new("playing");
+        let progress = ProgressLine::new("playing");
         let start = sim.now();
         let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
         let mut seen = 0;

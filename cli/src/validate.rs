@@ -18,7 +18,7 @@ use report::{
     error::CommandError,
     format::Format,
     output::{count, thousands},
-    progress::Progress,
+    progress::ProgressLine,
     screen::Screen,
 };
 
@@ -47,7 +47,7 @@ pub fn run(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
-    let reading = Progress::new("reading");
+    let reading = ProgressLine::new("reading");
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
     let (mut problems, elsewhere) = read.problems_and_elsewhere();

@@ -12,7 +12,7 @@ use model::{
     InstanceTypeInfo, RegionCatalog, Zone, ZoneId, instance_type_info::RegionMarket,
     node_class::Subnet,
 };
-use report::{error::BadInput, progress::Progress};
+use report::{error::BadInput, progress::ProgressLine};
 
 use super::live;
 
@@ -34,7 +34,7 @@ pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
 
 /// Asks AWS for `command` about `region`, else about that of the environment.
 pub(crate) fn live(command: &str, region: Option<&str>) -> Result<Source, BadInput> {
-    let _asking = Progress::new("asking AWS for instance types and prices");
+    let _asking = ProgressLine::new("asking AWS for instance types and prices");
     let (market, descriptions) = live::read(command, region, builtin()?)?;
     Ok(Source { market, descriptions })
 }

@@ -19,7 +19,7 @@ use model::{
     plan::Reason,
     problem::{Rule, Weight},
 };
-use report::{error::BadInput, progress::Progress};
+use report::{error::BadInput, progress::ProgressLine};
 
 use super::live;
 use crate::{manifests::Read, plan::args::PlanArgs};
@@ -53,7 +53,7 @@ pub(super) struct Loaded {
 }
 
 /// Reads everything.
-pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadInput> {
+pub(super) fn load(args: &PlanArgs, progress: &ProgressLine) -> Result<Loaded, BadInput> {
     if args.live {
         let mut read = Read::default();
         let live::Read { manifests, server } = live::read(args, progress)?;

@@ -2,7 +2,7 @@
 
 use api::files::{self, Manifest};
 use installer::live::{self, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds};
-use report::{error::BadInput, progress::Progress};
+use report::{error::BadInput, progress::ProgressLine};
 use serde_json::{Value, json};
 
 use crate::plan::args::PlanArgs;
@@ -39,14 +39,14 @@ pub(super) struct Read {
 }
 
 /// Reads all of it.
-pub(super) fn read(args: &PlanArgs, progress: &Progress) -> Result<Read, BadInput> {
+pub(super) fn read(args: &PlanArgs, progress: &ProgressLine) -> Result<Read, BadInput> {
     live::needed("plan --live")?;
     let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
     let manifests = manifests(&cluster, progress).map_err(BadInput::one)?;
     Ok(Read { manifests, server: cluster.server().to_owned() })
 }
 
-fn manifests(cluster: &ClusterClient, progress: &Progress) -> LiveAnswer<Vec<Manifest>> {
+fn manifests(cluster: &ClusterClient, progress: &ProgressLine) -> LiveAnswer<Vec<Manifest>> {
     let mut manifests = Vec::new();
     let mut has_buffers = false;
     for kind in KINDS {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{HourlyPrice, RegionCatalog};
 use report::{
     error::{BadInput, CommandError},
-    progress::Progress,
+    progress::ProgressLine,
 };
 use simulator::{ClusterObject, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
@@ -27,7 +27,7 @@ pub(super) fn play(
     seed: u64,
     catalog: &Arc<RegionCatalog>,
     (incidents, notes): (&mut Incidents, &mut Vec<String>),
-    progress: &Progress,
+    progress: &ProgressLine,
 ) -> Result<(Side, Ends, Vec<Option<HourlyPrice>>), CommandError> {
     let Some(first) = dumps.first() else { return Err(BadInput::one("there is no dump").into()) };
     let takes_over = dumps.iter().any(Dump::has_claims);

@@ -13,7 +13,8 @@ use std::io::Write;
 use gather::InstallationClients;
 use observed::Observed;
 use report::{
-    command::RunCommand, error::CommandError, format::Format, progress::Progress, screen::Screen,
+    command::RunCommand, error::CommandError, format::Format, progress::ProgressLine,
+    screen::Screen,
 };
 use serde_json::json;
 use steps::{STEPS, StepFinding, StepVerdict};
@@ -38,7 +39,7 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
     live::needed("doctor")?;
     let place = args.place.found()?;
-    let looking = Progress::new("looking at the cluster and the account");
+    let looking = ProgressLine::new("looking at the cluster and the account");
     let ends = InstallationClients::open(&place);
     let verdicts = judged(&ends.observed(&place, now()));
     drop(looking);

@@ -23,13 +23,13 @@ static CURRENT: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
 /// A line that says what takes so long. However the work ends, the line goes.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressLine {
     bar: ProgressBar,
     /// Whether the line goes with it.
     is_first: bool,
 }
 
-impl Progress {
+impl ProgressLine {
     /// A line that says `what`, on standard error, if it is a terminal.
     pub fn new(what: impl Into<String>) -> Self {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +97,7 @@ pub fn hidden<T>(print: impl FnOnce() -> T) -> T {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.is_first {
             self.bar.finish_and_clear();

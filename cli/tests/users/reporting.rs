@@ -183,7 +183,7 @@ fn a_report_of_disruption_marks_what_goes_and_has_what_is_after() {
     let folder = folder("report-disruption", &[]);
     run(&folder, "simulate --duration 22m --dumps dumps --every 1m");
     let words =
-        "plan dumps/2026-01-05T08-21-00Z.json --now 2026-01-05T08:21:30Z --disruption -o json";
+        "plan dumps/2026-01-05T08-21-00Z.json --now 2026-01-05T08:22:30Z --disruption -o json";
     let planned = run(&folder, &format!("{words} --html report.html")).json();
     let first = planned["first"].as_str().expect("a command");
     let going = planned["methods"][first]["candidates"].as_array().expect("nodes");

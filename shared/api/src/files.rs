@@ -202,8 +202,13 @@ fn line_of(line: u32) -> Option<u32> {
 }
 
 /// What is wrong between objects: a NodePool that names an EC2NodeClass which no manifest has. A
-/// class that was read and refused counts as there: that was said already.
+/// class that was read and refused counts as there: that was said already. Beside a document that could not be read no
+/// class is missed: it may be there.
 pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
+    let mut problems = manifests.iter().flat_map(|manifest| &manifest.problems);
+    if problems.any(|problem| problem.object.is_none()) {
+        return Vec::new();
+    }
     let class_called =
         |name: &str| ObjectReference { kind: "EC2NodeClass".to_owned(), name: name.to_owned() };
     let mut classes = BTreeSet::new();

@@ -119,5 +119,8 @@ spec:
 ";
     let manifest = files::read(text, "x.yaml");
     let problems: Vec<_> = manifest.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["x.yaml:6: Provisioner a: spec.wieght: unknown field; did you mean `weight`?"]);
+    assert_eq!(
+        problems,
+        ["x.yaml:6: Provisioner a: spec.wieght: unknown field; did you mean `weight`?"]
+    );
 }

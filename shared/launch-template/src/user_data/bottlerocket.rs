@@ -126,10 +126,6 @@ pub(super) fn dropped_settings(text: &str) -> Vec<String> {
     if let Some(kubernetes) = kubernetes {
         let keys = foreign_keys(kubernetes, is_known);
         dropped.extend(keys.iter().map(|key| format!("settings.kubernetes.{key}")));
-        // Those of the NodePool take their place.
-        if kubernetes.contains_key("node-taints") {
-            dropped.push("settings.kubernetes.node-taints".to_owned());
-        }
     }
     dropped
 }

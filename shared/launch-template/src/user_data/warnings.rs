@@ -74,7 +74,8 @@ fn of_part(content_type: &str, body: &str, family: ImageFamily) -> Option<String
     if !reads_node_configs {
         return Some("a NodeConfig is for AL2023: nodes of AL2 ignore it".to_owned());
     }
-    (!is_node_config).then(|| {
+    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    (!is_node_config && !body.lines().all(is_comment)).then(|| {
         "nodes get it as a NodeConfig, and it has not `apiVersion: node.eks.aws/v1alpha1` and `kind: NodeConfig`: \
          nodeadm cannot read it"
             .to_owned()

@@ -273,11 +273,13 @@ fn dumped(
     let path = folder.join(format!("dumps/2026-01-05T{time}Z.json"));
     let dump = fs::read_to_string(path).expect("a dump");
     let dump: serde_json::Value = serde_json::from_str(&dump).expect("JSON");
-    let items = dump["items"].as_array().expect("items").iter();
-    let of_kind = items.filter(|item| item["kind"] == kind);
-    of_kind
-        .map(|item| (item["metadata"]["name"].as_str().expect("a name").to_owned(), item.clone()))
-        .collect()
+    let items = dump.pointer("/items").and_then(serde_json::Value::as_array).expect("items").iter();
+    let name = |item: &serde_json::Value| {
+        let name = item.pointer("/metadata/name").and_then(serde_json::Value::as_str);
+        name.expect("a name").to_owned()
+    };
+    let of_kind = items.filter(|item| item.pointer("/kind").is_some_and(|value| value == kind));
+    of_kind.map(|item| (name(item), item.clone())).collect()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What an installation puts into a cluster, and whether the cluster is one to play in.
 
-use std::{collections::HashSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::Node};
 use kube::{
@@ -136,7 +136,7 @@ pub(crate) async fn withdraw(client: &Client) {
 async fn until_listed(client: &Client, names: &[String]) -> Result<(), LocalError> {
     for _ in 0..LOOKS {
         let listed = client.list_api_groups_aggregated().await.map_err(install("API groups"))?;
-        let listed: HashSet<String> = listed.items.iter().flat_map(defined_names).collect();
+        let listed: BTreeSet<String> = listed.items.iter().flat_map(defined_names).collect();
         if names.iter().all(|name| listed.contains(name)) {
             return Ok(());
         }

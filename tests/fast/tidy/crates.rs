@@ -114,6 +114,7 @@ const FENCED: &[(&str, &[&str])] = &[
             "cluster",
             "installer",
             "instance-catalog",
+            "launch-template",
             "report",
             "wire",
         ],

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use model::{
     NodeClaimName, NodeName, NodePoolName,
     disruption::{DisruptionReason, Replacement, VALIDATION_DELAY},
-    ledger::Decision,
     node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
@@ -88,8 +87,8 @@ pub(super) fn answer(found: &Found<'_>) -> Vec<String> {
         lines.push(format!("Nothing is disrupted: {waiting}."));
     }
     if !found.ahead.is_empty() {
-        lines.push("Disrupted first, whatever runs on the nodes:".to_owned());
-        lines.extend(ahead_lines(&found.ahead));
+        let claims = counted(found.ahead.len(), "NodeClaim");
+        lines.push(format!("Disrupted first, whatever runs on the nodes: {claims}"));
     }
     lines.push(headline(found));
     let (nodes, staying) = (found.facts.nodes.len(), staying::of(found).len());
@@ -113,28 +112,8 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     screen.title("Disrupted first, whatever runs on the nodes", out)?;
-    ahead_lines(&found.ahead).iter().try_for_each(|line| screen.text(2, line, out))?;
+    found.ahead.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
     writeln!(out)
-}
-
-/// `ahead` in sentences; nodes with the same reason share a line.
-pub(super) fn ahead_lines(ahead: &[Decision]) -> Vec<String> {
-    let mut alike: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
-    for decision in ahead {
-        let summary = decision.summary.as_str();
-        let named = decision.claims().next().and_then(|claim| summary.strip_prefix(claim.as_str()));
-        let reason = named.and_then(|rest| rest.split_once(": ")).map(|(_, reason)| reason);
-        alike.entry(reason.unwrap_or(summary)).or_default().push(decision);
-    }
-    let line = |(reason, decisions): (&str, Vec<&Decision>)| match decisions.as_slice() {
-        [only] => only.summary.clone(),
-        several => {
-            let claims = several.iter().flat_map(|decision| decision.claims());
-            let names = named(&in_order(claims.map(NodeClaimName::as_str)), NODES_SHOWN);
-            format!("{}: {reason}: {names}", counted(several.len(), "NodeClaim"))
-        }
-    };
-    alike.into_iter().map(line).collect()
 }
 
 /// `single-node-consolidation disrupts 2 nodes and launches 1: saves $123 a month, 5 pods move`

@@ -481,9 +481,8 @@ fn while_a_claim_has_no_instance_nothing_is_decided() {
     claim(&mut facts, "n1").instance = None;
     let view = outlook(&facts, &Options::default());
     assert!(view.waiting.is_some() && view.first().is_none());
-    assert!(
-        view.answers.values().all(|answer| answer.proposal.is_none() && answer.error.is_some())
-    );
+    let mut answers = view.answers.values();
+    assert!(answers.all(|answer| answer.proposal.is_none() && answer.error.is_some()));
 }
 
 #[test]

@@ -272,7 +272,11 @@ fn says(decision: &Decision, answer: &str) -> Result<(), String> {
         return Err(format!("{id}: no subject is in\n{part}"));
     }
     let is_said = |rejected: &Rejected| {
-        part.contains(&format!("not chosen: {rejected} ({})", rejected.reason.as_str()))
+        // What was not chosen for the same reason shares a line.
+        let end = format!("{} ({})", rejected.why, rejected.reason.as_str());
+        let what = rejected.what.clone().unwrap_or_default();
+        let mut lines = part.lines().filter_map(|line| line.trim().strip_prefix("not chosen: "));
+        lines.any(|line| line.ends_with(&end) && line.contains(&what))
     };
     if !decision.rejected.is_empty() && !decision.rejected.iter().any(is_said) {
         return Err(format!("{id}: nothing that was not chosen is in\n{part}"));

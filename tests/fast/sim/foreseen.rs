@@ -132,7 +132,7 @@ fn void_for_nothing(facts: &[&RecordedFacts], seen: &Seen) -> Result<(), String>
     for (place, validated) in facts.iter().enumerate() {
         let RecordedFacts { facts: at, plan, .. } = validated;
         let found_by = |id| {
-            let earlier = facts[..place].iter().rev();
+            let earlier = facts.iter().take(place).rev();
             earlier.copied().find(|recorded| recorded.plan.started.contains_key(id))
         };
         for (id, command) in at.ledger.commands.iter().filter(|(_, command)| command.is_found()) {

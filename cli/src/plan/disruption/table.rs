@@ -22,6 +22,8 @@ use report::{
 use super::{Found, moves, staying, staying::disrupted};
 use crate::plan::args::View;
 
+/// NodeClaims that are deleted before a method is asked, and that have a line.
+const AHEAD_SHOWN: usize = 10;
 /// Nodes that a line names.
 const NODES_SHOWN: usize = 3;
 /// Nodes that a line names for what they have in common.
@@ -112,7 +114,11 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     screen.title("Disrupted first, whatever runs on the nodes", out)?;
-    found.ahead.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
+    let (shown, more) = found.ahead.split_at(found.ahead.len().min(AHEAD_SHOWN));
+    shown.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
+    if !more.is_empty() {
+        screen.text(2, &format!("and {}", counted(more.len(), "other NodeClaim")), out)?;
+    }
     writeln!(out)
 }
 

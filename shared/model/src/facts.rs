@@ -161,12 +161,16 @@ impl Facts {
     /// Whether everything but the time, and when the guard was checked, was observed before, in `other`. Instance types
     /// count as equal only where they are the very same objects: comparing them is the long work.
     pub fn differ_in_time_alone(&self, other: &Self) -> bool {
-        are_same_classes(self.classes.as_ref(), other.classes.as_ref())
-            && self.are_same_beside_classes(other)
+        self.differ_in_time_and_types(other, Arc::ptr_eq)
     }
 
-    /// Whether everything but the time, and what EC2NodeClasses offer, was observed before, in `other`.
-    pub fn are_same_beside_classes(&self, other: &Self) -> bool {
+    /// Whether everything but the time, and when the guard was checked, was observed before, in `other`, if instance types
+    /// that `are_alike` count as equal.
+    pub fn differ_in_time_and_types(
+        &self,
+        other: &Self,
+        are_alike: impl Fn(&Arc<InstanceType>, &Arc<InstanceType>) -> bool,
+    ) -> bool {
         // Every member is named, so that a new one cannot be forgotten.
         let Self {
             cluster,
@@ -176,7 +180,7 @@ impl Facts {
             deleted_claims,
             ending_reservations,
             node_pools,
-            classes: _,
+            classes,
             class_hashes,
             class_images,
             node_charges,
@@ -192,6 +196,7 @@ impl Facts {
             && *deleted_claims == other.deleted_claims
             && *ending_reservations == other.ending_reservations
             && *node_pools == other.node_pools
+            && are_same_classes(classes.as_ref(), other.classes.as_ref(), are_alike)
             && *class_hashes == other.class_hashes
             && *class_images == other.class_images
             && *node_charges == other.node_charges
@@ -213,14 +218,18 @@ impl Facts {
 
 type Classes = BTreeMap<NodeClassName, ClassOffer>;
 
-fn are_same_classes(these: Option<&Classes>, those: Option<&Classes>) -> bool {
+fn are_same_classes(
+    these: Option<&Classes>,
+    those: Option<&Classes>,
+    are_alike: impl Fn(&Arc<InstanceType>, &Arc<InstanceType>) -> bool,
+) -> bool {
     let (Some(these), Some(those)) = (these, those) else {
         return these.is_none() && those.is_none();
     };
     let are_same = |(this, that): (&ClassOffer, &ClassOffer)| match (this, that) {
         (ClassOffer::Ready(these), ClassOffer::Ready(those)) => {
             these.len() == those.len()
-                && these.iter().zip(those).all(|(this, that)| Arc::ptr_eq(this, that))
+                && these.iter().zip(those).all(|(this, that)| are_alike(this, that))
         }
         (this, that) => this == that,
     };

@@ -12,7 +12,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceType, Offering, Pod, PodKey,
-    facts::{ClassOffer, Facts},
+    facts::Facts,
     plan::{Reason, Unplaced},
 };
 
@@ -157,22 +157,9 @@ impl Found {
 /// Whether pods have the same remedies on `facts` and `others`: they differ in time and prices alone, and spot prices
 /// change every few minutes.
 fn are_alike(facts: &Facts, others: &Facts) -> bool {
-    let is_alike = |(one, other): (&Arc<InstanceType>, &Arc<InstanceType>)| {
-        Arc::ptr_eq(one, other) || are_alike_but_for_prices(one, other)
-    };
-    let offers_alike = |(one, other): (&ClassOffer, &ClassOffer)| match (one, other) {
-        (ClassOffer::Ready(these), ClassOffer::Ready(those)) => {
-            these.len() == those.len() && these.iter().zip(those).all(is_alike)
-        }
-        (one, other) => one == other,
-    };
-    let are_same = match (&facts.classes, &others.classes) {
-        (Some(these), Some(those)) => {
-            these.keys().eq(those.keys()) && these.values().zip(those.values()).all(offers_alike)
-        }
-        (these, those) => these.is_none() && those.is_none(),
-    };
-    are_same && facts.are_same_beside_classes(others)
+    facts.differ_in_time_and_types(others, |this, that| {
+        Arc::ptr_eq(this, that) || are_alike_but_for_prices(this, that)
+    })
 }
 
 fn are_alike_but_for_prices(one: &InstanceType, other: &InstanceType) -> bool {

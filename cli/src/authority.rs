@@ -61,7 +61,7 @@ impl AuthorityArgs {
     }
 
     /// The certificate authority that the options give, in base64; `None` without an option.
-    fn given(&self) -> Result<Option<String>, BadInput> {
+    pub(crate) fn given(&self) -> Result<Option<String>, BadInput> {
         if let Some(bundle) = &self.ca_bundle {
             check_base64(bundle)?;
             return Ok(Some(bundle.clone()));
@@ -129,12 +129,7 @@ struct Cluster {
 /// (`KUBECONFIG`, `~/.kube/config`). `None` without a kubeconfig, and of one that
 /// does not have it.
 pub(crate) fn of_kubeconfig(file: Option<&Path>, context: Option<&str>) -> Option<OfContext> {
-    let path = match file {
-        Some(file) => file.to_owned(),
-        None => kubeconfig()?,
-    };
-    let text = std::fs::read_to_string(&path).ok()?;
-    let kubeconfig: Kubeconfig = serde_saphyr::from_str(&text).ok()?;
+    let (path, kubeconfig) = read_kubeconfig(file)?;
     let context = context.map(str::to_owned).or(kubeconfig.current_context)?;
     let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
     let cluster = kubeconfig.clusters.into_iter().find(|it| it.name == named.context.cluster)?;
@@ -151,9 +146,14 @@ pub(crate) fn context_of(file: Option<&Path>, context: Option<&str>) -> Option<S
     if let Some(context) = context {
         return Some(context.to_owned());
     }
+    read_kubeconfig(file)?.1.current_context
+}
+
+/// The kubeconfig `file`, or kubectl's own, with its path; `None` if there is none that can be read.
+fn read_kubeconfig(file: Option<&Path>) -> Option<(PathBuf, Kubeconfig)> {
     let path = file.map_or_else(kubeconfig, |file| Some(file.to_owned()))?;
-    let text = std::fs::read_to_string(path).ok()?;
-    serde_saphyr::from_str::<Kubeconfig>(&text).ok()?.current_context
+    let text = std::fs::read_to_string(&path).ok()?;
+    Some((path, serde_saphyr::from_str(&text).ok()?))
 }
 
 /// kubectl's own kubeconfig: the first file of `KUBECONFIG` that is there, or `~/.kube/config`.

@@ -1,6 +1,8 @@
 //! What becomes of objects that have no effect without a feature gate.
 
-use model::{buffer::CapacityBuffer, overlay::NodeOverlay, policies::Policies};
+use std::fmt;
+
+use model::{ObjectName, buffer::CapacityBuffer, overlay::NodeOverlay, policies::Policies};
 
 /// A line for each of `overlays` and `buffers` whose feature gate is off.
 pub(crate) fn without_effect<'a>(
@@ -17,6 +19,11 @@ pub(crate) fn without_effect<'a>(
         closed(&object, "CapacityBuffer")
     });
     overlays.chain(buffers).collect()
+}
+
+/// The line about the NodeOverlay `name`, which is not applied.
+pub(crate) fn rejected(name: &ObjectName, why: impl fmt::Display) -> String {
+    format!("NodeOverlay {name} changes nothing: {why}")
 }
 
 /// A line for each of `overlays` that changes prices, while its feature gate is on: which prices are whose.

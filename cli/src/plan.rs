@@ -19,19 +19,20 @@ mod table;
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     io::{self, Write},
 };
 
 use jiff::Timestamp;
 use model::{
-    HourlyPrice, NodeClaim, Plan, RegionCatalog,
+    HourlyPrice, NodeClaim, ObjectName, Plan, RegionCatalog,
     facts::{Facts, Surroundings},
     labels,
     node_pool::{self, NodePool},
     plan::Target,
     policies::Policies,
 };
-use planner::{Fleets, KnownTypes, Launches, foreseen};
+use planner::{Fleets, KnownTypes, Launches, Rejection, foreseen};
 use report::{
     command::RunCommand,
     contents::Notes,
@@ -273,8 +274,8 @@ fn looked_at(
         share_nodes(&mut facts.node_pools, text)?;
     }
     left_out.extend(notes);
-    left_out.extend(without_effect(&facts));
     let rejected = planner::overlays(&facts).rejected;
+    left_out.extend(without_effect(&facts, &rejected));
     let overlays = facts.surroundings.node_overlays.iter();
     let applied = overlays.filter(|overlay| !rejected.contains_key(&overlay.name));
     assumptions.extend(gates::priced(applied, &facts.policies));
@@ -289,14 +290,13 @@ fn looked_at(
     Ok(Looked { facts, remarks, catalog })
 }
 
-/// The NodePools that launch nothing whatever pods wait, and the NodeOverlays and CapacityBuffers that have no effect,
-/// with why.
-fn without_effect(facts: &Facts) -> Vec<String> {
+/// The NodePools that launch nothing whatever pods wait, and the NodeOverlays, some of which are `rejected`, and
+/// CapacityBuffers that have no effect, with why.
+fn without_effect(facts: &Facts, rejected: &BTreeMap<ObjectName, Rejection>) -> Vec<String> {
     let pools = planner::pools_without_types(facts).into_iter();
     let mut texts: Vec<String> =
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
-    let rejected = planner::overlays(facts).rejected.into_iter();
-    texts.extend(rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}")));
+    texts.extend(rejected.iter().map(|(name, why)| gates::rejected(name, why)));
     let Surroundings { node_overlays, capacity_buffers, .. } = &facts.surroundings;
     texts.extend(gates::without_effect(node_overlays, capacity_buffers, &facts.policies));
     texts

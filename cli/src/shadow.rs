@@ -79,11 +79,6 @@ pub struct ShadowArgs {
 }
 
 impl ShadowArgs {
-    /// The directory of the dumps, once it is known.
-    fn folder(&self) -> &Path {
-        self.dumps.as_deref().unwrap_or_else(|| Path::new("."))
-    }
-
     /// The cluster that --live reads.
     fn place(&self) -> ClusterArgs {
         ClusterArgs { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
@@ -180,13 +175,13 @@ fn cost(dumps: &[Dump], prices: &[HourlyPrice]) -> u128 {
 
 /// Compares and prints.
 pub fn run(args: &ShadowArgs, screen: Screen, out: &mut impl Write) -> Result<(), CommandError> {
-    let args = &ShadowArgs { dumps: Some(folder::of(args)?), ..args.clone() };
+    let folder = folder::of(args)?;
     if args.live {
         let every = options::duration("--every", &args.every)?;
         let length = options::duration("--duration", &args.duration)?;
-        live::record(args, (every, length))?;
+        live::record(args, &folder, (every, length))?;
     }
-    let compared = compare(args)?;
+    let compared = compare(args, &folder)?;
     if let Some(path) = &args.html {
         page::write(&html::report(&compared), path)?;
     }
@@ -205,10 +200,10 @@ impl RunCommand for ShadowArgs {
     }
 }
 
-fn compare(args: &ShadowArgs) -> Result<Compared, CommandError> {
+fn compare(args: &ShadowArgs, folder: &Path) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
     let progress = ProgressLine::new("reading dumps");
-    let dumps = dumps::read(args.folder(), &args.filenames)?;
+    let dumps = dumps::read(folder, &args.filenames)?;
     progress.says("playing");
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
     let mut incidents = Incidents::of(&dumps);

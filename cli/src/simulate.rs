@@ -176,8 +176,7 @@ fn overlays(sim: &Sim, policies: &Policies) -> (Vec<String>, Vec<String>) {
             condition.kind == ConditionKind::ValidationSucceeded && condition.status == Some(false)
         });
         match failed {
-            Some(failed) => rejected
-                .push(format!("NodeOverlay {} changes nothing: {}", overlay.name, failed.message)),
+            Some(failed) => rejected.push(gates::rejected(&overlay.name, failed.message)),
             None => applied.push(overlay),
         }
     }

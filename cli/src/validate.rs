@@ -52,12 +52,10 @@ pub fn run(
     let read = Read::of(&files);
     let (mut problems, elsewhere) = read.problems_and_elsewhere();
     // As a person reads the files: from above.
-    let order: BTreeMap<String, usize> = problems
-        .iter()
-        .map(|problem| problem.file.clone())
-        .rev()
-        .zip((0..problems.len()).rev())
-        .collect();
+    let mut order = BTreeMap::new();
+    for (place, problem) in problems.iter().enumerate() {
+        order.entry(problem.file.clone()).or_insert(place);
+    }
     problems.sort_by_key(|problem| (order.get(&problem.file).copied(), problem.line));
     let Findings { warnings, refusals, unchecked } = warnings::findings(&read.manifests, &files)?;
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);

@@ -159,13 +159,13 @@ impl PlanArgs {
 
     /// The certificate authority of the cluster.
     pub(crate) fn certificate_authority(&self) -> Result<Authority, BadInput> {
+        if !self.live {
+            return self.authority.read();
+        }
         let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
-        Ok(match self.authority.read()? {
-            given @ Authority::Given(_) => given,
-            _ if self.live => of_kubeconfig(file, context)
-                .map_or(Authority::Unknown, |read| Authority::Given(read.bundle)),
-            otherwise => otherwise,
-        })
+        let of_live = || of_kubeconfig(file, context).map(|read| read.bundle);
+        let bundle = self.authority.given()?.or_else(of_live);
+        Ok(bundle.map_or(Authority::Unknown, Authority::Given))
     }
 
     /// What the ledger says, if it is to be read.

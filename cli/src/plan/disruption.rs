@@ -111,13 +111,13 @@ pub(super) fn run(
 
 /// The node that is called `name`, with or without its domain.
 fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
-    let domain = |node: &NodeName| node.as_str().strip_prefix(name).map(ToOwned::to_owned);
-    let is_it = |node: &&NodeName| domain(node).is_some_and(|rest| rest.is_empty());
-    let is_short = |node: &&NodeName| domain(node).is_some_and(|rest| rest.starts_with('.'));
-    let nodes = || facts.nodes.keys();
-    let mut short = nodes().filter(is_short);
+    let is_short = |node: &&NodeName| {
+        node.as_str().strip_prefix(name).is_some_and(|domain| domain.starts_with('.'))
+    };
+    let mut short = facts.nodes.keys().filter(is_short);
     let only = short.next().filter(|_| short.next().is_none());
-    let node = nodes().find(is_it).or(only).map(ToString::to_string);
+    let whole = facts.nodes.keys().find(|node| node.as_str() == name);
+    let node = whole.or(only).map(ToString::to_string);
     node.ok_or_else(|| {
         let rule = format!("--explain: there is no node `{name}` among {}", count_of(facts));
         BadInput::one(rule)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{HourlyPrice, NodeClassName, facts::Facts, plan::NewClaim};
 use report::output::{count, dollars};
 
-/// What prices of the nodes of `creates` are of, as [`in_words`] says it.
+/// What prices of the nodes of `new_claims` are of, as [`in_words`] says it.
 pub(super) fn of_new_claims<'p>(
     facts: &Facts,
     new_claims: impl IntoIterator<Item = &'p NewClaim>,

@@ -1,6 +1,6 @@
 //! Dumps of a running cluster, read through its API server. Nothing is changed in it.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use api::{files, objects::Object};
 use installer::{
@@ -32,24 +32,24 @@ const KINDS: [ObjectKind; 13] = [
     kinds::PODS,
 ];
 
-/// Writes a dump each `every` for `length`, the first one now.
+/// Writes a dump into `folder` each `every` for `length`, the first one now.
 pub(super) fn record(
     args: &ShadowArgs,
+    folder: &Path,
     (every, length): (SignedDuration, SignedDuration),
 ) -> Result<(), BadInput> {
     if every < SignedDuration::from_secs(10) {
         return Err(BadInput::one("--every: must be at least 10s: an API server has other work"));
     }
-    let bad =
-        |error: std::io::Error| BadInput::one(format!("{}: {error}", args.folder().display()));
+    let bad = |error: std::io::Error| BadInput::one(format!("{}: {error}", folder.display()));
     live::needed("shadow --live")?;
     let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
-    fs::create_dir_all(args.folder()).map_err(bad)?;
+    fs::create_dir_all(folder).map_err(bad)?;
     let start = now();
     let mut due = start;
     let mut made = 0_u64;
     loop {
-        let path = args.folder().join(file_name(now()));
+        let path = folder.join(file_name(now()));
         let mut items = items(&cluster).map_err(BadInput::one)?;
         match cluster.objects_if_allowed(&kinds::EVENTS).map_err(BadInput::one)? {
             Ok(events) => items.extend(compared(events)),
@@ -58,7 +58,7 @@ pub(super) fn record(
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
         // A dump that is there is whole, whenever it ends.
-        let part = args.folder().join(".part");
+        let part = folder.join(".part");
         fs::write(&part, list.to_string()).and_then(|()| fs::rename(&part, &path)).map_err(bad)?;
         made += 1;
         says(&format!("{made} written: {}", path.display()));

@@ -23,7 +23,7 @@ use report::error::BadInput;
 use serde_json::{Value, json};
 use simulator::{Happening, Sim, TimelineEvent};
 
-use super::objects::{self, Objects, Templates, insert, text, uid};
+use super::objects::{self, Objects, Templates, insert, uid, uid_of};
 use crate::manifests::InputFile;
 
 /// What a dump of `at` is called: every file system takes it, and names sort by time.
@@ -109,10 +109,7 @@ pub fn of_facts(facts: &Facts, files: &[InputFile]) -> Result<Value, BadInput> {
     for object in &items {
         templates.add(object, Timestamp::MIN);
     }
-    items.retain(|object| {
-        let is_workload = ["Deployment", "StatefulSet", "Job"].contains(&text(object, "/kind"));
-        !is_workload && !objects::is_of_the_cluster(object)
-    });
+    items.retain(|object| !objects::is_workload(object) && !objects::is_of_the_cluster(object));
     items.extend(facts.ledger.claims.values().map(|shown| claim(shown, None)));
     items.extend(facts.nodes.values().map(node));
     items.extend(facts.pods.iter().map(|listed| pod(listed, templates.of(listed))));
@@ -222,7 +219,7 @@ fn pod(pod: &Pod, template: Option<&Value>) -> Value {
     }
     if let Some(owner) = &pod.owner {
         let owner = json!([{"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name,
-            "uid": uid(&format!("{} {}/{}", owner.kind, pod.key.namespace, owner.name)), "controller": true}]);
+            "uid": uid_of(&owner.kind, &format!("{}/{}", pod.key.namespace, owner.name)), "controller": true}]);
         insert(&mut metadata, "ownerReferences", owner);
     }
     if let Some(deleted_at) = pod.deleted_at {

@@ -21,7 +21,7 @@ use crate::{
     workloads,
 };
 
-/// Kinds with pods, of which the simulated cluster has one of a name.
+/// Kinds with pods. The simulated cluster has one object of a name for all of them.
 const WORKLOADS: [&str; 5] = ["Deployment", "StatefulSet", "Job", "ReplicaSet", "Pod"];
 /// Kinds that a dump has from the simulated cluster itself.
 const OF_THE_CLUSTER: [&str; 4] = ["Node", "NodeClaim", "Pod", "ReplicaSet"];
@@ -139,11 +139,9 @@ impl Objects {
         &self.templates
     }
 
-    /// The objects as the API server of `sim` has them now, of whose workloads the pods are so many.
+    /// The objects as the API server of `sim` has them now. `replicas` are how many pods workloads want.
     pub(super) fn items(&self, sim: &Sim, replicas: &BTreeMap<PodKey, u32>) -> Vec<Value> {
-        let objects = self.applied.iter();
-        let objects =
-            objects.filter(|applied| !OF_THE_CLUSTER.contains(&text(&applied.written, "/kind")));
+        let objects = self.applied.iter().filter(|applied| !is_of_the_cluster(&applied.written));
         objects.filter_map(|applied| applied.item(sim, replicas)).collect()
     }
 }
@@ -160,7 +158,7 @@ impl Applied {
                 let record = sim.node_class_record(&name)?;
                 let seen =
                     sim.classes_written().into_iter().find(|seen| seen.class.name == name)?;
-                return Some(self.told(&record, |stored, generation| {
+                return Some(with_record(object, &record, |stored, generation| {
                     let seen = model::node_class::ObservedNodeClass { generation, ..seen };
                     node_class_patch::status_patch(stored, &seen, &sim.class_status(&name)?).ok()
                 }));
@@ -169,20 +167,20 @@ impl Applied {
                 let name = NodePoolName::new(name).ok()?;
                 let record = sim.node_pool_record(&name)?;
                 let seen = sim.pools_written().into_iter().find(|seen| seen.pool.name == name)?;
-                return Some(self.told(&record, |stored, generation| {
+                return Some(with_record(object, &record, |stored, generation| {
                     let seen = model::node_pool::ObservedNodePool { generation, ..seen };
                     node_pool_patch::status_patch(stored, &seen, &sim.pool_status(&name)?).ok()
                 }));
             }
             "NodeOverlay" => {
                 let record = sim.overlay_record(&ObjectName::new(name).ok()?)?;
-                return Some(self.told(&record, |_, _| None));
+                return Some(with_record(object, &record, |_, _| None));
             }
             "CapacityBuffer" => {
                 let key = key_of(&self.written)?;
                 let (record, status) = sim.buffer_record(&key)?;
                 let seen = sim.observed_buffers().into_iter().find(|seen| seen.key == key)?;
-                return Some(self.told(&record, |stored, generation| {
+                return Some(with_record(object, &record, |stored, generation| {
                     let seen = model::buffer::ObservedBuffer { generation, ..seen };
                     buffer_status_patch(stored, &seen, &status, sim.now()).ok()
                 }));
@@ -207,7 +205,7 @@ impl Applied {
 
     fn with_metadata(&self) -> Value {
         let mut object = self.written.clone();
-        let id = uid(&format!("{} {}", text(&object, "/kind"), key_text(&object)));
+        let id = uid_of(text(&object, "/kind"), &key_text(&object));
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.entry("uid").or_insert_with(|| json!(id));
             let since = || json!(self.since.to_string());
@@ -215,48 +213,46 @@ impl Applied {
         }
         object
     }
+}
 
-    /// The object with what `record` has of it, and with the status that `patch` makes of one that is about a generation.
-    fn told(
-        &self,
-        record: &ObjectRecord,
-        patch: impl FnOnce(&[u8], i64) -> Option<StatusPatch>,
-    ) -> Value {
-        let mut object = self.with_metadata();
-        let conditions = record.conditions.iter().map(|condition| {
-            let status =
-                condition.status.map_or("Unknown", |holds| if holds { "True" } else { "False" });
-            json!({"type": condition.kind.as_str(), "status": status,
-                "reason": condition.reason.to_string(), "message": condition.message,
-                "lastTransitionTime": condition.since.to_string(),
-                "observedGeneration": record.conditions_generation})
-        });
-        let conditions: Vec<Value> = conditions.collect();
+/// `object` with what `record` has of it, and with the status that `patch` makes of one that is about a generation.
+fn with_record(
+    mut object: Value,
+    record: &ObjectRecord,
+    patch: impl FnOnce(&[u8], i64) -> Option<StatusPatch>,
+) -> Value {
+    let conditions = record.conditions.iter().map(|condition| {
         let status =
-            if conditions.is_empty() { json!({}) } else { json!({"conditions": conditions}) };
-        insert(&mut object, "status", status);
-        let about = record.conditions_generation.unwrap_or(record.generation);
-        if let Some(metadata) = object.get_mut("metadata") {
-            insert(metadata, "uid", json!(record.uid));
-            insert(metadata, "generation", json!(about));
-            insert(metadata, "resourceVersion", json!(record.writes.to_string()));
-            let mut annotations = metadata.get("annotations").cloned().unwrap_or_else(|| json!({}));
-            for (key, value) in &record.annotations {
-                insert(&mut annotations, key, json!(value));
-            }
-            insert(metadata, "annotations", annotations);
+            condition.status.map_or("Unknown", |holds| if holds { "True" } else { "False" });
+        json!({"type": condition.kind.as_str(), "status": status,
+            "reason": condition.reason.to_string(), "message": condition.message,
+            "lastTransitionTime": condition.since.to_string(),
+            "observedGeneration": record.conditions_generation})
+    });
+    let conditions: Vec<Value> = conditions.collect();
+    let status = if conditions.is_empty() { json!({}) } else { json!({"conditions": conditions}) };
+    insert(&mut object, "status", status);
+    let about = record.conditions_generation.unwrap_or(record.generation);
+    if let Some(metadata) = object.get_mut("metadata") {
+        insert(metadata, "uid", json!(record.uid));
+        insert(metadata, "generation", json!(about));
+        insert(metadata, "resourceVersion", json!(record.writes.to_string()));
+        let mut annotations = metadata.get("annotations").cloned().unwrap_or_else(|| json!({}));
+        for (key, value) in &record.annotations {
+            insert(&mut annotations, key, json!(value));
         }
-        if let Some(StatusPatch::Merge(patch)) = patch(object.to_string().as_bytes(), about)
-            && let Some(changed) = patch.get("status").and_then(Value::as_object)
-            && let Some(status) = object.get_mut("status")
-        {
-            changed.iter().for_each(|(key, value)| insert(status, key, value.clone()));
-        }
-        if let Some(metadata) = object.get_mut("metadata") {
-            insert(metadata, "generation", json!(record.generation));
-        }
-        object
+        insert(metadata, "annotations", annotations);
     }
+    if let Some(StatusPatch::Merge(patch)) = patch(object.to_string().as_bytes(), about)
+        && let Some(changed) = patch.get("status").and_then(Value::as_object)
+        && let Some(status) = object.get_mut("status")
+    {
+        changed.iter().for_each(|(key, value)| insert(status, key, value.clone()));
+    }
+    if let Some(metadata) = object.get_mut("metadata") {
+        insert(metadata, "generation", json!(record.generation));
+    }
+    object
 }
 
 /// The objects of `files`, as they are written.
@@ -270,6 +266,11 @@ pub(super) fn written(files: &[InputFile]) -> Result<Vec<Value>, BadInput> {
         }
     }
     Ok(written)
+}
+
+/// Whether `object` is of a kind with pods.
+pub(super) fn is_workload(object: &Value) -> bool {
+    WORKLOADS.contains(&text(object, "/kind"))
 }
 
 /// Whether a dump has the objects of the kind of `object` from the simulated cluster itself.
@@ -315,6 +316,11 @@ pub(super) fn insert(object: &mut Value, key: &str, value: Value) {
     if let Some(object) = object.as_object_mut() {
         object.insert(key.to_owned(), value);
     }
+}
+
+/// An id for an object of `kind` that is called `key`, with its namespace.
+pub(super) fn uid_of(kind: &str, key: &str) -> String {
+    uid(&format!("{kind} {key}"))
 }
 
 /// An id for what has none in the simulated cluster, made of its name.

@@ -45,6 +45,8 @@ pub const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-p
 pub const INSTANCE_ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
 /// The letter before the generation, such as `m`.
 pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
+/// Who manages a node of EKS: `auto` is EKS Auto Mode.
+pub const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
 /// Who made the processors of the instance type.
 pub const INSTANCE_CPU_MANUFACTURER: &str = "karpenter.k8s.aws/instance-cpu-manufacturer";
 /// The family of an instance type, such as `m7g`.

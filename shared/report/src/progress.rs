@@ -1,7 +1,7 @@
 //! What is being done, on a terminal after a second of silence; nothing in a pipe.
 //!
-//! The line is drawn by a thread of its own, which needs standard error: whoever holds its lock while there is a line waits
-//! for ever. There is one line: what is begun meanwhile changes its words.
+//! The line is drawn by a thread of its own, which needs standard error: a thread that holds its lock while there is a line
+//! waits for ever. There is one line: what is begun meanwhile changes its words.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -33,8 +33,8 @@ impl ProgressLine {
     /// A line that says `what`, on standard error, if it is a terminal.
     pub fn new(what: impl Into<String>) -> Self {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = current.as_ref().and_then(WeakProgressBar::upgrade);
-        let (bar, is_first) = known.map_or_else(|| (begun(), true), |bar| (bar, false));
+        let present = current.as_ref().and_then(WeakProgressBar::upgrade);
+        let (bar, is_first) = present.map_or_else(|| (begun(), true), |bar| (bar, false));
         *current = Some(bar.downgrade());
         drop(current);
         let progress = Self { bar, is_first };

@@ -37,7 +37,7 @@ struct Fold<'a> {
     common: BTreeMap<&'a str, u64>,
     names: Vec<&'a str>,
     places: BTreeSet<&'a str>,
-    /// Pods that lines are about, each with what was said last of it.
+    /// Pods that lines are about, each with the newest reason.
     pods: BTreeMap<&'a PodKey, &'a str>,
     /// Of sentences: the sums of their numbers.
     sums: Vec<Amount>,
@@ -130,12 +130,12 @@ impl<'a> Fold<'a> {
         if let Like::Sentence(sentence) = &line.like {
             sentence::add(&mut self.sums, sentence.amounts());
         }
-        let said = match &line.like {
+        let reason = match &line.like {
             Like::Thing(thing) => thing.common.keys().next(),
             Like::Words(_) | Like::Sentence(_) => None,
         };
-        let said = said.map(String::as_str).unwrap_or_default();
-        self.pods.extend(line.pods.iter().map(|pod| (pod, said)));
+        let reason = reason.map(String::as_str).unwrap_or_default();
+        self.pods.extend(line.pods.iter().map(|pod| (pod, reason)));
         if let Like::Thing(thing) = &line.like {
             for (what, number) in &thing.common {
                 *self.common.entry(what).or_default() += number;
@@ -143,7 +143,7 @@ impl<'a> Fold<'a> {
             if !line.pods.is_empty() {
                 self.number = u64::try_from(self.pods.len()).unwrap_or(u64::MAX);
                 self.common.clear();
-                self.pods.values().for_each(|said| *self.common.entry(said).or_default() += 1);
+                self.pods.values().for_each(|reason| *self.common.entry(reason).or_default() += 1);
             }
             if self.names.len() < NAMES_SHOWN && !thing.name.is_empty() {
                 self.names.push(&thing.name);

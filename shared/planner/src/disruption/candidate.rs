@@ -96,7 +96,7 @@ pub(crate) fn candidate<'a>(
 ) -> Result<Candidate<'a>, Objection> {
     let Some(claim) = entry.claim else {
         let is_of_auto_mode = entry.node.is_some_and(|node| {
-            node.labels.get("eks.amazonaws.com/compute-type").is_some_and(|value| value == "auto")
+            node.labels.get(labels::COMPUTE_TYPE).is_some_and(|value| value == "auto")
         });
         return Err(if is_of_auto_mode { Objection::OfAutoMode } else { Objection::Unmanaged });
     };

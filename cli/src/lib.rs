@@ -3,6 +3,7 @@
 //! `main` only parses arguments and prints; everything else is here, so that tests of the whole
 //! workspace use the same wiring as the command.
 
+mod admission;
 pub mod args;
 mod assumed;
 pub mod authority;

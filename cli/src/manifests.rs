@@ -30,7 +30,10 @@ use self::{
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
-use crate::{gates, workloads};
+use crate::{admission, gates, workloads};
+
+/// Why pods with `schedulingGates` are left out.
+const GATED: &str = "nothing here removes their schedulingGates";
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
@@ -186,7 +189,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
     let mut manifests = workloads::without_offspring(read.manifests);
-    workloads::admit(&mut manifests);
+    loaded.ignored.extend(admission::admit(&mut manifests));
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
@@ -228,7 +231,7 @@ impl Loaded {
                 self.ignored.extend(unlaunchable(&read.class));
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
-            objects::Object::DaemonSet(daemon_set) => {
+            objects::Object::DaemonSet(daemon_set, _) => {
                 self.objects.push(ClusterObject::DaemonSet(daemon_set));
             }
             objects::Object::Workload(workload) => self.take_workload(*workload, dump),
@@ -242,8 +245,9 @@ impl Loaded {
                     .push(format!("Pod {}: is left out: its kubelet makes it", read.pod.key));
             }
             objects::Object::Pod(read) => {
-                let replicas =
-                    if read.is_gated { self.running("Pod", &read.pod.key, 1, dump) } else { 1 };
+                let is_gated = read.is_gated;
+                let key = ("Pod", &read.pod.key);
+                let replicas = if is_gated { self.running(key, 1, GATED, dump) } else { 1 };
                 self.objects.push(ClusterObject::Workload(StoryWorkload {
                     volumes: read.pod.volumes,
                     ..plain(read.pod.key, replicas, read.pod.spec)
@@ -277,8 +281,11 @@ impl Loaded {
             objects::Object::CsiNode(node, limits) => {
                 self.objects.push(ClusterObject::AttachLimits(node, limits));
             }
-            // Pods have the value of their class already; what happened decides nothing.
-            objects::Object::PriorityClass(_) | objects::Object::Event(_) => {}
+            // Pods are admitted already; what happened decides nothing.
+            objects::Object::PriorityClass(_)
+            | objects::Object::RuntimeClass(_)
+            | objects::Object::LimitRange(_)
+            | objects::Object::Event(_) => {}
             objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
@@ -286,10 +293,10 @@ impl Loaded {
     }
 
     fn take_workload(&mut self, workload: objects::Workload, dump: &Dump) {
-        let replicas = if workload.is_gated {
-            self.running(workload.kind.as_str(), &workload.key, workload.replicas, dump)
-        } else {
-            workload.replicas
+        let key = (workload.kind.as_str(), &workload.key);
+        let replicas = match unscheduled(&workload) {
+            Some(why) => self.running(key, workload.replicas, &why, dump),
+            None => workload.replicas,
         };
         self.objects.push(ClusterObject::Workload(StoryWorkload {
             kind: match workload.kind {
@@ -306,21 +313,32 @@ impl Loaded {
     }
 
     /// The pods with `schedulingGates` that run already, of `replicas`. The others are ignored.
-    fn running(&mut self, kind: &str, key: &PodKey, replicas: u32, dump: &Dump) -> u32 {
+    fn running(
+        &mut self,
+        (kind, key): (&str, &PodKey),
+        replicas: u32,
+        why: &str,
+        dump: &Dump,
+    ) -> u32 {
         let running = dump.started.get(key).map_or(0, Vec::len);
         let running = u32::try_from(running).unwrap_or(u32::MAX).min(replicas);
-        self.ignored.extend(gated(kind, key, replicas - running));
+        self.ignored.extend(left_out(kind, key, replicas - running, why));
         running
     }
 }
 
-/// The note that `pods` pods of an object wait for their `schedulingGates`, which no command removes; `None` if there
-/// are none.
-pub(crate) fn gated(kind: &str, key: &PodKey, pods: u32) -> Option<String> {
+/// Why kube-scheduler does not look at the pods of `workload`, if so.
+pub(crate) fn unscheduled(workload: &objects::Workload) -> Option<String> {
+    match &workload.node {
+        Some(node) => Some(format!("their `nodeName` is {node}, so kube-scheduler skips them")),
+        None => workload.is_gated.then(|| GATED.to_owned()),
+    }
+}
+
+/// The note that `pods` pods of an object are left out; `None` if there are none.
+pub(crate) fn left_out(kind: &str, key: &PodKey, pods: u32, why: &str) -> Option<String> {
     let count = words::counted(usize::try_from(pods).unwrap_or(usize::MAX), "pod");
-    let note =
-        format!("{kind} {key}: {count} left out: nothing here removes their schedulingGates");
-    (0 < pods).then_some(note)
+    (0 < pods).then(|| format!("{kind} {key}: {count} left out: {why}"))
 }
 
 /// Why nothing can be launched from `class` whatever its selectors find, if so.
@@ -379,7 +397,7 @@ pub(crate) fn named(object: &objects::Object) -> String {
         objects::Object::Workload(workload) => {
             format!("{} {}", workload.kind.as_str(), workload.key)
         }
-        objects::Object::DaemonSet(daemon_set) => format!("DaemonSet {}", daemon_set.key),
+        objects::Object::DaemonSet(daemon_set, _) => format!("DaemonSet {}", daemon_set.key),
         objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
         _ => "object".to_owned(),
     }

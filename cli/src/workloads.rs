@@ -1,15 +1,12 @@
 //! Which workload makes which: a Deployment its ReplicaSets, and those their pods.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     files::Manifest,
-    objects::{Object, PriorityClass, WorkloadKind},
+    objects::{Object, WorkloadKind},
 };
-use model::{Pod, PodKey, PodSpec, pod::PodPhase};
+use model::{Pod, PodKey, pod::PodPhase};
 use simulator::StartedPod;
 
 /// What a Deployment appends to its own name for a ReplicaSet: a number whose ten digits are written
@@ -59,7 +56,7 @@ pub(crate) fn without_offspring(mut manifests: Vec<Manifest>) -> Vec<Manifest> {
         .collect();
     let daemon_sets: BTreeSet<PodKey> = objects()
         .filter_map(|object| match object {
-            Object::DaemonSet(set) => Some(set.key.clone()),
+            Object::DaemonSet(set, _) => Some(set.key.clone()),
             _ => None,
         })
         .collect();
@@ -120,47 +117,6 @@ pub(crate) fn started(manifests: &[Manifest]) -> BTreeMap<PodKey, Vec<StartedPod
         started.entry(key).or_default().push(StartedPod { name: pod.key.name.clone(), node });
     }
     started
-}
-
-/// `spec` with the priority that admission gives it where `classes` are there.
-pub(crate) fn with_priority<'a>(
-    spec: &Arc<PodSpec>,
-    classes: impl IntoIterator<Item = &'a PriorityClass>,
-) -> Arc<PodSpec> {
-    let class = classes.into_iter().find(|class| match spec.priority_class.as_str() {
-        "" => class.is_global_default,
-        name => class.name == name,
-    });
-    match class {
-        Some(class) if class.value != spec.priority && spec.priority == 0 => {
-            Arc::new(PodSpec { priority: class.value, ..PodSpec::clone(spec) })
-        }
-        _ => Arc::clone(spec),
-    }
-}
-
-/// Gives every pod the priority that admission gives it.
-pub(crate) fn admit(manifests: &mut [Manifest]) {
-    let objects = manifests.iter().flat_map(|manifest| &manifest.objects);
-    let classes: Vec<PriorityClass> = objects
-        .filter_map(|object| match object {
-            Object::PriorityClass(class) => Some(class.clone()),
-            _ => None,
-        })
-        .collect();
-    if classes.is_empty() {
-        return;
-    }
-    for object in manifests.iter_mut().flat_map(|manifest| &mut manifest.objects) {
-        let spec = match object {
-            Object::Pod(read) => &mut read.pod.spec,
-            Object::Workload(workload) => &mut workload.spec,
-            Object::DaemonSet(daemon_set) => &mut daemon_set.spec,
-            Object::PodTemplate(_, spec) => spec,
-            _ => continue,
-        };
-        *spec = with_priority(spec, &classes);
-    }
 }
 
 fn makes(makers: &BTreeSet<(WorkloadKind, PodKey)>, kind: &str, near: &PodKey, name: &str) -> bool {

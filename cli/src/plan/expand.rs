@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use api::objects::{PodManifest, PriorityClass, StorageClassManifest, Workload, WorkloadKind};
+use api::objects::{PodManifest, StorageClassManifest, Workload, WorkloadKind};
 use jiff::Timestamp;
 use model::{
-    Namespace, ObjectName, Pod, PodKey, PodSpec, PodUid,
+    Namespace, ObjectName, Pod, PodKey, PodUid,
     limits::PODS_PER_PLAN_MAX,
     pod::{Owner, PodPhase},
     storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
@@ -19,8 +19,8 @@ use report::output::thousands;
 
 use super::input::Loaded;
 use crate::{
-    manifests::gated,
-    workloads::{deployment_of, with_priority},
+    manifests::{left_out, unscheduled},
+    workloads::deployment_of,
 };
 
 /// Pods that one note names.
@@ -34,10 +34,12 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
     for class in &loaded.storage_classes {
         storage.classes.insert(class.name.clone(), class.class.clone());
     }
+    for claim in storage.claims.values_mut().filter(|claim| claim.volume.is_none()) {
+        claim.storage_class = claim.storage_class.take().or_else(|| default_class.clone());
+    }
     let mut maker = Maker {
         now,
         default_class,
-        priorities: &loaded.priority_classes,
         storage,
         names: BTreeSet::new(),
         room: PODS_PER_PLAN_MAX,
@@ -67,9 +69,9 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
             continue;
         }
         let existing = existing.count(workload);
-        if workload.is_gated {
+        if let Some(why) = unscheduled(workload) {
             let missing = workload.replicas.saturating_sub(existing);
-            maker.notes.extend(gated(workload.kind.as_str(), &workload.key, missing));
+            maker.notes.extend(left_out(workload.kind.as_str(), &workload.key, missing, &why));
         } else {
             maker.workload(workload, existing, &mut pods);
         }
@@ -102,7 +104,8 @@ fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {
     Some(PodKey { namespace: namespace.clone(), name: ObjectName::new(name).ok()? })
 }
 
-/// The class of claims that name none: of the default classes the newest, then the first by name.
+/// The class of claims that name none: of the default classes the newest, then the first by name. The API server writes
+/// it into new claims, and a controller into those that have waited for it.
 ///
 /// <https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass>
 fn default_class(classes: &[StorageClassManifest]) -> Option<String> {
@@ -147,7 +150,6 @@ impl Existing {
 struct Maker<'a> {
     now: Timestamp,
     default_class: Option<String>,
-    priorities: &'a [PriorityClass],
     storage: &'a mut Storage,
     /// Names of pods that are taken.
     names: BTreeSet<PodKey>,
@@ -160,8 +162,7 @@ struct Maker<'a> {
 impl Maker<'_> {
     /// A pod that somebody wrote and no server has seen: it waits unless it says where it runs, or
     /// that something must let it go first.
-    fn written(&mut self, PodManifest { mut pod, is_gated }: PodManifest) -> Pod {
-        pod.spec = with_priority(&pod.spec, self.priorities);
+    fn written(&mut self, PodManifest { mut pod, is_gated, .. }: PodManifest) -> Pod {
         if pod.node.is_none() && pod.phase == PodPhase::Pending && !is_gated {
             pod.unschedulable_at.get_or_insert(self.now);
         }
@@ -174,7 +175,6 @@ impl Maker<'_> {
 
     /// The pods that `workload` has not made yet; `existing` are there.
     fn workload(&mut self, workload: &Workload, existing: u32, pods: &mut Vec<Pod>) {
-        let spec = with_priority(&workload.spec, self.priorities);
         let wanted = workload.replicas.saturating_sub(existing);
         let missing = wanted.min(u32::try_from(self.room).unwrap_or(u32::MAX));
         self.room = self.room.saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX));
@@ -203,19 +203,13 @@ impl Maker<'_> {
                 continue;
             }
             made += 1;
-            if let Some(pod) = self.pod(workload, key, number, &spec) {
+            if let Some(pod) = self.pod(workload, key, number) {
                 pods.push(pod);
             }
         }
     }
 
-    fn pod(
-        &mut self,
-        workload: &Workload,
-        key: PodKey,
-        number: u32,
-        spec: &Arc<PodSpec>,
-    ) -> Option<Pod> {
+    fn pod(&mut self, workload: &Workload, key: PodKey, number: u32) -> Option<Pod> {
         let (kind, name) = (workload.kind, &workload.key.name);
         let mut volumes = workload.volumes.clone();
         for (template, class) in &workload.claim_templates {
@@ -234,7 +228,7 @@ impl Maker<'_> {
         let pod = Pod {
             owner: Some(Arc::new(owner)),
             volumes,
-            ..Pod::waiting(key, uid, Arc::clone(spec), self.now)
+            ..Pod::waiting(key, uid, Arc::clone(&workload.spec), self.now)
         };
         self.claim_ephemeral(&pod);
         Some(pod)

@@ -6,8 +6,8 @@ use api::{
     document::Diagnostic,
     files::Place,
     objects::{
-        BufferManifest, NodeClassManifest, Object, PodManifest, PriorityClass, Referable,
-        StorageClassManifest, Workload,
+        BufferManifest, NodeClassManifest, Object, PodManifest, Referable, StorageClassManifest,
+        Workload,
     },
 };
 use model::{
@@ -22,7 +22,7 @@ use model::{
 use report::{error::BadInput, progress::ProgressLine};
 
 use super::live;
-use crate::{manifests::Read, plan::args::PlanArgs};
+use crate::{admission, manifests::Read, plan::args::PlanArgs};
 
 /// Objects by kind, in the order of the input.
 #[derive(Debug, Default)]
@@ -41,7 +41,6 @@ pub(super) struct Loaded {
     pub(super) buffers: Vec<BufferManifest>,
     pub(super) referable: Referable,
     pub(super) storage_classes: Vec<StorageClassManifest>,
-    pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
     /// The NodePools that are left to another provider.
@@ -73,7 +72,7 @@ pub(super) fn load(args: &PlanArgs, progress: &ProgressLine) -> Result<Loaded, B
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is
 /// reported and does not keep the others from being planned with.
-pub(super) fn of(read: Read) -> Result<Loaded, BadInput> {
+pub(super) fn of(mut read: Read) -> Result<Loaded, BadInput> {
     let problems = read.problems();
     let fatal: Vec<String> = problems
         .iter()
@@ -85,6 +84,7 @@ pub(super) fn of(read: Read) -> Result<Loaded, BadInput> {
     }
     let foreign = read.foreign().cloned().collect();
     let mut loaded = Loaded { problems, foreign, notes: read.notes, ..Loaded::default() };
+    loaded.notes.extend(admission::admit(&mut read.manifests));
     for manifest in read.manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             loaded.take(object, place);
@@ -124,7 +124,7 @@ impl Loaded {
                 self.referable.add(&workload);
                 self.workloads.push(*workload);
             }
-            Object::DaemonSet(daemon_set) => self.daemon_sets.push(daemon_set),
+            Object::DaemonSet(daemon_set, _) => self.daemon_sets.push(daemon_set),
             Object::PodTemplate(key, spec) => {
                 self.referable.templates.insert(key, spec);
             }
@@ -141,9 +141,12 @@ impl Loaded {
             Object::Namespace(name, labels) => {
                 around.namespaces.insert(name, labels);
             }
-            Object::PriorityClass(class) => self.priority_classes.push(class),
             Object::DisruptionBudget(budget) => around.disruption_budgets.push(budget),
-            Object::Event(_) => {}
+            // Pods are admitted already.
+            Object::PriorityClass(_)
+            | Object::RuntimeClass(_)
+            | Object::LimitRange(_)
+            | Object::Event(_) => {}
             Object::Other { kind, name } => {
                 if let Some((_, why)) = UNREAD.iter().find(|(unread, _)| *unread == kind) {
                     self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));

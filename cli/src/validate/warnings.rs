@@ -152,7 +152,7 @@ pub(super) fn pod_spec(object: &Object) -> Option<&PodSpec> {
     match object {
         Object::Pod(read) => Some(&read.pod.spec),
         Object::Workload(workload) => Some(&workload.spec),
-        Object::DaemonSet(daemon_set) => Some(&daemon_set.spec),
+        Object::DaemonSet(daemon_set, _) => Some(&daemon_set.spec),
         Object::PodTemplate(_, spec) => Some(spec),
         _ => None,
     }

@@ -127,7 +127,7 @@ pub fn node(body: &[u8]) -> Result<Node, Error> {
 
 /// Reads a DaemonSetList.
 pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
-    list(body, "DaemonSet", |root, _| pod::read_daemon_set(root))
+    list(body, "DaemonSet", |root, _| Some(pod::read_daemon_set(root)?.0))
 }
 
 /// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`. Pools of

@@ -15,6 +15,7 @@ use model::{
 
 use crate::document::field::{Complaints, Field};
 
+mod admission;
 mod affinity;
 mod amounts;
 pub(crate) mod budget;
@@ -43,6 +44,7 @@ mod topology;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
+pub use admission::{LimitRange, NewPod, RuntimeClass};
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable, is_buffered};
 pub use event::{EventManifest, EventSubject};
@@ -71,8 +73,8 @@ pub enum Object {
     Pod(PodManifest),
     /// What makes pods of one kind.
     Workload(Box<Workload>),
-    /// `apps/v1` DaemonSet.
-    DaemonSet(DaemonSet),
+    /// `apps/v1` DaemonSet, and what admission reads of its pods.
+    DaemonSet(DaemonSet, Box<NewPod>),
     /// `v1` PodTemplate.
     PodTemplate(PodKey, Arc<PodSpec>),
     /// `v1` PersistentVolume.
@@ -87,6 +89,10 @@ pub enum Object {
     Namespace(Namespace, BTreeMap<String, String>),
     /// `scheduling.k8s.io/v1` PriorityClass.
     PriorityClass(PriorityClass),
+    /// `node.k8s.io/v1` RuntimeClass.
+    RuntimeClass(RuntimeClass),
+    /// `v1` LimitRange.
+    LimitRange(LimitRange),
     /// `policy/v1` PodDisruptionBudget.
     DisruptionBudget(PodDisruptionBudget),
     /// `v1` Event.
@@ -164,7 +170,13 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         ("v1", "Namespace") => {
             budget::read_namespace(root).map(|(name, labels)| Object::Namespace(name, labels))
         }
-        ("apps/v1", "DaemonSet") => pod::read_daemon_set(root).map(Object::DaemonSet),
+        ("v1", "LimitRange") => admission::read_limit_range(root).map(Object::LimitRange),
+        ("node.k8s.io/v1", "RuntimeClass") => {
+            admission::read_runtime_class(root).map(Object::RuntimeClass)
+        }
+        ("apps/v1", "DaemonSet") => {
+            pod::read_daemon_set(root).map(|(set, new)| Object::DaemonSet(set, Box::new(new)))
+        }
         ("apps/v1", "Deployment") => workload(WorkloadKind::Deployment),
         ("apps/v1", "StatefulSet") => workload(WorkloadKind::StatefulSet),
         ("apps/v1", "ReplicaSet") => workload(WorkloadKind::ReplicaSet),

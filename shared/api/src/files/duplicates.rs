@@ -84,7 +84,9 @@ fn key(object: &Object) -> Option<Key<'_>> {
             let key = &workload.key;
             (workload.kind.as_str(), key.namespace.as_str(), key.name.as_str())
         }
-        Object::DaemonSet(set) => ("DaemonSet", set.key.namespace.as_str(), set.key.name.as_str()),
+        Object::DaemonSet(set, _) => {
+            ("DaemonSet", set.key.namespace.as_str(), set.key.name.as_str())
+        }
         Object::PodTemplate(key, _) => ("PodTemplate", key.namespace.as_str(), key.name.as_str()),
         Object::Volume(name, _) => ("PersistentVolume", "", name),
         Object::VolumeClaim(key, _) => {
@@ -94,6 +96,8 @@ fn key(object: &Object) -> Option<Key<'_>> {
         Object::CsiNode(node, _) => ("CSINode", "", node.as_str()),
         Object::Namespace(name, _) => ("Namespace", "", name.as_str()),
         Object::PriorityClass(class) => ("PriorityClass", "", &class.name),
+        Object::RuntimeClass(class) => ("RuntimeClass", "", &class.name),
+        Object::LimitRange(range) => ("LimitRange", range.namespace.as_str(), &range.name),
         Object::DisruptionBudget(budget) => {
             ("PodDisruptionBudget", budget.key.namespace.as_str(), budget.key.name.as_str())
         }

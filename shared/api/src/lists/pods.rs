@@ -160,7 +160,7 @@ impl PodReader {
         if let Some(status) = trimmed.status() {
             self.add_status(status, &mut pod)?;
         }
-        Some(PodManifest { pod, is_gated })
+        Some(PodManifest { pod, is_gated, new: None })
     }
 
     fn add_status(&mut self, status: &Status<'_>, pod: &mut Pod) -> Option<()> {
@@ -202,7 +202,7 @@ impl PodReader {
             return Some(known.clone());
         }
         let read = read_item(text, "Pod", |root, _| pod::read_pod(root)).ok()?;
-        let PodManifest { pod: Pod { spec, volumes, .. }, is_gated } = read;
+        let PodManifest { pod: Pod { spec, volumes, .. }, is_gated, .. } = read;
         let shared = Shared { spec, is_gated, volumes };
         self.make_room(text.len());
         self.shared.insert(text.into(), shared.clone());

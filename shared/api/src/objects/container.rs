@@ -6,12 +6,12 @@ use std::{
 };
 
 use model::{
-    ConditionKind, ConditionReason, ResourceName, Resources, pod,
+    ConditionKind, ConditionReason, ResourceName, Resources,
     pod::{ContainerRequests, HostPort},
 };
 
 use super::conditions::Conditions;
-use crate::document::field::{Field, Fields};
+use crate::document::field::Field;
 
 /// Members of a container that decide nothing about nodes.
 const CONTAINER_IGNORED: &[&str] = &[
@@ -58,6 +58,8 @@ pub(crate) struct Granted {
 /// A container that was read.
 pub(crate) struct Container {
     pub(crate) requests: ContainerRequests,
+    /// The requests that are written, limits standing in.
+    pub(crate) named: Amounts,
     pub(crate) host_ports: Vec<HostPort>,
 }
 
@@ -96,16 +98,19 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     fields.ignore(CONTAINER_IGNORED);
     let name = fields.require("name").and_then(|field| field.text()).unwrap_or_default();
     let policy = fields.get("restartPolicy").and_then(|field| field.text());
-    let mut requests = Resources::default();
+    let mut named = Amounts::new();
     if let Some(resources) = fields.get("resources") {
-        let (resource_names, limits) = requests_and_limits(&resources)?;
-        requests = with_defaults(resource_names, &limits);
+        let (requests, limits) = requests_and_limits(&resources)?;
+        // Limits stand in for the requests that are not named, as the API server has it.
+        named = limits;
+        named.extend(requests);
     }
     let ports = fields.get("ports").and_then(|field| field.list()).unwrap_or_default();
     fields.done();
     let host_ports = ports.iter().filter_map(|port| host_port(port, around)).collect();
+    let requests = resources_of(&named);
     let requests = ContainerRequests { requests, is_sidecar: policy == Some("Always") };
-    Some((name, Container { requests, host_ports }))
+    Some((name, Container { requests, named, host_ports }))
 }
 
 /// The port of the node that an entry of `ports` takes, if it takes one.
@@ -130,9 +135,9 @@ fn host_port(item: &Field<'_>, around: &Around<'_>) -> Option<HostPort> {
 }
 
 /// Amounts by resource, as written: a zero is not the same as absence here.
-type Amounts = BTreeMap<ResourceName, u64>;
+pub(crate) type Amounts = BTreeMap<ResourceName, u64>;
 
-fn requests_and_limits(field: &Field<'_>) -> Option<(Amounts, Amounts)> {
+pub(crate) fn requests_and_limits(field: &Field<'_>) -> Option<(Amounts, Amounts)> {
     let mut fields = field.fields()?;
     fields.ignore(&["claims"]);
     let requests = fields.get("requests").map_or(Some(Amounts::new()), |f| amounts(&f));
@@ -160,40 +165,6 @@ pub(crate) fn resources_of(amounts: &Amounts) -> Resources {
         resources.set(name, *amount);
     }
     resources
-}
-
-/// Limits stand in for the requests that are not named, as the API server has it.
-fn with_defaults(requests: Amounts, limits: &Amounts) -> Resources {
-    let mut resource_names = limits.clone();
-    resource_names.extend(requests);
-    resources_of(&resource_names)
-}
-
-/// What a pod with these containers takes; `fields` are its `spec`'s.
-pub(crate) fn pod_requests(
-    fields: &mut Fields<'_>,
-    init: &[Container],
-    main: &[Container],
-) -> Option<Resources> {
-    let requests_of = |containers: &[Container]| -> Vec<ContainerRequests> {
-        containers.iter().map(|container| container.requests.clone()).collect()
-    };
-    let (init, main) = (&requests_of(init), &requests_of(main));
-    let overhead = fields.get("overhead").map_or(Some(Amounts::new()), |f| amounts(&f))?;
-    let overhead = resources_of(&overhead);
-    let Some(field) = fields.get("resources") else {
-        return Some(pod::effective_requests(init, main, None, &overhead));
-    };
-    let (requests, limits) = requests_and_limits(&field)?;
-    // A pod-level limit is a request only where no container requests anything of the resource.
-    let of_containers = pod::effective_requests(init, main, None, &Resources::default());
-    let mut pod_level = resources_of(&requests);
-    for (name, amount) in &limits {
-        if !requests.contains_key(name) && of_containers.get(name.as_str()) == 0 {
-            pod_level.set(name, *amount);
-        }
-    }
-    Some(pod::effective_requests(init, main, Some(&pod_level), &overhead))
 }
 
 impl Granted {

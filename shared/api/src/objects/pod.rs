@@ -11,6 +11,7 @@ use model::{
 };
 
 use super::{
+    admission::NewPod,
     conditions::Conditions,
     container::Granted,
     metadata::{Metadata, timestamp},
@@ -42,6 +43,8 @@ pub struct PodManifest {
     pub pod: Pod,
     /// Whether something must let it go before it is scheduled: it has `schedulingGates`.
     pub is_gated: bool,
+    /// What admission reads of it; `None` once an API server has stored it.
+    pub new: Option<Box<NewPod>>,
 }
 
 /// Reads a Pod. Without a creation time it is as old as can be; without a uid its namespace and
@@ -58,11 +61,11 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         .and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &granted));
     fields.done();
     let (metadata, mut spec) = (metadata?, spec?);
-    // No server has seen it yet.
-    if metadata.uid.is_none() {
+    let is_new = metadata.uid.is_none();
+    if is_new {
         spec = spec.admitted();
     }
-    let ReadPodSpec { spec, node, volumes, is_gated } = spec;
+    let ReadPodSpec { spec, node, volumes, is_gated, new } = spec;
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
@@ -83,7 +86,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         volumes,
         spec: Arc::new(spec),
     };
-    Some(PodManifest { pod, is_gated })
+    Some(PodManifest { pod, is_gated, new: is_new.then(|| Box::new(new)) })
 }
 
 /// What can be read of the pod of `text`, which as a whole cannot for the reason `why`: its name and its
@@ -133,7 +136,7 @@ pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
         volumes: Vec::new(),
         spec: Arc::new(spec),
     };
-    Some(PodManifest { pod, is_gated: false })
+    Some(PodManifest { pod, is_gated: false, new: None })
 }
 
 #[derive(Default)]
@@ -159,7 +162,7 @@ const DAEMON_SET: &[&str] =
     &["selector", "updateStrategy", "minReadySeconds", "revisionHistoryLimit"];
 
 /// Reads a DaemonSet.
-pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<DaemonSet> {
+pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<(DaemonSet, NewPod)> {
     let mut fields = object.fields()?;
     fields.ignore(&["status"]);
     let metadata = Metadata::read(&mut fields);
@@ -169,8 +172,8 @@ pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<DaemonSet> {
     spec.ignore(DAEMON_SET);
     let template = spec.require("template").and_then(|field| read_template(&field));
     spec.done();
-    let metadata = metadata?;
-    Some(DaemonSet { key: metadata.key(object)?, spec: Arc::new(template?.spec) })
+    let ReadPodSpec { spec, new, .. } = template?;
+    Some((DaemonSet { key: metadata?.key(object)?, spec: Arc::new(spec) }, new))
 }
 
 /// Reads a PodTemplate.

@@ -4,13 +4,15 @@
 
 use model::{
     PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration, labels,
+    pod::HostPort,
     storage::PodVolume,
     taint::{self, TolerationOperator},
 };
 
 use super::{
+    admission::NewPod,
     affinity,
-    container::{self, Around, Granted},
+    container::{self, Around, Container, Granted},
     metadata::Metadata,
     topology, volume,
 };
@@ -24,6 +26,8 @@ pub(crate) struct ReadPodSpec {
     pub(crate) volumes: Vec<PodVolume>,
     /// Whether something else must let it go before it is scheduled.
     pub(crate) is_gated: bool,
+    /// What admission reads if no API server has stored the pod.
+    pub(crate) new: NewPod,
 }
 
 /// Members of `spec` that decide nothing about nodes.
@@ -45,7 +49,6 @@ const IGNORED: &[&str] = &[
     "preemptionPolicy",
     "readinessGates",
     "restartPolicy",
-    "runtimeClassName",
     "schedulerName",
     "securityContext",
     "serviceAccount",
@@ -71,7 +74,8 @@ pub(crate) fn read(
         container::read(fields.get("initContainers"), &around, |init| init.requests.is_sidecar);
     let main = container::read(fields.require("containers"), &around, |_| true);
     let (init, main) = (init?, main?);
-    let requests = container::pod_requests(&mut fields, &init, &main);
+    let host_ports = host_ports(&init, &main);
+    let new = NewPod::read(&mut fields, init, main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
     let affinity = fields.get("affinity");
     let affinity =
@@ -97,7 +101,7 @@ pub(crate) fn read(
     let spec = PodSpec {
         labels: metadata.labels.clone(),
         annotations: metadata.pod_annotations(),
-        requests: requests?,
+        requests: new.as_ref()?.requests(),
         node_selector,
         required_terms: affinity.required,
         preferred_terms: affinity.preferred,
@@ -106,14 +110,23 @@ pub(crate) fn read(
         spread: spread.map(|f| topology::spread(&f, &metadata.labels)).unwrap_or_default(),
         pod_affinity: affinity.pods,
         pod_anti_affinity: affinity.anti,
-        host_ports: main.into_iter().flat_map(|container| container.host_ports).collect(),
+        host_ports,
         priority: priority.unwrap_or_else(|| built_in_priority(class)),
         priority_class: class.to_owned(),
         termination_grace_seconds: grace,
         problems,
     };
     let node = node.map(ToOwned::to_owned);
-    Some(ReadPodSpec { spec, node, volumes, is_gated: !gates.is_empty() })
+    Some(ReadPodSpec { spec, node, volumes, is_gated: !gates.is_empty(), new: new? })
+}
+
+/// The ports of the node that a pod takes for as long as it runs. Other init containers give theirs back before the
+/// containers start.
+///
+/// Kubernetes: `GetHostPorts` in `pkg/scheduler/util/utils.go`. Karpenter does not count those of sidecars.
+fn host_ports(init: &[Container], main: &[Container]) -> Vec<HostPort> {
+    let sidecars = init.iter().filter(|container| container.requests.is_sidecar);
+    sidecars.chain(main).flat_map(|container| &container.host_ports).cloned().collect()
 }
 
 /// What EKS adds to a Windows pod when it is created: an address of its node. A node selector or a required term of
@@ -125,14 +138,15 @@ const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 impl ReadPodSpec {
     /// The spec as the API server of EKS stores it.
     pub(crate) fn admitted(mut self) -> Self {
-        let is_windows = asks_for_windows(&self.spec);
-        let name = ResourceName::new(WINDOWS_ADDRESS).ok();
-        if let Some(name) =
-            name.filter(|name| is_windows && self.spec.requests.get(name.as_str()) == 0)
-        {
-            self.spec.requests.set(&name, 1);
-        }
+        add_windows_address(&mut self.spec);
         self
+    }
+}
+
+pub(crate) fn add_windows_address(spec: &mut PodSpec) {
+    let is_missing = asks_for_windows(spec) && spec.requests.get(WINDOWS_ADDRESS) == 0;
+    if let Some(name) = ResourceName::new(WINDOWS_ADDRESS).ok().filter(|_| is_missing) {
+        spec.requests.set(&name, 1);
     }
 }
 
@@ -154,7 +168,7 @@ fn built_in_priority(class: &str) -> i32 {
     }
 }
 
-fn selector(field: &Field<'_>) -> Requirements {
+pub(crate) fn selector(field: &Field<'_>) -> Requirements {
     let mut requirements = Requirements::new();
     for (key, value) in field.entries().unwrap_or_default() {
         let Some(text) = value.text() else { continue };
@@ -169,7 +183,7 @@ fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
     field.and_then(Field::text).unwrap_or_default()
 }
 
-fn tolerations(field: &Field<'_>) -> Vec<Toleration> {
+pub(crate) fn tolerations(field: &Field<'_>) -> Vec<Toleration> {
     let mut tolerations = Vec::new();
     for item in field.list().unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };

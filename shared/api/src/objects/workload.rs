@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use model::{ObjectName, PodKey, PodSpec, PodUid, pod::Owner, storage::PodVolume};
 
-use super::{metadata::Metadata, pod, volume};
+use super::{admission::NewPod, metadata::Metadata, pod, volume};
 use crate::document::field::{Field, Fields};
 
 const DEPLOYMENT: &[&str] =
@@ -88,6 +88,10 @@ pub struct Workload {
     pub first_ordinal: u32,
     /// Whether its pods wait for something before they are scheduled.
     pub is_gated: bool,
+    /// The node that its pods name: kube-scheduler does not see them.
+    pub node: Option<String>,
+    /// What admission reads of its pods.
+    pub new: NewPod,
     /// Whether it is being deleted: it makes no more pods.
     pub is_deleting: bool,
     /// `metadata.creationTimestamp`, if it is there.
@@ -136,6 +140,8 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
         claim_templates: templates,
         first_ordinal,
         is_gated: template.is_gated,
+        node: template.node,
+        new: template.new,
         is_deleting: metadata.deleted_at.is_some(),
         created_at: metadata.created_at,
     })

@@ -91,7 +91,7 @@ fn the_shipped_examples_are_read_without_a_problem() {
                 Object::NodePool(pool) => pool.problems.clone(),
                 Object::NodeClass(read) => read.class.problems.clone(),
                 Object::Workload(workload) => workload.spec.problems.clone(),
-                Object::DaemonSet(daemon_set) => daemon_set.spec.problems.clone(),
+                Object::DaemonSet(daemon_set, _) => daemon_set.spec.problems.clone(),
                 _ => vec![],
             };
             assert_eq!(problems, [], "{object:?}");

@@ -147,7 +147,7 @@ fn check_ports(spec: &str, expected: &[&str]) {
 }
 
 #[test]
-fn ports_of_the_node_are_those_of_the_main_containers() {
+fn ports_of_the_node_are_those_of_containers_and_sidecars() {
     check_ports(
         "containers: [{name: m, ports: [{containerPort: 80, hostPort: 8080}, {containerPort: 81}, \
          {containerPort: 53, hostPort: 53, protocol: UDP, hostIP: 10.0.0.1}, {containerPort: 82, \
@@ -157,5 +157,10 @@ fn ports_of_the_node_are_those_of_the_main_containers() {
     check_ports(
         "hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]",
         &["0.0.0.0:80/TCP"],
+    );
+    check_ports(
+        "containers: [{name: m}], initContainers: [{name: i, restartPolicy: Always, ports: \
+         [{containerPort: 53, hostPort: 53}]}]",
+        &["0.0.0.0:53/TCP"],
     );
 }

@@ -1,0 +1,286 @@
+//! What an API server writes into a new pod, or refuses it for: RuntimeClasses and LimitRanges.
+
+use model::{
+    Namespace, PodSpec, Problem, Requirements, Resources, Toleration,
+    pod::{self, ContainerRequests},
+    resources::format_amount,
+};
+
+use super::{
+    container::{self, Amounts, Container},
+    metadata::Metadata,
+    pod_spec,
+};
+use crate::document::field::{Field, Fields};
+
+/// A RuntimeClass: what it adds to its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeClass {
+    /// Its name.
+    pub name: String,
+    overhead: Option<Resources>,
+    node_selector: Requirements,
+    tolerations: Vec<Toleration>,
+}
+
+/// A LimitRange: what it adds to the containers of its namespace, and allows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitRange {
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// Its name.
+    pub name: String,
+    default_requests: Amounts,
+    container: Bounds,
+    pod: Bounds,
+}
+
+/// Requests that are allowed, by resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Bounds {
+    least: Amounts,
+    most: Amounts,
+}
+
+/// What admission reads of a pod that no API server has stored yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPod {
+    init: Vec<Named>,
+    main: Vec<Named>,
+    /// Requests for the pod as a whole, then limits.
+    pod_level: Option<(Amounts, Amounts)>,
+    overhead: Option<Resources>,
+    runtime_class: Option<String>,
+}
+
+/// The requests of a container. `named` holds each resource that it writes down, zeros included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    requests: ContainerRequests,
+    named: Amounts,
+}
+
+impl NewPod {
+    /// The pod with these containers; `fields` are its `spec`'s.
+    pub(crate) fn read(
+        fields: &mut Fields<'_>,
+        init: Vec<Container>,
+        main: Vec<Container>,
+    ) -> Option<Self> {
+        let named = |containers: Vec<Container>| {
+            let named = containers.into_iter();
+            named.map(|Container { requests, named, .. }| Named { requests, named }).collect()
+        };
+        let overhead = fields.get("overhead").map(|field| container::amounts(&field));
+        let pod_level = fields.get("resources").map(|field| container::requests_and_limits(&field));
+        let runtime_class = fields.get("runtimeClassName").and_then(|field| field.text());
+        Some(Self {
+            init: named(init),
+            main: named(main),
+            pod_level: match pod_level {
+                Some(read) => Some(read?),
+                None => None,
+            },
+            overhead: match overhead {
+                Some(read) => Some(container::resources_of(&read?)),
+                None => None,
+            },
+            runtime_class: runtime_class.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
+        })
+    }
+
+    /// The name of its RuntimeClass, if it has one.
+    pub fn runtime_class(&self) -> Option<&str> {
+        self.runtime_class.as_deref()
+    }
+
+    /// What it takes of a node.
+    pub(crate) fn requests(&self) -> Resources {
+        let requests_of = |containers: &[Named]| -> Vec<ContainerRequests> {
+            containers.iter().map(|container| container.requests.clone()).collect()
+        };
+        let (init, main) = (&requests_of(&self.init), &requests_of(&self.main));
+        let overhead = self.overhead.clone().unwrap_or_default();
+        let Some((requests, limits)) = &self.pod_level else {
+            return pod::effective_requests(init, main, None, &overhead);
+        };
+        // A pod-level limit is a request only where no container requests anything of the resource.
+        let of_containers = pod::effective_requests(init, main, None, &Resources::default());
+        let mut pod_level = container::resources_of(requests);
+        for (name, amount) in limits {
+            if !requests.contains_key(name) && of_containers.get(name.as_str()) == 0 {
+                pod_level.set(name, *amount);
+            }
+        }
+        pod::effective_requests(init, main, Some(&pod_level), &overhead)
+    }
+
+    /// `spec` as an API server with these objects stores it. What it refuses the pod for is a problem of the result.
+    /// `ranges` are those of the pod's namespace; `class` is the pod's.
+    pub fn admitted(
+        mut self,
+        spec: &PodSpec,
+        ranges: &[&LimitRange],
+        class: Option<&RuntimeClass>,
+    ) -> PodSpec {
+        let mut spec = spec.clone();
+        if let Some(class) = class {
+            self.join(class, &mut spec);
+        }
+        for range in ranges {
+            for container in self.init.iter_mut().chain(&mut self.main) {
+                for (name, amount) in &range.default_requests {
+                    container.named.entry(name.clone()).or_insert_with(|| {
+                        container.requests.requests.set(name, *amount);
+                        *amount
+                    });
+                }
+            }
+        }
+        spec.requests = self.requests();
+        pod_spec::add_windows_address(&mut spec);
+        spec.problems.extend(ranges.iter().flat_map(|range| self.refusals(range)));
+        spec
+    }
+
+    /// Kubernetes: `plugin/pkg/admission/runtimeclass/admission.go`.
+    fn join(&mut self, class: &RuntimeClass, spec: &mut PodSpec) {
+        let mut refuse = |why: &str| {
+            let words = format!("RuntimeClass {}: {why}", class.name);
+            spec.problems.push(Problem::unusable("runtimeClassName", words));
+        };
+        if self.overhead.is_some() && self.overhead != class.overhead {
+            refuse("its overhead is not the `overhead` of the pod");
+        }
+        if spec.node_selector.intersects(&class.node_selector).is_err() {
+            refuse("its node selector contradicts the `nodeSelector` of the pod");
+        }
+        self.overhead = self.overhead.take().or_else(|| class.overhead.clone());
+        spec.node_selector.add_all(&class.node_selector);
+        for toleration in &class.tolerations {
+            if !spec.tolerations.contains(toleration) {
+                spec.tolerations.push(toleration.clone());
+            }
+        }
+    }
+
+    /// Kubernetes: `PodValidateLimitFunc` in `plugin/pkg/admission/limitranger/admission.go`.
+    fn refusals<'a>(&'a self, range: &'a LimitRange) -> impl Iterator<Item = Problem> + 'a {
+        let of_list = |field: &'static str, containers: &'a [Named]| {
+            let numbered = containers.iter().enumerate();
+            numbered.flat_map(move |(place, container)| {
+                let field = format!("{field}[{place}]");
+                let requests = &container.requests.requests;
+                range.container.refusals(&range.name, field, move |name| requests.get(name))
+            })
+        };
+        let requests = self.requests();
+        of_list("initContainers", &self.init).chain(of_list("containers", &self.main)).chain(
+            range.pod.refusals(&range.name, "pod".to_owned(), move |name| requests.get(name)),
+        )
+    }
+}
+
+impl Bounds {
+    fn refusals<'a>(
+        &'a self,
+        range: &'a str,
+        field: String,
+        requested: impl Fn(&str) -> u64 + 'a,
+    ) -> impl Iterator<Item = Problem> + 'a {
+        let least = self.least.iter().map(|(name, amount)| (name, *amount, "less"));
+        let most = self.most.iter().map(|(name, amount)| (name, *amount, "more"));
+        least.chain(most).filter_map(move |(name, bound, how)| {
+            let amount = requested(name.as_str());
+            let is_refused = if how == "less" { amount < bound } else { bound < amount };
+            let shown = |amount| format_amount(name.as_str(), amount);
+            let words = format!(
+                "{name} {} is {how} than the {} that LimitRange {range} allows",
+                shown(amount),
+                shown(bound)
+            );
+            is_refused.then(|| Problem::unusable(&field, words))
+        })
+    }
+}
+
+/// Reads a RuntimeClass.
+pub(crate) fn read_runtime_class(object: &Field<'_>) -> Option<RuntimeClass> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["handler"]);
+    let overhead = fields.get("overhead").and_then(|field| {
+        let mut fields = field.fields()?;
+        let amounts = fields.get("podFixed").and_then(|field| container::amounts(&field));
+        fields.done();
+        amounts
+    });
+    let mut class = RuntimeClass {
+        name: metadata?.name,
+        overhead: overhead.map(|amounts| container::resources_of(&amounts)),
+        node_selector: Requirements::default(),
+        tolerations: Vec::new(),
+    };
+    if let Some(mut scheduling) = fields.get("scheduling").and_then(|field| field.fields()) {
+        let selector = scheduling.get("nodeSelector");
+        class.node_selector = selector.map(|f| pod_spec::selector(&f)).unwrap_or_default();
+        let tolerations = scheduling.get("tolerations");
+        class.tolerations = tolerations.map(|f| pod_spec::tolerations(&f)).unwrap_or_default();
+        scheduling.done();
+    }
+    fields.done();
+    Some(class)
+}
+
+/// Reads a LimitRange.
+pub(crate) fn read_limit_range(object: &Field<'_>) -> Option<LimitRange> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let spec = fields.require("spec").and_then(|field| field.fields());
+    fields.done();
+    let mut spec = spec?;
+    let limits = spec.require("limits").and_then(|field| field.list());
+    spec.done();
+    let key = metadata?.key(object)?;
+    let mut range = LimitRange {
+        namespace: key.namespace,
+        name: key.name.as_str().to_owned(),
+        default_requests: Amounts::new(),
+        container: Bounds::default(),
+        pod: Bounds::default(),
+    };
+    for item in limits? {
+        range.add(&item)?;
+    }
+    Some(range)
+}
+
+impl LimitRange {
+    /// Adds an item of `limits`. Its defaults: `SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go`.
+    fn add(&mut self, item: &Field<'_>) -> Option<()> {
+        let mut fields = item.fields()?;
+        fields.ignore(&["maxLimitRequestRatio"]);
+        let kind = fields.require("type").and_then(|field| field.text());
+        let mut read =
+            |key| fields.get(key).map_or(Some(Amounts::new()), |f| container::amounts(&f));
+        let (least, most) = (read("min")?, read("max")?);
+        let (limits, requests) = (read("default")?, read("defaultRequest")?);
+        fields.done();
+        let bounds = match kind? {
+            "Container" => {
+                for amounts in [requests, limits, most.clone(), least.clone()] {
+                    for (name, amount) in amounts {
+                        self.default_requests.entry(name).or_insert(amount);
+                    }
+                }
+                &mut self.container
+            }
+            "Pod" => &mut self.pod,
+            // Claims of volumes: their size decides nothing about nodes.
+            _ => return Some(()),
+        };
+        bounds.least.extend(least);
+        bounds.most.extend(most);
+        Some(())
+    }
+}

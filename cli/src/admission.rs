@@ -1,13 +1,19 @@
-//! Pods of manifests as an API server stores them: with the priority of their class, and with what RuntimeClasses and
-//! LimitRanges add.
+//! New pods and claims as a cluster has them soon after they are applied: pods with the priority of their class, and with
+//! what RuntimeClasses and LimitRanges add; claims bound to volumes that do not wait for pods.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
-    files::Manifest,
-    objects::{LimitRange, NewPod, Object, PriorityClass, RuntimeClass},
+    files::{Manifest, Place},
+    objects::{
+        LimitRange, NewPod, Object, PriorityClass, RuntimeClass, StorageClassManifest,
+        VolumeManifest,
+    },
 };
-use model::{Namespace, PodSpec};
+use model::{
+    Namespace, PodSpec,
+    storage::{Volume, VolumeClaim, VolumeClaimKey},
+};
 
 /// The objects that admission reads.
 #[derive(Default)]
@@ -98,6 +104,107 @@ impl Admission {
         {
             Arc::make_mut(spec).priority = class.value;
         }
+    }
+}
+
+/// The class of claims that name none: of the default classes the newest, then the first by name. The API server writes
+/// it into new claims, and a controller into those that have waited for it.
+///
+/// <https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass>
+pub(crate) fn default_class<'c>(
+    classes: impl IntoIterator<Item = &'c StorageClassManifest>,
+) -> Option<String> {
+    let mut defaults: Vec<&StorageClassManifest> =
+        classes.into_iter().filter(|class| class.is_default).collect();
+    defaults.sort_by(|a, b| (b.created_at, &a.name).cmp(&(a.created_at, &b.name)));
+    defaults.first().map(|class| class.name.clone())
+}
+
+/// Binds new claims whose volumes do not wait for pods, as the controllers of the cluster do soon after they are stored.
+/// Says of which claims the volume is made only then: it may be in any zone.
+pub(crate) fn bind(manifests: &mut [Manifest]) -> Vec<String> {
+    let objects = || manifests.iter().flat_map(|manifest| &manifest.objects);
+    let classes: Vec<StorageClassManifest> = objects()
+        .filter_map(|object| match object {
+            Object::StorageClass(class) => Some(class.clone()),
+            _ => None,
+        })
+        .collect();
+    let volumes: Vec<VolumeManifest> = objects()
+        .filter_map(|object| match object {
+            Object::Volume(volume) => Some(volume.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut binder = Binder { default_class: default_class(&classes), classes, volumes, made: 0 };
+    let mut notes = Vec::new();
+    for manifest in manifests {
+        for (object, place) in manifest.objects.iter_mut().zip(&manifest.places) {
+            let Object::VolumeClaim(key, claim) = object else { continue };
+            if !place.is_stored && !claim.is_bind_completed {
+                notes.extend(binder.bind(key, claim));
+            }
+        }
+        for made in binder.volumes.drain(binder.volumes.len() - binder.made..) {
+            let file = manifest.places.first().map(|place| place.file.clone()).unwrap_or_default();
+            manifest.objects.push(Object::Volume(made));
+            manifest.places.push(Place { file, ..Place::default() });
+        }
+        binder.made = 0;
+    }
+    notes
+}
+
+/// The volumes that claims can have.
+struct Binder {
+    default_class: Option<String>,
+    classes: Vec<StorageClassManifest>,
+    volumes: Vec<VolumeManifest>,
+    /// How many of the volumes, the last ones, are made here.
+    made: usize,
+}
+
+impl Binder {
+    /// Kubernetes: `pkg/controller/volume/persistentvolume/pv_controller.go`, `syncUnboundClaim`. Sizes, access modes and
+    /// selectors are not compared.
+    fn bind(&mut self, key: &VolumeClaimKey, claim: &mut VolumeClaim) -> Option<String> {
+        if claim.volume.is_none() {
+            claim.storage_class = claim.storage_class.take().or_else(|| self.default_class.clone());
+        }
+        let name = claim.storage_class.clone().unwrap_or_default();
+        let class = self.classes.iter().find(|class| class.name == name);
+        let waits = class.is_some_and(|class| class.class.waits_for_first_consumer);
+        let is_its = |volume: &&mut VolumeManifest| match (&claim.volume, &volume.claim) {
+            (Some(wanted), _) => *wanted == volume.name,
+            (None, Some(kept_for)) => kept_for == key,
+            (None, None) => volume.storage_class == name && !waits,
+        };
+        if let Some(volume) = self.volumes.iter_mut().find(is_its) {
+            volume.claim = Some(key.clone());
+            claim.volume = Some(volume.name.clone());
+            claim.is_bind_completed = true;
+            return None;
+        }
+        let class = class.filter(|_| !waits && claim.volume.is_none())?;
+        let volume = Volume {
+            terms: class.class.allowed_topologies.clone(),
+            driver: Some(class.class.provisioner.clone()),
+            ..Volume::default()
+        };
+        let made = VolumeManifest {
+            name: format!("pvc-{}-{}", key.namespace, key.name),
+            volume,
+            claim: Some(key.clone()),
+            storage_class: name.clone(),
+        };
+        (claim.volume, claim.is_bind_completed) = (Some(made.name.clone()), true);
+        self.volumes.push(made);
+        self.made += 1;
+        Some(format!(
+            "PersistentVolumeClaim {}/{} counts as bound: StorageClass {name} makes its volume at \
+             once, in a zone that is not known",
+            key.namespace, key.name
+        ))
     }
 }
 

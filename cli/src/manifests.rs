@@ -33,7 +33,7 @@ use self::{
 use crate::{admission, gates, workloads};
 
 /// Why pods with `schedulingGates` are left out.
-const GATED: &str = "nothing here removes their schedulingGates";
+pub(crate) const GATED: &str = "nothing here removes their schedulingGates";
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +190,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
     let mut manifests = workloads::without_offspring(read.manifests);
     loaded.ignored.extend(admission::admit(&mut manifests));
+    loaded.ignored.extend(admission::bind(&mut manifests));
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
@@ -257,8 +258,8 @@ impl Loaded {
                 let (name, class, is_default) = (read.name, read.class, read.is_default);
                 self.objects.push(ClusterObject::StorageClass { name, class, is_default });
             }
-            objects::Object::Volume(name, volume) => {
-                self.objects.push(ClusterObject::Volume(name, volume));
+            objects::Object::Volume(read) => {
+                self.objects.push(ClusterObject::Volume(read.name, read.volume));
             }
             objects::Object::VolumeClaim(key, claim) => {
                 self.objects.push(ClusterObject::VolumeClaim(key, claim));

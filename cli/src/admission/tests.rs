@@ -111,3 +111,87 @@ fn a_runtime_class_of_windows_pods_brings_their_address() {
     let (spec, _) = admitted(&windows, "other", pod);
     assert_eq!(spec.requests.get("vpc.amazonaws.com/PrivateIPv4Address"), 1);
 }
+
+/// The claims of `text` and the zones of their volumes, as a cluster has them soon after it is applied.
+fn bound(text: &str) -> (Vec<String>, usize) {
+    let mut read = Read::of(&[InputFile::named("cluster.yaml", text)]);
+    assert!(read.problems().is_empty(), "{:?}", read.problems());
+    let notes = super::bind(&mut read.manifests).len();
+    let objects = || read.manifests.iter().flat_map(|manifest| &manifest.objects);
+    let volume = |name: &str| {
+        objects().find_map(|object| match object {
+            Object::Volume(read) if read.name == name => Some(read.volume.terms.len()),
+            _ => None,
+        })
+    };
+    let claims = objects().filter_map(|object| match object {
+        Object::VolumeClaim(key, claim) => {
+            let name = claim.volume.as_deref().unwrap_or("nothing");
+            let terms = volume(name).map_or_else(|| "gone".to_owned(), |terms| terms.to_string());
+            let bound = claim.is_bind_completed;
+            Some(format!("{}: {name} {terms} {bound}", key.name))
+        }
+        _ => None,
+    });
+    (claims.collect(), notes)
+}
+
+const CLASSES: &str = "
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: waits, annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: efs}
+provisioner: efs.csi.aws.com
+---
+";
+
+fn volume(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}, labels: \
+         {{topology.kubernetes.io/zone: us-west-2b}}}}\nspec: {{{spec}}}\n---\n"
+    )
+}
+
+fn claim(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n"
+    )
+}
+
+#[test]
+fn new_claims_are_bound_unless_their_volumes_wait_for_pods() {
+    let text = CLASSES.to_owned()
+        + &volume("kept", "claimRef: {namespace: default, name: b}")
+        + &volume("named", "storageClassName: waits")
+        + &volume("free", "storageClassName: efs")
+        + &claim("a", "volumeName: named")
+        + &claim("b", "storageClassName: waits")
+        + &claim("c", "storageClassName: efs")
+        + &claim("d", "storageClassName: efs")
+        + &claim("e", "")
+        + &claim("f", "volumeName: missing");
+    let (claims, notes) = bound(&text);
+    assert_eq!(
+        claims,
+        [
+            "a: named 1 true",
+            "b: kept 1 true",
+            "c: free 1 true",
+            "d: pvc-default-d 0 true",
+            "e: nothing gone false",
+            "f: missing gone false",
+        ]
+    );
+    assert_eq!(notes, 1, "the zone of d is not known");
+}
+
+#[test]
+fn claims_that_a_server_has_stored_stay_as_they_are() {
+    let stored = claim("a", "storageClassName: efs").replace("{name: a}", "{name: a, uid: u}");
+    assert_eq!(bound(&(CLASSES.to_owned() + &stored)).0, ["a: nothing gone false"]);
+}

@@ -12,11 +12,14 @@ mod unknown;
 
 use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
+use jiff::SignedDuration;
 use model::{
-    NodeClaim, NodeName, Pod, facts::Facts, ledger::Decision, policies::ConsolidationSearch,
+    NodeClaim, NodeClaimName, NodeName, Pod, facts::Facts, ledger::Decision, plan::Target,
+    policies::ConsolidationSearch,
 };
 use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
+    eviction::{DisruptionBudgets, Immovable},
     foreseen::{self, DisruptionStep, NextDisruption},
 };
 use report::{
@@ -58,6 +61,31 @@ impl Found<'_> {
             View::Karpenter => self.outlook.proposal(),
         }
     }
+
+    /// A line for each NodeClaim that is deleted before a method is asked, with what its drain will wait for.
+    fn ahead_lines(&self) -> Vec<String> {
+        let line = |decision: &Decision| {
+            let waits = decision.claims().find_map(|claim| self.drain_waits_for(claim));
+            let waits = waits.map(|why| format!("; its drain will wait: {why}"));
+            format!("{}{}", decision.summary, waits.unwrap_or_default())
+        };
+        self.ahead.iter().map(line).collect()
+    }
+
+    /// Why the drain of the node of `claim` does not end by itself, as far as its pods say it now.
+    fn drain_waits_for(&self, claim: &NodeClaimName) -> Option<String> {
+        let claim = self.facts.ledger.claims.get(claim)?;
+        let is_unbounded = claim.termination_grace_period.is_none();
+        let node = claim.node.as_ref().filter(|_| is_unbounded)?;
+        let (now, budgets) = (self.facts.now, DisruptionBudgets::of(self.facts));
+        let blocked = |pod: &Pod| match pod.is_protected(now) {
+            true => Some(Immovable::Protected { pod: pod.key.clone() }),
+            false => budgets.objection(pod, now),
+        };
+        let mut pods = self.facts.pods.iter().filter(|pod| pod.node.as_ref() == Some(node));
+        let why = pods.find_map(blocked)?;
+        Some(format!("{why}, and the NodeClaim has no terminationGracePeriod"))
+    }
 }
 
 /// Decides on the facts and prints. Returns the answer in short, for people.
@@ -76,12 +104,7 @@ pub(super) fn run(
     let NextDisruption { ahead, facts, outlook, steps } = match view {
         View::Journeyman => foreseen::next_disruption(facts, &options),
         // Karpenter's methods still look at what its other controllers are about to delete.
-        View::Karpenter => NextDisruption {
-            ahead: forced(facts),
-            facts: Cow::Borrowed(facts),
-            outlook: disruption::outlook(facts, &options),
-            steps: Vec::new(),
-        },
+        View::Karpenter => NextDisruption { ahead: forced(facts), ..karpenters(facts, &options) },
     };
     let facts = &*facts;
     let preview = Found {
@@ -137,6 +160,27 @@ pub(super) fn ineffective_annotations(pods: &[Pod]) -> Vec<String> {
         format!("Pod {}: {text}", output::named(&names, PODS_NAMED))
     };
     by_value.into_iter().map(line).collect()
+}
+
+/// How long Karpenter spares a node that it nominated for pending pods; it nominates it anew every ten seconds.
+///
+/// Karpenter: `nominationWindow` in `pkg/controllers/state/cluster.go`.
+const NOMINATION: SignedDuration = SignedDuration::from_secs(20);
+
+/// What Karpenter's methods find: no object tells which nodes it nominated for pods that wait.
+fn karpenters<'f>(facts: &'f Facts, options: &Options) -> NextDisruption<'f> {
+    let plan = planner::provision(facts);
+    let nominated = plan.placements.iter().filter_map(|placement| match &placement.target {
+        Target::Node(node) => Some((node.clone(), facts.now.checked_add(NOMINATION).ok()?)),
+        Target::Claim(_) => None,
+    });
+    let nominated: Vec<_> = nominated.collect();
+    let mut facts = Cow::Borrowed(facts);
+    if !nominated.is_empty() {
+        facts.to_mut().surroundings.nominated.extend(nominated);
+    }
+    let outlook = disruption::outlook(&facts, options);
+    NextDisruption { ahead: Vec::new(), facts, outlook, steps: Vec::new() }
 }
 
 /// The decisions about what is disrupted without a method.

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use api::objects::{PodManifest, StorageClassManifest, Workload, WorkloadKind};
+use api::objects::{PodManifest, Workload, WorkloadKind};
 use jiff::Timestamp;
 use model::{
     Namespace, ObjectName, Pod, PodKey, PodUid,
@@ -19,23 +19,21 @@ use report::output::thousands;
 
 use super::input::Loaded;
 use crate::{
-    manifests::{left_out, unscheduled},
+    admission,
+    manifests::{GATED, left_out, unscheduled},
     workloads::deployment_of,
 };
 
 /// Pods that one note names.
-const NOMINATED_SHOWN: usize = 3;
+const PODS_SHOWN: usize = 3;
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.
 pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
-    let default_class = default_class(&loaded.storage_classes);
+    let default_class = admission::default_class(&loaded.storage_classes);
     let storage = &mut loaded.surroundings.storage;
     for class in &loaded.storage_classes {
         storage.classes.insert(class.name.clone(), class.class.clone());
-    }
-    for claim in storage.claims.values_mut().filter(|claim| claim.volume.is_none()) {
-        claim.storage_class = claim.storage_class.take().or_else(|| default_class.clone());
     }
     let mut maker = Maker {
         now,
@@ -49,7 +47,11 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
         maker.names = loaded.pods.iter().map(|(read, _)| read.pod.key.clone()).collect();
     }
     let mut pods: Vec<Pod> = Vec::with_capacity(loaded.pods.len());
+    let mut gated = BTreeSet::new();
     for (read, is_stored) in std::mem::take(&mut loaded.pods) {
+        if read.is_gated && read.pod.node.is_none() && !read.pod.is_terminal() {
+            gated.insert(read.pod.key.clone());
+        }
         pods.push(if is_stored { read.pod } else { maker.written(read) });
     }
     let existing = Existing::of(&pods);
@@ -77,7 +79,22 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
         }
     }
     maker.notes.extend(nominated(&pods));
+    if !gated.is_empty() {
+        let names: Vec<String> = gated.iter().map(ToString::to_string).collect();
+        let (count, named) = (words::counted(names.len(), "pod"), some(&names));
+        maker.notes.push(format!("{count} left out, because {GATED}: {named}"));
+        pods.retain(|pod| !gated.contains(&pod.key));
+    }
     pods
+}
+
+/// The first of `names`, and how many more there are.
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(PODS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(PODS_SHOWN) {
+        0 => shown,
+        others => format!("{shown} and {} more", words::many(others)),
+    }
 }
 
 /// The note that pods wait for nodes on which kube-scheduler preempts others for them: no node is launched for these.
@@ -87,32 +104,15 @@ fn nominated(pods: &[Pod]) -> Option<String> {
             pod.nominated_node.as_ref().filter(|_| pod.node.is_none() && !pod.is_terminal())?;
         Some(format!("{} for {node}", pod.key))
     };
-    let named: Vec<String> = pods.iter().filter_map(waits).collect();
-    let shown =
-        named.iter().take(NOMINATED_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match named.len().saturating_sub(NOMINATED_SHOWN) {
-        0 => String::new(),
-        others => format!(" and {} more", words::many(others)),
-    };
-    let count = words::counted(named.len(), "pod");
-    (!named.is_empty()).then(|| {
-        format!("{count} left out, which kube-scheduler nominated nodes for: {shown}{more}")
+    let waiting: Vec<String> = pods.iter().filter_map(waits).collect();
+    let count = words::counted(waiting.len(), "pod");
+    (!waiting.is_empty()).then(|| {
+        format!("{count} left out, which kube-scheduler nominated nodes for: {}", some(&waiting))
     })
 }
 
 fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {
     Some(PodKey { namespace: namespace.clone(), name: ObjectName::new(name).ok()? })
-}
-
-/// The class of claims that name none: of the default classes the newest, then the first by name. The API server writes
-/// it into new claims, and a controller into those that have waited for it.
-///
-/// <https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass>
-fn default_class(classes: &[StorageClassManifest]) -> Option<String> {
-    let mut defaults: Vec<&StorageClassManifest> =
-        classes.iter().filter(|class| class.is_default).collect();
-    defaults.sort_by(|a, b| (b.created_at, &a.name).cmp(&(a.created_at, &b.name)));
-    defaults.first().map(|class| class.name.clone())
 }
 
 /// How many live pods each owner has.

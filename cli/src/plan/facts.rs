@@ -6,6 +6,7 @@ use api::objects::NodeClassManifest;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
+    buffer::{BufferTarget, CapacityBuffer},
     claim::Disrupting,
     disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
@@ -73,6 +74,9 @@ pub(super) fn of(
     let referable = &loaded.referable;
     let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
+    let is_open = policies.capacity_buffer;
+    let missing = surroundings.capacity_buffers.iter().filter(|_| is_open).filter_map(empty_buffer);
+    loaded.notes.extend(missing);
     sort(&mut surroundings);
     let ledger = ledger(claims, outside.records);
     let facts = Facts {
@@ -89,6 +93,13 @@ pub(super) fn of(
         ..Facts::of(cluster, now, ledger)
     };
     Ok(Gathered { facts, notes: loaded.notes, hashes })
+}
+
+/// The note that a CapacityBuffer keeps no room, if what it refers to is not there.
+fn empty_buffer(buffer: &CapacityBuffer) -> Option<String> {
+    let CapacityBuffer { namespace, name, target, .. } = buffer;
+    let BufferTarget::Missing(why) = target else { return None };
+    Some(format!("CapacityBuffer {namespace}/{name} keeps no room: {why}"))
 }
 
 /// The ledger of `claims`, with what `records` say of them that no object does.

@@ -19,7 +19,7 @@ use model::{
     plan::Reason,
     problem::{Rule, Weight},
 };
-use report::{error::BadInput, progress::ProgressLine};
+use report::{error::BadInput, output::named, progress::ProgressLine};
 
 use super::live;
 use crate::{admission, manifests::Read, plan::args::PlanArgs};
@@ -41,6 +41,8 @@ pub(super) struct Loaded {
     pub(super) buffers: Vec<BufferManifest>,
     pub(super) referable: Referable,
     pub(super) storage_classes: Vec<StorageClassManifest>,
+    /// PodDisruptionBudgets that no API server has stored: nothing has counted what they allow.
+    pub(super) uncounted_budgets: Vec<String>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
     /// The NodePools that are left to another provider.
@@ -85,13 +87,26 @@ pub(super) fn of(mut read: Read) -> Result<Loaded, BadInput> {
     let foreign = read.foreign().cloned().collect();
     let mut loaded = Loaded { problems, foreign, notes: read.notes, ..Loaded::default() };
     loaded.notes.extend(admission::admit(&mut read.manifests));
+    loaded.notes.extend(admission::bind(&mut read.manifests));
     for manifest in read.manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             loaded.take(object, place);
         }
     }
+    let budgets = std::mem::take(&mut loaded.uncounted_budgets);
+    let names: Vec<&str> = budgets.iter().map(String::as_str).collect();
+    if !names.is_empty() && !loaded.nodes.is_empty() {
+        loaded.notes.push(format!(
+            "PodDisruptionBudget {} counts as allowing no disruption: without a status nothing says \
+             how many pods may go",
+            named(&names, BUDGETS_NAMED)
+        ));
+    }
     Ok(loaded)
 }
+
+/// How many PodDisruptionBudgets a note names.
+const BUDGETS_NAMED: usize = 3;
 
 /// Kinds that make pods which are not known here, and where they come from.
 const UNREAD: [(&str, &str); 4] = [
@@ -128,8 +143,8 @@ impl Loaded {
             Object::PodTemplate(key, spec) => {
                 self.referable.templates.insert(key, spec);
             }
-            Object::Volume(name, volume) => {
-                around.storage.volumes.insert(name, volume);
+            Object::Volume(read) => {
+                around.storage.volumes.insert(read.name, read.volume);
             }
             Object::VolumeClaim(key, claim) => {
                 around.storage.claims.insert(key, claim);
@@ -141,7 +156,12 @@ impl Loaded {
             Object::Namespace(name, labels) => {
                 around.namespaces.insert(name, labels);
             }
-            Object::DisruptionBudget(budget) => around.disruption_budgets.push(budget),
+            Object::DisruptionBudget(budget) => {
+                if !place.is_stored {
+                    self.uncounted_budgets.push(budget.key.to_string());
+                }
+                around.disruption_budgets.push(budget);
+            }
             // Pods are admitted already.
             Object::PriorityClass(_)
             | Object::RuntimeClass(_)

@@ -1,7 +1,10 @@
 //! What would be planned once that which is planned now is launched: some pods wait for others.
 
+use std::sync::Arc;
+
 use model::{
     ClaimPhase, InstanceId, NodeClaim, Plan, PodKey,
+    catalog::Reservation,
     claim::LaunchedInstance,
     facts::{ClassOffer, Facts},
     plan::{NewClaim, Target},
@@ -50,6 +53,7 @@ fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
     // Claims are called after the commit that creates them.
     facts.ledger.head.counters.arrivals += 1;
     for (place, new) in plan.new_claims.iter().enumerate() {
+        take_reserved(facts, new);
         if let Some(claim) = launched(facts, new, round, place) {
             facts.ledger.claims.insert(claim.name.clone(), claim);
         }
@@ -59,6 +63,36 @@ fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
         for pod in facts.pods.iter_mut().filter(|pod| placement.pods.contains(&pod.key)) {
             pod.node = Some(node.clone());
             pod.unschedulable_at = None;
+        }
+    }
+}
+
+/// Takes the instance of `new` from its capacity reservation, if its cheapest offering is one.
+fn take_reserved(facts: &mut Facts, new: &NewClaim) {
+    let NewClaim { claim, cheapest, .. } = new;
+    let Some(classes) = &mut facts.classes else { return };
+    let Some(ClassOffer::Ready(types)) = classes.get(&claim.node_class) else { return };
+    let offerings = types.iter().filter(|sold| sold.name == cheapest.instance_type);
+    let id = offerings.flat_map(|sold| &sold.offerings).find_map(|offering| {
+        let is_taken = offering.zone == cheapest.zone
+            && offering.capacity_type == cheapest.capacity_type
+            && offering.is_launchable()
+            && offering.is_compatible(&claim.requirements);
+        Some(offering.reservation.as_ref().filter(|_| is_taken)?.id.clone())
+    });
+    let Some(id) = id else { return };
+    let types = classes.values_mut().filter_map(|offer| match offer {
+        ClassOffer::Ready(types) => Some(types),
+        ClassOffer::NotReady(_) => None,
+    });
+    let is_of = |held: &Reservation| held.id == id;
+    for sold in types.flatten() {
+        if sold.offerings.iter().any(|offering| offering.reservation.as_ref().is_some_and(is_of)) {
+            let offerings = &mut Arc::make_mut(sold).offerings;
+            let reservations = offerings.iter_mut().filter_map(|o| o.reservation.as_mut());
+            for held in reservations.filter(|held| is_of(held)) {
+                held.count = held.count.saturating_sub(1);
+            }
         }
     }
 }

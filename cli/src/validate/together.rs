@@ -15,6 +15,7 @@ use model::{
     ledger::Snapshot,
     node_class::{ResolvedNodeClass, ResolvedTemplate},
     node_pool::NodePool,
+    resources::format_amount,
 };
 use planner::Rejection;
 use report::error::BadInput;
@@ -36,6 +37,9 @@ const REMOVED_BY_OTHERS: [&str; 7] = [
     "node.cloudprovider.kubernetes.io/uninitialized",
 ];
 
+/// Memory in bytes that every instance type has.
+const SMALLEST_MEMORY: u64 = 1 << 28;
+
 /// What only the objects together tell.
 #[derive(Debug)]
 pub(super) struct Together<'m> {
@@ -47,6 +51,18 @@ pub(super) struct Together<'m> {
     pods: BTreeMap<Vec<Requirement>, String>,
     /// What the pods of all workloads are like.
     workloads: Vec<&'m PodSpec>,
+}
+
+/// That the limit of memory is smaller than any node, if so: usually a missing unit.
+fn small_memory_limit(pool: &NodePool) -> Option<Warning> {
+    let (name, limit) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "memory")?;
+    let shown = format_amount(name.as_str(), *limit);
+    let text = format!(
+        "spec.limits.memory: {shown} is less than any node has, so nothing is launched: write a unit, \
+         such as `100Gi`"
+    );
+    let is_small = *limit > 0 && *limit < SMALLEST_MEMORY;
+    is_small.then(|| warning(Spot::Field("spec.limits"), text))
 }
 
 impl<'m> Together<'m> {
@@ -148,6 +164,7 @@ impl<'m> Together<'m> {
             warnings.push(warning(Spot::Value(labels::DO_NOT_DISRUPT.to_owned(), None), text));
         }
         warnings.extend(windows::warnings(pool));
+        warnings.extend(small_memory_limit(pool));
         let startup_taints = template.startup_taints.iter();
         warnings.extend(startup_taints.filter(|taint| self.is_lasting(taint)).map(|taint| {
             let text = format!(

@@ -69,12 +69,24 @@ fn d15_capacity_reservations_of_the_status_are_not_passed_over_in_silence() {
         ("in/web.yaml", &web),
         ("left.json", left),
     ];
-    let folder = folder("d15", &files);
-    run(&folder, "plan in")
-        .says(&["capacity reservations are planned as full (cr-0a)", "on-demand"]);
-    let planned = run(&folder, "plan in --capacity-reservations left.json");
+    let d15 = folder("d15", &files);
+    run(&d15, "plan in").says(&["capacity reservations are planned as full (cr-0a)", "on-demand"]);
+    let planned = run(&d15, "plan in --capacity-reservations left.json");
     planned.says(&["reserved m7i.large us-west-2b"]);
     planned.is_silent_about(&["planned as full"]);
+    // Two instances are left: a third pod finds none in the next round either.
+    let pool = pool.replace("[reserved, on-demand]", "[reserved]");
+    let web = deployment("web", 3).replace("cpu: 800m", "cpu: 1500m");
+    let files = [
+        ("in/class.yaml", &*class),
+        ("in/pool.yaml", &pool),
+        ("in/web.yaml", &web),
+        ("left.json", left),
+    ];
+    let rounds = "plan in --capacity-reservations left.json --rounds 2 -o json";
+    let json = run(&folder("d15-rounds", &files), rounds).json();
+    let claims = json["newNodeClaims"].as_array().map(Vec::len);
+    assert_eq!((claims, &json["unschedulable"][0]["placedAfterLaunch"]), (Some(2), &false.into()));
 }
 
 #[test]
@@ -157,6 +169,49 @@ fn d24_a_node_that_goes_is_not_said_to_stay() {
     let explained = run(&folder, &format!("{words} --explain ip-1"));
     explained.says(&["emptiness disrupts ip-1: empty"]);
     explained.is_silent_about(&["is not disrupted"]);
+}
+
+#[test]
+fn a_node_that_pending_pods_fit_onto_is_spared_as_karpenter_nominates_it() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m}]}\n";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("pod.yaml", pod)];
+    let answer =
+        run(&folder("nominated", &files), "plan . --disruption --now 2026-08-01T12:00:00Z");
+    answer.says(&["Nothing to disrupt", "ip-1: nominated for pending pods"]);
+}
+
+#[test]
+fn consolidate_after_is_named_where_karpenter_says_that_a_node_waits() {
+    let waits = NODE.replace(
+        "type: Consolidatable, status: \"True\"",
+        "type: Consolidatable, status: \"False\"",
+    );
+    let pool = format!("{POOL}  disruption: {{consolidateAfter: 1h}}\n");
+    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", &waits)];
+    let answer = run(&folder("waits", &files), "plan . --disruption --now 2026-08-01T12:00:00Z");
+    answer.says(&["waiting for consolidateAfter (1h0m0s) since its last pod change"]);
+}
+
+#[test]
+fn a_node_that_expires_is_not_said_to_stay_and_what_its_drain_waits_for_is_named() {
+    let expires = NODE.replace("  requirements: []", "  requirements: []\n  expireAfter: 1h");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: a, namespace: default, annotations: \
+               {karpenter.sh/do-not-disrupt: 'true'}}\nspec: {nodeName: ip-1, containers: [{name: m}]}\nstatus: \
+               {phase: Running}\n";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", &*expires), ("pod.yaml", pod)];
+    let folder = folder("expires", &files);
+    let line = "general-1 is deleted: it is older than its expireAfter of 1h0m0s; its drain will wait: blocked by \
+                the annotation karpenter.sh/do-not-disrupt of pod default/a, and the NodeClaim has no \
+                terminationGracePeriod";
+    let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
+    for view in ["karpenter", "journeyman"] {
+        let answer = run(&folder, &format!("{words} --view {view}"));
+        answer.says(&[line]);
+        answer.is_silent_about(&["not disrupted ("]);
+        run(&folder, &format!("{words} --view {view} --explain ip-1")).says(&[line]);
+    }
 }
 
 #[test]

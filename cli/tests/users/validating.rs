@@ -1,6 +1,6 @@
 //! What `validate` finds in one file alone.
 
-use crate::{CLASS, POOL, folder, run};
+use crate::{CLASS, POOL, deployment, folder, run};
 
 /// A NodePool whose requirements are `requirements`, the first of which is on line 9.
 fn pool(requirements: &str) -> String {
@@ -221,4 +221,42 @@ fn user_data_that_refuses_each_launch_is_an_error() {
     let said = run(&folder, "validate doubtful.yaml");
     said.says(&["1 warning", "doubtful.yaml:9: ", "does not start with `#!`"]);
     assert_eq!(said.code, Some(0));
+}
+
+#[test]
+fn what_an_api_server_refuses_of_pods_is_named() {
+    let web = deployment("web", 1)
+        .replace("{cpu: 800m}", "{cpu: 800m, memory: 2Gi}, limits: {memory: 1Gi}");
+    let web = web.replace(
+        "spec: {containers",
+        "spec: {tolerations: [{key: a, operator: Exists, value: b}], containers",
+    );
+    let folder = folder("refused-pods", &[("web.yaml", &web)]);
+    let refused = run(&folder, "validate web.yaml");
+    assert_eq!(refused.code, Some(1), "{}", refused.complaints);
+    for words in [
+        "resources.requests.memory: is more than the limit",
+        "`Exists` takes no `value`, and this is `b`",
+    ] {
+        assert!(
+            refused.out.contains(words) || refused.complaints.contains(words),
+            "{}{}",
+            refused.out,
+            refused.complaints
+        );
+    }
+}
+
+#[test]
+fn names_and_limits_that_launch_nothing_are_named() {
+    let long = "a".repeat(64);
+    let pool = POOL.replace("name: general", &format!("name: {long}"));
+    let pool = pool.replace("spec:\n  template", "spec:\n  limits: {memory: '4'}\n  template");
+    let folder = folder("long-name", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
+    let answer = run(&folder, "validate .");
+    assert_eq!(answer.code, Some(1), "{}", answer.out);
+    answer.says(&[
+        "is not a label value: at most 63",
+        "spec.limits.memory: 4 is less than any node has",
+    ]);
 }

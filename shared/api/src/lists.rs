@@ -290,7 +290,9 @@ pub fn namespace_list(body: &[u8]) -> Result<Page<NamespaceLabels>, Error> {
 
 /// Reads a PersistentVolumeList.
 pub fn volume_list(body: &[u8]) -> Result<Page<(String, Volume)>, Error> {
-    list(body, "PersistentVolume", |root, _| volume::read_volume(root))
+    list(body, "PersistentVolume", |root, _| {
+        volume::read_volume(root).map(|read| (read.name, read.volume))
+    })
 }
 
 /// Reads a PersistentVolumeClaimList.

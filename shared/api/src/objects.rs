@@ -10,7 +10,7 @@ use model::{
     node::Node,
     node_pool::NodePool,
     overlay::NodeOverlay,
-    storage::{Volume, VolumeClaim, VolumeClaimKey},
+    storage::{VolumeClaim, VolumeClaimKey},
 };
 
 use crate::document::field::{Complaints, Field};
@@ -51,7 +51,7 @@ pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
 pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
-pub use volume::StorageClassManifest;
+pub use volume::{StorageClassManifest, VolumeManifest};
 pub use workload::{Workload, WorkloadKind};
 
 /// Something that a manifest describes.
@@ -78,7 +78,7 @@ pub enum Object {
     /// `v1` PodTemplate.
     PodTemplate(PodKey, Arc<PodSpec>),
     /// `v1` PersistentVolume.
-    Volume(String, Volume),
+    Volume(VolumeManifest),
     /// `v1` PersistentVolumeClaim.
     VolumeClaim(VolumeClaimKey, VolumeClaim),
     /// `storage.k8s.io/v1` StorageClass.
@@ -161,9 +161,7 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         ("v1", "PodTemplate") => {
             pod::read_pod_template(root).map(|(key, spec)| Object::PodTemplate(key, spec))
         }
-        ("v1", "PersistentVolume") => {
-            volume::read_volume(root).map(|(name, volume)| Object::Volume(name, volume))
-        }
+        ("v1", "PersistentVolume") => volume::read_volume(root).map(Object::Volume),
         ("v1", "PersistentVolumeClaim") => {
             volume::read_claim(root).map(|(key, claim)| Object::VolumeClaim(key, claim))
         }

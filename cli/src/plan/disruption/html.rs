@@ -21,7 +21,7 @@ use crate::{
 /// The page's content.
 pub(super) fn report(found: &Found<'_>, remarks: &Remarks, cluster: Option<&Cluster>) -> PageData {
     let lines = |lines: Vec<String>, title| Notes::some(title, &lines);
-    let ahead = found.ahead.iter().map(|decision| decision.summary.clone()).collect();
+    let ahead = found.ahead_lines();
     PageData {
         title: "journeyman plan --disruption".to_owned(),
         about: format!(

@@ -29,7 +29,7 @@ pub(super) struct Document<'a> {
     view: &'static str,
     /// What is disrupted before a method is asked, whatever runs on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    ahead: Vec<&'a str>,
+    ahead: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<String>,
     methods: BTreeMap<&'static str, Option<Action<'a>>>,
@@ -170,7 +170,7 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
             View::Karpenter => "karpenter",
             View::Journeyman => "journeyman",
         },
-        ahead: found.ahead.iter().map(|decision| decision.summary.as_str()).collect(),
+        ahead: found.ahead_lines(),
         unknown: &found.unknown,
         waiting: outlook.waiting.as_ref().map(ToString::to_string),
         methods: asked.clone().map(method).collect(),

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{NodeName, disruption::Method, ledger::RejectionReason};
+use model::{
+    NodeName,
+    disruption::Method,
+    ledger::{Decision, RejectionReason},
+};
 use planner::disruption::{Proposal, Said};
 
 use report::output::in_order;
@@ -40,9 +44,10 @@ impl Group<'_> {
     }
 }
 
-/// The nodes that are disrupted now.
+/// The nodes that are disrupted now, those before a method is asked included.
 pub(super) fn disrupted<'a>(found: &'a Found<'_>) -> BTreeSet<&'a NodeName> {
     let steps = found.next.iter().flat_map(|step| &step.claims);
+    let steps = steps.chain(found.ahead.iter().flat_map(Decision::claims));
     let claims = steps.filter_map(|name| found.facts.ledger.claims.get(name));
     let acting = found.proposal().into_iter().flat_map(Proposal::nodes);
     claims.filter_map(|claim| claim.node.as_ref()).chain(acting).collect()

@@ -114,8 +114,9 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     screen.title("Disrupted first, whatever runs on the nodes", out)?;
-    let (shown, more) = found.ahead.split_at(found.ahead.len().min(AHEAD_SHOWN));
-    shown.iter().try_for_each(|decision| screen.text(2, &decision.summary, out))?;
+    let lines = found.ahead_lines();
+    let (shown, more) = lines.split_at(lines.len().min(AHEAD_SHOWN));
+    shown.iter().try_for_each(|line| screen.text(2, line, out))?;
     if !more.is_empty() {
         screen.text(2, &format!("and {}", counted(more.len(), "other NodeClaim")), out)?;
     }
@@ -417,6 +418,12 @@ pub(super) fn explain(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let outlook = &found.outlook;
+    let node_of = |claim: &NodeClaimName| found.facts.ledger.claims.get(claim)?.node.as_ref();
+    for (decision, line) in found.ahead.iter().zip(found.ahead_lines()) {
+        if decision.claims().filter_map(node_of).any(|name| name.as_str() == node) {
+            return screen.text(0, &line, out);
+        }
+    }
     for (method, answer) in &outlook.answers {
         let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
         let Some(proposal) = answer.proposal.as_ref().filter(named) else { continue };

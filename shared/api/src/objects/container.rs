@@ -101,6 +101,7 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     let mut named = Amounts::new();
     if let Some(resources) = fields.get("resources") {
         let (requests, limits) = requests_and_limits(&resources)?;
+        complain_of_excess(&resources, &requests, &limits);
         // Limits stand in for the requests that are not named, as the API server has it.
         named = limits;
         named.extend(requests);
@@ -111,6 +112,16 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     let requests = resources_of(&named);
     let requests = ContainerRequests { requests, is_sidecar: policy == Some("Always") };
     Some((name, Container { requests, named, host_ports }))
+}
+
+/// Kubernetes: `ValidateContainerResourceRequirements` in `pkg/apis/core/validation/validation.go`.
+fn complain_of_excess(resources: &Field<'_>, requests: &Amounts, limits: &Amounts) {
+    let requested = resources.at("requests");
+    for (name, limit) in limits {
+        if requests.get(name).is_some_and(|request| limit < request) {
+            requested.at(name.as_str()).complain_if_written("is more than the limit");
+        }
+    }
 }
 
 /// The port of the node that an entry of `ports` takes, if it takes one.

@@ -22,7 +22,7 @@ use super::{
     cures, kubelet,
     launch_template::{self, LAUNCH_TEMPLATE},
     metadata::Metadata,
-    selector,
+    node_pool, selector,
 };
 use crate::{
     document::{
@@ -69,6 +69,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
         if let Some(rule) = name_rule(&metadata.name) {
             object.name().complain(rule);
         }
+        node_pool::refuse_as_label(object, &metadata.name);
         NodeClassName::new(&metadata.name).ok()
     });
     let spec = fields.require("spec");

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use model::{
     HourlyPrice, NodeClassName, NodePoolName,
     condition::NotReady,
-    duration, labels,
+    duration, id, labels,
     node_pool::{Limits, NodeClaimTemplate, NodePool, parse_share},
     policies::Packing,
     problem::Weight,
@@ -28,7 +28,7 @@ use crate::{
         hash,
         kind::CustomKind,
         node_pool::{NodePoolSpec, NodePoolTemplate, TemplateMetadata},
-        walk,
+        pattern, walk,
     },
 };
 
@@ -39,6 +39,13 @@ const EXPIRE_AFTER: SignedDuration = SignedDuration::from_hours(720);
 pub(crate) struct ReadNodePool {
     pub(crate) pool: NodePool,
     pub(crate) node_class_line: u32,
+}
+
+/// Complains of a `name` of `object` that the nodes made of it cannot have as a label.
+pub(super) fn refuse_as_label(object: &Field<'_>, name: &str) {
+    if !id::is_label_value(name) {
+        object.name().complain_unusable(pattern::not_a_label_value(name));
+    }
 }
 
 /// Reads a NodePool with its drift hash, whichever its annotations say: no Karpenter may run that keeps them up to
@@ -73,6 +80,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<ReadNo
         ));
     }
     let name = object.name().accept(NodePoolName::new(&metadata.name))?;
+    refuse_as_label(object, &metadata.name);
     let mut annotations = metadata.own_annotations();
     // The hash of the spec as it is: no Karpenter may run that keeps the annotation up to date.
     if let Some(hash) = spec.hash {

@@ -207,6 +207,9 @@ pub(crate) fn tolerations(field: &Field<'_>) -> Vec<Toleration> {
                 continue;
             }
         };
+        if operator == TolerationOperator::Exists && !value.is_empty() {
+            item.complain_if_written(format!("`Exists` takes no `value`, and this is `{value}`"));
+        }
         let compares = matches!(operator, TolerationOperator::Gt | TolerationOperator::Lt);
         if compares && taint::number(value).is_none() {
             let operator = text_of(operator_field.as_ref());

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    NodeName, ObjectName, Problem, Requirement,
+    Namespace, NodeName, ObjectName, Problem, Requirement, labels,
+    requirement::Operator,
     storage::{PodVolume, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 
@@ -37,6 +38,32 @@ pub struct StorageClassManifest {
     /// `metadata.creationTimestamp`, if it is there.
     pub created_at: Option<Timestamp>,
 }
+
+/// A PersistentVolume, with what decides which claim gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeManifest {
+    /// Its name.
+    pub name: String,
+    /// What decides about nodes.
+    pub volume: Volume,
+    /// `spec.claimRef`: the claim that it is kept for, or bound to.
+    pub claim: Option<VolumeClaimKey>,
+    /// `spec.storageClassName`; empty if it has none.
+    pub storage_class: String,
+}
+
+/// Labels of a volume that say where it is. A value may name several places.
+///
+/// Kubernetes: `pkg/scheduler/framework/plugins/volumezone`. Karpenter looks at `nodeAffinity` alone.
+const PLACE_LABELS: [&str; 4] = [
+    labels::ZONE,
+    labels::REGION,
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
+
+/// What separates the places in one value.
+const PLACES_SEPARATOR: &str = "__";
 
 /// Volumes of a pod that are claims. Volumes of other kinds decide nothing about nodes, but for
 /// those of EBS without a claim, which live in a zone.
@@ -106,7 +133,7 @@ pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeCl
 }
 
 /// Reads a PersistentVolume. Members of its `spec` are kinds of volumes, and too many to name.
-pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
+pub(crate) fn read_volume(object: &Field<'_>) -> Option<VolumeManifest> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["status"]);
@@ -123,7 +150,7 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
         .and_then(|field| field.list())
         .unwrap_or_default();
     let mut refused = Vec::new();
-    let terms: Vec<Vec<Requirement>> = terms
+    let mut terms: Vec<Vec<Requirement>> = terms
         .iter()
         .filter_map(|item| affinity::term(item, &mut refused))
         .map(|term| term.expressions)
@@ -132,8 +159,29 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
         spec.at("nodeAffinity").complain(problem.rule);
     }
     let metadata = metadata?;
+    let places: Vec<Requirement> = of_labels(&metadata).collect();
+    if terms.is_empty() && !places.is_empty() {
+        terms.push(Vec::new());
+    }
+    terms.iter_mut().for_each(|term| term.extend(places.iter().cloned()));
+    let claim = inner.get("claimRef").and_then(|field| {
+        let mut fields = field.fields()?;
+        let namespace = fields.get("namespace").and_then(|field| field.parsed(Namespace::new));
+        let name = fields.get("name").and_then(|field| field.parsed(ObjectName::new));
+        Some(VolumeClaimKey { namespace: namespace?, name: name? })
+    });
+    let storage_class = class_name(&mut inner).unwrap_or_default();
     let is_deleting = metadata.deleted_at.is_some();
-    Some((metadata.name, Volume { terms, is_local, driver: driver.or(in_tree), is_deleting }))
+    let volume = Volume { terms, is_local, driver: driver.or(in_tree), is_deleting };
+    Some(VolumeManifest { name: metadata.name, volume, claim, storage_class })
+}
+
+/// Where the labels of a volume say that it is.
+fn of_labels(metadata: &Metadata) -> impl Iterator<Item = Requirement> + '_ {
+    PLACE_LABELS.iter().filter_map(|label| {
+        let values = metadata.labels.get(*label)?.split(PLACES_SEPARATOR);
+        Requirement::new(label, Operator::In, values).ok()
+    })
 }
 
 /// Reads a VolumeAttachment: what is attached where, or is about to be. Whether it is by now is not looked at.
@@ -204,7 +252,7 @@ fn topology(item: &Field<'_>) -> Option<Vec<Requirement>> {
         let key = fields.require("key").and_then(|field| field.text_not_empty());
         let values = fields.require("values").and_then(|field| field.texts());
         fields.done();
-        item.accept(Requirement::new(key?, model::Operator::In, values?))
+        item.accept(Requirement::new(key?, Operator::In, values?))
     };
     expressions.iter().map(requirement).collect()
 }

@@ -132,7 +132,9 @@ fn least(
     let key = constraint.topology_key.as_str();
     let honors = constraint.node_taints_policy == NodeInclusionPolicy::Honor;
     let tolerations = honors.then_some(pod.spec.tolerations.as_slice());
-    let (sure, possible) = universes.of(world, key, tolerations);
+    let is_filtered = constraint.node_affinity_policy == NodeInclusionPolicy::Honor;
+    let wanted = terms(&pod.spec).filter(|_| is_filtered).collect();
+    let (sure, possible) = universes.of(world, key, (tolerations, wanted));
     let of = |domain: &String| after.get(domain).copied().unwrap_or_default();
     let mine = |domain: &&String| allows(pod, key, domain);
     let everywhere: BTreeSet<&String> =
@@ -148,24 +150,31 @@ fn least(
 /// The domains of a label: those that are certainly known, and those that may be.
 type Universe = (BTreeSet<String>, BTreeSet<String>);
 
-/// By label, and by the tolerations of pods to which taints matter.
+/// By label, by the tolerations of pods to which taints matter, and by what nodes must have to count.
 #[derive(Default)]
-struct Universes(BTreeMap<(String, Option<Vec<Toleration>>), Universe>);
+struct Universes(BTreeMap<(String, Option<Vec<Toleration>>, Vec<Requirements>), Universe>);
 
 impl Universes {
     fn of(
         &mut self,
         world: &World<'_>,
         key: &str,
-        tolerations: Option<&[Toleration]>,
+        (tolerations, wanted): (Option<&[Toleration]>, Vec<Requirements>),
     ) -> &Universe {
-        let place = (key.to_owned(), tolerations.map(<[Toleration]>::to_vec));
-        self.0.entry(place).or_insert_with(|| (sure(world, key, tolerations), possible(world, key)))
+        let sure = || sure(world, key, tolerations, &wanted);
+        let place = (key.to_owned(), tolerations.map(<[Toleration]>::to_vec), wanted.clone());
+        self.0.entry(place).or_insert_with(|| (sure(), possible(world, key)))
     }
 }
 
-/// The domains in which something can be launched now, by pools whose taints do not matter.
-fn sure(world: &World<'_>, key: &str, tolerations: Option<&[Toleration]>) -> BTreeSet<String> {
+/// The domains in which something can be launched now that meets everything that is `wanted`, by pools whose taints do
+/// not matter.
+fn sure(
+    world: &World<'_>,
+    key: &str,
+    tolerations: Option<&[Toleration]>,
+    wanted: &[Requirements],
+) -> BTreeSet<String> {
     let mut texts = BTreeSet::new();
     let pools = world.facts.node_pools.iter().filter(|pool| pool.is_usable());
     for pool in pools {
@@ -177,7 +186,14 @@ fn sure(world: &World<'_>, key: &str, tolerations: Option<&[Toleration]>) -> BTr
         if !pool.template.taints.iter().all(is_tolerated) {
             continue;
         }
-        let requirements = template_labels(pool);
+        let mut requirements = template_labels(pool);
+        if wanted
+            .iter()
+            .any(|wanted| requirements.compatible(wanted, Undefined::WellKnown).is_err())
+        {
+            continue;
+        }
+        wanted.iter().for_each(|wanted| requirements.add_all(wanted));
         for instance_type in world.types_of_pool(pool) {
             if requirements.intersects(&instance_type.requirements).is_err() {
                 continue;

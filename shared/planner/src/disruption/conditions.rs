@@ -43,7 +43,7 @@ pub(crate) fn not_consolidatable(
     };
     match claim.conditions.is_consolidatable {
         Some(true) => None,
-        Some(false) => Some(Objection::NotConsolidatable),
+        Some(false) => Some(Objection::NotConsolidatable(after)),
         None => {
             let since = quiet_since(claim, &candidate.pods, state.now, state.is_watched);
             let quiet = state.now.duration_since(since);

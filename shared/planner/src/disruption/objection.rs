@@ -84,9 +84,12 @@ pub enum Objection {
     /// It is not empty, though moving its pods costs next to nothing.
     #[error("not empty: pods run on it that are cheap to move")]
     CheaplyUsed,
-    /// Its condition `Consolidatable` says so.
-    #[error("its condition Consolidatable is not true")]
-    NotConsolidatable,
+    /// Its condition `Consolidatable` says so: its NodePool's `consolidateAfter`, which is this, is not over.
+    #[error(
+        "waiting for consolidateAfter ({}) since its last pod change: its condition Consolidatable is not true",
+        model::duration::format_go(*.0)
+    )]
+    NotConsolidatable(SignedDuration),
     /// Pods came or went more recently than its NodePool's `consolidateAfter`, which is this.
     #[error(
         "waiting for consolidateAfter ({}) since its last pod change",
@@ -289,7 +292,7 @@ impl Objection {
             Self::NotIll => Why::NotIll,
             Self::NeverConsolidated(_) | Self::OnlyWhenEmpty(_) => Why::ConsolidationDisabled,
             Self::KeepsRoom | Self::Used(_) | Self::CheaplyUsed | Self::Needed => Why::Used,
-            Self::NotConsolidatable | Self::Unsettled(_) | Self::OthersUnsettled => {
+            Self::NotConsolidatable(_) | Self::Unsettled(_) | Self::OthersUnsettled => {
                 Why::NotConsolidatable
             }
             Self::UnknownInstanceType => Why::UnknownPrice,

@@ -196,6 +196,7 @@ impl<'a> Problem<'a> {
             sets: &mut self.sets,
             groups: &mut self.groups,
             universe: &mut self.universe,
+            offers: &self.offers,
             namespaces: &self.namespaces,
             preferences: self.facts.policies.preferences,
             has_soft_taints: self.has_soft_taints,

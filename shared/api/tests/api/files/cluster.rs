@@ -5,7 +5,7 @@ use model::{
 };
 
 use super::*;
-use api::objects::{EventSubject, Referable};
+use api::objects::{EventSubject, Referable, VolumeManifest};
 
 /// The only object of a text without a problem.
 #[track_caller]
@@ -129,7 +129,9 @@ fn volumes_say_where_they_are_and_who_attaches_them() {
     let volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, \
         csi: {driver: ebs.csi.aws.com, volumeHandle: v}, nodeAffinity: {required: {nodeSelectorTerms: \
         [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [us-west-2a]}]}]}}}\n";
-    let Object::Volume(name, read) = one(volume) else { panic!("a volume") };
+    let Object::Volume(VolumeManifest { name, volume: read, .. }) = one(volume) else {
+        panic!("a volume")
+    };
     assert_eq!(
         (name.as_str(), read.driver.as_deref(), read.is_local),
         ("pv", Some("ebs.csi.aws.com"), false)
@@ -139,12 +141,25 @@ fn volumes_say_where_they_are_and_who_attaches_them() {
         "csi: {driver: ebs.csi.aws.com, volumeHandle: v}",
         "awsElasticBlockStore: {volumeID: v}",
     );
-    let Object::Volume(_, read) = one(&in_tree) else { panic!("a volume") };
+    let Object::Volume(VolumeManifest { volume: read, .. }) = one(&in_tree) else {
+        panic!("a volume")
+    };
     assert_eq!(read.driver.as_deref(), Some("ebs.csi.aws.com"));
+    // Kube-scheduler compares the labels of a volume as well.
+    let labeled = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv, labels: \
+        {failure-domain.beta.kubernetes.io/zone: us-west-2a__us-west-2b}}\nspec: {storageClassName: slow, \
+        claimRef: {namespace: x, name: data}, awsElasticBlockStore: {volumeID: v}}\n";
+    let Object::Volume(read) = one(labeled) else { panic!("a volume") };
+    assert_eq!(
+        read.volume.terms[0][0].to_string(),
+        "topology.kubernetes.io/zone In [us-west-2a us-west-2b]"
+    );
+    assert_eq!(read.claim.map(|claim| claim.name.to_string()).as_deref(), Some("data"));
+    assert_eq!(read.storage_class, "slow");
     let local =
         volume.replace("csi: {driver: ebs.csi.aws.com, volumeHandle: v}", "local: {path: /d}");
     assert!(
-        matches!(one(&local), Object::Volume(_, volume) if volume.is_local && volume.driver.is_none())
+        matches!(one(&local), Object::Volume(read) if read.volume.is_local && read.volume.driver.is_none())
     );
 }
 

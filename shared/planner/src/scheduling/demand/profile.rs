@@ -18,7 +18,7 @@ use crate::{
     },
     scheduling::{
         demand::constraints::ConstraintTable,
-        launchable::{template, universe::Universe},
+        launchable::{offer::Offer, template, universe::Universe},
         numbers::{domains::Keys, sets::Sets},
         topology::{
             groups::{Asked, Filter, Groups, Namespaces, Purpose},
@@ -140,6 +140,7 @@ pub(crate) struct Around<'p> {
     pub(crate) sets: &'p mut Sets,
     pub(crate) groups: &'p mut Groups,
     pub(crate) universe: &'p mut Universe,
+    pub(crate) offers: &'p Table<kind::Offer, Offer>,
     pub(crate) namespaces: &'p BTreeMap<Namespace, BTreeMap<String, String>>,
     pub(crate) preferences: PreferencePolicy,
     pub(crate) has_soft_taints: bool,
@@ -419,13 +420,14 @@ fn spread_group(
         (term..spec.required_terms.len()).map(|term| spec.requirements(term)).collect()
     };
     let key = key_of(&constraint.topology_key, around);
-    let universe = key.map(|key| around.universe.domains(key, tolerations.as_deref()));
+    let filter = Filter { terms, tolerations };
+    let universe = key.map(|key| around.universe.passing(key, &filter, around.keys, around.offers));
     let (max_skew, min_domains) = (constraint.max_skew, constraint.min_domains);
     let asked = Asked {
         key,
         namespaces: Namespaces::One(namespace.clone()),
         selector: constraint.selector.as_ref(),
-        filter: Filter { terms, tolerations },
+        filter,
         universe: universe.unwrap_or_default(),
     };
     around.groups.number(Purpose::Spread { max_skew, min_domains }, &asked)

@@ -2,11 +2,12 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/topology.go`, `buildDomainGroups`. What a pool
 //! excludes is a domain as well there, and here: its nodes may have no such label, but a spread
-//! waits for it. What a pool names and none of its instance types has is one there only.
+//! waits for it. What a pool names and none of its instance types has is one there only, and so are domains of
+//! pools whose nodes the node filter of a spread excludes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Requirements, Taint, Toleration, requirement::Value, taint};
+use model::{Requirements, Taint, Toleration, requirement::Value, requirements::Undefined, taint};
 
 use crate::{
     index::{
@@ -16,6 +17,7 @@ use crate::{
     scheduling::{
         launchable::offer::Offer,
         numbers::domains::{Domains, Keys},
+        topology::groups::Filter,
     },
 };
 
@@ -48,27 +50,8 @@ impl Universe {
             return;
         }
         let label = keys.all[key].label.clone();
-        let of_source = |source: &Source| -> BTreeSet<Value> {
-            let asked = source.requirements.get(label.as_str());
-            let mut texts = BTreeSet::new();
-            let offer = &offers[source.offer];
-            let types = offer.matching(&source.requirements);
-            let said = offer.index.said(label.as_str());
-            for (requirement, _) in said.iter().filter(|(_, said_by)| said_by.meets(&types)) {
-                match (asked, requirement) {
-                    (Some(requirement), Some(one)) => {
-                        texts.extend(
-                            requirement.intersection(one).values().iter().map(Value::clone),
-                        );
-                    }
-                    (Some(requirement), None) | (None, Some(requirement)) => {
-                        texts.extend(requirement.values().iter().map(Value::clone));
-                    }
-                    (None, None) => {}
-                }
-            }
-            texts
-        };
+        let of_source =
+            |source: &Source| source.values(label.as_str(), &source.requirements, offers);
         let values: Vec<BTreeSet<Value>> = self.sources.iter().map(of_source).collect();
         keys.know(key, &values.iter().flatten().map(Value::clone).collect());
         let number = |values: &BTreeSet<Value>| {
@@ -85,12 +68,72 @@ impl Universe {
         let mut ids = Domains::default();
         let by_source = self.domains.get(&key).into_iter().flatten();
         for (source, domains) in self.sources.iter().zip(by_source) {
-            let is_open = tolerations
-                .is_none_or(|tolerated| taint::untolerated(&source.taints, tolerated).is_empty());
-            if is_open {
+            if source.is_open(tolerations) {
                 ids.add(domains);
             }
         }
         ids
+    }
+
+    /// The domains of `key` in which a node can be launched that passes `filter`.
+    ///
+    /// Kubernetes: `pkg/scheduler/framework/plugins/podtopologyspread` counts only nodes that the pod may use.
+    pub(crate) fn passing(
+        &self,
+        key: KeyId,
+        filter: &Filter,
+        keys: &Keys,
+        offers: &Table<kind::Offer, Offer>,
+    ) -> Domains {
+        let tolerations = filter.tolerations.as_deref();
+        if filter.terms.is_empty() {
+            return self.domains(key, tolerations);
+        }
+        let known = &keys.all[key];
+        let mut ids = Domains::default();
+        for source in self.sources.iter().filter(|source| source.is_open(tolerations)) {
+            for term in &filter.terms {
+                if source.requirements.compatible(term, Undefined::WellKnown).is_err() {
+                    continue;
+                }
+                let mut both = source.requirements.clone();
+                both.add_all(term);
+                let values = source.values(known.label.as_str(), &both, offers);
+                ids.extend(values.iter().filter_map(|value| known.find(value)));
+            }
+        }
+        ids
+    }
+}
+
+impl Source {
+    fn is_open(&self, tolerations: Option<&[Toleration]>) -> bool {
+        tolerations.is_none_or(|tolerated| taint::untolerated(&self.taints, tolerated).is_empty())
+    }
+
+    /// What its nodes have as `label` if they are launched by `requirements`.
+    fn values(
+        &self,
+        label: &str,
+        requirements: &Requirements,
+        offers: &Table<kind::Offer, Offer>,
+    ) -> BTreeSet<Value> {
+        let asked = requirements.get(label);
+        let mut texts = BTreeSet::new();
+        let offer = &offers[self.offer];
+        let types = offer.matching(requirements);
+        let said = offer.index.said(label);
+        for (requirement, _) in said.iter().filter(|(_, said_by)| said_by.meets(&types)) {
+            match (asked, requirement) {
+                (Some(requirement), Some(one)) => {
+                    texts.extend(requirement.intersection(one).values().iter().map(Value::clone));
+                }
+                (Some(requirement), None) | (None, Some(requirement)) => {
+                    texts.extend(requirement.values().iter().map(Value::clone));
+                }
+                (None, None) => {}
+            }
+        }
+        texts
     }
 }

@@ -129,6 +129,27 @@ fn zones_that_no_pool_has_are_no_domains() {
 }
 
 #[test]
+fn zones_in_which_the_node_filter_excludes_every_node_are_no_domains() {
+    let spread = spec("app=a cpu=100m spread:zone:app=a");
+    let mine = "karpenter.sh/nodepool=general";
+    let pools = |spec: &PodSpec| {
+        let mut pools = only(0, "zone=zone-1", world(4, spec));
+        pools.node_pools.push(node_pool("other"));
+        only(1, "zone=zone-2", pools)
+    };
+    let chosen = chooses(&[mine], spread.clone());
+    check(&pools(&chosen), ZONE, "4");
+    // Nodes of the other pool count neither, nor do those of a pool that has no such instance type.
+    let mut existing = pools(&chosen);
+    add_full(&mut existing, "old", "zone-2", 0);
+    check(&existing, ZONE, "4");
+    // Who ignores node affinity sees both zones, and can only use one.
+    let mut open = chosen;
+    open.spread[0].node_affinity_policy = NodeInclusionPolicy::Ignore;
+    check(&pools(&open), ZONE, "1, 3 left");
+}
+
+#[test]
 fn a_pod_in_a_zone_that_is_closed_now_still_counts() {
     let two = "zone=zone-1,zone-2";
     let mut facts = only(0, two, world(6, &spec("app=a cpu=100m spread:zone:app=a")));

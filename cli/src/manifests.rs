@@ -164,7 +164,15 @@ pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
 
 /// Reads files of which some objects may be missing: what they refer to is elsewhere.
 pub(crate) fn load_part(paths: &[PathBuf], depth: Depth) -> Result<Loaded, BadInput> {
-    let read = Read::of_paths(paths, depth, |_| ())?;
+    part(Read::of_paths(paths, depth, |_| ())?)
+}
+
+/// Objects from files of which some may be missing.
+pub(crate) fn parse_part(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
+    part(Read::of(inputs))
+}
+
+fn part(read: Read) -> Result<Loaded, BadInput> {
     let problems: Vec<Diagnostic> = read.own_problems().collect();
     taken(read, &problems)
 }

@@ -37,7 +37,7 @@ use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
     gates,
-    manifests::{self, Loaded},
+    manifests::{self, InputFile, Loaded},
     options, records,
     simulate::{
         dumps::Dumps, html::Played, objects::Objects, record::Record, scenario::Scenario,
@@ -66,6 +66,8 @@ struct Play {
     loaded: Loaded,
     scenario: Scenario,
     title: String,
+    /// The manifests as they are written, if dumps are asked for.
+    files: Vec<InputFile>,
 }
 
 /// Plays and prints.
@@ -93,7 +95,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
         record: args.html.is_some().then(|| Record::new(start, end)),
-        dumps: dumps(args, start, &play.scenario)?,
+        dumps: dumps(args, start, &play)?,
         spending: Spending::default(),
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()));
@@ -150,21 +152,27 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
     };
     let paths = [args.more.after(&args.manifests), args.more_manifests.clone()].concat();
     if paths.is_empty() {
-        let loaded = manifests::parse(&story::manifests())?;
+        let files = story::manifests();
+        let loaded = manifests::parse(&files)?;
         let scenario = match scenario {
             Some(scenario) => scenario,
             None => story::scenario()?,
         };
         let title = "The built-in story: examples/story, in a simulated account and cluster.";
-        return Ok(Play { loaded, scenario, title: title.to_owned() });
+        return Ok(Play { loaded, scenario, title: title.to_owned(), files });
     }
-    let mut loaded = manifests::load(&paths, args.more.depth())?;
-    let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let title = format!("{}, in a simulated account and cluster.", files.join(", "));
+    let (mut loaded, files) = if args.dumps.is_some() {
+        let files = manifests::files(&paths, args.more.depth())?;
+        (manifests::parse(&files)?, files)
+    } else {
+        (manifests::load(&paths, args.more.depth())?, Vec::new())
+    };
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let title = format!("{}, in a simulated account and cluster.", names.join(", "));
     let scenario = scenario.unwrap_or_default();
     scenario.check_classes(&loaded.objects)?;
     loaded.ignored.extend(scenario.ignored.iter().cloned());
-    Ok(Play { loaded, scenario, title })
+    Ok(Play { loaded, scenario, title, files })
 }
 
 /// The NodeOverlays of the end that are not applied, each with why, and what is assumed of the prices of the others.
@@ -184,25 +192,13 @@ fn overlays(sim: &Sim, policies: &Policies) -> (Vec<String>, Vec<String>) {
 }
 
 /// What writes dumps, if they are asked for.
-fn dumps(
-    args: &SimulateArgs,
-    start: Timestamp,
-    scenario: &Scenario,
-) -> Result<Option<Dumps>, BadInput> {
+fn dumps(args: &SimulateArgs, start: Timestamp, play: &Play) -> Result<Option<Dumps>, BadInput> {
     let Some(folder) = &args.dumps else { return Ok(None) };
     let every = options::duration("--every", &args.every)?;
     if every < STEP {
         return Err(BadInput::one(format!("--every: `{}` must be at least 10s", args.every)));
     }
-    let paths = [args.more.after(&args.manifests), args.more_manifests.clone()].concat();
-    if paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(BadInput::one("--dumps: standard input cannot be read twice: name a file"));
-    }
-    let files = match paths.as_slice() {
-        [] => story::manifests(),
-        paths => manifests::files(paths, args.more.depth())?,
-    };
-    let objects = Objects::new(start, &files, scenario.changes(start)?)?;
+    let objects = Objects::new(start, &play.files, play.scenario.changes(start)?)?;
     Dumps::new(folder, every, start, objects).map(Some)
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Dumps {
     objects: Objects,
     /// How many pods workloads want.
     replicas: BTreeMap<PodKey, u32>,
-    /// Events that say so.
+    /// Events that say so of Deployments.
     scaled: Vec<Value>,
 }
 
@@ -68,6 +68,9 @@ impl Dumps {
             self.objects.pass_until(*at);
             if let Happening::WorkloadScaled { workload, replicas } = happening {
                 self.replicas.insert(workload.clone(), *replicas);
+                if !self.objects.has_deployment(workload) {
+                    continue;
+                }
                 let said = format!("Scaled replica set {} to {replicas}", workload.name);
                 let about = ("apps/v1", "Deployment", Some(workload.namespace.as_str()));
                 let about = (about, workload.name.as_str());

@@ -1,10 +1,7 @@
 //! The objects that users applied to the simulated cluster, as its API server has them: what a scenario applies and
 //! deletes is followed, and what functions and controllers write on them is there.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, VecDeque};
 
 use api::karpenter::{
     alpha_status_patch::buffer_status_patch, node_class_patch, node_pool_patch,
@@ -16,10 +13,7 @@ use report::error::BadInput;
 use serde_json::{Value, json};
 use simulator::{ObjectRecord, Sim};
 
-use crate::{
-    manifests::{self, Depth, InputFile},
-    workloads,
-};
+use crate::{manifests::InputFile, workloads};
 
 /// Kinds with pods. The simulated cluster has one object of a name for all of them.
 const WORKLOADS: [&str; 5] = ["Deployment", "StatefulSet", "Job", "ReplicaSet", "Pod"];
@@ -29,8 +23,8 @@ const OF_THE_CLUSTER: [&str; 4] = ["Node", "NodeClaim", "Pod", "ReplicaSet"];
 /// What a scenario does to the objects.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Applies a file or a directory.
-    Apply(PathBuf),
+    /// Applies files.
+    Apply(Vec<InputFile>),
     /// Deletes the object of this kind and name.
     Delete(String, PodKey),
 }
@@ -43,7 +37,7 @@ pub(super) struct Objects {
     templates: Templates,
 }
 
-/// A [`Change`] whose file was read.
+/// A [`Change`] with the objects of its files.
 enum Done {
     Apply(Vec<Value>),
     Delete(String, PodKey),
@@ -90,9 +84,7 @@ impl Objects {
         let mut later = VecDeque::new();
         for (at, change) in changes {
             let done = match change {
-                Change::Apply(path) => {
-                    Done::Apply(written(&manifests::files(&[path], Depth::Files)?)?)
-                }
+                Change::Apply(files) => Done::Apply(written(&files)?),
                 Change::Delete(kind, key) => Done::Delete(kind, key),
             };
             later.push_back((at, done));
@@ -133,6 +125,14 @@ impl Objects {
                 None => self.applied.push(Applied { written: object, since: at }),
             }
         }
+    }
+
+    /// Whether the workload `key` is a Deployment: only their controller publishes events of replicas.
+    pub(super) fn has_deployment(&self, key: &PodKey) -> bool {
+        let is_it = |object: &Value| {
+            text(object, "/kind") == "Deployment" && key_text(object) == key.to_string()
+        };
+        self.applied.iter().any(|applied| is_it(&applied.written))
     }
 
     pub(super) fn templates(&self) -> &Templates {

@@ -19,7 +19,7 @@ use simulator::{
 
 use super::objects::Change;
 use crate::{
-    manifests::{self, Depth},
+    manifests::{self, Depth, InputFile},
     options::{duration, setting},
 };
 
@@ -150,8 +150,9 @@ impl Scenario {
         for (index, event) in written.events.iter().enumerate() {
             let place = format!("{file}: events[{index}]");
             let at = duration(&format!("{place}.at"), &event.at)?;
-            actions.push((at, event.action(&place, folder, &mut ignored)?));
-            changes.extend(event.change(&place, folder)?.map(|change| (at, change)));
+            let applied = event.applied(folder)?;
+            actions.push((at, event.action(&place, applied.as_deref(), &mut ignored)?));
+            changes.extend(event.change(&place, applied)?.map(|change| (at, change)));
         }
         let never_joins_per_mille = written.never_joins_per_mille;
         let join_failure = written.never_joins_because.map(join_failure).unwrap_or_default();
@@ -248,21 +249,31 @@ pub(super) fn in_vain(happened: &[TimelineEvent], start: Timestamp) -> Vec<Strin
 }
 
 impl WrittenEvent {
-    /// What it does to objects that were applied.
-    fn change(&self, place: &str, folder: &Path) -> Result<Option<Change>, BadInput> {
-        if let Some(path) = &self.apply {
-            return Ok(Some(Change::Apply(folder.join(path))));
+    /// The files that it applies; `None` if it applies none.
+    fn applied(&self, folder: &Path) -> Result<Option<Vec<InputFile>>, BadInput> {
+        let paths = self.apply.as_ref().map(|path| [folder.join(path)]);
+        paths.map(|paths| manifests::files(&paths, Depth::Files)).transpose()
+    }
+
+    /// What it does to objects that were applied; `applied` are its files.
+    fn change(
+        &self,
+        place: &str,
+        applied: Option<Vec<InputFile>>,
+    ) -> Result<Option<Change>, BadInput> {
+        if let Some(files) = applied {
+            return Ok(Some(Change::Apply(files)));
         }
         let Some(WrittenDelete { kind, name }) = &self.delete else { return Ok(None) };
         let key = pod_key(&format!("{place}.delete.name"), name)?;
         Ok(Some(Change::Delete(kind.clone(), key)))
     }
 
-    /// The one thing that it says.
+    /// The one thing that it says; `applied` are its files.
     fn action(
         &self,
         place: &str,
-        folder: &Path,
+        applied: Option<&[InputFile]>,
         ignored: &mut Vec<String>,
     ) -> Result<Action, BadInput> {
         let mut actions = Vec::new();
@@ -270,8 +281,8 @@ impl WrittenEvent {
             let workload = pod_key(&format!("{place}.scale.workload"), &scale.workload)?;
             actions.push(Action::Scale { workload, replicas: scale.replicas });
         }
-        if let Some(path) = &self.apply {
-            let loaded = manifests::load_part(&[folder.join(path)], Depth::Files)?;
+        if let Some(files) = applied {
+            let loaded = manifests::parse_part(files)?;
             ignored.extend(loaded.ignored);
             actions.push(Action::Add(loaded.objects));
         }

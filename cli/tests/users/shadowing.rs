@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{CLASS, POOL, deployment, folder, run};
+use crate::{CLASS, POOL, deployment, folder, run, run_with};
 
 /// Nano-dollars of exact dollars.
 fn nanos(dollars: &serde_json::Value) -> i128 {
@@ -347,6 +347,49 @@ fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
     for number in ["launched", "removed", "evictions"] {
         assert_eq!(they[number], we[number], "{number}: {compared}");
         assert_ne!(they[number], 0, "{number}");
+/// What a scenario applies can come from where it is read once, and only a Deployment's controller says how many
+/// pods it wants.
+#[test]
+fn dumps_have_what_a_scenario_applies_and_events_of_replicas_of_deployments_alone() {
+    let db = deployment("db", 2).replace("kind: Deployment", "kind: StatefulSet");
+    let batch = deployment("batch", 2)
+        .replace("apps/v1", "batch/v1")
+        .replace("kind: Deployment", "kind: Job")
+        .replace("replicas: 2", "completions: 2\n  parallelism: 2")
+        .replace("  selector: {matchLabels: {app: batch}}\n", "")
+        .replace("spec: {containers", "spec: {restartPolicy: Never, containers");
+    let scenario =
+        "events:\n- {at: 1m, apply: /dev/stdin}\n- {at: 2m, scale: {workload: db, replicas: 3}}\n";
+    let files = [
+        ("class.yaml", CLASS),
+        ("pool.yaml", POOL),
+        ("db.yaml", &*db),
+        ("batch.yaml", &*batch),
+        ("scenario", scenario),
+    ];
+    let folder = folder("dumps-kinds", &files);
+    let words = "simulate class.yaml pool.yaml db.yaml batch.yaml --scenario scenario --duration 4m --dumps dumps --every 1m";
+    let played = run_with(&folder, words, &deployment("web", 2));
+    assert_eq!(played.code, Some(0), "{}", played.complaints);
+    let pods = dumped(&folder, "08-04-00", "Pod");
+    let names: Vec<&str> = pods.keys().filter_map(|name| name.split('-').next()).collect();
+    assert_eq!(names, ["batch", "batch", "db", "db", "db", "web", "web"]);
+    assert!(dumped(&folder, "08-04-00", "Deployment").contains_key("web"));
+    let events = dumped(&folder, "08-04-00", "Event");
+    let scaled = events.values().filter(|event| event["reason"] == "ScalingReplicaSet");
+    let about: Vec<&serde_json::Value> =
+        scaled.map(|event| &event["involvedObject"]["name"]).collect();
+    assert_eq!(about, ["web"]);
+}
+
+#[test]
+fn dumps_have_what_standard_input_has() {
+    let folder = folder("dumps-stdin", &[]);
+    let objects = [CLASS, POOL, &deployment("web", 2)].join("---\n");
+    run_with(&folder, "simulate - --duration 1m --dumps dumps --every 1m", &objects);
+    assert!(dumped(&folder, "08-01-00", "Deployment").contains_key("web"));
+}
+
     }
     let (cost, difference) = (nanos(&they["cost"]), nanos(&compared["costDifference"]));
     assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");

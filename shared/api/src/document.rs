@@ -7,6 +7,7 @@ use std::fmt;
 use model::{
     Problem,
     problem::{Rule, Weight},
+    words,
 };
 
 use self::tree::{SyntaxError, Tree, TreeValue};
@@ -94,8 +95,14 @@ pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) 
         Err(error) => error,
     };
     let parts = parts(text);
-    if parts.len() < 2 || PARTS_MAX < parts.len() {
+    if parts.len() < 2 {
         problems.push(unreadable(text, file, error));
+        return Vec::new();
+    }
+    if PARTS_MAX < parts.len() {
+        let documents = words::many(parts.len());
+        let rule = format!("{}; none of the {documents} documents of the file is read", error.rule);
+        problems.push(unreadable(text, file, SyntaxError { rule, ..error }));
         return Vec::new();
     }
     let mut documents = Vec::new();
@@ -112,21 +119,34 @@ pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) 
 }
 
 /// The documents of a stream, each with the number of lines before it. A line that begins with `---` begins a document
-/// wherever it stands: <https://yaml.org/spec/1.2.2/#91-document>. Directives belong to the document after them: a text
-/// that has some is not parted.
+/// wherever it stands: <https://yaml.org/spec/1.2.2/#91-document>. Directives, which come first or after a line `...`,
+/// belong to the document after them.
 fn parts(text: &str) -> Vec<(u32, &str)> {
+    let is_marker = |line: &str, marker: &str| {
+        let rest = line.strip_prefix(marker);
+        rest.is_some_and(|rest| rest.trim_start() != rest || rest.is_empty())
+    };
     let mut parts = Vec::new();
     let (mut start, mut start_line, mut at) = (0, 0, 0);
+    // Whether no document has begun since the start or the last `...`, and the first directive since then.
+    let (mut is_between, mut directive) = (true, None);
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        let marker = line.strip_prefix("---");
-        if line.starts_with('%') {
-            return Vec::new();
-        }
-        if start < at && marker.is_some_and(|rest| rest.trim_start() != rest || rest.is_empty()) {
-            parts.push((start_line, text.get(start..at).unwrap_or_default()));
-            (start, start_line) = (at, u32::try_from(number).unwrap_or(u32::MAX));
-        }
+        let here = (at, u32::try_from(number).unwrap_or(u32::MAX));
         at += line.len();
+        if is_marker(line, "...") {
+            (is_between, directive) = (true, None);
+        } else if is_marker(line, "---") {
+            let (begin, line) = directive.take().unwrap_or(here);
+            is_between = false;
+            if start < begin {
+                parts.push((start_line, text.get(start..begin).unwrap_or_default()));
+                (start, start_line) = (begin, line);
+            }
+        } else if is_between && line.starts_with('%') {
+            directive = directive.or(Some(here));
+        } else if !line.trim().is_empty() && !line.starts_with('#') {
+            is_between = false;
+        }
     }
     parts.push((start_line, text.get(start..).unwrap_or_default()));
     parts

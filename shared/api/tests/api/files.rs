@@ -166,6 +166,24 @@ fn what_is_no_manifest_is_one_message() {
 }
 
 #[test]
+fn documents_beside_one_that_is_no_yaml_are_read_with_directives_too() {
+    for (text, line) in [
+        (format!("# pools\n%YAML 1.2\n---\na: 1\na: 2\n---\n{CLASS}"), 7),
+        (format!("%YAML 1.2\n---\n{CLASS}...\n# next\n%YAML 1.2\n---\na: 1\na: 2\n"), 3),
+        (format!("# text\n\n--- |\n  100\n%\n---\n{CLASS}---\na: 1\na: 2\n"), 7),
+    ] {
+        let read = read(&text, "x.yaml");
+        assert_eq!(read.problems.len(), 1, "{text}: {:?}", read.problems);
+        assert_eq!(read.objects.len(), 1, "{text}");
+        assert_eq!(read.places[0].line, Some(line), "{text}");
+    }
+    check(
+        "%YAML 1.2\n---\n# a\na: 1\na: 2\n---\n---\n",
+        &expect!["x.yaml:5: not valid YAML: duplicate mapping key: a"],
+    );
+}
+
+#[test]
 fn two_objects_without_a_line_between_them_are_said_to_be_two() {
     let expected = expect![
         "x.yaml:9: two objects stand without `---` between them; put a line `---` above this one"

@@ -130,6 +130,22 @@ pub(super) fn dropped_settings(text: &str) -> Vec<String> {
     dropped
 }
 
+/// The settings of `settings.kubernetes` in `text` that decide where pods go and that others take the place of, each with
+/// the field that does. Nothing for a text that is not TOML: it is refused.
+pub(super) fn replaced_settings(text: &str) -> Vec<(&'static str, &'static str)> {
+    let Ok(document) = parse(text) else {
+        return Vec::new();
+    };
+    let settings = document.get("settings").and_then(Item::as_table_like);
+    let kubernetes = settings.and_then(|s| s.get("kubernetes")).and_then(Item::as_table_like);
+    let has = |key: &str| kubernetes.is_some_and(|kubernetes| kubernetes.contains_key(key));
+    let replaced = [
+        ("max-pods", "spec.kubelet.maxPods"),
+        ("node-taints", "spec.template.spec.taints of the NodePool"),
+    ];
+    replaced.into_iter().filter(|(key, _)| has(key)).collect()
+}
+
 fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

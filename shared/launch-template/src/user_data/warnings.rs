@@ -15,8 +15,13 @@ pub fn user_data_warnings(class: &NodeClass) -> Vec<String> {
     let Some(text) = custom(class) else { return Vec::new() };
     match class.image_family {
         ImageFamily::Bottlerocket => {
-            let settings = bottlerocket::dropped_settings(text).into_iter();
-            settings.map(|setting| format!("{setting} does not reach nodes")).collect()
+            let dropped = bottlerocket::dropped_settings(text).into_iter();
+            let dropped = dropped.map(|setting| format!("{setting} does not reach nodes"));
+            let replaced = bottlerocket::replaced_settings(text).into_iter();
+            let replaced = replaced.map(|(setting, by)| {
+                format!("settings.kubernetes.{setting} does not reach nodes: {by} takes its place")
+            });
+            dropped.chain(replaced).collect()
         }
         family @ (ImageFamily::Al2 | ImageFamily::Al2023) => of_linux(text, family),
         ImageFamily::Windows2019 | ImageFamily::Windows2022 | ImageFamily::Windows2025 => {
@@ -74,10 +79,10 @@ fn of_part(content_type: &str, body: &str, family: ImageFamily) -> Option<String
     if !reads_node_configs {
         return Some("a NodeConfig is for AL2023: nodes of AL2 ignore it".to_owned());
     }
-    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
-    (!is_node_config && !body.lines().all(is_comment)).then(|| {
+    // nodeadm refuses all of the user data for it: `nodeadm/internal/configprovider/mime.go` of amazon-eks-ami.
+    (!is_node_config).then(|| {
         "nodes get it as a NodeConfig, and it has not `apiVersion: node.eks.aws/v1alpha1` and `kind: NodeConfig`: \
-         nodeadm cannot read it"
+         nodeadm cannot read it and stops, so that no node joins the cluster"
             .to_owned()
     })
 }

@@ -163,7 +163,13 @@ fn bottlerocket_keeps_the_users_settings_and_comments() {
 fn settings_that_reach_no_node_can_be_told() {
     assert_eq!(
         user_data_warnings(&with_own_settings().class),
-        ["other does not reach nodes", "settings.kubernetes.made-up does not reach nodes"]
+        [
+            "other does not reach nodes",
+            "settings.kubernetes.made-up does not reach nodes",
+            "settings.kubernetes.max-pods does not reach nodes: spec.kubelet.maxPods takes its place",
+            "settings.kubernetes.node-taints does not reach nodes: spec.template.spec.taints of the NodePool takes its \
+             place",
+        ]
     );
     assert!(user_data_warnings(&class(ImageFamily::Al2023).class).is_empty());
 }

@@ -2,7 +2,22 @@
 
 use std::fmt;
 
-use model::{ObjectName, buffer::CapacityBuffer, overlay::NodeOverlay, policies::Policies};
+use model::{
+    ObjectName, buffer::CapacityBuffer, node_pool::NodePool, overlay::NodeOverlay,
+    policies::Policies,
+};
+
+/// A line for each of `pools` that has replicas while the feature gate for them is off.
+pub(crate) fn unkept<'a>(
+    pools: impl IntoIterator<Item = &'a NodePool>,
+    policies: &Policies,
+) -> Vec<String> {
+    let pools = pools.into_iter().filter(|_| !policies.static_capacity);
+    let pools = pools.filter(|pool| pool.replicas.is_some());
+    pools
+        .map(|pool| closed(&format!("NodePool {}: spec.replicas", pool.name), "StaticCapacity"))
+        .collect()
+}
 
 /// A line for each of `overlays` and `buffers` whose feature gate is off.
 pub(crate) fn without_effect<'a>(

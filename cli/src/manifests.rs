@@ -375,7 +375,13 @@ pub(crate) fn closed_gates(objects: &[ClusterObject], policies: &Policies) -> Ve
         ClusterObject::CapacityBuffer { buffer, .. } => Some(buffer),
         _ => None,
     });
-    gates::without_effect(overlays, buffers, policies)
+    let pools = objects.iter().filter_map(|object| match object {
+        ClusterObject::NodePool(pool) => Some(pool),
+        _ => None,
+    });
+    let mut lines = gates::unkept(pools, policies);
+    lines.extend(gates::without_effect(overlays, buffers, policies));
+    lines
 }
 
 /// A CapacityBuffer that keeps room for what its reference says at each look.

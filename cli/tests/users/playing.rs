@@ -82,7 +82,12 @@ fn d11_static_pools_are_not_passed_over_in_silence() {
     let pool = POOL.replace("spec:\n  template", "spec:\n  replicas: 2\n  template");
     let folder = folder("d11", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
     let played = run(&folder, "simulate --manifests . --duration 2m");
-    played.says(&["NodePool general: spec.replicas: the feature gate StaticCapacity is closed"]);
+    played.says(&[
+        "Without a part in this\n",
+        "NodePool general: spec.replicas has no effect: the feature gate StaticCapacity is off \
+         (--feature-gates StaticCapacity=true)",
+    ]);
+    played.is_silent_about(&["Objects that could not be read"]);
 }
 
 /// A cluster of one half-empty node and one with two pods, as `kubectl get -o yaml` saves it.

@@ -94,7 +94,6 @@ impl<A: Adapters> Sources<'_, A> {
         let mut daemon_sets = kept(daemon_sets, &mut malformed);
         daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
         let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
-        malformed.extend(node_pools.iter().filter_map(|pool| left_alone(pool, policies)));
         let Surrounded { surroundings, buffers, malformed: unread } = surrounded;
         malformed.extend(unread);
         let facts = Facts {
@@ -206,17 +205,6 @@ fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
         let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
         pool.problems.extend(rule.map(problem));
     }
-}
-
-/// That nobody keeps the nodes of a static pool, where that is so.
-fn left_alone(pool: &NodePool, policies: Policies) -> Option<Malformed> {
-    let is_left_alone = pool.replicas.is_some() && !policies.static_capacity;
-    is_left_alone.then(|| {
-        Malformed::new(
-            format!("NodePool {}", pool.name),
-            "spec.replicas: the feature gate StaticCapacity is closed",
-        )
-    })
 }
 
 /// The classes that pools name, by name.

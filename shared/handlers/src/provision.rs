@@ -138,7 +138,7 @@ async fn look<A: Adapters>(
         }
     }
     let looked = outcome.last.map(|(answer, counters)| {
-        for reason in answer.missing_replicas.iter().filter(|_| policies.static_capacity) {
+        for reason in &answer.missing_replicas {
             tracing::info!(%reason, "a static NodePool does not get its replicas");
         }
         Looked {

@@ -92,7 +92,7 @@ pub fn launches(facts: &Facts, known: &KnownTypes) -> Launches {
                 format!("{what} {}", names.join(", "))
             }
             Some(Replicas::Unusable(why)) => why,
-            None => "it has replicas, and the feature gate StaticCapacity is closed".to_owned(),
+            None => "it has replicas, and the feature gate StaticCapacity is off".to_owned(),
         };
         notes.push(note(name, why));
     }

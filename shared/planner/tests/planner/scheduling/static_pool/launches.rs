@@ -84,11 +84,7 @@ fn what_a_pool_does_not_get_is_said() {
     check(&full, &[], &["general: 2 of its replicas are missing, and limits.nodes is 1"]);
     let mut closed = world(3);
     closed.policies = Policies::default();
-    check(
-        &closed,
-        &[],
-        &["general: it has replicas, and the feature gate StaticCapacity is closed"],
-    );
+    check(&closed, &[], &["general: it has replicas, and the feature gate StaticCapacity is off"]);
     let mut unready = world(3);
     unready.classes = Some([].into());
     check(&unready, &[], &["general: EC2NodeClass default does not exist"]);

@@ -4,6 +4,8 @@ use report::output::thousands;
 
 /// What is counted in a sentence: in the plural unless it is one.
 const NOUNS: [&str; 3] = ["claim", "node", "pod"];
+/// Verbs behind such a noun, of one and of several.
+const VERBS: [(&str, &str); 3] = [("is", "are"), ("has", "have"), ("fits", "fit")];
 /// Words between a number and what it counts: `1 new node`.
 const NOUN_WITHIN: usize = 2;
 /// Digits behind the point of an amount as it is summed up.
@@ -29,6 +31,8 @@ enum Word {
     Amount(usize, String),
     /// What the amount of a place counts, in the singular, and what stands behind it.
     Noun(&'static str, usize, String),
+    /// The verb of what the amount of a place counts, as one of [`VERBS`] in the singular.
+    Verb(&'static str, usize),
 }
 
 /// A number of things, or of dollars.
@@ -91,6 +95,15 @@ impl Sentence {
             let noun =
                 NOUNS.into_iter().find(|noun| core.strip_suffix('s').unwrap_or(core) == *noun);
             let near = counted.filter(|(_, number_at)| at - number_at <= NOUN_WITHIN);
+            let verb = VERBS.into_iter().find(|(one, several)| word == *one || word == *several);
+            let subject = match words.last() {
+                Some(Word::Noun(_, place, behind)) if behind.is_empty() => Some(*place),
+                _ => None,
+            };
+            if let Some(((verb, _), place)) = verb.zip(subject) {
+                words.push(Word::Verb(verb, place));
+                continue;
+            }
             words.push(match (Amount::parse(core), noun.zip(near)) {
                 (Some(amount), _) => {
                     let place = amounts.len();
@@ -112,6 +125,7 @@ impl Sentence {
             Word::Name => "…".to_owned(),
             Word::Amount(_, behind) => format!("#{behind}"),
             Word::Noun(noun, _, behind) => format!("{noun}{behind}"),
+            Word::Verb(verb, _) => (*verb).to_owned(),
         });
         let pattern = pattern.collect::<Vec<_>>().join(" ");
         Self { words, pattern, amounts }
@@ -129,6 +143,7 @@ impl Sentence {
     /// The sentence with other `amounts`, of which there are as many.
     pub(super) fn with(&self, amounts: &[Amount]) -> String {
         let amount = |place: &usize| amounts.get(*place).or_else(|| self.amounts.get(*place));
+        let is_one = |place: &usize| amount(place).is_some_and(|amount| amount.is_one());
         let word = |word: &Word| match word {
             Word::Plain(word) => word.clone(),
             Word::Name => "…".to_owned(),
@@ -137,9 +152,13 @@ impl Sentence {
                 format!("{amount}{behind}")
             }
             Word::Noun(noun, place, behind) => {
-                let ending =
-                    if amount(place).is_some_and(|amount| amount.is_one()) { "" } else { "s" };
+                let ending = if is_one(place) { "" } else { "s" };
                 format!("{noun}{ending}{behind}")
+            }
+            Word::Verb(verb, place) => {
+                let several = VERBS.into_iter().find(|(one, _)| one == verb);
+                let several = several.filter(|_| !is_one(place)).map(|(_, several)| several);
+                several.unwrap_or(verb).to_owned()
             }
         };
         self.words.iter().map(word).collect::<Vec<_>>().join(" ")

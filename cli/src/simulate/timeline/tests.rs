@@ -138,10 +138,13 @@ fn numbers_of_sentences_that_are_folded_are_summed_up() {
         sentence(1, "provision: general: 1 node for 1 pod, from $0.0850 an hour"),
         sentence(2, "provision: general: 12 nodes for 1,100 pods, from $1.5 an hour"),
         sentence(3, "disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour"),
-        sentence(4, "disrupt: drift: ip-1, ip-2 can go, 1 pod fit elsewhere"),
+        sentence(4, "disrupt: drift: ip-1, ip-2 can go, 1 pod fits elsewhere"),
         sentence(5, "disrupt: drift: ip-3 can go, 0 pods fit elsewhere"),
         sentence(6, "disrupt: drift: nothing to disrupt"),
         sentence(7, "disrupt: drift: nothing to disrupt"),
+        sentence(8, "disrupt: emptiness: 1 node is disrupted, $0.1 an hour"),
+        sentence(9, "disrupt: emptiness: 1 node is disrupted, $0.1 an hour"),
+        sentence(10, "disrupt: emptiness: 2 nodes are disrupted, $0.2 an hour"),
     ];
     let end = Timestamp::from_second(300).unwrap();
     assert_eq!(
@@ -150,8 +153,9 @@ fn numbers_of_sentences_that_are_folded_are_summed_up() {
             "+00:00:01 provision: general: 13 nodes for 1,101 pods, from $1.5850 an hour in 2 steps (until \
              00:00:02)",
             "+00:00:03 disrupt: drift: 1 node for 1 new node, $1.2240 to $1.2240 an hour",
-            "+00:00:04 disrupt: drift: … can go, 1 pod fit elsewhere in 2 steps (until 00:00:05)",
+            "+00:00:04 disrupt: drift: … can go, 1 pod fits elsewhere in 2 steps (until 00:00:05)",
             "+00:00:06 disrupt: drift: nothing to disrupt (×2) (until 00:00:07)",
+            "+00:00:08 disrupt: emptiness: 4 nodes are disrupted, $0.4 an hour in 3 steps (until 00:00:10)",
         ]
     );
 }

@@ -239,9 +239,10 @@ fn decision(facts: &Facts, reason: DisruptionReason, finding: &Finding) -> Decis
         Some(proposal) => {
             let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             let pods = words::counted(proposal.moves.len(), "pod");
+            let fit = if proposal.moves.len() == 1 { "fits" } else { "fit" };
             let (nodes, saving) = (nodes.join(", "), proposal.saving());
             format!(
-                "{method}: {nodes} can be disrupted, {pods} fit elsewhere, saves ${saving} an hour"
+                "{method}: {nodes} can be disrupted, {pods} {fit} elsewhere, saves ${saving} an hour"
             )
         }
         None => format!("{method}: nothing to disrupt"),

@@ -111,7 +111,7 @@ pub(super) fn run(
         facts,
         view,
         ahead,
-        unknown: unknown::of(facts, view, &outlook.not_listed, remarks.foreign_context.as_deref()),
+        unknown: unknown::of(facts, view, &outlook, remarks.foreign_context.as_deref()),
         outlook,
         next: steps,
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),

@@ -61,7 +61,7 @@ fn a_stored_hash_says_nothing_of_an_edited_spec_nor_a_kubeconfig_of_another_clus
     let rows = [
         (&*edited, hash, "", "ip-1 may drift", [unknown, "--ca-bundle"]),
         (&*stored, hash, "", "ip-1 may drift", [unknown, "--ca-bundle"]),
-        (&*stored, "1", "", "ip-1 drifts", ["NodeClassDrift: ip-1", "--ca-bundle"]),
+        (&*stored, "1", "", "ip-1 drifts", ["NodeClassDrift: ip-1", "1 node has drifted"]),
         (&*stored, hash, &*mine, "ip-1 stays", [of_context, of_context]),
         (&*stored, hash, &*other, "ip-1 may drift", [unknown, foreign]),
         // The node's hash is of the context's cluster.

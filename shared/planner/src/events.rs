@@ -214,7 +214,7 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
     let is_cost = reason == DisruptionReason::Underutilized;
     let event = match objection {
         O::ManyIll(_) => EventReason::NodeRepairBlocked,
-        O::BudgetSpent(why) => {
+        O::BudgetSpent(reason, why) => {
             let reason = reason.as_str();
             let why = format!("its disruption budgets allow none for the reason {reason}: {why}");
             return Some(Said::OfPool(why));

@@ -8,6 +8,7 @@ use model::{
     facts::Facts,
     static_hash::NODE_CLASS,
 };
+use planner::disruption::Outlook;
 use report::output::{many, named};
 
 use crate::{authority, plan::args::View};
@@ -17,22 +18,34 @@ use crate::{authority, plan::args::View};
 pub(super) fn of(
     facts: &Facts,
     view: View,
-    not_listed: &BTreeSet<String>,
+    outlook: &Outlook,
     foreign_context: Option<&str>,
 ) -> Vec<String> {
     let claims = || facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
     let mut lines = Vec::new();
-    for name in classes(claims().filter(|claim| claim.annotations.contains_key(NODE_CLASS.key))) {
+    // A second cause of drift decides nothing.
+    let has_drifted = |claim: &NodeClaim| {
+        claim.node.as_ref().is_some_and(|node| outlook.drifted.contains_key(node))
+    };
+    let not_drifted = || claims().filter(|claim| !has_drifted(claim));
+    for name in
+        classes(not_drifted().filter(|claim| claim.annotations.contains_key(NODE_CLASS.key)))
+    {
+        let others = if claims().any(|claim| claim.node_class == *name && has_drifted(claim)) {
+            "other nodes"
+        } else {
+            "nodes"
+        };
         let hashes = facts.class_hashes.as_ref();
         if !hashes.is_some_and(|hashes| hashes.contains_key(name)) {
             lines.push(format!(
-                "whether nodes have drifted from the spec of EC2NodeClass {name} in this input: its hash cannot be worked \
+                "whether {others} have drifted from the spec of EC2NodeClass {name} in this input: its hash cannot be worked \
                  out; {}",
                 authority::cure(foreign_context)
             ));
         }
     }
-    for name in classes(claims().filter(|claim| has_image(claim))) {
+    for name in classes(not_drifted().filter(|claim| has_image(claim))) {
         if !facts.class_images.contains_key(name) {
             lines.push(format!(
                 "whether nodes of EC2NodeClass {name} have another image than it selects: its status does not say \
@@ -40,8 +53,8 @@ pub(super) fn of(
             ));
         }
     }
-    if !not_listed.is_empty() {
-        let names: Vec<&str> = not_listed.iter().map(String::as_str).collect();
+    if !outlook.not_listed.is_empty() {
+        let names: Vec<&str> = outlook.not_listed.iter().map(String::as_str).collect();
         lines.push(format!(
             "whether EC2 still offers what these nodes are, which the functions ask it: the list of instance types lacks {}",
             named(&names, 1)

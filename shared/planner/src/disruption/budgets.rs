@@ -11,12 +11,13 @@ use model::{NodePoolName, disruption::DisruptionReason, node_pool::NodePool, wor
 use super::{nodes::State, objection::Objection};
 
 /// What the budgets leave for one reason.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Remaining<'a> {
     /// `None` is unlimited.
     by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
     spent: BTreeMap<&'a NodePoolName, Spent<'a>>,
     node_pools: &'a [NodePool],
+    reason: DisruptionReason,
 }
 
 /// How much a budget allows, and the nodes that take it.
@@ -79,7 +80,8 @@ impl<'a> Remaining<'a> {
             }
         }
         let node_pools = &state.facts.node_pools;
-        let mut remaining = Self { node_pools, ..Self::default() };
+        let (by_pool, spent) = (BTreeMap::new(), BTreeMap::new());
+        let mut remaining = Self { by_pool, spent, node_pools, reason };
         for pool in node_pools {
             let (total, mut spent) = counts.remove(pool.name.as_str()).unwrap_or_default();
             spent.allowed = allowed::allowed(pool, reason, total, state.now);
@@ -98,7 +100,8 @@ impl<'a> Remaining<'a> {
         if let Some(why) = of_name.and_then(|pool| pool.unreadable_budgets().next()) {
             return Objection::UnreadableBudget(why.to_string());
         }
-        Objection::BudgetSpent(self.spent.get(pool).cloned().unwrap_or_default().in_words())
+        let spent = self.spent.get(pool).cloned().unwrap_or_default();
+        Objection::BudgetSpent(self.reason, spent.in_words())
     }
 
     /// What is left for `pool`; `None` is unlimited.

@@ -2,7 +2,9 @@
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, NodePoolName, PodKey, labels,
+    HourlyPrice, NodePoolName, PodKey,
+    disruption::DisruptionReason,
+    labels,
     ledger::{Rejected, RejectionReason},
 };
 
@@ -127,8 +129,8 @@ pub enum Objection {
     NotReached,
     /// Others of its NodePool are disrupted, or it is closed now. The text names them: it changes from look to
     /// look, so only [`Self::in_full`] has it.
-    #[error("blocked by the disruption budgets of its NodePool")]
-    BudgetSpent(String),
+    #[error("blocked by the disruption budgets of its NodePool for {}", .0.as_str())]
+    BudgetSpent(DisruptionReason, String),
     /// A budget cannot be read, and closes its NodePool: which and why.
     #[error("no node of its NodePool is disrupted: {0}")]
     UnreadableBudget(String),
@@ -248,7 +250,7 @@ impl Objection {
     /// `Display`, so that the same decision is recorded once.
     pub fn in_full(&self) -> String {
         match self {
-            Self::BudgetSpent(why) => format!("{self}: {why}"),
+            Self::BudgetSpent(_, why) => format!("{self}: {why}"),
             _ => self.to_string(),
         }
     }
@@ -300,7 +302,7 @@ impl Objection {
             Self::MovedLately(_) | Self::ManyMoves(_) => Why::Calm,
             Self::ManyIll(_) => Why::TooManyIll,
             Self::NotReached => Why::NotReached,
-            Self::BudgetSpent(_) | Self::UnreadableBudget(_) => Why::BudgetSpent,
+            Self::BudgetSpent(..) | Self::UnreadableBudget(_) => Why::BudgetSpent,
             Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),

@@ -138,7 +138,7 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
     let node = |name: &str| name.parse::<NodeName>().unwrap();
     let notes = BTreeMap::from([
         (node("node-1"), Objection::SpotGate),
-        (node("node-2"), Objection::BudgetSpent("none may be disrupted now".to_owned())),
+        (node("node-2"), Objection::BudgetSpent(DisruptionReason::Drifted, "none".to_owned())),
     ]);
     let none = BTreeMap::new();
     let said = |reason| said_of(&of_staying(&ledger, reason, &notes, &none));
@@ -151,6 +151,8 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
         ]
     );
     assert_eq!(said(DisruptionReason::Drifted), ["NodePool general DisruptionBlocked"]);
+    let events = of_staying(&ledger, DisruptionReason::Drifted, &notes, &none);
+    assert_eq!(events[0].message, "its disruption budgets allow none for the reason Drifted: none");
     let notes = BTreeMap::from([(node("node-2"), Objection::UnreadableBudget("why".to_owned()))]);
     let events = of_staying(&ledger, DisruptionReason::Drifted, &notes, &none);
     assert_eq!(said_of(&events), ["NodePool general DisruptionBlocked"]);

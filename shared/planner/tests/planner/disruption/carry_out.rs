@@ -255,7 +255,7 @@ fn a_spent_budget_is_the_same_decision_whichever_nodes_spend_it() {
         (decision.content(), texts(&decision.rejected))
     };
     let (first, words) = without(&["a"]);
-    let spent = "blocked by the disruption budgets of its NodePool";
+    let spent = "blocked by the disruption budgets of its NodePool for Drifted";
     assert_eq!(words, ["a", "b", "c"].map(|name| format!("{name}: {spent}")));
     assert_eq!([without(&["b"]).0, without(&["b", "c"]).0], [first; 2]);
 }

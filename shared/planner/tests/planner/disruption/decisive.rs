@@ -35,15 +35,19 @@ fn drifted(mut facts: Facts) -> Facts {
     facts
 }
 
-const CLOSED: &str = "blocked by the disruption budgets of its NodePool: none may be disrupted now";
+/// What `method` says of a node whose NodePool has a budget of 0.
+fn spent(method: &str, reason: &str) -> String {
+    let budgets = format!("the disruption budgets of its NodePool for {reason}");
+    format!("{method}: blocked by {budgets}: none may be disrupted now")
+}
 
 #[test]
 fn methods_for_other_nodes_do_not_decide() {
     let mut idle = closed(used());
     idle.pods.clear();
-    check(&idle, "a", &format!("emptiness: {CLOSED}"));
-    check(&closed(drifted(used())), "a", &format!("drift: {CLOSED}"));
-    check(&closed(used()), "a", &format!("single-node-consolidation: {CLOSED}"));
+    check(&idle, "a", &spent("emptiness", "Empty"));
+    check(&closed(drifted(used())), "a", &spent("drift", "Drifted"));
+    check(&closed(used()), "a", &spent("single-node-consolidation", "Underutilized"));
     let price = "no cheaper replacement: nothing below $0.2000 an hour fits its pods";
     check(&used(), "a", &format!("single-node-consolidation: {price}"));
     let mut fixed = used();

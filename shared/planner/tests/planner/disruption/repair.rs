@@ -212,7 +212,7 @@ fn budgets_pace_repair_but_for_nodes_that_never_came_up() {
     assert_ne!(decided(&facts, Repair), "nothing");
     facts.node_pools[0].disruption.budgets = vec![closed(DisruptionReason::Unhealthy)];
     assert_eq!(decided(&facts, Repair), "nothing");
-    let spent = "blocked by the disruption budgets of its NodePool: none may be disrupted now";
+    let spent = "blocked by the disruption budgets of its NodePool for Unhealthy: none may be disrupted now";
     assert_eq!(why(&facts, Repair, "n1"), spent);
     node(&mut facts, "n1").labels.remove(labels::INITIALIZED);
     assert_ne!(decided(&facts, Repair), "nothing");

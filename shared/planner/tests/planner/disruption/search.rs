@@ -44,7 +44,7 @@ fn empty_nodes_go_together_within_budgets() {
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(30))), 3);
     assert_eq!(going(&idle(1)), 1);
     let held = budgeted(idle(2), BudgetNodes::Count(1));
-    let spent = "blocked by the disruption budgets of its NodePool";
+    let spent = "blocked by the disruption budgets of its NodePool for Empty";
     let limit = "at most 1 node may be disrupted";
     let first = format!("{spent}: {limit}, and 1 other is disrupted first");
     assert_eq!(why(&held, Emptiness, "n1"), first);

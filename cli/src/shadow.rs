@@ -203,10 +203,13 @@ impl RunCommand for ShadowArgs {
 fn compare(args: &ShadowArgs, folder: &Path) -> Result<Compared, CommandError> {
     let catalog = Arc::new(catalog(args)?);
     let progress = ProgressLine::new("reading dumps");
-    let dumps = dumps::read(folder, &args.filenames)?;
+    let mut dumps = dumps::read(folder, &args.filenames)?;
     progress.says("playing");
     let mut notes: Vec<String> = dumps.iter().flat_map(|dump| dump.notes.clone()).collect();
     let mut incidents = Incidents::of(&dumps);
+    for dump in &mut dumps {
+        dump.ended.extend(incidents.ended(dump.at).cloned());
+    }
     let (ours, ends, least) =
         ours::play(&dumps, args.seed, &catalog, (&mut incidents, &mut notes), &progress)?;
     drop(progress);

@@ -1,7 +1,7 @@
 //! Dumps of a cluster: when each was made, and what is in it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -9,8 +9,8 @@ use std::{
 use api::objects::{EventManifest, EventSubject, Object};
 use jiff::Timestamp;
 use model::{
-    InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId, node::Node,
-    policies::Policies,
+    DeletionReason, InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId,
+    node::Node, policies::Policies,
 };
 use report::error::BadInput;
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
@@ -28,6 +28,8 @@ pub(super) struct Dump {
     pub(super) at: Timestamp,
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
+    /// Instances that ended or were told to, whose objects can be there for another minute: nobody pays for them.
+    pub(super) ended: BTreeSet<InstanceId>,
     /// Pods that have not ended.
     pub(super) pods: Vec<Pod>,
     /// Those that are compared.
@@ -111,7 +113,18 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     let mut notes = loaded.ignored;
     notes.extend(manifests::closed_gates(&loaded.objects, &Policies::default()));
     let objects = with_owners(loaded.objects, &pods, &mut notes);
-    Ok(Dump { at, nodes, claims, pods, events, has_events, objects, notes })
+    let ended = ended(&claims);
+    Ok(Dump { at, nodes, claims, ended, pods, events, has_events, objects, notes })
+}
+
+/// The instances of `claims` that ended or were told to.
+pub(super) fn ended(claims: &[NodeClaim]) -> BTreeSet<InstanceId> {
+    let has_ended = |claim: &&NodeClaim| {
+        let reason = claim.deletion.as_ref().map(|deletion| deletion.reason);
+        claim.is_instance_terminating() || reason == Some(DeletionReason::InstanceEnded)
+    };
+    let instances = claims.iter().filter(has_ended).filter_map(|claim| claim.instance.as_ref());
+    instances.map(|instance| instance.id.clone()).collect()
 }
 
 /// `objects` with a workload for pods whose controller is not among them: as many pods as there are. Pods of
@@ -168,7 +181,13 @@ impl Dump {
         !self.claims.is_empty()
     }
 
-    /// Instances by id, each with the name of its node, or of its claim until it has one, and with what it is.
+    /// Whether the instance of `node` ended or was told to.
+    pub(super) fn has_ended(&self, node: &Node) -> bool {
+        let instance = node.provider_id.as_ref().and_then(ProviderId::instance);
+        instance.is_some_and(|instance| self.ended.contains(&instance))
+    }
+
+    /// Instances that run, by id, each with the name of its node, or of its claim until it has one, and with what it is.
     pub(super) fn instances(&self) -> BTreeMap<InstanceId, (&str, Option<OfferingKey>)> {
         let mut instances = BTreeMap::new();
         for claim in &self.claims {
@@ -182,6 +201,7 @@ impl Dump {
                 instances.insert(instance, (node.name.as_str(), offering(&node.labels)));
             }
         }
+        instances.retain(|instance, _| !self.ended.contains(instance));
         instances
     }
 }

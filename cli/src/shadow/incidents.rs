@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::objects::EventSubject;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceId, NodeName, OfferingKey, ProviderId, duration::later,
-    event::EventReason,
+    CapacityType, InstanceId, NodeName, OfferingKey, Pod, PodKey, PodUid, ProviderId,
+    duration::later, event::EventReason,
 };
 use report::output::{count, many};
 use serde_json::{Value, json};
 use simulator::{Action, RunningInstance, Sim, SpotTarget};
 
-use super::dumps::Dump;
+use super::{dumps::Dump, side::workload};
 use crate::list_price::offering;
 
 /// How AWS Node Termination Handler calls an interruption. Karpenter's name is [`EventReason::SpotInterrupted`].
@@ -51,6 +51,8 @@ struct Incident {
     node: Option<NodeName>,
     offering: Option<OfferingKey>,
     what: Misfortune,
+    /// When the first of its pods was replaced that was lost with the node.
+    replaced_at: Option<Timestamp>,
 }
 
 impl Incident {
@@ -123,7 +125,11 @@ impl Incidents {
                     Misfortune::End
                 };
                 let Machine { node, offering } = machines.known.get(instance)?.clone();
-                Some(Incident { at, instance: instance.clone(), node, offering, what })
+                let is_end = what == Misfortune::End;
+                let ended = node.as_ref().filter(|_| is_end);
+                let replaced_at = ended.and_then(|node| replaced(dumps, node, at));
+                let instance = instance.clone();
+                Some(Incident { at, instance, node, offering, what, replaced_at })
             })
             .filter(|incident| is_between(&incident.at))
             .collect();
@@ -137,6 +143,13 @@ impl Incidents {
         let is_known = machines.known.values().all(|machine| !machine.is_spot())
             || dumps.iter().any(|dump| dump.has_events);
         Self { all: incidents, is_known, ..Self::default() }
+    }
+
+    /// The instances that had ended by `now` without a command of the cluster.
+    pub(super) fn ended(&self, now: Timestamp) -> impl Iterator<Item = &InstanceId> {
+        let ended =
+            move |incident: &&Incident| incident.what == Misfortune::End && incident.at <= now;
+        self.all.iter().filter(ended).map(|incident| &incident.instance)
     }
 
     /// When the next one comes after `now`.
@@ -154,6 +167,9 @@ impl Incidents {
             let running = sim.running();
             if let Some(ours) = incident.ours(&running, &hit, &named) {
                 sim.act(incident.action(ours));
+                if let Some(at) = incident.replaced_at {
+                    sim.collect_pods_at(at, ours.id.clone());
+                }
                 self.played.insert(incident.instance.clone(), ours.id.clone());
             }
         }
@@ -204,6 +220,24 @@ impl Incidents {
             )
         })
     }
+}
+
+/// When controllers made the first pod in place of those that were on `node` after `at`: chance decides when the
+/// garbage collector misses a node, and until then the node that replaces it is empty.
+fn replaced(dumps: &[Dump], node: &NodeName, at: Timestamp) -> Option<Timestamp> {
+    let uids =
+        |dump: &Dump| -> BTreeSet<PodUid> { dump.pods.iter().map(|pod| pod.uid.clone()).collect() };
+    let of_pair = |pair: &[Dump]| {
+        let [from, to] = pair else { return None };
+        let (before, after) = (uids(from), uids(to));
+        let is_lost = |pod: &&Pod| pod.node.as_ref() == Some(node) && !after.contains(&pod.uid);
+        let lost: BTreeSet<PodKey> = from.pods.iter().filter(is_lost).map(workload).collect();
+        let new = to.pods.iter().filter(|pod| at < pod.created_at && !before.contains(&pod.uid));
+        let new = new.filter(|pod| lost.contains(&workload(pod)));
+        new.map(|pod| pod.created_at).min()
+    };
+    let later = dumps.windows(2).skip_while(|pair| pair.last().is_some_and(|to| to.at < at));
+    later.filter_map(of_pair).next()
 }
 
 /// An instance of theirs.
@@ -265,6 +299,7 @@ mod tests {
             node: None,
             offering: Some(offering.clone()),
             what: Misfortune::Spot,
+            replaced_at: None,
         }
     }
 

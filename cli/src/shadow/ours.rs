@@ -11,7 +11,13 @@ use report::{
 };
 use simulator::{ClusterObject, Runner, Sim, TimelineEvent, Trace, WorldSettings};
 
-use super::{Side, demand, dumps::Dump, html::Ends, incidents::Incidents, side};
+use super::{
+    Side, demand,
+    dumps::{self, Dump},
+    html::Ends,
+    incidents::Incidents,
+    side,
+};
 use crate::{
     least::Least,
     simulate::{STEP, check_zones, seconds, timeline::Timeline},
@@ -117,10 +123,12 @@ impl Look {
 fn dumped(sim: &Sim) -> Dump {
     let mut pods = sim.pods();
     pods.retain(|pod| !pod.is_terminal());
+    let claims = sim.claims();
     Dump {
         at: sim.now(),
         nodes: sim.nodes(),
-        claims: sim.claims(),
+        ended: dumps::ended(&claims),
+        claims,
         pods,
         events: Vec::new(),
         has_events: false,

@@ -100,18 +100,22 @@ fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut S
 
 /// Pods that are gone with the node that they were on, or from one that is being disrupted, without those by
 /// which their workload shrank; and how many left the nodes that count `alone` besides. A pod is gone as soon as it is
-/// terminating: from then on another one has its place in the workload.
+/// terminating, when another one has its place in the workload, or when its instance has ended.
 fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
     let is_disrupted = |node: &&Node| {
         node.is_deleting || node.taints.iter().any(|taint| taint.key == labels::DISRUPTED_TAINT)
     };
-    let stays: BTreeSet<&NodeName> =
-        to.nodes.iter().filter(|node| !is_disrupted(node)).map(|node| &node.name).collect();
+    let stays = to.nodes.iter().filter(|node| !is_disrupted(node) && !to.has_ended(node));
+    let stays: BTreeSet<&NodeName> = stays.map(|node| &node.name).collect();
+    let [lost_before, lost] = [from, to].map(lost);
+    let placed = staying(to).filter(|pod| !lost.contains(&pod.uid));
     let placed: BTreeSet<(&PodUid, Option<&NodeName>)> =
-        staying(to).map(|pod| (&pod.uid, pod.node.as_ref())).collect();
+        placed.map(|pod| (&pod.uid, pod.node.as_ref())).collect();
     let (mut gone, mut left_out) = (BTreeMap::<PodKey, usize>::new(), 0);
     for pod in staying(from).filter(|pod| !pod.is_owned_by_daemon_set()) {
-        let Some(node) = &pod.node else { continue };
+        let Some(node) = pod.node.as_ref().filter(|_| !lost_before.contains(&pod.uid)) else {
+            continue;
+        };
         if stays.contains(node) || placed.contains(&(&pod.uid, Some(node))) {
             continue;
         }
@@ -127,6 +131,14 @@ fn evicted(from: &Dump, to: &Dump, alone: &BTreeSet<NodeName>) -> (u64, u64) {
         number.saturating_sub(size(&before, key).saturating_sub(size(&after, key)))
     });
     (many(evicted.sum()), left_out)
+}
+
+/// Pods that are there although the instance that they ran on ended: those of its node, and of a node that is gone.
+fn lost(dump: &Dump) -> BTreeSet<&PodUid> {
+    let running: BTreeSet<&NodeName> =
+        dump.nodes.iter().filter(|node| !dump.has_ended(node)).map(|node| &node.name).collect();
+    let is_lost = |pod: &&Pod| pod.node.as_ref().is_some_and(|node| !running.contains(node));
+    dump.pods.iter().filter(is_lost).map(|pod| &pod.uid).collect()
 }
 
 /// Pods that are not terminating.
@@ -181,7 +193,9 @@ pub(super) fn paid_for<'d>(dump: &'d Dump, catalog: &RegionCatalog) -> Vec<&'d P
     let is_paid = |node: &&Node| {
         let key = offering(&node.labels);
         let key = key.filter(|key| key.capacity_type != CapacityType::Reserved);
-        node.provider_id.is_some() && key.is_some_and(|key| sold(catalog, &key).is_some())
+        node.provider_id.is_some()
+            && !dump.has_ended(node)
+            && key.is_some_and(|key| sold(catalog, &key).is_some())
     };
     let nodes: BTreeSet<&NodeName> =
         dump.nodes.iter().filter(is_paid).map(|node| &node.name).collect();

@@ -160,6 +160,24 @@ fn journeyman_differs_from_itself_by_nothing() {
         .says(&["AWS took 1 instance of theirs away; the same happened to 1 of ours."]);
 }
 
+/// Somebody terminates an instance. When EC2, the cloud controller and the garbage collector notice is chance, and nobody
+/// pays for the instance until then.
+#[test]
+fn journeyman_differs_from_itself_by_nothing_where_an_instance_ends() {
+    for (seed, at) in [(1, "10m20s"), (2, "12m35s")] {
+        let scenario = format!("events:\n- {{at: {at}, terminateInstance: any}}\n");
+        let folder = folder(&format!("shadow-ended-{at}"), &[("scenario", &*scenario)]);
+        let words = format!("simulate --scenario scenario --seed {seed} --duration 18m");
+        run(&folder, &format!("{words} --dumps dumps --every 1m"));
+        let compared = run(&folder, "shadow dumps -o json").json();
+        let (they, we) = (&compared["they"], &compared["we"]);
+        for number in ["launched", "removed", "evictions", "nodes", "pricePerHour", "cost"] {
+            assert_eq!(they[number], we[number], "{at}: {number}: {compared}");
+        }
+        assert_ne!(they["evictions"], 0, "{at}: {compared}");
+    }
+}
+
 /// A spot instance of theirs comes and goes that we would never buy.
 #[test]
 fn an_incident_without_an_instance_alike_on_our_side_counts_on_neither() {
@@ -329,24 +347,6 @@ fn dumps_hold_the_objects_as_the_cluster_has_them_then() {
     assert_eq!(dumped(&folder, "08-25-00", "Deployment")["web"]["spec"]["replicas"], 3);
 }
 
-#[test]
-fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
-    let folder = changing("dumps-planned");
-    let plan = |time: &str| {
-        let now = time.replace('-', ":");
-        let words = "--disruption --now 2026-01-05T";
-        run(&folder, &format!("plan dumps/2026-01-05T{time}Z.json {words}{now}Z"))
-    };
-    plan("08-10-00").says(&["NodePoolDrifted"]);
-    plan("08-19-00").is_silent_about(&["NodePoolDrifted", "unknown field"]);
-    run(&folder, "hash dumps/2026-01-05T08-19-00Z.json").is_silent_about(&["would drift"]);
-    let compared = run(&folder, "shadow dumps -o json");
-    assert_eq!(compared.code, Some(0), "{}", compared.complaints);
-    let compared = compared.json();
-    let (they, we) = (&compared["they"], &compared["we"]);
-    for number in ["launched", "removed", "evictions"] {
-        assert_eq!(they[number], we[number], "{number}: {compared}");
-        assert_ne!(they[number], 0, "{number}");
 /// What a scenario applies can come from where it is read once, and only a Deployment's controller says how many
 /// pods it wants.
 #[test]
@@ -390,6 +390,24 @@ fn dumps_have_what_standard_input_has() {
     assert!(dumped(&folder, "08-01-00", "Deployment").contains_key("web"));
 }
 
+#[test]
+fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
+    let folder = changing("dumps-planned");
+    let plan = |time: &str| {
+        let now = time.replace('-', ":");
+        let words = "--disruption --now 2026-01-05T";
+        run(&folder, &format!("plan dumps/2026-01-05T{time}Z.json {words}{now}Z"))
+    };
+    plan("08-10-00").says(&["NodePoolDrifted"]);
+    plan("08-19-00").is_silent_about(&["NodePoolDrifted", "unknown field"]);
+    run(&folder, "hash dumps/2026-01-05T08-19-00Z.json").is_silent_about(&["would drift"]);
+    let compared = run(&folder, "shadow dumps -o json");
+    assert_eq!(compared.code, Some(0), "{}", compared.complaints);
+    let compared = compared.json();
+    let (they, we) = (&compared["they"], &compared["we"]);
+    for number in ["launched", "removed", "evictions"] {
+        assert_eq!(they[number], we[number], "{number}: {compared}");
+        assert_ne!(they[number], 0, "{number}");
     }
     let (cost, difference) = (nanos(&they["cost"]), nanos(&compared["costDifference"]));
     assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");

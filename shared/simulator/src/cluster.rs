@@ -206,6 +206,8 @@ pub(crate) struct ClusterState {
     /// Pods that keep others away from where they are.
     guards: BTreeSet<PodKey>,
     is_reconcile_planned: bool,
+    /// When the pods of an instance's node are collected, where chance does not decide it.
+    pub(crate) collected_at: BTreeMap<InstanceId, Timestamp>,
     pub(crate) events: events::Events,
     uids: u64,
     addresses: u64,

@@ -1,8 +1,9 @@
 //! Nodes in the API server: patches, deletion, and the controllers that notice dead ones.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeName, NodePoolName, Pod, PodKey, Taint, TaintEffect,
+    InstanceId, NodeName, NodePoolName, Pod, PodKey, Taint, TaintEffect,
+    duration::later,
     id::{is_label_value, is_qualified_name},
     labels,
     node::{Node, NodePatch},
@@ -13,6 +14,7 @@ use super::kubelet::taint;
 use crate::{
     account::InstanceRecord,
     chance::Span,
+    sim::Sim,
     timeline::Happening,
     world::{Event, World},
 };
@@ -56,6 +58,14 @@ fn invalid(node: &Node, patch: &NodePatch) -> Option<String> {
     let mut values = patch.labels.values().chain(taints().map(|taint| &taint.value));
     let value = values.find(|value| !is_label_value(value))?;
     Some(format!("`{value}` is no label value"))
+}
+
+impl Sim {
+    /// Has the pods of the node of `instance` collected at `time`, or as soon as the node is gone if that is later,
+    /// instead of by chance.
+    pub fn collect_pods_at(&self, time: Timestamp, instance: InstanceId) {
+        self.with(|world| world.cluster.collected_at.insert(instance, time));
+    }
 }
 
 impl World {
@@ -117,7 +127,9 @@ impl World {
         self.cluster.node_of_instance.remove(&entry.instance);
         self.happened(Happening::NodeRemoved { node: name.clone() });
         let after = self.chances.cluster.within(COLLECTED_AFTER);
-        self.after(after, Event::PodsCollected(name.clone()));
+        let planned = self.cluster.collected_at.remove(&entry.instance);
+        let at = planned.unwrap_or_else(|| later(self.now, after)).max(self.now);
+        self.at(at, Event::PodsCollected(name.clone()));
         self.touch();
     }
 

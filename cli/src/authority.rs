@@ -1,15 +1,17 @@
 //! The certificate authority by which nodes trust the cluster: a part of each EC2NodeClass's drift hash that no manifest
 //! has.
 
-pub(crate) mod hashes;
-
 use std::path::{Path, PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use report::error::BadInput;
 use serde::Deserialize;
 
-use crate::{cluster_facts, manifests};
+use crate::{
+    cluster_facts,
+    hashes::{Authority, OfContext},
+    manifests,
+};
 
 /// Options that give it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -43,15 +45,6 @@ pub(crate) fn of_context(context: &str) -> String {
     )
 }
 
-/// Where a cluster's certificate authority is known from, in base64.
-pub(crate) enum Authority {
-    /// An option, or the live cluster.
-    Given(String),
-    /// The current context of the kubeconfig, which can be another cluster.
-    OfContext(OfContext),
-    Unknown,
-}
-
 impl AuthorityArgs {
     /// The certificate authority that the options give; else that of the kubeconfig's current context.
     pub(crate) fn read(&self) -> Result<Authority, BadInput> {
@@ -80,15 +73,6 @@ fn check_base64(bundle: &str) -> Result<(), BadInput> {
         Ok(bytes) if !bytes.is_empty() => Ok(()),
         _ => Err(BadInput::one(rule)),
     }
-}
-
-/// What a kubeconfig says of the cluster of a context.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OfContext {
-    /// The context.
-    pub(crate) context: String,
-    /// The certificate authority in base64.
-    pub(crate) bundle: String,
 }
 
 #[derive(Deserialize)]

@@ -16,10 +16,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    authority::{
-        self, Authority, AuthorityArgs,
-        hashes::{ClassHashes, ToHash},
-    },
+    authority::{self, AuthorityArgs},
+    hashes::{Authority, ClassHashes, ToHash},
     manifests::{self, Depth},
 };
 
@@ -124,7 +122,10 @@ fn note(hashes: &Hashes) -> String {
         let cure = authority::cure(foreign.as_deref());
         return format!("\nHashes of EC2NodeClasses cannot be worked out: {cure}.\n");
     }
-    let has_classes = !hashes.classes.worked_out.is_empty();
+    if let Some(of_store) = hashes.classes.of_store() {
+        return format!("\n{of_store}.\n");
+    }
+    let has_classes = !hashes.classes.known.is_empty();
     let context = context.as_ref().filter(|_| has_classes);
     context.map_or_else(String::new, |context| format!("\n{}.\n", authority::of_context(context)))
 }
@@ -169,13 +170,14 @@ fn hashes(
     let to_hash = |class: &HashedNodeClass| {
         let of_spec = known(&format!("EC2NodeClass/{}", class.name), class.hash.clone())?;
         let annotations = class.annotations.clone();
-        Ok(ToHash { name: class.name.clone(), of_spec: Some(of_spec), annotations })
+        let (name, is_observed) = (class.name.clone(), class.is_observed);
+        Ok(ToHash { name, of_spec: Some(of_spec), annotations, is_observed })
     };
     let to_hash: Result<_, CommandError> = stored.node_classes.iter().map(to_hash).collect();
     let of_claims = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
     let classes = ClassHashes::of(authority, to_hash?, of_claims);
     for class in &stored.node_classes {
-        let hash = classes.worked_out.get(&class.name).cloned();
+        let hash = classes.known.get(&class.name).cloned();
         hashes.insert(format!("EC2NodeClass/{}", class.name), hash);
     }
     if hashes.is_empty() {

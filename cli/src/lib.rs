@@ -16,6 +16,7 @@ pub mod explain;
 mod gates;
 pub mod get;
 pub mod hash;
+mod hashes;
 pub mod help;
 mod least;
 mod list_price;

@@ -30,7 +30,7 @@ use self::{
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
-use crate::{admission, gates, workloads};
+use crate::{admission, gates, hashes::ToHash, workloads};
 
 /// Why pods with `schedulingGates` are left out.
 pub(crate) const GATED: &str = "nothing here removes their schedulingGates";
@@ -238,6 +238,12 @@ impl Loaded {
             }
             objects::Object::NodeClass(read) => {
                 self.ignored.extend(unlaunchable(&read.class));
+                dump.classes.push(ToHash {
+                    name: read.class.name.clone(),
+                    of_spec: read.class.hash,
+                    annotations: read.hash_annotations,
+                    is_observed: read.is_observed,
+                });
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
             objects::Object::DaemonSet(daemon_set, _) => {

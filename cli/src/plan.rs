@@ -282,6 +282,7 @@ fn looked_at(
     if args.disruption {
         left_out.extend(disruption::ineffective_annotations(&facts.pods));
     }
+    assumptions.extend(hashes.of_store().filter(|_| args.disruption));
     assumptions.extend(
         hashes.context.filter(|_| args.disruption).map(|context| authority::of_context(&context)),
     );

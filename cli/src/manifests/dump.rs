@@ -1,18 +1,23 @@
 //! What objects of a running cluster say about what runs there: nodes, claims, pods on nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use model::{InstanceId, NodeClaim, NodeName, PodKey, ProviderId, node::Node};
-use simulator::{ClusterObject, StartedPod, StoryNode};
+use model::{
+    InstanceId, NodeClaim, NodeClassName, NodeName, PodKey, ProviderId, node::Node,
+    static_hash::NODE_CLASS,
+};
+use simulator::{ClusterObject, StartedPod, StoryNode, WorldSettings};
 
 use super::Loaded;
+use crate::hashes::{Authority, ClassHashes, ToHash};
 
 /// What runs in a cluster whose objects were saved.
 #[derive(Debug, Default)]
 pub(super) struct Dump {
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
+    pub(super) classes: Vec<ToHash<NodeClassName>>,
     /// By workload.
     pub(super) started: BTreeMap<PodKey, Vec<StartedPod>>,
 }
@@ -22,6 +27,8 @@ impl Dump {
     pub(super) fn play(mut self, loaded: &mut Loaded) {
         let nodes = self.nodes.iter().map(|node| node.created_at);
         loaded.saved_at = nodes.chain(self.claims.iter().map(latest)).max();
+        let classes = std::mem::take(&mut self.classes);
+        loaded.ignored.extend(translate_hashes(classes, &mut self.claims));
         for object in &mut loaded.objects {
             if let ClusterObject::Workload(workload) = object {
                 workload.started = self.started.remove(&workload.key()).unwrap_or_default();
@@ -62,6 +69,49 @@ impl Dump {
             _ => 0,
         });
     }
+}
+
+/// Gives `claims` that have not drifted from their class, as far as the input tells, the hash that the class has in a
+/// simulated cluster: that cluster has another certificate authority, which is a part of the hash. Says how it is known of
+/// each of these classes.
+fn translate_hashes(classes: Vec<ToHash<NodeClassName>>, claims: &mut [NodeClaim]) -> Vec<String> {
+    let simulated = WorldSettings::with_seed(0).ca_bundle;
+    let of_spec = |class: &ToHash<NodeClassName>| {
+        Some((class.name.clone(), class.of_spec?.with_ca_bundle(&simulated).to_string()))
+    };
+    let simulated: BTreeMap<NodeClassName, String> = classes.iter().filter_map(of_spec).collect();
+    let of_claims = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
+    let hashes = ClassHashes::of(Authority::Unknown, classes, of_claims);
+    let mut translated = BTreeSet::new();
+    for claim in claims {
+        let class = &claim.node_class;
+        let Some(new) = simulated.get(class) else { continue };
+        let Some(stored) = NODE_CLASS.of(&claim.annotations) else { continue };
+        if stored.version != NODE_CLASS.version || stored.hash == *new {
+            continue;
+        }
+        let has_drifted = match hashes.known.get(class) {
+            Some(known) => stored.hash != known,
+            None => hashes.stored_difference(class, &claim.annotations).is_some(),
+        };
+        if !has_drifted {
+            translated.insert(class.clone());
+            claim.annotations.extend(NODE_CLASS.annotations(new));
+        }
+    }
+    let note = |class: NodeClassName| {
+        if hashes.known.contains_key(&class) {
+            return format!(
+                "EC2NodeClass {class}: nodes with its stored hash have not drifted from its spec: to play another spec, \
+                 apply it in a scenario"
+            );
+        }
+        format!(
+            "whether nodes have drifted from the spec of EC2NodeClass {class} is unknown, and none is taken to have: an \
+             EC2NodeClass with its annotations and its status (kubectl get ec2nodeclass {class} -o json) tells it"
+        )
+    };
+    translated.into_iter().map(note).collect()
 }
 
 /// The latest moment that a claim tells of.

@@ -9,7 +9,8 @@ use model::ClusterName;
 use report::{error::BadInput, format::Format, screen::Color};
 
 use crate::{
-    authority::{Authority, AuthorityArgs, of_kubeconfig},
+    authority::{AuthorityArgs, of_kubeconfig},
+    hashes::Authority,
     options::{MoreManifests, SetArgs, word_of},
     records::{Records, RecordsArgs},
 };

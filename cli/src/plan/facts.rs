@@ -18,10 +18,7 @@ use report::error::BadInput;
 
 use super::{expand, input::Loaded, offers::Offers};
 use crate::{
-    authority::{
-        Authority,
-        hashes::{ClassHashes, ToHash},
-    },
+    hashes::{Authority, ClassHashes, ToHash},
     records::Records,
 };
 
@@ -58,6 +55,7 @@ pub(super) fn of(
         name: read.class.name.clone(),
         of_spec: read.class.hash,
         annotations: read.hash_annotations.clone(),
+        is_observed: read.is_observed,
     };
     let to_hash = loaded.node_classes.iter().map(to_hash).collect();
     let stored = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
@@ -83,7 +81,7 @@ pub(super) fn of(
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
-        class_hashes: Some(hashes.worked_out.clone()),
+        class_hashes: Some(hashes.known.clone()),
         class_images: offers.images,
         node_charges: offers.charges,
         daemon_sets,

@@ -1,6 +1,6 @@
 //! Whether nodes have drifted from an EC2NodeClass: `hash` and `plan --disruption` answer by the same rule.
 
-use crate::{Answer, CLASS, POOL, answer, command, folder, planning::NODE, run};
+use crate::{Answer, CLASS, POOL, answer, command, deployment, folder, planning::NODE, run};
 
 /// The annotations that store a hash, as YAML.
 fn stamp(hash: &str) -> String {
@@ -15,6 +15,17 @@ fn kubeconfig(bundle: &str) -> String {
     format!(
         "current-context: mine\ncontexts:\n- {{name: mine, context: {{cluster: one, user: me}}}}\n\
          clusters:\n- {{name: one, cluster: {{server: 'https://1', certificate-authority-data: {bundle}}}}}\n"
+    )
+}
+
+/// [`CLASS`] as a cluster has it that stored the hash `hash` for its spec and has seen the generation `seen` of 2.
+fn stored(hash: &str, seen: u32) -> String {
+    let stamp = stamp(hash);
+    let class =
+        CLASS.replacen("{name: default}", &format!("{{name: default, generation: 2, {stamp}}}"), 1);
+    format!(
+        "{class}status:\n  conditions:\n  - {{type: Ready, status: \"True\", reason: Ready, message: '', \
+         observedGeneration: {seen}, lastTransitionTime: 2026-08-01T08:00:00Z}}\n"
     )
 }
 
@@ -84,5 +95,53 @@ fn a_stored_hash_says_nothing_of_an_edited_spec_nor_a_kubeconfig_of_another_clus
         if said.contains(&foreign) || said.contains(&of_context) {
             hashed.says(&said[1..]);
         }
+    }
+}
+
+#[test]
+fn the_hash_that_a_cluster_stored_for_this_generation_is_that_of_the_spec() {
+    let of_store =
+        "EC2NodeClass default is the one that the cluster stored for this generation of its spec";
+    let unknown = "have drifted from the spec of EC2NodeClass default";
+    for (seen, of_node, verdict) in [
+        (2, "77", "ip-1 stays"),
+        (2, "78", "ip-1 drifts"),
+        (1, "77", "ip-1 may drift"),
+        (1, "78", "ip-1 drifts"),
+    ] {
+        let [hashed, planned] = answers(&stored("77", seen), of_node, "");
+        hashed.says(&[verdict]);
+        let drifts = planned.out.contains("NodeClassDrift");
+        assert_eq!(drifts, verdict == "ip-1 drifts", "{seen} {of_node}: {}", planned.out);
+        assert_eq!(planned.out.contains(unknown), verdict == "ip-1 may drift", "{}", planned.out);
+        if seen == 2 {
+            hashed.says(&[of_store, "77"]);
+            planned.says(&[of_store]);
+        }
+    }
+}
+
+/// A simulated cluster has another certificate authority than the cluster whose objects it plays.
+#[test]
+fn nodes_of_a_saved_cluster_drift_in_a_simulated_one_as_they_do_in_theirs() {
+    let unknown = "whether nodes have drifted from the spec of EC2NodeClass default is unknown";
+    for (seen, of_node, drifts) in
+        [(2, "77", false), (2, "78", true), (1, "77", false), (1, "78", true)]
+    {
+        let stamped = format!("metadata: {{name: general-1, {},", stamp(of_node));
+        let node = NODE.replacen("metadata: {name: general-1,", &stamped, 1);
+        let web = deployment("web", 1);
+        let class = stored("77", seen);
+        let files = [
+            ("in/class.yaml", &*class),
+            ("in/pool.yaml", POOL),
+            ("in/node.yaml", &*node),
+            ("in/web.yaml", &*web),
+        ];
+        let folder = folder(&format!("drifting-played-{seen}-{of_node}"), &files);
+        let played = run(&folder, "simulate in --duration 10m");
+        let has_drifted = played.out.contains("deleted: Drifted");
+        assert_eq!(has_drifted, drifts, "{seen} {of_node}: {}{}", played.out, played.complaints);
+        assert_eq!(played.out.contains(unknown), seen == 1 && !drifts, "{}", played.out);
     }
 }

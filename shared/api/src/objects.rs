@@ -136,7 +136,13 @@ pub(crate) fn read(
             let class = node_class::read(root, complaints)?;
             let status = class_status::read(root);
             let hash_annotations = node_class::hash_annotations(root.tree());
-            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status, hash_annotations })))
+            let is_observed = node_class::is_observed(root.tree());
+            Some(Object::NodeClass(Box::new(NodeClassManifest {
+                class,
+                status,
+                hash_annotations,
+                is_observed,
+            })))
         }
         (KARPENTER_V1ALPHA1, "NodeOverlay") => {
             Some(Object::NodeOverlay(overlay::read(root, complaints)?))

@@ -45,6 +45,8 @@ pub struct HashedNodeClass {
     pub hash: Result<NodeClassHash, HashError>,
     /// Those of its annotations that are a hash and its version.
     pub annotations: BTreeMap<String, String>,
+    /// Whether its status is about the present generation of its spec, which its controller has seen then.
+    pub is_observed: bool,
 }
 
 /// A NodeClaim with what its hashes are compared by.
@@ -118,11 +120,13 @@ impl Stored {
             }
             (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let annotations = node_class::hash_annotations(tree);
+                let is_observed = node_class::is_observed(tree);
                 let class = self.deserialized(tree, kind, file);
                 let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| HashedNodeClass {
                     name: class.metadata.name,
                     hash: hash::node_class(&class.spec),
                     annotations,
+                    is_observed,
                 });
                 self.node_classes.extend(class);
             }

@@ -51,6 +51,8 @@ pub struct NodeClassManifest {
     pub status: Result<ClassStatus, Box<Problem>>,
     /// Those of its annotations that are its drift hash and the hash's version, as Karpenter wrote them.
     pub hash_annotations: BTreeMap<String, String>,
+    /// Whether its status is about the present generation of its spec, which its controller has seen then.
+    pub is_observed: bool,
 }
 
 /// Why no EC2NodeClass can have this name, if none can.
@@ -109,6 +111,11 @@ pub(crate) fn not_ready(object: &Tree) -> Option<NotReady> {
 /// Whether what the status of `object` says is about its present generation, by its condition `Ready`.
 pub(crate) fn is_present(object: &Tree) -> bool {
     Conditions::of(object).is_about(conditions::generation(object))
+}
+
+/// Whether its controller has seen the present generation of `object`, as far as the object says both.
+pub(crate) fn is_observed(object: &Tree) -> bool {
+    conditions::generation(object).is_some() && is_present(object)
 }
 
 /// [`not_ready`] in a cluster, whose controller looks at every class: one without conditions is new.

@@ -1,27 +1,55 @@
-//! Drift hashes of EC2NodeClasses, as far as the input and a certificate authority tell them.
+//! Drift hashes of EC2NodeClasses, as far as the input or a certificate authority tells them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use model::static_hash::{NODE_CLASS, NodeClassHash, StoredHash};
+use report::output::named;
 
-use super::{Authority, OfContext};
+/// EC2NodeClasses that a line names.
+const NAMED: usize = 3;
+
+/// Where a cluster's certificate authority is known from, in base64.
+pub(crate) enum Authority {
+    /// An option, or the live cluster.
+    Given(String),
+    /// The current context of the kubeconfig, which can be another cluster.
+    OfContext(OfContext),
+    Unknown,
+}
+
+/// What a kubeconfig says of the cluster of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OfContext {
+    /// The context.
+    pub(crate) context: String,
+    /// The certificate authority in base64.
+    pub(crate) bundle: String,
+}
 
 /// Annotations of an object.
 pub(crate) type Annotations = BTreeMap<String, String>;
 
 /// An EC2NodeClass to hash.
+#[derive(Debug)]
 pub(crate) struct ToHash<K> {
     pub(crate) name: K,
     /// `None` if its spec has no hash.
     pub(crate) of_spec: Option<NodeClassHash>,
     /// Those that store its hash. They are of the spec that a controller saw, which need not be this one.
     pub(crate) annotations: Annotations,
+    /// Whether its status is about this spec's generation, so that the controller saw this spec.
+    pub(crate) is_observed: bool,
 }
 
 /// The hashes of classes, by name.
 pub(crate) struct ClassHashes<K> {
-    /// The hashes of the specs; a class without one has an unknown hash.
-    pub(crate) worked_out: BTreeMap<K, String>,
+    /// The hashes of the specs, worked out or stored; a class without one has an unknown hash.
+    pub(crate) known: BTreeMap<K, String>,
+    /// The classes whose hash is the stored one.
+    pub(crate) from_store: BTreeSet<K>,
     /// The context of the kubeconfig whose certificate authority made them.
     pub(crate) context: Option<String>,
     /// The context of the kubeconfig whose cluster the input seems not to be of.
@@ -33,7 +61,8 @@ impl<K: Ord + Clone> ClassHashes<K> {
     /// The hashes of `classes`. `claims` are the classes of NodeClaims with the NodeClaims' annotations.
     ///
     /// A kubeconfig's context can be of another cluster than the input. Its certificate authority counts if a hash that is
-    /// stored in the input is made with it, or if none is stored.
+    /// stored in the input is made with it, or if none is stored. Without a certificate authority, the stored hash of a
+    /// class whose controller saw the spec is the hash of the spec.
     pub(crate) fn of<'a>(
         authority: Authority,
         classes: Vec<ToHash<K>>,
@@ -49,7 +78,7 @@ impl<K: Ord + Clone> ClassHashes<K> {
             classes.iter().filter_map(whole).collect()
         };
         let (mut context, mut foreign) = (None, None);
-        let worked_out = match authority {
+        let known = match authority {
             Authority::Unknown => BTreeMap::new(),
             Authority::Given(bundle) => hashed(&bundle),
             Authority::OfContext(OfContext { context: name, bundle }) => {
@@ -71,8 +100,32 @@ impl<K: Ord + Clone> ClassHashes<K> {
                 }
             }
         };
+        let is_unknown = known.is_empty() && foreign.is_none();
+        let observed = classes.iter().filter(|class| is_unknown && class.is_observed);
+        let observed = observed.filter_map(|class| {
+            Some((class.name.clone(), present(&class.annotations)?.to_owned()))
+        });
+        let observed: BTreeMap<K, String> = observed.collect();
+        let from_store = observed.keys().cloned().collect();
+        let known = known.into_iter().chain(observed).collect();
         let stored = classes.into_iter().map(|class| (class.name, class.annotations)).collect();
-        Self { worked_out, context, foreign, stored }
+        Self { known, from_store, context, foreign, stored }
+    }
+
+    /// Which hashes are known because the cluster stored them, and when they are not those of the specs; `None` if none is.
+    pub(crate) fn of_store(&self) -> Option<String>
+    where
+        K: fmt::Display,
+    {
+        let names: Vec<String> = self.from_store.iter().map(ToString::to_string).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "The hash of EC2NodeClass {} is the one that the cluster stored for this generation of its spec; if you \
+                 edited the spec in a file, --ca-bundle works the hash out",
+                named(&names, NAMED)
+            )
+        })
     }
 
     /// The hashes of the class `name` and of a NodeClaim with `annotations` if the hash of the class's spec is unknown
@@ -85,7 +138,7 @@ impl<K: Ord + Clone> ClassHashes<K> {
         name: &K,
         annotations: &'a Annotations,
     ) -> Option<[StoredHash<'a>; 2]> {
-        if self.worked_out.contains_key(name) {
+        if self.known.contains_key(name) {
             return None;
         }
         let (of_class, of_claim) =

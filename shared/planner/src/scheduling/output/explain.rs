@@ -4,7 +4,7 @@
 //! the pods were looked at in the first place.
 
 use model::{
-    Requirements, ledger::RejectionReason, plan::Reason, policies::MinValuesPolicy,
+    Requirements, ResourceName, ledger::RejectionReason, plan::Reason, policies::MinValuesPolicy,
     requirements::Undefined, resources::format_amount, taint,
 };
 
@@ -327,15 +327,15 @@ fn too_large(
         if *need <= largest {
             continue;
         }
+        if largest <= 0 {
+            return Some(nothing_left(template, (place, name, *need), (offer, allowed)));
+        }
         let overhead = template.rooms.overhead(id, place);
         let of_daemons = overhead.filter(|overhead| *overhead > 0).map(|overhead| {
             format!(" when {} for DaemonSets is taken off", show(name.as_str(), overhead))
         });
         let kind = &offer.index.types[id].name;
         let (need, has) = (show(name.as_str(), *need), show(name.as_str(), largest));
-        if largest <= 0 {
-            return Some(format!("needs {need} {name}, and no instance type has any"));
-        }
         // Types have as much as the volumes that their nodes get.
         let class = &template.pool.template.node_class;
         let volumes = (name.as_str() == "ephemeral-storage").then(|| {
@@ -353,6 +353,37 @@ fn too_large(
     None
 }
 
+/// That no type has anything of the resource called `name`, or that DaemonSets take all of it: `needs 1 pod, and
+/// DaemonSets leave none: they need 8 pods, and the largest instance type m5.large has 8`.
+fn nothing_left(
+    template: &Template<'_>,
+    (place, name, need): (usize, &ResourceName, i64),
+    (offer, allowed): (&Offer, &Types),
+) -> String {
+    let name = name.as_str();
+    let counted = |amount: i64| match (name, amount) {
+        ("pods", 1) => "1 pod".to_owned(),
+        _ => format!("{} {name}", show(name, amount)),
+    };
+    let taken = allowed.iter().filter_map(|id| {
+        let taken = template.rooms.overhead(id, place)?;
+        let whole = template.rooms.left(id, place)?.saturating_add(taken);
+        (taken > 0 && whole > 0).then_some((whole, std::cmp::Reverse(id), taken))
+    });
+    let need = counted(need);
+    match taken.max() {
+        Some((whole, std::cmp::Reverse(id), taken)) => {
+            let (kind, taken) = (&offer.index.types[id].name, counted(taken));
+            let whole = show(name, whole);
+            format!(
+                "needs {need}, and DaemonSets leave none: they need {taken}, and the largest instance type {kind} has \
+                 {whole}"
+            )
+        }
+        None => format!("needs {need}, and no instance type has any"),
+    }
+}
+
 /// That caps leave too little.
 pub(crate) fn over_caps(caps: &[Cap]) -> String {
     let caps: Vec<String> =
@@ -368,7 +399,9 @@ fn over_limits(template: &Template<'_>, left: &[i64]) -> String {
         .map(|(limit, left)| {
             let (name, left) = (limit.name.as_str(), (*left).max(0));
             let limit = i64::try_from(limit.most).unwrap_or(i64::MAX);
-            format!("{name}: {} of {} are left", show(name, left), show(name, limit))
+            let left = show(name, left);
+            let are = if left == "1" { "is" } else { "are" };
+            format!("{name}: {left} of {} {are} left", show(name, limit))
         })
         .collect();
     format!("every instance type that fits exceeds the NodePool's limits ({})", limits.join(", "))

@@ -229,7 +229,22 @@ fn daemons_take_their_room_on_the_types_they_land_on() {
     facts.daemon_sets = vec![daemon_set("logs cpu=10 select:arch=arm64")];
     check(&facts, &[&format!("general {ALL}: a")]);
     facts.daemon_sets = vec![daemon_set("logs cpu=100")];
-    check(&facts, &["a not placed: general: needs 1 cpu, and no instance type has any"]);
+    check(
+        &facts,
+        &[
+            "a not placed: general: needs 1 cpu, and DaemonSets leave none: they need 100 cpu, and the largest instance type \
+           t.large has 15.9",
+        ],
+    );
+    facts.pods = pods("a cpu=1 select:type=t.small");
+    facts.daemon_sets = (0..5).map(|number| daemon_set(&format!("logs-{number}"))).collect();
+    check(
+        &facts,
+        &[
+            "a not placed: general: needs 1 pod, and DaemonSets leave none: they need 5 pods, and the largest instance type \
+           t.small has 5",
+        ],
+    );
 }
 
 #[test]

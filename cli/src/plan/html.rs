@@ -89,10 +89,7 @@ fn unplaced(planned: &Planned) -> Option<PageTable> {
         .map(|unplaced| {
             let mut reasons: Vec<String> =
                 unplaced.reasons.iter().map(ToString::to_string).collect();
-            if later.is_some_and(|round| round.places(&unplaced.pod)) {
-                reasons
-                    .push("would be tried again after these launch, and find a place".to_owned());
-            }
+            reasons.extend(later.and_then(|round| round.would_place(&[&unplaced.pod])));
             vec![unplaced.pod.to_string(), reasons.join("; ")]
         })
         .collect();

@@ -9,6 +9,7 @@ use model::{
     facts::{ClassOffer, Facts},
     plan::{NewClaim, Target},
 };
+use report::output::many;
 
 /// Pods up to which a further round is planned although nobody asked for it, only to say what it would
 /// do for those without a place.
@@ -25,6 +26,17 @@ impl Round {
     /// Whether `pod` has a place after it.
     pub(super) fn places(&self, pod: &PodKey) -> bool {
         !self.plan.unplaced.iter().any(|unplaced| unplaced.pod == *pod)
+    }
+
+    /// That `pods`, or some of them, have a place after it.
+    pub(super) fn would_place(&self, pods: &[&PodKey]) -> Option<String> {
+        let placed = pods.iter().filter(|pod| self.places(pod)).count();
+        let tried = "would be tried again after these launch, and find a place";
+        match placed {
+            0 => None,
+            placed if placed == pods.len() => Some(tried.to_owned()),
+            placed => Some(format!("{} of them {tried}", many(placed))),
+        }
     }
 }
 

@@ -270,19 +270,14 @@ impl Page<'_> {
         let title = format!("{} cannot be scheduled", pods(plan.unplaced.len()));
         writeln!(out)?;
         writeln!(out, "{}", self.screen.red(&title))?;
-        let mut by_reasons: BTreeMap<(&[Reason], bool), Vec<&PodKey>> = BTreeMap::new();
+        let mut by_reasons: BTreeMap<&[Reason], Vec<&PodKey>> = BTreeMap::new();
         for unplaced in &plan.unplaced {
-            let is_later = later.is_some_and(|round| round.places(&unplaced.pod));
-            by_reasons.entry((&unplaced.reasons, is_later)).or_default().push(&unplaced.pod);
+            by_reasons.entry(&unplaced.reasons).or_default().push(&unplaced.pod);
         }
-        for ((reasons, is_later), pods) in by_reasons {
-            self.screen.text(2, &self.owners.in_words(pods), out)?;
-            if is_later {
-                self.screen.text(
-                    4,
-                    "would be tried again after these launch, and find a place",
-                    out,
-                )?;
+        for (reasons, pods) in by_reasons {
+            self.screen.text(2, &self.owners.in_words(pods.iter().copied()), out)?;
+            if let Some(text) = later.and_then(|round| round.would_place(&pods)) {
+                self.screen.text(4, &text, out)?;
             }
             for reason in reasons {
                 self.screen.text(4, &reason.to_string(), out)?;

@@ -11,7 +11,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::ValueEnum;
 use model::{
-    Plan, PodKey,
+    PodKey,
     ledger::{Decision, DecisionKind, Rejected, Subject},
     words,
 };
@@ -237,12 +237,16 @@ fn remedy(args: &ExplainArgs, name: &str, explained: &Explained<'_>) -> Option<S
     }
     let newest = explained.decisions.first().filter(|d| d.kind == DecisionKind::Refusal)?;
     let packed = args.records.facts(newest.origin.as_ref()?.recorded?).ok().flatten()?;
-    let recorded = wire::recorded::decode(&packed).ok()?;
-    let unplaced =
-        recorded.plan.unplaced.iter().find(|unplaced| unplaced.pod.to_string() == name)?;
-    let (pod, plan) = (&unplaced.pod, Plan { unplaced: vec![unplaced.clone()], ..Plan::default() });
+    let mut recorded = wire::recorded::decode(&packed).ok()?;
+    let unplaced = &mut recorded.plan.unplaced;
+    let place = unplaced.iter().position(|unplaced| unplaced.pod.to_string() == name)?;
+    // If steps are too few for all, it is searched.
+    unplaced.swap(0, place);
+    let pod = unplaced.first()?.pod.clone();
     let types = KnownTypes::default();
-    planner::remedies(&recorded.facts, &plan, &types, planner::STEPS_MAX).remove(pod)
+    planner::remedies(&recorded.facts, &recorded.plan, &types, planner::STEPS_MAX)
+        .of_pods
+        .remove(&pod)
 }
 
 /// What the answer leaves out.

@@ -202,7 +202,8 @@ pub fn run(
     }
     let remedies =
         planner::remedies(facts, &planned.plan, &KnownTypes::default(), planner::STEPS_MAX);
-    planner::name_remedies(&mut planned.plan.unplaced, &remedies);
+    planner::name_remedies(&mut planned.plan.unplaced, &remedies.of_pods);
+    planned.remarks.left_out.extend(unsought(remedies.unsought));
     drop(progress);
     if let Some(path) = &args.html {
         page::write(&html::report(&planned, facts), path)?;
@@ -433,6 +434,15 @@ fn unseen(facts: &Facts) -> Option<String> {
     let number = unseen.count();
     (number > 0)
         .then(|| format!("{} that kube-scheduler has not marked unschedulable", pods(number)))
+}
+
+/// That the search for what would help pods ended before all were searched.
+fn unsought(kinds: usize) -> Option<String> {
+    let steps = counted(planner::STEPS_MAX, "step");
+    (kinds > 0).then(|| {
+        let kinds = counted(kinds, "kind");
+        format!("what would let {kinds} of pods be scheduled: the search ended after {steps}")
+    })
 }
 
 /// NodeClaims that wait for their nodes: for which pods they were created, no object says. Those of static NodePools are

@@ -134,3 +134,10 @@ fn a_claim_without_an_instance_is_waited_for() {
     let json = planned(&PlanArgs { output: Format::Json, ..args }).0;
     assert!(json.contains("\"waiting\": true") && json.contains("\"newNodeClaims\": []"), "{json}");
 }
+
+#[test]
+fn kinds_of_pods_without_a_search_are_counted() {
+    let text = "what would let 1 kind of pods be scheduled: the search ended after 50,000 steps";
+    assert_eq!(unsought(1).as_deref(), Some(text));
+    assert_eq!(unsought(0), None);
+}

@@ -26,6 +26,7 @@ mod reading;
 mod reporting;
 mod shadowing;
 mod typed;
+mod unschedulable;
 mod validating;
 
 pub(crate) const CLASS: &str = "\

@@ -531,22 +531,3 @@ fn pods_with_a_nominated_node_are_left_out_and_named() {
          default/c for n1 and 1 more",
     ]);
 }
-
-#[test]
-fn the_rule_that_keeps_pods_from_a_place_is_named() {
-    let web = deployment("web", 2).replace(
-        "spec: {containers",
-        "spec: {nodeSelector: {team: a, kubernetes.io/arch: amd64}, containers",
-    );
-    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
-    let folder = folder("remedy", &files);
-    let planned = run(&folder, "plan .");
-    planned.says(&[
-        "2 pods cannot be scheduled",
-        "it could be scheduled without its node selector team In [a]",
-    ]);
-    let document = run(&folder, "plan . --output json").json();
-    let reasons = document["unschedulable"][0]["reasons"].as_array().expect("reasons");
-    let said = reasons.iter().map(|reason| reason["message"].as_str().expect("a text"));
-    assert_eq!(said.filter(|text| text.contains("could be scheduled")).count(), 1);
-}

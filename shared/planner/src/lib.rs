@@ -88,7 +88,7 @@ pub use scheduling::{
         fleets::{Fleets, LowerBound, fleet_price, fleets, lower_bound},
         provision, provision_with,
     },
-    remedy::{STEPS_MAX, name_remedies, remedies},
+    remedy::{Remedies, STEPS_MAX, name_remedies, remedies},
     share::{AboveShare, above_share},
     static_pool::{Launches, launches, scaled_down},
     unlaunchable::pools_without_types,

@@ -86,7 +86,18 @@ fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Opti
             let cure = |values: BTreeSet<&str>| {
                 format!("no instance type has {asked}: write {}", named(values.into_iter()))
             };
-            (!meant.is_empty()).then(|| cure(meant))
+            if !meant.is_empty() {
+                return Some(cure(meant));
+            }
+            let of_family = match key {
+                labels::OS if !known.is_empty() => format!("is for {}", named(known.into_iter())),
+                labels::WINDOWS_BUILD => "has no such build".to_owned(),
+                _ => return None,
+            };
+            Some(format!(
+                "no instance type has {asked}: the AMI family of EC2NodeClass {class} {of_family} \
+                 (spec.amiFamily, or an alias in spec.amiSelectorTerms)"
+            ))
         }
     }
 }

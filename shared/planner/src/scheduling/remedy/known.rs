@@ -16,7 +16,7 @@ use model::{
     plan::{Reason, Unplaced},
 };
 
-use super::{KnownTypes, STEPS_MAX, are_equal, searched};
+use super::{KnownTypes, STEPS_MAX, Standing, are_equal, searched};
 
 /// A workload is searched at most once in this time, and all searches in this time go through [`STEPS_MAX`] nodes and
 /// pods at most.
@@ -73,7 +73,7 @@ impl KnownRemedies {
         let of_due: Vec<(&Pod, &Unplaced)> =
             of_due.filter_map(|unplaced| Some((*pods.get(&unplaced.pod)?, unplaced))).collect();
         if !of_due.is_empty() {
-            memory.search(facts, &of_due, types);
+            memory.search(facts, (&of_due, unplaced), types);
         }
         let text = |unplaced: &Unplaced| {
             let workload = memory.of_pod(pods.get(&unplaced.pod)?)?;
@@ -89,8 +89,13 @@ impl Found {
         self.workloads.iter().find(|workload| are_equal(&workload.pod, pod))
     }
 
-    /// Searches for those of `due` of which too little is known.
-    fn search(&mut self, facts: &Facts, due: &[(&Pod, &Unplaced)], types: &KnownTypes) {
+    /// Searches for those of `due`, of all that are `unplaced`, of which too little is known.
+    fn search(
+        &mut self,
+        facts: &Facts,
+        (due, unplaced): (&[(&Pod, &Unplaced)], &[Unplaced]),
+        types: &KnownTypes,
+    ) {
         let mut is_same = None;
         let mut is_known = |(pod, unplaced): (&Pod, &Unplaced)| {
             let Some(workload) = self.of_pod(pod) else { return false };
@@ -105,7 +110,12 @@ impl Found {
                     && *is_same.get_or_insert_with(|| are_alike(facts, newest))
         };
         let unknown = due.iter().filter(|(pod, unplaced)| !is_known((pod, unplaced)));
-        let unknown: Vec<Unplaced> = unknown.map(|(_, unplaced)| (*unplaced).clone()).collect();
+        let mut unknown: Vec<&(&Pod, &Unplaced)> = unknown.collect();
+        // Where steps are too few for all, those come first that were searched longest ago.
+        let searched_at = |pod: &Pod| self.of_pod(pod).map(|workload| workload.searched_at);
+        unknown.sort_by_cached_key(|(pod, _)| searched_at(pod));
+        let unknown: Vec<Unplaced> =
+            unknown.into_iter().map(|(_, unplaced)| (*unplaced).clone()).collect();
         let (began_at, steps) = self
             .period
             .filter(|(began_at, _)| facts.now.duration_since(*began_at) < PERIOD)
@@ -113,18 +123,19 @@ impl Found {
         if unknown.is_empty() {
             return;
         }
-        let (groups, left) = searched(facts, &unknown, types, steps);
-        if groups.is_empty() {
+        let (groups, left) = searched(facts, (&unknown, unplaced), types, steps);
+        if !groups.iter().any(|group| group.standing != Standing::Unknown) {
             return;
         }
         self.period = Some((began_at, left));
         let number = self.number_of(facts, is_same);
         for group in groups {
-            let remedy = group.text();
-            if remedy.is_none() && steps < STEPS_MAX {
-                // There may have been too few steps left.
+            let is_known = group.standing != Standing::Unknown;
+            if !is_known || !group.is_whole && steps < STEPS_MAX {
+                // There were too few steps left.
                 continue;
             }
+            let remedy = group.text();
             let is_first = |unplaced: &&Unplaced| group.keys.first() == Some(&unplaced.pod);
             let Some(first) = unknown.iter().find(is_first) else { continue };
             self.workloads.retain(|workload| !are_equal(&workload.pod, group.pod));

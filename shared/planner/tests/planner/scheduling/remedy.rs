@@ -16,7 +16,8 @@ use crate::planner::support::*;
 fn helps(facts: &Facts) -> Vec<String> {
     let plan = provision(facts);
     let remedies = remedies(facts, &plan, &KnownTypes::default(), STEPS_MAX);
-    remedies.iter().map(|(pod, text)| format!("{}: {text}", pod.name)).collect()
+    assert_eq!(remedies.unsought, 0, "steps suffice");
+    remedies.of_pods.iter().map(|(pod, text)| format!("{}: {text}", pod.name)).collect()
 }
 
 #[track_caller]
@@ -85,8 +86,124 @@ fn the_smallest_set_is_named_where_no_single_rule_helps() {
 fn nothing_is_named_where_no_rule_is_at_fault() {
     check(&facts(pods("a cpu=1000 select:arch=amd64")), &[]);
     check(&facts(pods("a cpu=1")), &[]);
-    // One of two finds a place, so that no rule of the other is what keeps it from one.
-    check(&pooled("a x2 cpu=3500m select:arch=amd64", |pool| pool.limits = limits("nodes=1")), &[]);
+}
+
+#[test]
+fn every_kind_of_pods_is_searched_and_those_are_counted_for_which_steps_are_too_few() {
+    let kinds: Vec<String> =
+        (1..=40).map(|cpu| format!("p{cpu} cpu={cpu}m select:team=a")).collect();
+    let facts = facts(pods(&kinds.join("; ")));
+    assert_eq!(helps(&facts).len(), 40);
+    let searched = |steps| {
+        let remedies = remedies(&facts, &provision(&facts), &KnownTypes::default(), steps);
+        (remedies.of_pods.len(), remedies.unsought)
+    };
+    // A preparation takes 500, and of each kind four pods are tried.
+    assert_eq!(searched(540), (10, 30));
+    assert_eq!(searched(499), (0, 40));
+}
+
+#[test]
+fn a_pair_of_pod_and_node_pool_is_named_where_no_single_rule_helps() {
+    let reserved = pooled("a cpu=1 select:paid=reserved&arch=amd64", |pool| {
+        pool.template.taints = vec![taint("team=x:NoSchedule")];
+    });
+    check(
+        &reserved,
+        &[
+            "a: it could be scheduled without the taint team=x:NoSchedule of NodePool general and its node \
+           selector karpenter.sh/capacity-type In [reserved] together",
+        ],
+    );
+    let large = pooled("a cpu=1000", |pool| pool.limits = limits("cpu=1"));
+    check(
+        &large,
+        &[
+            "a: it could be scheduled without the limit of cpu of NodePool general and with a smaller request of cpu \
+           together",
+        ],
+    );
+}
+
+#[test]
+fn a_set_of_rules_of_node_pool_and_class_is_named() {
+    // Other kinds of pods need the same.
+    let both = pooled("a cpu=1; b cpu=2", |pool| {
+        pool.template.taints = vec![taint("team=x:NoSchedule")];
+        pool.template.requirements = requirements("arch=x86_64");
+    });
+    let set = "it could be scheduled without the taint team=x:NoSchedule of NodePool general and the requirement \
+               kubernetes.io/arch In [x86_64] of NodePool general together";
+    check(&both, &[&format!("a: {set}"), &format!("b: {set}")]);
+    let mut windows = pooled(WINDOWS, |pool| pool.template.requirements = requirements("os=linux"));
+    check(
+        &windows,
+        &[&format!(
+            "a: it could be scheduled without the requirement kubernetes.io/os In [linux] of NodePool general and \
+             with {WINDOWS_FAMILY} together"
+        )],
+    );
+    // The set of the second NodePool is named if none of the first helps.
+    let mut team = node_pool("another");
+    team.template.node_class = "unknown".parse().expect("a name");
+    windows.node_pools.insert(0, team);
+    assert_eq!(helps(&windows).len(), 1);
+}
+
+/// A pod for Windows, as EKS stores it.
+const WINDOWS: &str = "a cpu=1 select:os=windows vpc.amazonaws.com/PrivateIPv4Address=1";
+const WINDOWS_FAMILY: &str = "an AMI family for windows in EC2NodeClass default (amiFamily, or an alias in amiSelectorTerms)";
+
+#[test]
+fn the_ami_family_is_named_where_it_is_for_another_system() {
+    let facts = facts(pods(WINDOWS));
+    check(&facts, &[&format!("a: it could be scheduled with {WINDOWS_FAMILY}")]);
+    let why = "no instance type has kubernetes.io/os In [windows]: the AMI family of EC2NodeClass default is for \
+               linux (spec.amiFamily, or an alias in spec.amiSelectorTerms)";
+    assert_eq!(provision(&facts).unplaced[0].reasons[0].text, why);
+}
+
+#[test]
+fn other_pods_of_the_plan_that_are_in_the_way_are_named() {
+    let rule = "without its pod anti-affinity over topology.kubernetes.io/zone";
+    let first = |pod: &str| format!("without the pod default/{pod} that this plan schedules first");
+    check(
+        &facts(pods("a x2 cpu=1 label:app=a away:zone:app=a")),
+        &[&format!("a-1: it could be scheduled {rule}, or {}", first("a-0"))],
+    );
+    // So it is where the other pods run.
+    let on = |zone: &str| format!("{zone} cpu=1 label:app=a away:zone:app=a on:{zone}; ");
+    let there: String = ZONES.into_iter().map(on).collect();
+    let mut zonal = facts(pods(&format!("{there}a cpu=1 label:app=a away:zone:app=a")));
+    for zone in ZONES {
+        add_node(&mut zonal, node(&format!("{zone} cpu=1 pods=1 zone={zone}")));
+    }
+    check(&zonal, &[&format!("a: it could be scheduled {rule}")]);
+    // The rule is of the other pod.
+    check(
+        &facts(pods("a cpu=1 label:app=a; b cpu=2 away:zone:app=a owner:")),
+        &[&format!("a: it could be scheduled {}", first("b"))],
+    );
+    let full = |number: u32| {
+        let text = "a x3 cpu=15";
+        pooled(text, |pool| pool.limits = limits(&format!("nodes={number}")))
+    };
+    let limit = "without the limit of nodes of NodePool general";
+    check(
+        &full(2),
+        &[&format!(
+            "a-2: it could be scheduled {limit}, or without the 2 pods such as default/a-0 that this plan schedules \
+             first"
+        )],
+    );
+    let ports = pooled("a x2 cpu=1 port:80", |pool| pool.limits = limits("nodes=1"));
+    check(
+        &ports,
+        &[&format!(
+            "a-1: it could be scheduled without its host port 80, or {limit}, or {}",
+            first("a-0")
+        )],
+    );
 }
 
 fn offered(text: &str, change: impl Fn(&mut InstanceType)) -> Facts {

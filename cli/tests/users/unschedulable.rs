@@ -1,0 +1,52 @@
+//! What would let pods be scheduled.
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+#[test]
+fn the_rule_that_keeps_pods_from_a_place_is_named() {
+    let web = deployment("web", 2).replace(
+        "spec: {containers",
+        "spec: {nodeSelector: {team: a, kubernetes.io/arch: amd64}, containers",
+    );
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("remedy", &files);
+    let planned = run(&folder, "plan .");
+    planned.says(&[
+        "2 pods cannot be scheduled",
+        "it could be scheduled without its node selector team In [a]",
+    ]);
+    let document = run(&folder, "plan . --output json").json();
+    let reasons = document["unschedulable"][0]["reasons"].as_array().expect("reasons");
+    let said = reasons.iter().map(|reason| reason["message"].as_str().expect("a text"));
+    assert_eq!(said.filter(|text| text.contains("could be scheduled")).count(), 1);
+}
+
+#[test]
+fn the_ami_family_that_keeps_pods_for_windows_out_is_named() {
+    let web = deployment("web", 2).replace(
+        "spec: {containers",
+        "spec: {nodeSelector: {kubernetes.io/os: windows}, containers",
+    );
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    run(&folder("unschedulable-windows", &files), "plan .").says(&[
+        "default/web ×2",
+        "the AMI family of EC2NodeClass default is for linux",
+        "it could be scheduled with an AMI family for windows in EC2NodeClass default",
+    ]);
+}
+
+#[test]
+fn pods_of_the_same_plan_that_are_in_the_way_are_named() {
+    let web = deployment("web", 3).replace("800m", "3");
+    let pool = format!("{POOL}  limits: {{nodes: 1}}\n");
+    let pool = pool.replace(
+        "      - {key",
+        "      - {key: karpenter.k8s.aws/instance-cpu, operator: In, values: ['4']}\n      - {key",
+    );
+    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &*web)];
+    run(&folder("unschedulable-batch", &files), "plan .").says(&[
+        "default/web ×2",
+        "it could be scheduled without the limit of nodes of NodePool general, or without the pod default/web-",
+        "that this plan schedules first",
+    ]);
+}

@@ -118,7 +118,7 @@ spec:
     for words in ["convert in/pool.yaml in/class.yaml", "convert in", "convert -R in"] {
         let converted = run(&folder, words);
         assert_eq!(converted.code, Some(0), "{}", converted.complaints);
-        converted.says(&["maxPods: 42", "It stood in the pools that name this class."]);
+        converted.says(&["maxPods: 42", "It was in the NodePools of this class."]);
     }
 }
 

@@ -39,7 +39,7 @@ fn hop_limit(draft: &mut Draft, spec: &mut Tree) {
         options.put("httpPutResponseHopLimit", edit::number(line, 2));
         draft.note(
             "/spec/metadataOptions/httpPutResponseHopLimit",
-            "The default was 2, so that pods with a network of their own reach the service; it is 1 in v1.",
+            "The default was 2, which lets pods reach the metadata service. In v1 the default is 1.",
         );
     }
 }
@@ -105,10 +105,13 @@ fn images(draft: &mut Draft, spec: &mut Tree) {
         let alias = format!("{}@latest", family.to_ascii_lowercase());
         let term = edit::map(line, [("alias", edit::text(line, &alias))]);
         spec.put("amiSelectorTerms", edit::list(line, vec![term]));
-        draft.note(
-            "/spec/amiSelectorTerms",
-            "Without terms the newest image of the family was meant. Pin a version to decide yourself when nodes are replaced.",
-        );
+        let next = if family == "AL2" {
+            "EKS has no AL2 images for Kubernetes 1.33 and later: then use al2023@latest."
+        } else {
+            "Pin a version to control when nodes are replaced."
+        };
+        let text = format!("Without terms, nodes got the newest image of the family. {next}");
+        draft.note("/spec/amiSelectorTerms", text);
     }
 }
 
@@ -189,7 +192,7 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &ConversionSetting
         match &settings.role {
             Some(role) => {
                 spec.put("role", edit::text(line, role));
-                draft.note("/spec/role", "As given: the AWSNodeTemplate left it to a setting.");
+                draft.note("/spec/role", "From --role: the AWSNodeTemplate left it to a setting.");
             }
             None => draft.complain(
                 line,

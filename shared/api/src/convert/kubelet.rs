@@ -82,7 +82,7 @@ fn add(class: &mut Draft, kubelet: Option<Tree>) {
     let has_runtime = kubelet.take("containerRuntime").is_some();
     quote_amounts(&mut kubelet);
     spec.put("kubelet", kubelet);
-    class.note("/spec/kubelet", "It stood in the pools that name this class.");
+    class.note("/spec/kubelet", "It was in the NodePools of this class.");
     if has_runtime {
         let text = "`containerRuntime` was left out: every image has containerd.";
         class.note("/spec/kubelet", text);

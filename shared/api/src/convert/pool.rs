@@ -50,7 +50,7 @@ fn disruption_of_v1beta1(spec: &mut Tree) -> Vec<(&'static str, &'static str)> {
     }
     if !disruption.has("consolidateAfter") {
         disruption.put("consolidateAfter", edit::text(line, "0s"));
-        let text = "v1 wants it to be written; v1beta1 did not wait.";
+        let text = "v1 requires this field. v1beta1 did not wait before it consolidated.";
         notes.push(("/spec/disruption/consolidateAfter", text));
     }
     notes
@@ -101,7 +101,7 @@ pub(super) fn from_provisioner(draft: &mut Draft, name: &str) -> Option<Draft> {
     if expire_after.is_none() {
         draft.note(
             "/spec/template/spec/expireAfter",
-            "A Provisioner without ttlSecondsUntilExpired kept its nodes; v1 would give them 720h.",
+            "Nodes of a Provisioner without ttlSecondsUntilExpired did not expire. The default of v1 is 720h.",
         );
     }
     let expire_after = expire_after.unwrap_or_else(|| edit::text(old.line, "Never"));
@@ -201,7 +201,7 @@ fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
     let mut add = |items: &mut Vec<Tree>, key: &str, operator: &str, values: &[&str]| {
         let values = values.iter().map(|value| edit::text(line, value)).collect();
         let pointer = format!("/spec/template/spec/requirements/{}", items.len());
-        draft.note(&pointer, "Where a Provisioner says nothing this is what it means.");
+        draft.note(&pointer, "The default of a Provisioner.");
         items.push(edit::map(
             line,
             [

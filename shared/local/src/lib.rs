@@ -14,6 +14,7 @@ mod error;
 mod functions;
 mod happenings;
 mod install;
+mod karpenter;
 mod lines;
 mod machines;
 mod place;

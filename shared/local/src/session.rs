@@ -20,7 +20,7 @@ use crate::{
     LocalError, LocalFunctions, LocalWorld, LogLine, Machines,
     control_plane::ControlPlane,
     install::{self, NamedCluster},
-    lines,
+    karpenter, lines,
     place::Place,
 };
 
@@ -183,6 +183,9 @@ impl Parts {
         let (logs, ledger) = (place.logs(), place.ledger());
         ready(&LocalReady { kubeconfig, aws_endpoint, logs, ledger: ledger.clone(), after });
 
+        // Another cluster may have a real Karpenter.
+        let is_ours = self.is_ours;
+        let karpenters = client.clone();
         let machines = self.machines.insert(Machines::of(
             &account,
             client,
@@ -198,6 +201,7 @@ impl Parts {
         tokio::select! {
             () = play_until(&mut world, |_| false) => Ok(()),
             () = machines.play(|_| true) => Ok(()),
+            () = karpenter::play(&karpenters), if is_ours => Ok(()),
             () = write_down(&account, &ledger, write) => Ok(()),
             failure = failure => Err(failure),
         }

@@ -63,13 +63,13 @@ fn a_cluster_is_given_back_to_karpenter() {
     place.run_answering("release demo", "n").is(1, &[&way, scale, "Nothing was done."]);
     assert_eq!(server.writes(), Vec::<String>::new());
     let released = place.run_answering("release demo", "y");
-    released.is(0, &["The Karpenter in the namespace karpenter has 1 NodeClaims."]);
+    released.is(0, &["Karpenter in the namespace karpenter manages 1 NodeClaim."]);
     assert_eq!(
         server.writes(),
         ["PATCH /apis/apps/v1/namespaces/k/deployments/karpenter/scale".to_owned()]
     );
     // It has the cluster: nothing is to be scaled, and nobody is asked.
-    place.run("release demo").is(0, &["has 1 NodeClaims"]);
+    place.run("release demo").is(0, &["manages 1 NodeClaim."]);
     assert_eq!(server.writes(), Vec::<String>::new());
 }
 
@@ -80,7 +80,7 @@ fn what_does_not_come_is_waited_for_and_what_may_not_be_done_is_said() {
     server.changing(|_, _| {});
     let place = Place::new("release-refused", &[]).of(&server).of_account(&aws);
     let waited = place.run("release demo --yes --wait 0");
-    waited.is(1, &["Karpenter has to take its lease.", "It was waited for long enough."]);
+    waited.is(1, &["Waiting until Karpenter takes its lease.", "It was waited for long enough."]);
     let denied = (403, "Forbidden", "no scaling");
     let server = cluster();
     let aws = Aws::of_cluster(&server.url);
@@ -99,6 +99,6 @@ fn karpenter_is_left_as_it_is_where_the_functions_cannot_take_over() {
     let aws = Aws::of_cluster(&server.url);
     let place = Place::new("adopt", &[]).of(&server).of_account(&aws);
     let refused = place.run("adopt demo --yes");
-    refused.is(1, &["The functions could not take over", "The function launch is not deployed"]);
+    refused.is(1, &["The functions cannot take over yet", "The function launch is not deployed"]);
     assert_eq!(server.writes(), Vec::<String>::new());
 }

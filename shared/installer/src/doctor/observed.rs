@@ -53,6 +53,15 @@ pub struct Observed {
     pub networks: LiveAnswer<Vec<(String, JoinNetwork)>>,
 }
 
+impl Observed {
+    /// Whether the account is the simulated one of `journeyman local`, which runs the functions itself. No cluster of
+    /// EKS has an endpoint on loopback.
+    pub fn is_local(&self) -> bool {
+        let eks = self.eks.as_ref().ok().and_then(Option::as_ref);
+        eks.is_some_and(|eks| text(eks, "/endpoint").starts_with("https://127.0.0.1:"))
+    }
+}
+
 /// How many of each the terms of an EC2NodeClass select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassSelection {

@@ -7,7 +7,7 @@ mod network;
 mod objects;
 
 pub use account::roles_of;
-pub use cluster::{are_at_work, granted, karpenters};
+pub use cluster::{granted, have_resumed, karpenters};
 
 use super::observed::Observed;
 use crate::live::LiveAnswer;
@@ -112,14 +112,10 @@ pub const STEPS: [Step; 22] = [
     Step { id: "settings", what: "The functions' settings can be read.", check: account::settings },
     Step {
         id: "concurrency",
-        what: "Lambda has enough executions at a time for the functions.",
+        what: "Lambda has enough concurrent executions for the functions.",
         check: account::concurrency,
     },
-    Step {
-        id: "network",
-        what: "The functions get through to the API server.",
-        check: network::functions,
-    },
+    Step { id: "network", what: "The functions reach the API server.", check: network::functions },
     Step {
         id: "access",
         what: "The functions' roles are admitted to the cluster.",
@@ -127,7 +123,7 @@ pub const STEPS: [Step; 22] = [
     },
     Step {
         id: "node-role",
-        what: "The roles of nodes are there, and EC2 may take them.",
+        what: "The roles of nodes exist, and EC2 may assume them.",
         check: account::node_roles,
     },
     Step {
@@ -135,7 +131,7 @@ pub const STEPS: [Step; 22] = [
         what: "Nodes with these roles may join the cluster.",
         check: account::node_access,
     },
-    Step { id: "spot", what: "The account can have spot instances.", check: account::spot },
+    Step { id: "spot", what: "The account may launch spot instances.", check: account::spot },
     Step {
         id: "karpenter",
         what: "No Karpenter provisions the cluster.",

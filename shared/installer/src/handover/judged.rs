@@ -3,13 +3,14 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use model::words;
 use serde_json::Value;
 
 use crate::{
     doctor::{
         judged,
         observed::{Observed, name, text},
-        steps::{StepVerdict, are_at_work, karpenters},
+        steps::{StepVerdict, have_resumed, karpenters},
     },
     live::LiveAnswer,
 };
@@ -61,6 +62,11 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
+/// How many NodeClaims there are.
+fn counted(claims: &[Value]) -> String {
+    words::counted(claims.len(), "NodeClaim")
+}
+
 fn scale(deployment: &Value, replicas: u32) -> Scale {
     let namespace = text(deployment, "/metadata/namespace").to_owned();
     Scale { namespace, name: name(deployment).to_owned(), replicas }
@@ -81,8 +87,7 @@ pub fn adoption(seen: &Observed, deployments: &[Value]) -> Result<Handover, Stri
     }
     if !missing.is_empty() {
         return Err(format!(
-            "The functions could not take over, and Karpenter was left as it is. `journeyman doctor {}` has the \
-             cures:\n{}",
+            "The functions cannot take over yet, so Karpenter keeps running. `journeyman doctor {}` has the cures:\n{}",
             seen.cluster,
             missing.join("\n")
         ));
@@ -93,15 +98,16 @@ pub fn adoption(seen: &Observed, deployments: &[Value]) -> Result<Handover, Stri
         && deployments.is_empty()
     {
         return Err(format!(
-            "A Karpenter in the namespace {namespace} holds its lease, and no Deployment of it was found: name it \
-             with --karpenter NAMESPACE/NAME."
+            "Karpenter in the namespace {namespace} holds its lease, but has no Deployment with the label of its chart: \
+             name the Deployment with --karpenter NAMESPACE/NAME."
         ));
     }
     let running = deployments.iter().filter(|deployment| replicas(deployment) > 0);
     Ok(Handover {
         what: format!(
-            "{} NodeClaims change hands with their nodes, as they are. Nobody provisions for a minute or two.",
-            claims.len()
+            "Journeyman takes over {} with their nodes, which keep running. For two or three minutes no controller \
+             launches nodes.",
+            counted(claims)
         ),
         scaled: running.map(|deployment| scale(deployment, 0)).collect(),
     })
@@ -134,10 +140,12 @@ impl Owned {
 /// That Journeyman has every NodeClaim with an instance, or what is waited for.
 pub fn adopted(Owned { now, leases, claims }: &Owned) -> Result<String, String> {
     if let Some(namespace) = karpenters(leases, *now).first() {
-        return Err(format!("The lease of the Karpenter in the namespace {namespace} has to end."));
+        return Err(format!(
+            "Waiting until the lease of Karpenter in the namespace {namespace} ends."
+        ));
     }
-    if !are_at_work(leases, *now) {
-        return Err("The functions have to be at work.".to_owned());
+    if !have_resumed(leases, *now) {
+        return Err("Waiting for the first run of `sweep`.".to_owned());
     }
     let is_theirs = |claim: &&Value| {
         !text(claim, "/status/providerID").is_empty()
@@ -145,9 +153,9 @@ pub fn adopted(Owned { now, leases, claims }: &Owned) -> Result<String, String> 
     };
     let theirs: Vec<&str> = claims.iter().filter(is_theirs).map(name).collect();
     if theirs.is_empty() {
-        return Ok(format!("Journeyman has all {} NodeClaims.", claims.len()));
+        return Ok(format!("Journeyman manages {}.", counted(claims)));
     }
-    Err(format!("{} of {} NodeClaims are left: {}.", theirs.len(), claims.len(), listed(&theirs)))
+    Err(format!("Waiting for {} of {}: {}.", theirs.len(), counted(claims), listed(&theirs)))
 }
 
 /// What giving back takes, or why it cannot be.
@@ -165,7 +173,7 @@ pub fn release(
         .collect();
     if !launching.is_empty() {
         return Err(format!(
-            "Launches are on their way, and Karpenter would launch them once more: wait for {}.",
+            "These NodeClaims have no instance yet, and Karpenter would launch a second one: wait for {}.",
             listed(&launching)
         ));
     }
@@ -179,22 +187,23 @@ pub fn release(
     let unknown: Vec<&str> = ours.map(name).collect();
     if !unknown.is_empty() {
         return Err(format!(
-            "Karpenter knows nodes by their NodeClaims, and these have none: {}. Wait until `sweep` has shown them, a \
-             minute or two.",
+            "Karpenter recognizes nodes by their NodeClaims, and these have none: {}. `sweep` creates the NodeClaims \
+             within two minutes.",
             listed(&unknown)
         ));
     }
     if deployments.is_empty() {
-        return Err("There is no Karpenter to give the nodes to: install its chart first, with `replicas: 0`, the same \
-                    cluster name, and a role for its controller."
+        return Err("Karpenter is not installed: install its chart first, with `replicas: 0`, the same cluster name, and \
+                    a role for its controller."
             .to_owned());
     }
     let is_held = !karpenters(leases, seen.now).is_empty();
     let idle = deployments.iter().filter(|deployment| !is_held && replicas(deployment) == 0);
     Ok(Handover {
         what: format!(
-            "{} NodeClaims change hands with their nodes, as they are. Nobody provisions for a minute or two.",
-            claims.len()
+            "Karpenter takes over {} with their nodes, which keep running. For a minute or two no controller launches \
+             nodes.",
+            counted(claims)
         ),
         scaled: idle.map(|deployment| scale(deployment, REPLICAS)).collect(),
     })
@@ -203,11 +212,11 @@ pub fn release(
 /// That Karpenter has the cluster, or what is waited for.
 pub fn handed(Owned { now, leases, claims }: &Owned, cluster: &str) -> Result<String, String> {
     let Some(namespace) = karpenters(leases, *now).first().copied() else {
-        return Err("Karpenter has to take its lease.".to_owned());
+        return Err("Waiting until Karpenter takes its lease.".to_owned());
     };
     Ok(format!(
-        "The Karpenter in the namespace {namespace} has {} NodeClaims. A minute from now on the functions write nothing \
-         more; `journeyman uninstall {cluster}` takes them away and leaves the nodes.",
-        claims.len()
+        "Karpenter in the namespace {namespace} manages {}. The functions stop within a minute. `journeyman uninstall \
+         {cluster}` removes them and keeps the nodes.",
+        counted(claims)
     ))
 }

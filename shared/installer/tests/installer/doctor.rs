@@ -127,6 +127,12 @@ fn what_the_cluster_lacks_is_told() {
     check("heartbeat", "No function was at work since 2026-08-01T11:50:00Z", |seen| {
         list(&mut seen.leases)[0]["spec"]["renewTime"] = json!("2026-08-01T11:50:00Z");
     });
+    // Karpenter ran before the functions were deployed: they have waited since then.
+    check("karpenter", "as long as it does, the functions do nothing", |seen| {
+        let leases = list(&mut seen.leases);
+        leases[1]["spec"]["renewTime"] = json!("2026-08-01T11:59:59Z");
+        drop(leases.remove(0));
+    });
     check("nodes", "The cluster has 9,000 nodes. Above 10,000 nodes,", |seen| {
         seen.nodes = Ok(9_000);
     });
@@ -144,7 +150,7 @@ fn what_the_cluster_lacks_is_told() {
             list(&mut seen.classes)[0]["status"]["conditions"] = conditions;
         },
     );
-    check("classes", "nobody has looked at it yet", |seen| {
+    check("classes", "not checked yet", |seen| {
         list(&mut seen.classes)[0]["status"] = json!({});
     });
     check("discovery", "EC2NodeClass default: subnetSelectorTerms selects no subnet.", |seen| {
@@ -293,6 +299,18 @@ fn an_older_cluster_admits_by_its_config_map() {
 }
 
 #[test]
+fn a_condition_that_waits_for_another_one_is_not_told() {
+    let mut seen = whole();
+    let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "False", "reason": reason, "message": "m"});
+    list(&mut seen.classes)[0]["status"]["conditions"] = json!([
+        condition("AMIsReady", "UnsupportedAlias"),
+        condition("ValidationSucceeded", "DependenciesNotReady"),
+    ]);
+    let told = "EC2NodeClass default: AMIsReady is False: UnsupportedAlias: m";
+    assert_eq!(wrong(&seen), [("classes", told.to_owned())]);
+}
+
+#[test]
 fn what_a_former_installation_left_is_told() {
     let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
     let mut seen = whole();
@@ -305,6 +323,9 @@ fn what_a_former_installation_left_is_told() {
     };
     assert_eq!(records(&seen), None, "somebody is at work, wherever it runs");
     let gone = Observed { leases: Ok(Vec::new()), ..seen.clone() };
+    let eks = json!({"status": "ACTIVE", "endpoint": "https://127.0.0.1:6443"});
+    let local = Observed { eks: Ok(Some(eks)), ..gone.clone() };
+    assert_eq!(records(&local), None, "the functions of `journeyman local` wait for Karpenter");
     let words = records(&gone).unwrap_or_default();
     assert!(words.contains("is gone"), "{words}");
     let unseen = Observed { leases: Err("forbidden".to_owned()), ..seen };
@@ -357,23 +378,23 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  All functions are deployed. (9 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
-        ok  Lambda has enough executions at a time for the functions. (900 executions,
+        ok  Lambda has enough concurrent executions for the functions. (900 executions,
             shared with the account's other functions)
-        ok  The functions get through to the API server. (from 1 subnet)
+        ok  The functions reach the API server. (from 1 subnet)
         ok  The functions' roles are admitted to the cluster. (each role in its group)
-        ok  The roles of nodes are there, and EC2 may take them. (nodes)
+        ok  The roles of nodes exist, and EC2 may assume them. (nodes)
         ok  Nodes with these roles may join the cluster. (each role admitted)
-        !!  The account can have spot instances.
+        !!  The account may launch spot instances.
             The account has no role AWSServiceRoleForEC2Spot: EC2 refuses its first spot
               instance.
             → aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
         ??  No Karpenter provisions the cluster.
             kubectl: forbidden
-            → Look with a kubeconfig whose user may read all objects of the cluster
+            → Use a kubeconfig whose user may read all objects of the cluster
               (--kubeconfig, --context).
         ??  The functions are at work.
             kubectl: forbidden
-            → Look with a kubeconfig whose user may read all objects of the cluster
+            → Use a kubeconfig whose user may read all objects of the cluster
               (--kubeconfig, --context).
         ok  The cluster has no more nodes than the functions can read. (3 nodes)
         ok  There are subnets and security groups as EC2NodeClasses select them.

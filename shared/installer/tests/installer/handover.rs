@@ -66,7 +66,7 @@ fn handed(seen: &Observed) -> LiveAnswer<String> {
 fn karpenter_is_scaled_down_only_where_the_functions_can_take_over() {
     let seen = with_karpenter();
     let handover = adoption(&seen, &[deployment(2)]).unwrap();
-    assert!(handover.what.starts_with("2 NodeClaims change hands"), "{handover:?}");
+    assert!(handover.what.starts_with("Journeyman takes over 2 NodeClaims"), "{handover:?}");
     let scaled: Vec<String> = handover.scaled.iter().map(ToString::to_string).collect();
     assert_eq!(scaled, ["kubectl scale deployment karpenter --namespace=karpenter --replicas=0"]);
     assert_eq!(adoption(&seen, &[deployment(0)]).unwrap().scaled, []);
@@ -74,7 +74,13 @@ fn karpenter_is_scaled_down_only_where_the_functions_can_take_over() {
     assert!(unknown.contains("--karpenter NAMESPACE/NAME"), "{unknown}");
     let without = Observed { functions: Ok(Vec::new()), ..with_karpenter() };
     let refused = adoption(&without, &[deployment(2)]).unwrap_err();
-    assert!(refused.contains("functions: ") && refused.contains("left as it is"), "{refused}");
+    assert!(
+        refused.contains("functions: ") && refused.contains("Karpenter keeps running"),
+        "{refused}"
+    );
+    let eks = json!({"status": "ACTIVE", "endpoint": "https://127.0.0.1:6443"});
+    let local = Observed { eks: Ok(Some(eks)), ..without.clone() };
+    assert_eq!(adoption(&local, &[deployment(2)]).unwrap().scaled.len(), 1);
     let blind = Observed { rbac: Err("Forbidden".to_owned()), ..with_karpenter() };
     let refused = adoption(&blind, &[deployment(2)]).unwrap_err();
     assert!(refused.contains("rbac: Forbidden"), "{refused}");
@@ -83,16 +89,24 @@ fn karpenter_is_scaled_down_only_where_the_functions_can_take_over() {
 #[test]
 fn adoption_is_over_when_every_node_claim_is_ours() {
     let seen = with_karpenter();
-    assert!(adopted(&seen).unwrap_err().contains("has to end"));
+    assert!(adopted(&seen).unwrap_err().contains("until the lease of Karpenter"));
     let free = Observed { leases: whole().leases, ..seen };
-    assert_eq!(adopted(&free).unwrap_err(), "2 of 2 NodeClaims are left: a, b.");
+    assert_eq!(adopted(&free).unwrap_err(), "Waiting for 2 of 2 NodeClaims: a, b.");
+    // The functions worked before Karpenter did, and have not resumed.
+    let paused = whole().leases.map(|mut leases| {
+        leases[0]["spec"]["renewTime"] = json!("2026-08-01T11:58:00Z");
+        leases[1]["spec"]["renewTime"] = json!("2026-08-01T11:58:30Z");
+        leases
+    });
+    let paused = Observed { leases: paused, ..free.clone() };
+    assert!(adopted(&paused).unwrap_err().contains("first run of `sweep`"));
     // One that Karpenter did not launch yet is nobody's.
     let launching = json!({"metadata": {"name": "c"}, "status": {}});
     let claims = Ok(vec![claim("a", "journeyman"), launching]);
     let most = Observed { claims, ..free };
-    assert_eq!(adopted(&most).unwrap(), "Journeyman has all 2 NodeClaims.");
+    assert_eq!(adopted(&most).unwrap(), "Journeyman manages 2 NodeClaims.");
     let silent = Observed { leases: Ok(Vec::new()), ..most };
-    assert!(adopted(&silent).unwrap_err().contains("at work"));
+    assert!(adopted(&silent).unwrap_err().contains("first run of `sweep`"));
     let blind = Observed { claims: Err("Forbidden".to_owned()), leases: whole().leases, ..silent };
     assert!(adopted(&blind).unwrap_err().contains("cannot be read: Forbidden"));
 }
@@ -114,9 +128,9 @@ fn what_karpenter_would_not_know_is_not_given_back() {
     let under_way = Observed { claims: Ok(vec![launching]), ..whole() };
     let refused = release(&under_way, &[deployment(0)], &[]).unwrap_err();
     assert!(refused.contains("wait for c"), "{refused}");
-    assert_eq!(handed(&seen).unwrap_err(), "Karpenter has to take its lease.");
+    assert_eq!(handed(&seen).unwrap_err(), "Waiting until Karpenter takes its lease.");
     let held = handed(&with_karpenter()).unwrap();
-    assert!(held.contains("has 2 NodeClaims"), "{held}");
+    assert!(held.contains("manages 2 NodeClaims"), "{held}");
     // Karpenter is there already: nothing has to be scaled.
     let again = release(&with_karpenter(), &[deployment(0)], &[node("a")]).unwrap();
     assert_eq!(again.scaled, []);
@@ -147,7 +161,7 @@ fn it_is_waited_for_and_each_state_is_told_once() {
     assert_eq!((is_done, pauses), (true, 3));
     assert_eq!(printed, ["a", "b", "done"]);
     // A Karpenter that does not come up: it is waited a minute for, and said once.
-    let (is_done, pauses, printed) = played(1, &[Err("Karpenter has to take its lease.")]);
+    let (is_done, pauses, printed) = played(1, &[Err("Waiting until Karpenter takes its lease.")]);
     assert_eq!((is_done, pauses, printed.len()), (false, 12, 2));
     assert!(printed[1].contains("waited for long enough"), "{printed:?}");
 }

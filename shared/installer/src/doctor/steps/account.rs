@@ -16,7 +16,7 @@ use super::{
 };
 
 const READ_CURE: &str =
-    "Look with credentials that may (AWS_PROFILE), in the cluster's region (--region).";
+    "Use credentials that may read this (AWS_PROFILE), and the cluster's region (--region).";
 const DEPLOY: &str = "sam deploy, as docs/install.md says.";
 /// Variables of the functions that are no settings of theirs.
 const OTHER_VARIABLES: [&str; 12] = [
@@ -105,6 +105,9 @@ fn known(functions: &[Value]) -> BTreeMap<Function, Vec<&Value>> {
 
 pub(super) fn functions(seen: &Observed) -> Judged {
     let functions = told(&seen.functions, READ_CURE)?;
+    if functions.is_empty() && seen.is_local() {
+        return Ok(StepVerdict::Done("`journeyman local` runs them".to_owned()));
+    }
     let mut differences = Vec::new();
     for (kind, deployed) in known(functions) {
         match deployed.as_slice() {
@@ -354,8 +357,8 @@ pub(super) fn node_roles(seen: &Observed) -> Judged {
         }
     }
     let done = wanted.into_iter().collect::<Vec<_>>().join(", ");
-    let cure = "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/POLICY; a role of \
-                its own is made as docs/install.md says.";
+    let cure = "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/POLICY; \
+                docs/install.md, step 3, creates a role.";
     Ok(StepVerdict::of(differences, done, cure))
 }
 

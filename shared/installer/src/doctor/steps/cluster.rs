@@ -19,7 +19,8 @@ use super::{
 };
 use crate::live::Manifests;
 
-const READ_CURE: &str = "Look with a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
+const READ_CURE: &str =
+    "Use a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
 
 #[expect(clippy::unnecessary_wraps, reason = "all steps are checked by functions of one type")]
 pub(super) fn api_server(seen: &Observed) -> Judged {
@@ -36,8 +37,8 @@ pub(super) fn api_server(seen: &Observed) -> Judged {
         Err(why) => StepVerdict::wrong(
             why.clone(),
             format!(
-                "aws eks update-kubeconfig --name {} writes a kubeconfig for it; another one is named by \
-                 --kubeconfig, another context by --context.",
+                "aws eks update-kubeconfig --name {} writes a kubeconfig. --kubeconfig and --context select another \
+                 one.",
                 seen.cluster
             ),
         ),
@@ -173,8 +174,8 @@ pub(super) fn karpenter(seen: &Observed) -> Judged {
                 "A Karpenter runs in the namespace {namespace}: as long as it does, the functions do nothing."
             ),
             format!(
-                "kubectl --namespace {namespace} scale deployment karpenter --replicas 0: a minute after \
-                 its lease ends, its nodes are adopted (docs/operations.md)."
+                "To change over, run journeyman adopt {}. It scales Karpenter to zero and adopts its nodes.",
+                seen.cluster
             ),
         ),
     })
@@ -192,13 +193,26 @@ fn is_recent(beat: Timestamp, now: Timestamp) -> bool {
 }
 
 /// Whether the functions are at work at `now`.
-pub fn are_at_work(leases: &[Value], now: Timestamp) -> bool {
+pub(super) fn are_at_work(leases: &[Value], now: Timestamp) -> bool {
     let beat = ledger_lease(leases).and_then(renewed);
     beat.is_some_and(|(at, _)| is_recent(at, now))
 }
 
+/// Whether the functions work at `now`, and have done so since a Karpenter last renewed its lease.
+pub fn have_resumed(leases: &[Value], now: Timestamp) -> bool {
+    let held = leases.iter().filter(|lease| name(lease) == KARPENTER_LEASE).filter_map(renewed);
+    let karpenter = held.map(|(at, _)| at).max();
+    let beat = ledger_lease(leases).and_then(renewed).map(|(at, _)| at);
+    are_at_work(leases, now) && karpenter < beat
+}
+
 pub(super) fn heartbeat(seen: &Observed) -> Judged {
     let leases = told(&seen.leases, READ_CURE)?;
+    let has_karpenter =
+        karpenters(leases, seen.now).into_iter().any(|namespace| counts(seen, namespace));
+    if has_karpenter && !are_at_work(leases, seen.now) {
+        return Ok(StepVerdict::NotNeeded("they wait while Karpenter runs".to_owned()));
+    }
     let cure = "Look into the log of `sweep`: it holds the lease journeyman of kube-system, each minute. The log \
                 groups are /journeyman/STACK/FUNCTION.";
     Ok(match ledger_lease(leases).map(renewed) {

@@ -8,7 +8,7 @@ use super::{
 };
 
 const READ_CURE: &str =
-    "Look with credentials that may describe subnets, security groups and route tables.";
+    "Use credentials that may describe subnets, security groups and route tables.";
 
 /// Whether the functions get as far as the API server.
 pub(super) fn functions(seen: &Observed) -> Judged {

@@ -12,7 +12,10 @@ use super::{
     told,
 };
 
-const READ_CURE: &str = "Define the kinds first; then look with a user who may list them.";
+const READ_CURE: &str = "Define the kinds first; then use a user that may list them.";
+
+/// The reason of a condition that waits for other conditions of the object.
+const WAITS: &str = "DependenciesNotReady";
 
 /// The condition `kind`: status, reason and message.
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a str, &'a str)> {
@@ -66,10 +69,11 @@ pub(super) fn classes(seen: &Observed) -> Judged {
         let wrong: Vec<_> = kinds
             .into_iter()
             .filter_map(|kind| Some((kind, condition(class, kind)?)))
-            .filter(|(_, (status, ..))| *status != "True")
+            // It repeats the conditions that it waits for.
+            .filter(|(_, (status, reason, _))| *status != "True" && *reason != WAITS)
             .collect();
         if wrong.is_empty() {
-            found.push(format!("EC2NodeClass {}: nobody has looked at it yet.", name(class)));
+            found.push(format!("EC2NodeClass {}: not checked yet.", name(class)));
             cures.insert(cure("Ready"));
         }
         for (kind, (status, reason, message)) in wrong {
@@ -159,8 +163,8 @@ pub(super) fn records(seen: &Observed) -> Judged {
         ));
     }
     let ours = claims.iter().filter(|claim| is_ours(claim)).count();
-    // Functions that are at work, and not in Lambda, are those of `journeyman local`.
-    if functions.is_empty() && ours > 0 && !are_at_work(told(&seen.leases, READ_CURE)?, seen.now) {
+    let is_gone = functions.is_empty() && !seen.is_local();
+    if is_gone && ours > 0 && !are_at_work(told(&seen.leases, READ_CURE)?, seen.now) {
         return Ok(StepVerdict::wrong(
             format!(
                 "{ours} NodeClaims are those of an installation that is gone; their finalizers hold them."

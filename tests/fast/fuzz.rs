@@ -1,4 +1,4 @@
-//! Outside text that nobody would write: no parser panics, and none takes time that grows faster than
+//! Outside text that no user would write: no parser panics, and none takes time that grows faster than
 //! its text. A plain test looks at a few hundred texts each; `JOURNEYMAN_FUZZ_SECONDS=60` goes on
 //! for that long with each target. `--nocapture` shows texts and time for each.
 

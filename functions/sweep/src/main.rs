@@ -1,4 +1,4 @@
-//! The Lambda function `sweep`: what differs from what should be is made equal, what is unused goes.
+//! The Lambda function `sweep`: corrects what differs from the desired state, and removes what is unused.
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{Recorder, SweepPorts};

@@ -57,7 +57,7 @@ pub struct Diagnostic {
     pub problem: Problem,
     /// What to write instead, where people commonly go wrong.
     pub cure: Option<String>,
-    /// Whether an API server has stored the object: it has a uid. Then nobody wrote it as it stands there.
+    /// Whether an API server has stored the object: it has a uid. Then its text is not what the user wrote.
     pub is_stored: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct Manifest {
     pub problems: Vec<Diagnostic>,
     /// NodePools that are left to another provider, such as EKS Auto Mode. Nothing is wrong with them.
     pub foreign: Vec<Diagnostic>,
-    /// What an API server drops without a word to whoever asks for none: nothing comes of it.
+    /// Fields that an API server drops silently unless the client asks for warnings: they have no effect.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -133,7 +133,7 @@ fn read_all(founds: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &m
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
     let reference = ObjectReference::of(kind, tree);
     let is_stored = tree.has_uid();
-    // What comes from a server may be newer than this program; nobody writes claims by hand.
+    // What comes from a server may be newer than this program; users do not write claims by hand.
     let is_from_server = is_stored || kind == "NodeClaim";
     let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
     let complaints = Complaints::new(unknown);

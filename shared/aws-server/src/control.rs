@@ -69,7 +69,7 @@ fn events(server: &AwsServer, from: usize) -> Vec<Value> {
                 InterruptionKind::RebalanceRecommendation => {
                     ("EC2 Instance Rebalance Recommendation", json!({ "instance-id": instance }))
                 }
-                // EC2 tells nobody: it has to be asked.
+                // EC2 sends no event: it has to be asked.
                 InterruptionKind::CheckFailed | InterruptionKind::InstanceEnding => (
                     "EC2 Instance State-change Notification",
                     json!({ "instance-id": instance, "state": "shutting-down" }),

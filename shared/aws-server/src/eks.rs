@@ -95,7 +95,7 @@ async fn cluster_of(server: &AwsServer, name: &ClusterName) -> Result<Value, Por
     }}))
 }
 
-/// CreateAccessEntry. The fields that nobody here looks at are refused by name.
+/// CreateAccessEntry. Fields that are not simulated are refused by name.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html>
 async fn created(sim: &Sim, cluster: &ClusterName, body: &[u8]) -> Result<Value, PortError> {

@@ -1,4 +1,4 @@
-//! IAM's instance profiles, and roles as far as somebody looks at them.
+//! IAM's instance profiles, and the parts of roles that callers read.
 //!
 //! <https://docs.aws.amazon.com/IAM/latest/APIReference/API_Operations.html>
 

@@ -70,7 +70,7 @@ fn text(body: &mut Body, name: &str) -> Result<Option<String>, PortError> {
     }
 }
 
-/// Refuses what nobody took.
+/// Refuses parameters that were not taken.
 fn end(body: &Body) -> Result<(), PortError> {
     match body.keys().next() {
         None => Ok(()),

@@ -60,7 +60,7 @@ impl fmt::Debug for AwsServer {
 }
 
 impl AwsServer {
-    /// A AWS server to `sim`, whose clock stands still until somebody moves it.
+    /// An AWS server for `sim`, whose clock stands still until the caller moves it.
     pub fn new(sim: &Sim) -> Self {
         let at = sim.clone();
         Self {
@@ -79,7 +79,7 @@ impl AwsServer {
         self
     }
 
-    /// Gives at most so many items on one page, whatever is asked for, as AWS may.
+    /// Gives at most this number of items on one page, whatever the request says, as AWS may.
     #[must_use]
     pub fn with_page_max(mut self, page_max: usize) -> Self {
         self.page_max = page_max;

@@ -69,12 +69,12 @@ fn present() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "whoever asks for it compares with the real time")]
+#[expect(clippy::disallowed_methods, reason = "its callers compare with the real time")]
 fn today() -> jiff::Timestamp {
     jiff::Timestamp::now()
 }
 
-#[expect(clippy::print_stdout, reason = "whoever starts it waits for this line")]
+#[expect(clippy::print_stdout, reason = "its caller waits for this line")]
 fn say(line: &str) {
     println!("{line}");
 }

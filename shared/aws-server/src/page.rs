@@ -42,14 +42,14 @@ impl Page {
         Ok(Self { start, size: size.min(largest).max(1) })
     }
 
-    /// Takes the page that IAM is asked for: 100 items, where nobody says how many.
+    /// Takes the page that the request asks for: by default 100 items, as in IAM.
     ///
     /// <https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAttachedRolePolicies.html>
     pub(crate) fn of_iam(parameters: &mut Parameters, largest: usize) -> Result<Self, AwsError> {
         Self::named(parameters, ("MaxItems", "Marker"), 1_000, largest)
     }
 
-    /// Takes the page that EKS is asked for: 100 items, where nobody says how many.
+    /// Takes the page that the request asks for: by default 100 items, as in EKS.
     ///
     /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_ListAccessEntries.html>
     pub(crate) fn of_eks(parameters: &mut Parameters, largest: usize) -> Result<Self, AwsError> {

@@ -1,6 +1,6 @@
 //! Parameters of a query request, as a tree: `Filter.1.Value.2=x` is `x` at Filter → 1 → Value → 2.
 //!
-//! Whoever answers takes what it knows out of the tree; what is left at the end refuses the call, as
+//! A handler takes what it knows out of the tree; what is left at the end refuses the call, as
 //! EC2 does with parameters that it does not know. So nothing that is sent is ignored in silence.
 
 use std::{collections::BTreeMap, str::FromStr};
@@ -104,7 +104,7 @@ impl Parameters {
         self.children.remove(name);
     }
 
-    /// Refuses what nobody took.
+    /// Refuses parameters that were not taken.
     pub(crate) fn finish(&self) -> Result<(), AwsError> {
         match self.first("") {
             None => Ok(()),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_refused_by_its_name() {
+    fn what_is_not_taken_is_refused_by_its_name() {
         let mut parameters = Parameters::parse(b"A.1.B=1&A.1.C=2");
         let mut items = parameters.branches("A");
         assert_eq!(items[0].text("B").as_deref(), Some("1"));

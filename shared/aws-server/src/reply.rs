@@ -14,7 +14,7 @@ pub enum Reply {
         /// The content.
         body: String,
     },
-    /// The connection ends without an answer: whoever asked cannot know what was done.
+    /// The connection ends without an answer: the caller cannot know what was done.
     HangUp,
 }
 

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::{AwsServer, Reply, Request};
 
-/// Bytes of a request, which nobody here comes near: CreateFleet with 600 overrides has 150,000.
+/// Bytes of a request, which no caller reaches: CreateFleet with 600 overrides has 150,000.
 const REQUEST_MAX: usize = 4 << 20;
 const HEADERS_MAX: usize = 64;
 

@@ -172,7 +172,7 @@ impl Account {
         &self.region
     }
 
-    /// What requests are signed with; renewed by whoever asks.
+    /// What requests are signed with; the caller that needs them renews them.
     pub fn credentials(&self) -> SharedCredentialsProvider {
         self.credentials.clone()
     }

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry: whoever takes metrics and spans over HTTP as JSON.
+//! A collector of OpenTelemetry: a server that takes metrics and spans over HTTP as JSON.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::json_call::connector;
 
 const POST: &str = "POST of OTLP";
-/// Nobody waits longer for it: what cannot be told within this is lost.
+/// Callers do not wait longer: what is not sent within this time is lost.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A collector at an address. It is not signed to, so it is one of the network of the functions, or one that

@@ -258,7 +258,7 @@ impl Ledger for DynamoLedger {
         let gone = self.take_out(cluster, claims, Leaving::ForGood).await?;
         let others = claims.iter().filter(|claim| !gone.contains(&claim.name));
         let outcome = all(others.map(|claim| self.remove_own_item(cluster, claim))).await?;
-        // Where there is no head there is nobody who could have read it.
+        // Without a head, no reader can have read it.
         self.update_head(cluster, HeadUpdate::departed()).await?;
         Ok(outcome)
     }

@@ -50,7 +50,7 @@ where
         // Nothing was sent.
         SdkError::ConstructionFailure(_) => Fault::Permanent,
         SdkError::DispatchFailure(failure) if failure.is_user() => Fault::Permanent,
-        // The connection broke, at a moment that nobody can tell, or the answer was cut off.
+        // The connection broke, at an unknown moment, or the answer was cut off.
         _ => Fault::Unknown,
     };
     PortError::because(operation, fault, BoxError::from(error))

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_an_instance_was_launched_with_is_told() {
+    async fn what_an_instance_was_launched_with_is_described() {
         let told = ec2(
             INSTANCES,
             "<reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>\

@@ -47,7 +47,7 @@ impl IamProfiles {
         match request.set_tags(Some(tags)).send().await {
             Ok(_) => Ok(()),
             Err(error) => match port_error("CreateInstanceProfile", error) {
-                // Somebody made it a moment ago.
+                // Another call made it a moment ago.
                 error if has_code(&error, "EntityAlreadyExists") => Ok(()),
                 error => Err(error),
             },
@@ -59,7 +59,7 @@ impl IamProfiles {
         match request.role_name(role).send().await {
             Ok(_) => Ok(()),
             Err(error) => match port_error("AddRoleToInstanceProfile", error) {
-                // A profile holds one role: somebody else added one a moment ago.
+                // A profile holds one role: another caller added one a moment ago.
                 error if has_code(&error, "LimitExceeded") => {
                     match self.get(name).await?.map(|profile| state(&profile, role)) {
                         Some(State::Right) => Ok(()),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_role_that_somebody_else_added_a_moment_ago_will_do() {
+    async fn a_role_that_another_caller_added_a_moment_ago_will_do() {
         let (outcome, sent) = ensured(&[
             (200, profile(&[])),
             (409, refusal("LimitExceeded")),

@@ -1,6 +1,6 @@
 //! Calls of services that speak JSON and of which one operation is needed, without their SDKs.
 //!
-//! A signed JSON POST, or a GET of a path. It is not repeated when it fails: whoever asks comes back.
+//! A signed JSON POST, or a GET of a path. It is not repeated when it fails: the caller comes back.
 
 use std::time::{Duration, SystemTime};
 

@@ -60,7 +60,7 @@ fn path(arn: &str) -> String {
     format!("/managedresources/{}", arn.replace(':', "%3A").replace('/', "%2F"))
 }
 
-/// The shifts in an answer: those that somebody started, which say when they end, and those that AWS started.
+/// The shifts in an answer: those that users started, which say when they end, and those that AWS started.
 fn from_answer(answer: &Value) -> Result<Vec<ZonalShift>, String> {
     let listed = |name: &str| answer.get(name).and_then(Value::as_array).into_iter().flatten();
     let is_applied =
@@ -80,7 +80,7 @@ fn from_answer(answer: &Value) -> Result<Vec<ZonalShift>, String> {
     started.chain(by_aws).collect()
 }
 
-/// Seconds since 1970, with a fraction that nobody needs.
+/// Seconds since 1970, with a fraction that is not needed.
 fn from_seconds(seconds: f64) -> Option<Timestamp> {
     format!("{seconds:.0}").parse().ok().and_then(|whole| Timestamp::from_second(whole).ok())
 }

@@ -1,4 +1,4 @@
-//! Adapters over the wire, against parts that nobody here wrote.
+//! Adapters over the wire, against servers of others.
 //!
 //! The ledger's suite runs when `JOURNEYMAN_LIVE_DYNAMODB_URL` names a DynamoDB engine, such as AWS's own
 //! DynamoDB Local; those of ledger, mailbox and instance profiles when `JOURNEYMAN_LIVE_ACCOUNT_URL`

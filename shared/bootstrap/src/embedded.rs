@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_nobody_wants_it() {
+    fn nothing_is_written_where_it_is_not_wanted() {
         assert!(lines(&mut Embedder::default(), &samples(), MetricDimensions::None).is_empty());
     }
 

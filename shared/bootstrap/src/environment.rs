@@ -29,7 +29,7 @@ pub(crate) mod variables {
     /// Where every AWS service answers instead of AWS: an emulator. A service's own variable,
     /// [`aws::Service::endpoint_variable`], goes before it.
     pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
-    /// Where a collector of OpenTelemetry takes metrics and spans over HTTP; without it, none is told.
+    /// Where a collector of OpenTelemetry takes metrics and spans over HTTP; without it, no collector is used.
     pub(crate) const OTLP_ENDPOINT: &str = "JOURNEYMAN_OTLP_ENDPOINT";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
@@ -37,7 +37,7 @@ pub(crate) mod variables {
     pub(crate) const FORMER_RECORDS: &str = "JOURNEYMAN_FORMER_RECORDS";
 }
 
-/// What a function is told by its environment.
+/// What the environment of a function contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// The cluster that it serves.

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn lambda_is_told_the_stable_type() {
+    fn lambda_gets_the_stable_type() {
         let diagnostic = Diagnostic::from(Failure::malformed("no `method`"));
         assert_eq!(diagnostic.error_type, "MalformedEvent");
         assert_eq!(diagnostic.error_message, "no `method`");

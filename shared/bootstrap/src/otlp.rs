@@ -20,7 +20,7 @@ pub(crate) const TRACES_PATH: &str = "/v1/traces";
 
 /// `AGGREGATION_TEMPORALITY_DELTA`
 const DELTA: u32 = 1;
-/// How long before the end of a call what it counted begins. Whoever adds up differences takes them in the order of
+/// How long before the end of a call what it counted begins. A collector that adds up differences takes them in the order of
 /// their time, and drops one that begins before the first: from its beginning on, a call overlaps those of other
 /// processes, and most of what they count together would be lost.
 ///

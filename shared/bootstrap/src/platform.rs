@@ -75,12 +75,12 @@ impl Platform {
         ProcessMemory::with(self.environment.settings.nodes)
     }
 
-    /// What calls of this process counted and nobody took yet.
+    /// What calls of this process counted and what was not taken yet.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Who is told of metrics and calls beside CloudWatch.
+    /// The receiver of metrics and calls besides CloudWatch.
     pub(crate) fn collector(&self) -> Option<OtlpCollector> {
         Some(self.account.collector(self.environment.otlp_endpoint.as_deref()?))
     }
@@ -149,7 +149,7 @@ impl Platform {
             Connection { endpoint: Some(endpoint), ca_bundle: Some(ca_bundle) } => {
                 (endpoint, ca_bundle)
             }
-            // Without TLS nobody's certificate matters: a stand-in on this machine.
+            // Without TLS no certificate matters: a stand-in on this machine.
             Connection { endpoint: Some(endpoint), .. } if endpoint.starts_with("http://") => {
                 (endpoint, String::new())
             }

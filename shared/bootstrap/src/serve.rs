@@ -210,8 +210,8 @@ impl<R, H> Server<'_, R, H> {
     }
 }
 
-/// From so many deliveries on, a message that fails is told of with what it says: before long it goes to
-/// its dead-letter queue, where nobody reads it.
+/// From this number of deliveries on, a failing message is logged with its content: soon it goes to
+/// its dead-letter queue, where no function reads it.
 const STUBBORN_DELIVERIES: u32 = 3;
 /// Characters of a message that are told.
 const TOLD_CHARS: usize = 1_000;

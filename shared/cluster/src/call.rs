@@ -118,7 +118,7 @@ fn refusal(status: &Status, lost: Fault) -> Fault {
         // Nothing is created in a namespace that is being deleted: what is there goes with it.
         403 if has_cause(status, "NamespaceTerminating") => Fault::Transient,
         408 | 500..=599 => lost,
-        // The object was replaced by a namesake after it was read: whoever wrote moved first.
+        // The object was replaced by a namesake after it was read: the other writer was first.
         422 if has_cause_at(status, "metadata.uid") => Fault::Conflict,
         _ => Fault::Permanent,
     }

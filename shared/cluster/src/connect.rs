@@ -76,7 +76,7 @@ impl KubeCluster {
     }
 
     /// The same as `user` of `groups`, whom the kubeconfig's own user has to be allowed to impersonate: an
-    /// administrator sees the cluster so as somebody with fewer rights does.
+    /// administrator sees the cluster like a user with fewer rights.
     pub async fn from_kubeconfig_as(
         path: impl AsRef<Path>,
         user: &str,
@@ -102,7 +102,7 @@ impl KubeCluster {
     /// The EKS cluster called `cluster`, whose API server is at `endpoint`, in `region`, as the owner
     /// of `credentials`.
     ///
-    /// Only who shows a certificate of `ca_bundle`, base64 of PEM, is trusted; without any nobody is,
+    /// Only servers with a certificate of `ca_bundle` (base64 of PEM) are trusted; without any, no server is,
     /// and the endpoint has to be a plain one. Nothing is sent yet.
     pub fn for_eks(
         cluster: &ClusterName,

@@ -15,7 +15,7 @@ use crate::call::{CallError, has_cause};
 pub(crate) enum Refusal {
     /// It is an answer.
     Answer(Eviction),
-    /// There may be a namesake, or somebody moved first: one look at the pod tells.
+    /// There may be a namesake, or another writer was first: one look at the pod shows which.
     Look,
     /// It is a failure like any other.
     Failure,

@@ -82,7 +82,7 @@ struct Spec {
 }
 
 impl Lease {
-    /// Who holds it, since when it was renewed, and for how long; `None` while nobody does.
+    /// Who holds it, since when it was renewed, and for how long; `None` while there is no holder.
     fn held(&self) -> Result<Option<(&str, Timestamp, SignedDuration)>, String> {
         let Spec { holder_identity, lease_duration_seconds, renew_time } = &self.spec;
         let Some(holder) = holder_identity.as_deref().filter(|holder| !holder.is_empty()) else {

@@ -158,7 +158,7 @@ impl Cluster for KubeCluster {
     }
 }
 
-/// A cluster that does not know the kind has none of it. That is no failure, but somebody should
+/// A cluster that does not know the kind has none of it. That is no failure, but the user should
 /// hear of it.
 pub(crate) fn or_not_installed<T>(
     listing: Result<Listing<T>, PortError>,
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_waits_and_is_told() {
+    fn what_is_too_much_waits_and_is_logged() {
         check(&[], Some("more"), &[1, 2], false);
         check(&[3], None, &[1, 2, 3], false);
         check(&[3], Some("more"), &[1, 2, 3], true);

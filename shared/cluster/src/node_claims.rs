@@ -113,7 +113,7 @@ impl NodeClaims for KubeCluster {
         };
         let Some(mut stored) = stored else { return Ok(()) };
         if !stored.may_show(claim) {
-            let why = format!("there is a NodeClaim {} of somebody else", claim.name);
+            let why = format!("there is a NodeClaim {} of another writer", claim.name);
             return Err(PortError::because(SHOW, Fault::Conflict, why));
         }
         if claim.is_deleting() && !stored.is_deleting() {
@@ -177,7 +177,7 @@ impl KubeCluster {
         Ok(owner.map(|owner| owner.metadata.uid))
     }
 
-    /// Applies `document`, which has everything that is ours: nobody else keeps a field of ours.
+    /// Applies `document`, which has all our fields: no other manager keeps a field of ours.
     async fn apply(
         &self,
         claim: &NodeClaim,

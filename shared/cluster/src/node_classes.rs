@@ -1,4 +1,4 @@
-//! What is told about EC2NodeClasses: annotations of ours, the drift hash among them, and their subresource
+//! What Journeyman writes on EC2NodeClasses: annotations, the drift hash among them, and their subresource
 //! `status`. The annotations come first: a status that says of a generation that it was looked at has them.
 
 use api::karpenter::node_class_patch::status_patch;

@@ -1,8 +1,8 @@
 //! What has to be sent so that a node becomes as a [`NodePatch`] wants it. Pure.
 //!
-//! Labels and annotations are merged key by key, so nobody else's change of another key is lost.
+//! Labels and annotations are merged key by key, so no change of another key is lost.
 //! Taints and finalizers are lists, which a merge patch replaces whole: such a patch names the
-//! version that it was made of, and is refused when somebody moved first.
+//! version that it was made of, and is refused when another writer was first.
 
 use std::collections::BTreeMap;
 

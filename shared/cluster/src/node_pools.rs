@@ -1,4 +1,4 @@
-//! What is told about NodePools: their drift hash, and their subresource `status`.
+//! What Journeyman writes on NodePools: their drift hash, and their subresource `status`.
 
 use api::karpenter::node_pool_patch::status_patch;
 use model::{

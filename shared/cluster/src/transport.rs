@@ -120,7 +120,7 @@ fn at(url: &Uri, asked: &Uri) -> Uri {
     Uri::from_parts(parts).unwrap_or_else(|_| asked.clone())
 }
 
-/// TLS that trusts nobody but the certificates of `ca_bundle`.
+/// TLS that trusts only the certificates of `ca_bundle`.
 fn tls(ca_bundle: &str) -> Result<ClientConfig, TransportError> {
     let mut roots = RootCertStore::empty();
     if !ca_bundle.is_empty() {

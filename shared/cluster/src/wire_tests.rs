@@ -100,7 +100,7 @@ impl Server {
         let mut answers = self.answers.lock().unwrap();
         let is_for = |answer: &Answer| answer.path.is_none_or(|path| path == parts.uri.path());
         let expected = answers.iter().position(is_for).and_then(|index| answers.remove(index));
-        let Answer { code, body, .. } = expected.ok_or("nobody expected this request")?;
+        let Answer { code, body, .. } = expected.ok_or("unexpected request")?;
         Ok(Response::builder().status(code).body(Body::from(body.into_bytes())).unwrap())
     }
 

@@ -1,6 +1,6 @@
 //! The ports against a real API server: what only a real one can show.
 //!
-//! Runs when `JOURNEYMAN_KUBECONFIG` names the kubeconfig of a control plane that nobody else uses,
+//! Runs when `JOURNEYMAN_KUBECONFIG` names the kubeconfig of a control plane that no other program uses,
 //! with a scheduler, controllers and something that plays the kubelets; `tests/live/cluster` starts
 //! one. Otherwise each test says that it was skipped.
 

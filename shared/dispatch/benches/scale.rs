@@ -4,7 +4,7 @@
 //! requests by action and by node, capacity of the table, messages, function-seconds, dollars. Beside
 //! the requests stands what Karpenter sends for the same story, by its own periods and batches.
 //!
-//! `cargo bench -p dispatch --bench scale -- burst 200` plays one story with so many nodes, and `day 5000 2`
+//! `cargo bench -p dispatch --bench scale -- burst 200` plays one story with 200 nodes, and `day 5000 2`
 //! two hours of a day. The names
 //! are `burst`, `spot`, `outage`, `webhook`, `day`, `idle` and `latency`.
 
@@ -23,8 +23,8 @@ mod stories;
 #[path = "scale/world.rs"]
 mod world;
 
-/// A story, and how many nodes it has unless another number is asked for. It is played with so many nodes, and for
-/// so many hours if it is long.
+/// A story, its default number of nodes, the number of nodes of this run, and, if it is long, the hours
+/// of this run.
 type Story = (&'static str, u32, fn(u32, u32));
 
 const STORIES: [Story; 7] = [

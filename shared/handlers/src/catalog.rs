@@ -113,7 +113,7 @@ fn priced(
 }
 
 /// `descriptions`, and those of `before` of types that are `offered` and not among them. A market leaves out what it
-/// cannot read, which is no sign that nobody sells the type any more: its nodes would drift.
+/// cannot read, which does not mean that the type is not sold any more: its nodes would drift.
 fn with_former(
     mut descriptions: Vec<InstanceTypeInfo>,
     offered: &BTreeMap<InstanceTypeName, BTreeSet<Zone>>,
@@ -178,7 +178,7 @@ mod tests {
         let builtin = prices(&[("m7g.large", 80)], spot(&[("us-west-2a", 1)]));
         let first = priced(prices(&[], Spot::new()), None, || builtin.on_demand.clone());
         assert_eq!(first.on_demand, builtin.on_demand);
-        // Spot costs what on-demand does, not what it was for somebody else.
+        // Spot costs what on-demand does, not the spot price of other capacity.
         assert_eq!(first.spot, spot(&[("us-west-2a", 80), ("us-west-2b", 80)]));
     }
 

@@ -348,7 +348,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Puts what is told of claims into the commits that make it real, and all else into the first.
+    /// Puts events of claims into the commits that make them real, and all others into the first.
     fn tell(&mut self, decision: Decision) {
         let mut rest = decision;
         let last = self.done.len().saturating_sub(1);

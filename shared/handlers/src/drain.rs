@@ -342,7 +342,7 @@ async fn terminate<A: Adapters>(
                     postpone::<A>(ports.ledger, ports.clock, &ending.claim, &error, at).await,
                 );
             }
-            // Where that cannot be kept, EC2 is told again.
+            // If that cannot be stored, EC2 gets the call again.
             keep::<A>(ports.ledger, ports.node_claims, &ending.told(at), at).await;
             None
         })
@@ -350,7 +350,7 @@ async fn terminate<A: Adapters>(
     sooner(retries.into_iter().flatten().min(), rest_at)
 }
 
-/// Asks for every eviction, and brings what is told of them. One that a budget blocks, or that fails, is asked
+/// Asks for every eviction, and returns their events. One that a budget blocks, or that fails, is asked
 /// for again by the next visit.
 async fn evict(
     nodes: &impl Nodes,

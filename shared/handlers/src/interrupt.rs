@@ -39,7 +39,7 @@ pub struct InterruptPorts<'a, A: Adapters> {
 
 /// Claims that are decided about at once: what becomes of them, and why, is one commit, and each commit wakes `drain`.
 const CLAIMS_PER_PART: usize = limits::ITEMS_PER_COMMIT_MAX / 2 - 5;
-/// How long after a refusal what is left is tried again: a notice leaves two minutes, and whoever fails here gets its
+/// How long after a refusal what is left is tried again: a notice leaves two minutes, and a failed call gets its
 /// messages back after one.
 const AGAIN_AFTER: SignedDuration = SignedDuration::from_millis(200);
 /// What is left of a call's time when nothing is tried again.
@@ -75,7 +75,7 @@ pub async fn interrupt<A: Adapters>(
         }
         tracing::warn!(story = story(&error), left = by_instance.len(), "tried again");
         ports.clock.wait_until(again_at).await;
-        // Whoever changes one of these claims meanwhile makes the whole part fail: fewer are in its way.
+        // A concurrent change of one of these claims makes the whole part fail: a smaller part fails less often.
         if matches!(&error, Error::Port(error) if error.fault == Fault::Conflict) {
             size = size.div_ceil(2);
         }

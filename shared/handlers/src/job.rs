@@ -33,7 +33,7 @@ pub enum Job {
     DriftHashes,
     /// `sweep`: claims whose instances are not what their class selects any more.
     Drift,
-    /// `sweep`: instance profiles that nobody uses.
+    /// `sweep`: unused instance profiles.
     InstanceProfiles,
     /// `sweep`: old launch templates.
     LaunchTemplates,

@@ -25,7 +25,7 @@ use crate::error::story;
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// How many instances the capacity reservations of `classes` still take, by the ids in their status. Free addresses
-/// are left out: only a launch needs them. Where nobody may list reservations, none takes any, and all else goes on.
+/// are left out: only a launch needs them. Without the right to list reservations, none takes any, and all else goes on.
 pub(crate) async fn reservations<'a>(
     discovery: &impl Discovery,
     classes: impl IntoIterator<Item = &'a ListedNodeClass>,

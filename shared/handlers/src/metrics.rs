@@ -1,7 +1,7 @@
 //! Metrics with Karpenter's names: what the ledger took, and what is there.
 //!
 //! A controller counts in its memory for as long as it lives. A function lives for a call, so it hands over what
-//! each call added, and whoever keeps metrics adds it up. What moves a claim is counted where the ledger takes it
+//! each call added, and the metrics store adds it up. What moves a claim is counted where the ledger takes it
 //! ([`Metered`]), so that what is refused, or was done before, is not.
 
 mod metered;
@@ -63,7 +63,7 @@ pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: 
         let amount = of_resource(resource.as_str(), *limit);
         metrics.set(&registry::NODEPOOLS_LIMIT, &[&label(resource.as_str()), pool], amount);
     }
-    // An empty pool uses none of these, which is not the same as nobody knowing.
+    // An empty pool uses none of these, which is not the same as unknown.
     let always = ["cpu", "memory", "ephemeral-storage", "pods"].map(|resource| (resource, 0));
     for (resource, used) in always.into_iter().chain(status.resources.iter()) {
         let amount = of_resource(resource, used);

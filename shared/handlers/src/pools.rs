@@ -29,7 +29,7 @@ pub(crate) struct Beside<'a> {
     pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
     /// Why pools fit no instance type; `None` if that is not known.
     pub(crate) without_types: Option<&'a BTreeMap<NodePoolName, String>>,
-    /// Where it is told, too.
+    /// Where it is logged, too.
     pub(crate) metrics: &'a Metrics,
 }
 
@@ -82,7 +82,7 @@ fn types(name: &NodePoolName, node_class: &ClassReadiness, beside: &Beside<'_>) 
 }
 
 /// How the latest launches of `observed` ended. What was kept of another spec of it or of its class is
-/// forgotten first; where somebody else writes at the same time, the next look finds it again.
+/// forgotten first. After a concurrent write, the next look finds it again.
 async fn registrations(
     ledger: &impl Ledger,
     observed: &ObservedNodePool,

@@ -14,7 +14,7 @@ use ports::{Invocation, Ledger, PortError};
 
 use crate::error::story;
 
-/// How often it is written when somebody else writes first.
+/// How often it is written again after a concurrent write.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// How launches ended, each with the NodePool of its claim.

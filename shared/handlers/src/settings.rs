@@ -47,7 +47,7 @@ pub struct Settings {
     pub karpenter_namespaces: BTreeSet<String>,
 }
 
-/// What of what is measured is a metric of CloudWatch. A collector is told everything.
+/// What of what is measured is a metric of CloudWatch. A collector gets everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetricDimensions {
     /// Few, and each for the whole cluster; what else is counted is searched for in logs.

@@ -267,7 +267,7 @@ impl Observed {
         self.tags_left.set(left);
         let mut tags = tags(claim, node);
         let mut answer = fleet.tag(&instance.id, &tags).await;
-        // Its role may give a name and change none: somebody gave the instance one.
+        // Its role may give a name and change none: a user gave the instance one.
         if answer.as_ref().is_err_and(is_forbidden) && tags.remove(labels::NAME_TAG).is_some() {
             answer = fleet.tag(&instance.id, &tags).await;
         }
@@ -278,7 +278,7 @@ impl Observed {
             // A right that the role lacks is lacking for the next one, too, and what one instance has of tags is not:
             // it costs the others half of what is left.
             Fault::Permanent => self.tags_left.get() / 2,
-            // EC2 answers nobody now.
+            // EC2 does not answer now.
             Fault::Transient | Fault::Unknown => 0,
         };
         self.tags_left.set(tags_left);
@@ -387,7 +387,7 @@ async fn step<A: Adapters>(
                 WriteOutcome::Conflict => again = Some(at.now),
             }
         }
-        // Nobody made its object yet.
+        // Its object was not created yet.
         None if is_new => sync(node_claims, claim).await,
         None => {}
     }
@@ -429,7 +429,7 @@ async fn delete_claims<A: Adapters>(
         changes: claims,
         ..Plan::default()
     };
-    // Before they are: whoever crashes in between tells it again.
+    // Before they are: after a crash in between, it is published again.
     registrations::note(ports.ledger, registrations::not_joined(&plan.changes, at), at).await;
     let facts = observe::ledger_only(snapshot, at);
     delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(decide("a", 1), None);
         assert_eq!(decide("a", 9), None);
         assert_eq!(decide("a", 10), Some((4, 1, at(0), id.clone())));
-        // Another pod for the same reasons is told at once.
+        // Another pod for the same reasons is reported at once.
         assert_eq!(decide("b", 11), Some((5, 2, at(0), id)));
         assert_eq!(decide("b", 12), None);
         // After a long time it is another decision.

@@ -1,5 +1,5 @@
-//! What is there, compared with what should be: whatever differs is made equal, and what nobody uses
-//! goes.
+//! Compares the actual with the desired state: corrects what differs, and removes what is
+//! unused.
 //!
 //! The jobs do not hang together: one that fails keeps no other from running, and the call's error names
 //! all that failed. What a job could not do the next call finds again.
@@ -128,7 +128,7 @@ async fn each_job<A: Adapters>(
     Ok(Report { plan: None, malformed })
 }
 
-/// Whether what is done each so many minutes is due in this one.
+/// Whether a job with this period in minutes is due in this minute.
 fn is_minute_of(every: i64, at: &Invocation) -> bool {
     at.now.as_second().div_euclid(60) % every == 0
 }

@@ -16,7 +16,7 @@ pub(crate) async fn sync(node_claims: &impl NodeClaims, claim: &NodeClaim) {
     }
 }
 
-/// Keeps `claim`, which is its next version, and shows it; whether it stands so. One that somebody else moved on
+/// Keeps `claim`, which is its next version, and shows it; whether it stands so. One that another function changed
 /// meanwhile stays as it is, and so does one that cannot be written: its next visit finds the same again.
 pub(crate) async fn keep<A: Adapters>(
     ledger: &A::Ledger,

@@ -163,7 +163,7 @@ fn own_labels(info: &InstanceTypeInfo) -> BTreeMap<&'static str, Option<String>>
     BTreeMap::from([
         ("instance-cpu", Some(info.vcpus.to_string())),
         ("instance-cpu-manufacturer", info.processor.manufacturer.as_deref().map(kebab)),
-        // Of the oldest types nobody knows; Karpenter says 0.
+        // For the oldest types it is unknown; Karpenter says 0.
         ("instance-cpu-sustained-clock-speed-mhz", number(info.processor.clock_mhz.or(Some(0)))),
         ("instance-memory", Some(info.memory_mib.to_string())),
         ("instance-ebs-bandwidth", number(info.ebs_mbps)),

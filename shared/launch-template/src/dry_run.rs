@@ -41,7 +41,7 @@ const OURS: [&str; 4] = [
 ];
 
 /// What stands for the pool where no pool names the class, and for the claim.
-const NOBODY: &str = "validation";
+const NO_POOL: &str = "validation";
 
 /// What to try, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,9 +204,9 @@ fn claim(
         wanted.into_iter().map(|(key, value)| Requirement::of_label(key, value)).collect();
     let node_pool = match linked.first() {
         Some(pool) => pool.name.clone(),
-        None => NodePoolName::new(NOBODY).map_err(|error| wrong(&error))?,
+        None => NodePoolName::new(NO_POOL).map_err(|error| wrong(&error))?,
     };
-    let name = NodeClaimName::new(NOBODY).map_err(|error| wrong(&error))?;
+    let name = NodeClaimName::new(NO_POOL).map_err(|error| wrong(&error))?;
     let batch = BatchId::new(&format!("try-out-{key}")).map_err(|error| wrong(&error))?;
     let node_class = class.class.name.clone();
     Ok(NodeClaim {
@@ -219,7 +219,7 @@ fn claim(
 /// What EC2's answer to `check` means for `class`: the validation, if it is one; `None` asks again.
 ///
 /// A profile that was just made for a role is seen later; one that the class names is the user's to
-/// make, so it is told, and looked for again by the next look.
+/// make, so it is reported, and the next look checks it again.
 pub fn judged(
     check: FailedCheck,
     tried: &DryRunAnswer,

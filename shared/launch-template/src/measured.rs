@@ -49,7 +49,7 @@ mod tests {
         MeasuredKey { instance_type: instance_type.parse().unwrap(), image: image.parse().unwrap() }
     }
 
-    /// How the memory that is left for pods changes with so many MiB `measured`, by type.
+    /// How the memory that is left for pods changes with `measured` MiB, by type.
     #[track_caller]
     fn check(measured: &[(&str, &str, u64)], expected: &[(&str, i64)]) {
         let mut class = class(ImageFamily::Al2023);

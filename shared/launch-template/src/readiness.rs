@@ -327,7 +327,7 @@ fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Conditio
             KubeletFault::HasExpressions => Reason::KubeletExpressionsDisabled,
             KubeletFault::UnsupportedByFamily => Reason::UnsupportedKubeletConfiguration,
         };
-        // Whoever mends it wants to know everything at once, the fault first.
+        // The user wants to know everything at once, the fault first.
         let (of_kubelet, others): (Vec<&Problem>, Vec<&Problem>) =
             class.problems.iter().partition(|problem| fault.explains(problem));
         return Condition::fails(kind, reason, Problem::in_words([of_kubelet, others].concat()));

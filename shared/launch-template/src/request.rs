@@ -261,7 +261,7 @@ impl Batch<'_> {
         resource_tags(&self.class.class, &self.settings.name, &self.claim.node_pool)
     }
 
-    /// The labels that the node is told: the claim's and how it is paid for.
+    /// The labels that the node gets: the claim's and its capacity type.
     fn labels(&self) -> BTreeMap<String, String> {
         let mut node_labels = claim_labels(self.claim);
         node_labels.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());

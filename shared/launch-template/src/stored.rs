@@ -1,6 +1,6 @@
-//! What an EC2NodeClass selects, from its status: `resolve` looked, and nobody looks again.
+//! What an EC2NodeClass selects, from its status: `resolve` looked, and no other function does.
 //!
-//! Karpenter: `pkg/cloudprovider/cloudprovider.go` of the AWS provider: whoever launches takes subnets,
+//! Karpenter: `pkg/cloudprovider/cloudprovider.go` of the AWS provider: a launch takes subnets,
 //! security groups and images from the status, and no class whose `Ready` is not true or is about
 //! another generation. Only instances left in reservations, and free addresses before a launch, are read
 //! anew, from the caches of `pkg/providers/{subnet,capacityreservation}`.

@@ -1,4 +1,4 @@
-//! User data: what an instance is told when it starts.
+//! User data: what an instance reads when it starts.
 //!
 //! The user's own part and ours, merged as the image family wants it. Text before base64; the
 //! adapter encodes it.
@@ -126,7 +126,7 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, BatchRefusal> {
                 ))
             })?
         }
-        // Byte for byte: whoever brings an image knows how it joins.
+        // Byte for byte: the owner of an image knows how it joins.
         ImageFamily::Custom => node.custom().unwrap_or_default().to_owned(),
     };
     if text.len() > limits::USER_DATA_BYTES_MAX {

@@ -79,7 +79,7 @@ const PARTS: u128 = 10_000_000_000;
 
 /// What every gp3 volume has without paying: operations and MiB a second.
 const GP3_INCLUDED: (u64, u64) = (3_000, 125);
-/// IOPS of io2 up to which each costs so many hundredths of the first.
+/// IOPS of io2 up to which each costs this many hundredths of the first.
 const IO2_STEPS: [(u64, u64); 3] = [(32_000, 100), (64_000, 70), (u64::MAX, 49)];
 
 /// The price of the volumes of each node of `class` in `region`. Volumes that the class does not describe

@@ -1,4 +1,4 @@
-//! What another process asks of a cluster that runs: its account is told over the AWS server.
+//! What another process asks of a running cluster: the AWS server passes it to the account.
 
 use std::{
     fs,

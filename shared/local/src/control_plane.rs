@@ -27,9 +27,9 @@ const KUBELETS: [&str; 4] =
 pub(crate) struct ControlPlane {
     program: PathBuf,
     child: Child,
-    /// What it lives by. Not the child's: whoever waits for a child closes that.
+    /// What it lives by. Not the child's: waiting for a child closes that.
     life: Option<ChildStdin>,
-    /// Held open: nobody reads what it would still say, and it may say it.
+    /// Held open: its output is not read any more, but it may still write.
     said: Option<BufReader<ChildStdout>>,
     log: PathBuf,
 }

@@ -107,7 +107,7 @@ impl LocalFunctions {
         })
     }
 
-    /// What happened in the account meanwhile is told.
+    /// What happened in the account meanwhile is printed.
     pub(crate) fn tell(&self) {
         self.happenings.tell();
     }

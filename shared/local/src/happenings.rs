@@ -1,4 +1,4 @@
-//! What happens in the account and the ledger, as lines of whoever made it happen.
+//! What happens in the account and the ledger, as lines of the function or controller that caused it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -21,7 +21,7 @@ impl Happenings {
         Self { account: account.clone(), told: Cell::new(0), phases: RefCell::default() }
     }
 
-    /// What happened since the last call, by whoever is named by the span around.
+    /// What happened since the last call, by the name of the enclosing span.
     pub(crate) fn tell(&self) {
         let events = self.account.timeline(self.told.get());
         self.told.set(self.told.get() + events.len());

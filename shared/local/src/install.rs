@@ -55,7 +55,7 @@ fn ca_bundle(kubeconfig: &Kubeconfig) -> Option<String> {
     cluster.cluster.as_ref()?.certificate_authority_data.clone()
 }
 
-/// Refuses clusters whose nodes are somebody's machines: those here are thrown away at the end.
+/// Refuses clusters with real nodes: the nodes here are deleted at the end.
 pub(crate) async fn refuse_real(
     kubeconfig: &Path,
     client: &Client,

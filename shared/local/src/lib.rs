@@ -5,7 +5,7 @@
 //! its AWS server, and a [`LocalWorld`], which the live tier `stories` plays by itself. It decides nothing:
 //! triggers are the queues of the account and schedules, decisions are those of the handlers.
 //!
-//! The clock is the API server's, which nobody can turn. What may be short is what the account itself decides:
+//! The clock is the API server's, which cannot be moved. What may be short is what the account itself decides:
 //! how long machines take to boot, and how often schedules come round.
 
 mod ask;

@@ -31,12 +31,12 @@ pub(crate) const MACHINES: &str = "machines";
 /// Whether the cluster ends: what fails from then on fails for want of it.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is told.
+/// From now on nothing is printed.
 pub(crate) fn be_silent() {
     IS_OVER.store(true, Ordering::Relaxed);
 }
 
-/// What somebody says.
+/// What a function or controller says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// When.
@@ -49,8 +49,8 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// From now on `tell` hears every line of this process, and each is added to `<who>.log` in `directory`. Whoever
-/// was told to before stays: a second call changes nothing.
+/// From now on `tell` hears every line of this process, and each is added to `<who>.log` in `directory`. A caller that
+/// came first stays: a second call changes nothing.
 pub fn log_to(directory: Option<&Path>, tell: impl Fn(&LogLine) + Send + Sync + 'static) {
     let directory = directory.map(Path::to_owned);
     let ours = Targets::new().with_targets(OURS.map(|name| (name, Level::INFO)));

@@ -93,7 +93,7 @@ impl Machines {
         let is_its = |claim: &&NodeClaim| {
             claim.instance.as_ref().is_some_and(|known| known.id == instance.id)
         };
-        // Until its launch is written down, nobody knows what it was launched for.
+        // Until its launch is written down, it is not known what it was launched for.
         let Some(claim) = claims.iter().find(is_its) else { return };
         let name = node_name(&instance.id, &self.region);
         let Ok(node) = serde_json::from_value(self.node(instance, claim)) else { return };
@@ -158,13 +158,13 @@ impl Machines {
     /// Deletes every node that joined, whatever finalizers it has: the account is no more. Last come instances whose
     /// request to join may have been under way when the cluster was ended.
     pub(crate) async fn leave(&self) {
-        let nobody = json!({ "metadata": { "finalizers": null } });
+        let none = json!({ "metadata": { "finalizers": null } });
         let working = self.account.working_instances().into_iter().map(|instance| instance.id);
         let joining = working.filter(|id| !self.kubelets.contains_key(id));
         let ids: Vec<InstanceId> = self.kubelets.keys().cloned().chain(joining).collect();
         for id in &ids {
             let name = node_name(id, &self.region);
-            let patch = Patch::Merge(&nobody);
+            let patch = Patch::Merge(&none);
             let is_freed = self.nodes.patch(&name, &PatchParams::default(), &patch).await.is_ok();
             if is_freed && self.nodes.delete(&name, &DeleteParams::default()).await.is_err() {
                 tracing::warn!("{name} stays: delete it");

@@ -79,7 +79,7 @@ pub struct LocalReady {
     pub after: SignedDuration,
 }
 
-/// Runs a cluster until somebody interrupts or terminates this process. `tell` hears what its functions say,
+/// Runs a cluster until this process is interrupted or terminated. `tell` hears what its functions say,
 /// `ready` when it can be used. `write` writes the ledger of an account to a file, when the ledger changed.
 pub fn run(
     options: &LocalOptions,
@@ -104,7 +104,7 @@ pub fn run(
     outcome
 }
 
-/// Returns when somebody asks this process to end.
+/// Returns when this process is asked to end.
 #[cfg(unix)]
 async fn asked_to_end() -> Result<(), LocalError> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -128,7 +128,7 @@ async fn asked_to_end() -> Result<(), LocalError> {
 #[derive(Default)]
 struct Parts {
     control_plane: Option<ControlPlane>,
-    /// In somebody else's cluster.
+    /// In another cluster than its own.
     machines: Option<Machines>,
     /// Once the functions may act there.
     client: Option<Client>,

@@ -6,7 +6,7 @@ use simulator::{SCHEDULED, Sim, WorldSettings};
 
 use crate::LocalFunctions;
 
-/// An account, and the functions that run in it while somebody moves its clock.
+/// An account, and the functions that run in it while the caller moves its clock.
 #[derive(Debug)]
 pub struct LocalWorld {
     account: Sim,
@@ -25,7 +25,7 @@ impl LocalWorld {
     }
 
     /// `settings` for an account whose cluster is a real one: it has no nodes, pods and schedules of its own, and
-    /// nobody opened its ledger.
+    /// its ledger is not opened.
     #[must_use]
     pub fn of_real_cluster(settings: WorldSettings) -> WorldSettings {
         WorldSettings {

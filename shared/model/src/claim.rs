@@ -198,7 +198,7 @@ pub struct SyncedNodeClaim {
     pub name: NodeClaimName,
     /// The version of the claim that it shows in full; 0 while it shows none.
     pub version: u64,
-    /// Whether somebody deletes it.
+    /// Whether it is being deleted.
     pub is_deleting: bool,
 }
 
@@ -293,7 +293,7 @@ pub struct NodeClaim {
     /// That the last visit failed; `None` after one that did not.
     pub retry: Option<Retry>,
     /// The stored record that it was read from, where that says more than this release understands.
-    /// Whoever writes the claim keeps what it does not understand.
+    /// A write of the claim keeps what this release does not understand.
     pub not_understood: Option<Arc<str>>,
 }
 
@@ -347,7 +347,7 @@ impl NodeClaim {
         Self { version: self.version + 1, ..self.clone() }
     }
 
-    /// Whether a user made it, without a NodePool: its object is the user's own, and whoever deletes that deletes
+    /// Whether a user made it, without a NodePool: its object is the user's own, and deleting that deletes
     /// the claim.
     pub fn is_standalone(&self) -> bool {
         self.node_pool.is_none()

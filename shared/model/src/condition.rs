@@ -372,7 +372,7 @@ impl Condition {
         Self { kind, status: None, reason, message: message.into() }
     }
 
-    /// A condition that nobody has looked at.
+    /// A condition that was not checked.
     pub fn awaits(kind: ConditionKind) -> Self {
         let message = "object is awaiting reconciliation";
         Self::unknown(kind, ConditionReason::AwaitingReconciliation, message)
@@ -444,7 +444,7 @@ impl NotReady {
 impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unseen => f.write_str("nobody has looked at it yet"),
+            Self::Unseen => f.write_str("not checked yet"),
             Self::Stale => f.write_str("its newest generation was not looked at yet"),
             Self::Unreadable(why) => write!(f, "its status cannot be read: {why}"),
             Self::Conditions { ready: None, .. } => f.write_str("it has no condition Ready"),

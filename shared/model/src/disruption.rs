@@ -191,7 +191,7 @@ pub enum Progress {
         /// Why, in words.
         why: String,
     },
-    /// It was begun; only what it moved is still to be known, where somebody asks
+    /// It was begun; only what it moved is still needed, if a policy uses it
     /// ([`crate::policies::Calm`]). What becomes of it is in the ledger by another name.
     Moved {
         /// Until when.

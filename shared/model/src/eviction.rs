@@ -24,8 +24,8 @@ pub struct PodDisruptionBudget {
 /// A count, or a share of a hundred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountOrPercent {
-    /// So many.
+    /// A number.
     Count(u32),
-    /// So many of a hundred.
+    /// A share in per cent.
     Percent(u32),
 }

@@ -1,7 +1,7 @@
 //! What was observed: everything that a decision may look at.
 //!
-//! Not every decision looks at everything. An observation that somebody may have done without is an
-//! `Option`: that nobody looked is not that there is nothing.
+//! Not every decision looks at everything. An observation that a caller may have skipped is an
+//! `Option`: "not observed" differs from "nothing there".
 
 mod daemons;
 
@@ -58,21 +58,21 @@ pub struct Facts {
     pub ledger: Snapshot,
     /// The cluster's nodes, by name. Read second.
     pub nodes: BTreeMap<NodeName, Node>,
-    /// Claims whose NodeClaim objects somebody deletes; `None` when nobody looked.
+    /// Claims whose NodeClaim objects are being deleted; `None` if not observed.
     pub deleted_claims: Option<BTreeSet<NodeClaimName>>,
     /// Capacity blocks that end so soon that EC2 takes their instances, and their nodes go before;
-    /// `None` when nobody looked.
+    /// `None` if not observed.
     pub ending_reservations: Option<BTreeSet<ReservationId>>,
     /// Its NodePools, sorted by name.
     pub node_pools: Vec<NodePool>,
     /// What each NodeClass that a pool names offers, one that does not exist being left out; `None`
-    /// when nobody looked, and nothing can be launched.
+    /// if not observed, and nothing can be launched.
     pub classes: Option<BTreeMap<NodeClassName, ClassOffer>>,
     /// The static hash of each of them, of the present version ([`crate::static_hash`]), one that is
-    /// not known being left out; `None` when nobody looked, and no class can be said to have changed.
+    /// not known being left out; `None` if not observed, and no class counts as changed.
     pub class_hashes: Option<BTreeMap<NodeClassName, String>>,
     /// The image that a node of each instance type would start from now, by EC2NodeClass. Classes of which
-    /// that is not known are left out, and so are types that nobody asks about.
+    /// that is not known are left out, and so are types that are not needed.
     pub class_images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
     /// What a node of each EC2NodeClass costs beside its instance: its volumes. Classes of which that is not
     /// known are left out.
@@ -91,7 +91,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What the ledger alone says: nobody looked at anything else, and the cluster is empty.
+    /// Facts of the ledger alone: nothing else is observed, and the cluster is empty.
     pub fn of(cluster: ClusterName, now: Timestamp, ledger: Snapshot) -> Self {
         Self {
             cluster,
@@ -127,7 +127,7 @@ impl Facts {
         of_class.saturating_add(self.policies.node_charge)
     }
 
-    /// A number of what was looked at: whoever looks at the same has the same number. Of a large world it is
+    /// A number of these facts: equal facts have equal numbers. Of a large world it is
     /// made in a moment, because it is made of names, versions and places, and not of every member.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();

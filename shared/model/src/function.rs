@@ -21,7 +21,7 @@ pub enum Function {
     Drain,
     /// Writes into EC2NodeClasses and NodePools what they select and whether they are ready.
     Resolve,
-    /// Makes equal what differs from what should be, and removes what nobody uses.
+    /// Corrects what differs from the desired state, and removes what is unused.
     Sweep,
     /// Asks what is sold in the region, and stores it.
     Catalog,

@@ -120,7 +120,7 @@ impl fmt::Display for JoinReason {
     }
 }
 
-/// How a cluster knows who somebody is.
+/// How a cluster identifies a principal.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/userguide/grant-k8s-access.html#set-cam>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

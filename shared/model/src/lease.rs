@@ -18,7 +18,7 @@ pub const KARPENTER_LABEL: (&str, &str) = ("app.kubernetes.io/name", "karpenter"
 const KARPENTER_LEASE_DURATION_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Name of the lease of ours, in the namespace `kube-system`.
 pub const LEDGER_LEASE: &str = "journeyman";
-/// A lease of ours that was not renewed for so long is nobody's: it is renewed each minute.
+/// A lease of ours expires after this time without a renewal: it is renewed each minute.
 pub const LEDGER_LEASE_DURATION: SignedDuration = SignedDuration::from_mins(3);
 
 /// The leases that say who provisions the cluster.
@@ -73,7 +73,7 @@ pub struct KarpenterLease {
 }
 
 impl KarpenterLease {
-    /// Whether somebody holds it at `now`. For a minute after it ran out another replica may take it. One that says
+    /// Whether it is held at `now`. For a minute after it ran out another replica may take it. One that says
     /// that it lasts for longer than five minutes, or that it was renewed so long after `now`, is not Karpenter's.
     pub fn is_held(&self, now: Timestamp) -> bool {
         let held_for = self.duration.saturating_add(SignedDuration::from_mins(1));

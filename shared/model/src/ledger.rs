@@ -81,15 +81,15 @@ impl fmt::Display for Counters {
 /// Who else is in charge of the cluster's nodes, as `sweep` saw it last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Guard {
-    /// Nobody looked yet: nothing is done.
+    /// Not checked yet: nothing is done.
     #[default]
     Unchecked,
-    /// Nobody: the functions act.
+    /// No other program: the functions act.
     Free {
         /// When that was seen.
         checked_at: Timestamp,
     },
-    /// Somebody: nothing is done.
+    /// Another program: nothing is done.
     Held {
         /// Who, and how that is known, in words.
         by: String,
@@ -106,9 +106,9 @@ impl Guard {
     /// Why nothing may be done now; `None` where the functions act.
     pub fn objection(&self, now: Timestamp) -> Option<String> {
         match self {
-            Self::Unchecked => {
-                Some("nobody checked yet whether something else provisions this cluster".to_owned())
-            }
+            Self::Unchecked => Some(
+                "it was not checked yet whether something else provisions this cluster".to_owned(),
+            ),
             Self::Free { checked_at } if now.duration_since(*checked_at) < GUARD_COUNTS_FOR => None,
             Self::Free { checked_at } => Some(format!(
                 "whether something else provisions this cluster was checked last at {checked_at}"
@@ -275,7 +275,7 @@ pub enum Shortage {
 /// instances ended before their nodes joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRefusals {
-    /// Why, in the words of whoever refused.
+    /// Why, in the words of the service that refused.
     pub reason: String,
     /// How often in a row.
     pub count: u32,
@@ -312,9 +312,9 @@ pub struct MeasuredKey {
 /// What a commit must not have missed. The claims that it changes must be as they were in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// It adds capacity: nobody else may have.
+    /// It adds capacity: no other function may have added any.
     Arrivals,
-    /// It spends a disruption budget: nobody else may have added capacity or deleted any.
+    /// It spends a disruption budget: no other function may have added or deleted capacity.
     Both,
     /// It deletes what is lost anyway, or only notes something: whatever others did.
     Claims,
@@ -409,7 +409,7 @@ pub fn batch_items(created: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
 pub enum CommitOutcome {
     /// It is the head now, by this call or by an earlier one with the same id.
     Committed(Counters),
-    /// Somebody else moved the head or a claim first. Nothing happened.
+    /// Another function changed the head or a claim first. Nothing was written.
     Conflict,
     /// More items than a transaction takes. Nothing happened.
     TooLarge {

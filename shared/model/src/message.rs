@@ -16,7 +16,7 @@ pub enum Message {
         signal: Signal,
     },
     /// `launch`, which has the rights: check by a dry run whether nodes of a class can be launched.
-    /// Whoever asks asks again a minute later, so an older one is of no use.
+    /// The sender asks again a minute later, so an older one is of no use.
     DryRun {
         /// Of which class.
         class: NodeClassName,

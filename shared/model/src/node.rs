@@ -31,7 +31,7 @@ pub struct Node {
     pub allocatable: Resources,
     /// Whether its condition `Ready` is true.
     pub is_ready: bool,
-    /// `status.nodeInfo.bootID`: another one after each boot; empty while nobody says it.
+    /// `status.nodeInfo.bootID`: another one after each boot; empty while it is unknown.
     pub boot_id: String,
     /// The conditions that a repair policy is about ([`crate::repair`]), in a status that says that
     /// it is ill.
@@ -56,7 +56,7 @@ pub struct IllCondition {
 pub enum IllStatus {
     /// `False`.
     False,
-    /// `Unknown`: nobody hears from the node.
+    /// `Unknown`: the node does not report.
     Unknown,
 }
 

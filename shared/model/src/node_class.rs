@@ -77,7 +77,7 @@ pub struct NodeClass {
     /// `kubelet`.
     pub kubelet: Kubelet,
     /// What its nodes are launched with, as one number; `None` where its fields are not what their
-    /// schema asks for, or where nobody asks.
+    /// schema asks for, or if it is not needed.
     pub hash: Option<NodeClassHash>,
     /// The annotation `compatibility.karpenter.k8s.aws/v1alpha1-launch-template`.
     pub launch_template: TemplateSource,
@@ -231,7 +231,7 @@ pub struct ConnectionTracking {
     pub udp_seconds: Option<u32>,
 }
 
-/// `kubelet`: what the node agent is told.
+/// `kubelet`: the settings of the node agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kubelet {
     /// `clusterDNS`

@@ -117,9 +117,9 @@ pub struct Budget {
 /// A count of nodes, or a share of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetNodes {
-    /// So many.
+    /// A number.
     Count(u32),
-    /// So many of a hundred, rounded up. 0 to 100.
+    /// A share in per cent, rounded up. 0 to 100.
     Percent(u32),
 }
 
@@ -162,19 +162,19 @@ pub fn parse_share(text: &str) -> Option<u32> {
 }
 
 impl NodePool {
-    /// How pods are packed onto its nodes, where it says so itself. What nobody can read counts as not said:
-    /// whoever reads the object reports it.
+    /// How pods are packed onto its nodes, where it says so itself. An unreadable value counts as not set:
+    /// the reader of the object reports it.
     pub fn packing(&self) -> Option<Packing> {
         Packing::parse(self.annotations.get(labels::PACKING)?)
     }
 
     /// How much of what its pods request a new node with several pods may hold, in per cent, where it says so. What
-    /// nobody can read counts as not said: whoever reads the object reports it.
+    /// cannot be read counts as not set: the reader of the object reports it.
     pub fn max_node_share(&self) -> Option<u32> {
         parse_share(self.annotations.get(labels::MAX_NODE_SHARE)?)
     }
 
-    /// What its nodes may cost together, where it says so. What nobody can read allows nothing: whoever reads
+    /// What its nodes may cost together, where it says so. An unreadable value allows nothing: the reader of
     /// the object reports it.
     pub fn dollars_per_hour_max(&self) -> Option<HourlyPrice> {
         let text = self.annotations.get(labels::MAX_DOLLARS_PER_HOUR)?;

@@ -37,8 +37,8 @@ pub struct ObservedOverlay {
 pub enum PriceChange {
     /// It becomes this.
     Absolute(HourlyPrice),
-    /// So many nano-dollars per hour more, or less.
+    /// Nano-dollars per hour to add; negative: to subtract.
     Added(i64),
-    /// So many billionths of it more, or less: `+10%` is 100,000,000.
+    /// Billionths of the price to add; negative: to subtract. `+10%` is 100,000,000.
     Scaled(i64),
 }

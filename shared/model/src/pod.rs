@@ -167,7 +167,7 @@ impl Pod {
     }
 
     /// A digest of namespace and owner: the same for all pods that are made again by the same controller.
-    /// `None` for a pod that nobody makes again.
+    /// `None` for a pod without a controller.
     pub fn workload(&self) -> Option<u64> {
         let owner = self.owner.as_ref()?;
         let text = format!("{}/{}/{}", self.key.namespace, owner.kind, owner.name);

@@ -83,7 +83,7 @@ impl Calm {
     /// For how long moves count against `moves_per_hour_max`.
     pub const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-    /// For how long it has to be known what was moved; `None` where nobody asks.
+    /// For how long it has to be known what was moved; `None` if no policy needs it.
     pub fn remembers_for(&self) -> Option<SignedDuration> {
         let hour = self.moves_per_hour_max.map(|_| Self::HOUR);
         let rest = Some(self.workload_rest).filter(SignedDuration::is_positive);

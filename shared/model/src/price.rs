@@ -34,13 +34,13 @@ impl HourlyPrice {
     /// More than anything costs.
     pub const MAX: Self = Self::from_nanos(u64::MAX);
 
-    /// So many nano-dollars.
+    /// A price in nano-dollars.
     #[expect(clippy::as_conversions, reason = "`u128::from` is not const yet")]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos as u128 * PARTS)
     }
 
-    /// In nano-dollars, rounded half up: for whoever stores or shows it, not for comparing.
+    /// In nano-dollars, rounded half up: for storing and showing it, not for comparing.
     pub fn nanos(self) -> u64 {
         u64::try_from((self.0 + PARTS / 2) / PARTS).unwrap_or(u64::MAX)
     }
@@ -60,7 +60,7 @@ impl HourlyPrice {
         self.0
     }
 
-    /// So many ten-millionths of a nano-dollar; at most [`HourlyPrice::MAX`].
+    /// A price in ten-millionths of a nano-dollar; at most [`HourlyPrice::MAX`].
     pub fn from_parts(parts: u128) -> Self {
         Self(parts).min(Self::MAX)
     }

@@ -1,6 +1,6 @@
-//! What is wrong with an object that somebody wrote.
+//! What is wrong with an object of a user.
 //!
-//! Problems are values from the reader of an object to whoever shows them: code looks at the weight,
+//! Problems are values from the reader of an object to the code that shows them: code looks at the weight,
 //! the field and the rule, and words are made where people read them.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The pulse: how work that goes on for longer than one call of a function is continued.
 //!
 //! Each function with continued work has one pulse per cluster, stored in the ledger. A message never
-//! carries work: it says that somebody should look, and what is to be done is read from the ledger. A
+//! carries work: it says that the function should look, and what is to be done is read from the ledger. A
 //! pass does all that is due and then *arms* the pulse: the next beat is sent under the next sequence
 //! number, which makes every other beat stale. So there is never more than one chain of beats, and
 //! repeating, reordering, delaying or losing a message does no harm; a lost one is made up for by the
@@ -69,7 +69,7 @@ impl PulseNote {
 pub enum Signal {
     /// The beat with this number: the work goes on.
     Beat(u64),
-    /// Somebody committed, and the counters were these afterwards.
+    /// A commit was made, and the counters were these afterwards.
     Wake(Counters),
     /// The schedule came round: it mends what broke.
     Schedule,
@@ -80,7 +80,7 @@ pub enum Signal {
 pub struct PassEnd {
     /// The counters that it had read before everything else, if it did all that was due.
     pub read: Option<Counters>,
-    /// When there is something to do again; `None` is not before somebody commits.
+    /// When there is something to do again; `None`: not before the next commit.
     pub next_at: Option<Timestamp>,
     /// What it leaves for the next pass.
     pub note: Option<PulseNote>,
@@ -90,7 +90,7 @@ impl Pulse {
     /// Whether a call for `signal` makes a pass, while the head's counters are `head`.
     ///
     /// A beat of another number is stale, and so is a wake for what a pass has read already. The
-    /// schedule starts a pass where a beat was lost, and where somebody committed and nobody looked.
+    /// schedule starts a pass where a beat was lost, and where a commit was made without a pass after it.
     pub fn is_due(&self, signal: Signal, head: Counters, now: Timestamp) -> bool {
         match signal {
             Signal::Beat(sequence) => sequence == self.sequence,
@@ -105,8 +105,8 @@ impl Pulse {
     /// The pulse to write instead of this one after a pass that ended with `end` and had started on the
     /// pulse of `based_on`; `None` leaves this one as it is. Who writes it sends its beat afterwards.
     ///
-    /// Passes side by side merge: whoever comes second leaves a pulse alone that is armed no later than
-    /// it needs and has read no less. Disarming is never repeated: whoever moved the sequence had seen
+    /// Passes side by side merge: the second pass leaves a pulse alone that is armed no later than
+    /// it needs and has read no less. Disarming is never repeated: the pass that moved the sequence had seen
     /// more.
     #[must_use]
     pub fn after(&self, based_on: u64, end: &PassEnd, now: Timestamp) -> Option<Self> {

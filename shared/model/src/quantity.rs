@@ -211,12 +211,12 @@ impl fmt::Display for Millicores {
 }
 
 impl Bytes {
-    /// So many mebibytes (2^20).
+    /// A number of mebibytes (2^20).
     pub const fn from_mebibytes(count: u64) -> Self {
         Self(count << 20)
     }
 
-    /// So many gibibytes (2^30).
+    /// A number of gibibytes (2^30).
     pub const fn from_gibibytes(count: u64) -> Self {
         Self(count << 30)
     }

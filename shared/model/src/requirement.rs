@@ -163,7 +163,7 @@ impl Requirement {
         Self { at_least, at_most, ..Self::excluding(key, Values::default()) }
     }
 
-    /// The same with `minValues`: so many different values must be left among the instance types.
+    /// A requirement with `minValues`: this number of different values must be left among the instance types.
     #[must_use]
     pub fn with_min_values(mut self, min_values: Option<u32>) -> Self {
         self.min_values = min_values;

@@ -18,7 +18,7 @@ const VALID: SignedDuration = SignedDuration::from_mins(30);
 pub enum DryRunAnswer {
     /// It would have worked.
     Works,
-    /// Whoever asks may not do it; EC2's words.
+    /// The caller is not allowed to do it; EC2's words.
     Forbidden(String),
     /// The instance profile is not there, or not yet; EC2's words.
     NoProfile(String),
@@ -82,7 +82,7 @@ impl Validation {
         Self { key: key.to_owned(), due_at, failure }
     }
 
-    /// A failure that may be mended in a moment: it is told, and tried again by the next look.
+    /// A failure that may end soon: it is reported, and the next look tries again.
     pub fn passing(key: &str, failure: (FailedCheck, String), now: Timestamp) -> Self {
         Self { key: key.to_owned(), due_at: now, failure: Some(failure) }
     }

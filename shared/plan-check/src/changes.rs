@@ -220,7 +220,7 @@ fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
 /// A claim whose launch may be under way waits for its instance.
 fn not_asked_to_go(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     let Some(deleted) = &world.facts.deleted_claims else {
-        return Some("nobody looked whether its NodeClaim is being deleted".to_owned());
+        return Some("it was not observed whether its NodeClaim is being deleted".to_owned());
     };
     if !deleted.contains(&claim.name) {
         return Some("its NodeClaim is not being deleted".to_owned());
@@ -302,7 +302,7 @@ pub(crate) fn takes_of_budget(
 /// does, and so does it when more than a fifth of its pool's nodes are ill.
 fn not_ill(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     if !world.facts.policies.node_repair || world.facts.policies.legacy_node_repair {
-        return Some("nobody repairs nodes".to_owned());
+        return Some("node repair is off".to_owned());
     }
     let Some(node) = world.node_of.get(&claim.name) else {
         return Some("its node is not there".to_owned());

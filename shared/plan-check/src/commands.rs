@@ -112,7 +112,7 @@ fn not_rebootable(world: &World<'_>, command: &Command, claim: &NodeClaim) -> Op
     let due = repair::due(&node.ill_conditions, from, now);
     let is_enough = due.is_some_and(|due| due.action == RepairAction::Reboot);
     if command.method != Method::Repair || !world.facts.policies.reboot_for_repair {
-        Some("nobody reboots nodes for that".to_owned())
+        Some("no node is rebooted for that".to_owned())
     } else if !is_enough {
         Some("a reboot does not cure what it is ill with".to_owned())
     } else {

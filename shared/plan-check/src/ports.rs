@@ -1,4 +1,4 @@
-//! Ports of the node: nobody takes one that another has (specification §7.2).
+//! Ports of the node: no pod takes one that another has (specification §7.2).
 
 use model::{Plan, Pod, pod::HostPort};
 

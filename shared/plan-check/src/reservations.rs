@@ -1,7 +1,7 @@
 //! Reserved capacity is not counted on twice (specification §4.6).
 //!
 //! A claim that may only become reserved capacity holds every reservation that it names, although it
-//! will use one: nobody knows which. One that was launched a few seconds ago holds its own: EC2's
+//! will use one: it is not known which. One that was launched a few seconds ago holds its own: EC2's
 //! count may be older.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -174,8 +174,8 @@ mod plan_check {
             &["pod default/impossible is in two places", "node general-6-0 has no room"],
         );
         check(
-            |_, plan| plan.unplaced[0].pod = pod_key("nobody"),
-            &["pod default/nobody is not known"],
+            |_, plan| plan.unplaced[0].pod = pod_key("missing"),
+            &["pod default/missing is not known"],
         );
         check(
             |facts, _| facts.pods[2] = pod("on-node unsupported:windows"),

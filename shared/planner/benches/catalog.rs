@@ -127,13 +127,13 @@ fn workloads(count: usize, dice: &mut Dice) -> Vec<Arc<PodSpec>> {
     (0..count).map(|index| Arc::new(workload(index, dice))).collect()
 }
 
-/// So many pods that wait, the same number of each workload.
+/// Pending pods, the same number of each workload.
 fn pods(workloads: &[Arc<PodSpec>], count: usize) -> Vec<Pod> {
     let specs = workloads.iter().cycle().take(count).enumerate();
     specs.map(|(index, spec)| pending(&format!("pod-{index}"), Arc::clone(spec))).collect()
 }
 
-/// Nodes of nobody, each with pods of random workloads, which fill about half of it.
+/// Unmanaged nodes, each with pods of random workloads, which fill about half of it.
 fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
     let zones = ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"];
     for index in 0..NODES {

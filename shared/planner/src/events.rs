@@ -1,6 +1,6 @@
 //! What a pass tells people of what it decided: events of Kubernetes, as Karpenter's controllers publish them.
 //!
-//! Pure: how often something is said again is for whoever publishes it.
+//! Pure: the publisher decides how often an event is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,7 +104,7 @@ pub fn tell_left_out(answer: &mut Answer, sound: &Plan, pods: &[Pod]) {
     }));
 }
 
-/// Of a NodeClaim that somebody else made and that cannot be made one of ours: why.
+/// Why a NodeClaim of another writer cannot be taken over.
 #[must_use]
 pub fn of_refused_adoption(claim: &NodeClaimName, why: &str) -> ObjectEvent {
     let why = format!("it cannot be adopted, and is tried again: {why}");

@@ -128,7 +128,7 @@ impl<'a> DisruptionBudgets<'a> {
         self.blocking(pod, now, |budget| budget.disruptions_allowed == 0)
     }
 
-    /// Whether a budget forbids for good to evict `pod`: nobody knows when it will leave.
+    /// Whether a budget forbids for good to evict `pod`: it is not known when it will leave.
     pub fn blocks_for_good(&self, pod: &Pod, now: Timestamp) -> bool {
         self.blocking(pod, now, allows_nothing_ever).is_some()
     }

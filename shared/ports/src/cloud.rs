@@ -167,7 +167,7 @@ ports! {
             instance: &InstanceId,
             tags: &BTreeMap<String, String>,
         ) -> Result<(), PortError>;
-        /// Reboots an instance. Asking twice may reboot it twice: whoever asks has noted the boot that ends before.
+        /// Reboots an instance. Asking twice may reboot it twice: the caller has noted the boot that ends before.
         /// `NotFound` for an instance that is gone.
         async fn reboot(&self, instance: &InstanceId) -> Result<(), PortError>;
         /// Terminates instances; those that are gone were terminated.

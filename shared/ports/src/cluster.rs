@@ -60,7 +60,7 @@ impl<T> Default for Listing<T> {
 }
 
 impl Listing<Pod> {
-    /// The first pod that cannot be read and is not among the items, either: nobody can say on which node
+    /// The first pod that cannot be read and is not among the items, either: it is not known on which node
     /// it is.
     pub fn unlocated(&self) -> Option<&Malformed> {
         let unreadable = self.items.iter().filter(|pod| pod.is_unreadable());
@@ -197,33 +197,33 @@ ports! {
     pub trait Leases in cluster {
         /// The leases of Karpenter in every namespace, and ours; and Karpenter's pods that run without one.
         async fn leases(&self) -> Result<ObservedLeases, PortError>;
-        /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
+        /// Renews ours, or takes it. `Conflict` after a concurrent write.
         async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
     }
 
     /// Events of Kubernetes, for people and tools.
     pub trait Events in cluster {
         /// Publishes `event`, which is so `now`. The same reason of the same object is published once in each
-        /// stretch of [`model::event::EventReason::said_for`], whoever publishes it: repeating it changes nothing.
+        /// stretch of [`model::event::EventReason::said_for`], by any publisher: repeating it changes nothing.
         /// `NotFound` about an object that is not there: nothing is published.
         async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError>;
     }
 
     /// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects
-    /// of no claim are somebody else's: they are neither listed nor touched.
+    /// of no claim belong to others: they are neither listed nor touched.
     pub trait NodeClaims in cluster {
         /// The objects that are there. `NotFound` in a cluster that does not know the kind.
         async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
         /// Every object, ours and others', as claims; those of other providers' node classes are left out.
         /// `NotFound` in a cluster that does not know the kind.
         async fn objects(&self) -> Result<Listing<NodeClaim>, PortError>;
-        /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
+        /// Takes over an object of another writer, so that [`NodeClaims::sync`] may write it. One
         /// that is ours, or not there, stays as it is.
         async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError>;
         /// Makes the object say what `claim` says, and deletes it when the claim is deleted; what
         /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
-        /// takes nothing back. No object is made for a deleted claim. `Conflict` when somebody
-        /// else has an object of this name. The object of a claim that a user made is the user's, with its own
+        /// takes nothing back. No object is made for a deleted claim. `Conflict` when another writer
+        /// has an object of this name. The object of a claim that a user made is the user's, with its own
         /// spec: it becomes one of ours by this call, and is `NotFound` where it is not there any more.
         async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;
         /// Deletes the object and no longer holds it back. One that is not there was removed.

@@ -12,7 +12,7 @@ pub enum Fault {
     Transient,
     /// It may have taken effect: look before repeating.
     Unknown,
-    /// Somebody else moved first.
+    /// Another writer was first.
     Conflict,
     /// Its target is not there.
     NotFound,
@@ -25,7 +25,7 @@ impl fmt::Display for Fault {
         f.write_str(match self {
             Self::Transient => "it may work later",
             Self::Unknown => "it may have happened",
-            Self::Conflict => "somebody else moved first",
+            Self::Conflict => "another writer was first",
             Self::NotFound => "it is not there",
             Self::Permanent => "it never works as asked",
         })

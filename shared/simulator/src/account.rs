@@ -67,7 +67,7 @@ pub(crate) struct InstanceRecord {
     pub(crate) offering: OfferingKey,
     pub(crate) image: ImageId,
     pub(crate) subnet: SubnetId,
-    /// `None` where nobody said: it was there before.
+    /// `None` if not given: it was there before.
     pub(crate) security_groups: Option<BTreeSet<SecurityGroupId>>,
     /// What it was launched from.
     pub(crate) template: LaunchTemplateName,
@@ -112,7 +112,7 @@ pub(crate) struct Account {
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
     identities: identity::Identities,
     reservations: BTreeMap<ReservationId, ReservationRecord>,
-    /// Those that somebody asked for.
+    /// Those that were asked for.
     images: BTreeMap<ImageId, Image>,
     /// Those that their owner took away.
     deregistered: BTreeSet<ImageId>,
@@ -121,7 +121,7 @@ pub(crate) struct Account {
     /// What EC2 told about instances.
     events: Vec<Interruption>,
     subnets: BTreeMap<SubnetId, Zone>,
-    /// Names of those that somebody asked for.
+    /// Names of those that were asked for.
     security_groups: BTreeMap<SecurityGroupId, String>,
     assumptions: BTreeSet<String>,
     /// Zones that traffic is shifted away from, and until when.
@@ -352,7 +352,7 @@ impl World {
         true
     }
 
-    /// Instances end that somebody asked to terminate.
+    /// Instances end that a caller asked to terminate.
     pub(crate) fn end_instances(&mut self, instances: &[InstanceId]) {
         for instance in instances {
             let violation = self.attached_at_the_end(instance);
@@ -460,7 +460,7 @@ impl World {
         }
     }
 
-    /// Somebody terminates an instance.
+    /// A user terminates an instance.
     pub(crate) fn terminate_one(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
             self.end_because(&instance, "Client.UserInitiatedShutdown: User initiated shutdown");

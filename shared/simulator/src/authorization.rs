@@ -1,5 +1,5 @@
 //! What IAM is asked when the functions call AWS: each action, on each resource, with what is known of the
-//! request and of the resource. It is kept on demand, and judged by whoever knows policies.
+//! request and of the resource. It is kept on demand, and a test that knows policies judges it.
 //!
 //! Only calls whose resources, tags or parameters a policy can tell apart are here. Of all others it is enough to
 //! know that they were made ([`crate::Sim::called`]).
@@ -122,7 +122,7 @@ impl Questions<'_> {
         }
         let profile =
             record.instance_profile.as_ref().and_then(|name| self.world.account.profiles.get(name));
-        // Whoever names a profile of one's own has put one of the stack's roles into it.
+        // A user who names an own profile has put one of the stack's roles into it.
         let usual = format!("KarpenterNodeRole-{}", self.world.settings.cluster);
         let role = profile.and_then(|profile| profile.role.clone()).unwrap_or(usual);
         self.passed(&role);
@@ -259,7 +259,7 @@ impl Sim {
         self.with(of).unwrap_or_default()
     }
 
-    /// Keeps what IAM is asked for `call`, which is the port's call `name`, if somebody wants to know.
+    /// Keeps what IAM is asked for `call`, which is the port's call `name`, if a test wants to know.
     pub(crate) fn authorize(&self, name: &'static str, call: Call<'_>) {
         self.with(|world| {
             if world.asked.is_none() {

@@ -20,12 +20,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// Between so many milliseconds.
+    /// A minimum and a maximum in milliseconds.
     pub const fn from_millis(min: i64, max: i64) -> Self {
         Self { min: SignedDuration::from_millis(min), max: SignedDuration::from_millis(max) }
     }
 
-    /// Between so many seconds.
+    /// A minimum and a maximum in seconds.
     pub const fn from_secs(min: i64, max: i64) -> Self {
         Self { min: SignedDuration::from_secs(min), max: SignedDuration::from_secs(max) }
     }
@@ -64,7 +64,7 @@ impl Chance {
         usize::try_from(self.below(bound)).unwrap_or_default()
     }
 
-    /// Whether something that happens so many times in a thousand happens now. A zero draws no
+    /// Whether something that happens this number of times in a thousand happens now. A zero draws no
     /// number.
     pub fn per_mille(&mut self, share: u32) -> bool {
         share > 0 && self.below(1_000) < u64::from(share)

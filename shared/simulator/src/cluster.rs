@@ -136,7 +136,7 @@ impl ClusterState {
         Some(NotReady::Conditions { ready: Some(untrue(ready)), others })
     }
 
-    /// Somebody looked at a class.
+    /// A class was resolved.
     pub(crate) fn put_class_status(&mut self, told: ClassStatusRecord) {
         let name = told.class.name.clone();
         if told.status.ready().is_some_and(|ready| ready.status.is_some()) {
@@ -175,8 +175,8 @@ pub(crate) struct ClusterState {
     pub(crate) foreign_leases: model::lease::ObservedLeases,
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, ClassStatusRecord>,
-    /// Classes that somebody had looked at before the world began: they can be launched from as long as
-    /// nobody says that they cannot.
+    /// Classes that were resolved before the world began: they can be launched from until
+    /// a status says that they cannot.
     pub(crate) classes_from_before: BTreeSet<NodeClassName>,
     pub(crate) pool_statuses: BTreeMap<NodePoolName, NodePoolStatus>,
     pub(crate) node_claims: BTreeMap<NodeClaimName, NodeClaimObject>,

@@ -47,7 +47,7 @@ pub enum DeliveryOutcome {
     Done,
     /// It is delivered again later.
     Failed(String),
-    /// Nobody heard of it again; it is delivered again later.
+    /// No answer came; it is delivered again later.
     Crashed,
 }
 

@@ -41,7 +41,7 @@ pub enum Injection {
     Pass,
     /// It has no effect and fails.
     FailBefore(Fault),
-    /// It has its effect, and the caller is told that it failed.
+    /// It has its effect, and the caller gets a failure.
     FailAfter(Fault),
     /// It has no effect, and the whole delivery ends here.
     CrashBefore,
@@ -129,7 +129,7 @@ pub fn first_calls(operation: &'static str, times: u32, injection: Injection) ->
     })
 }
 
-/// A rule for the API server being away from `from` until `until`: nobody gets an answer.
+/// A rule for the API server being away from `from` until `until`: no caller gets an answer.
 pub fn api_server_away(from: Timestamp, until: Timestamp) -> FaultRule {
     const PORTS: [&str; 5] = ["Cluster.", "Nodes.", "NodeClaims.", "NodePools.", "NodeClasses."];
     Box::new(move |call, _| {

@@ -400,7 +400,7 @@ impl World {
         CommitOutcome::Committed(counters)
     }
 
-    /// `claim` as it stands in the table when whoever is at work has written it.
+    /// `claim` as it stands in the table when the running function has written it.
     fn recorded(&mut self, claim: &NodeClaim) -> NodeClaim {
         let now = self.now;
         match (&mut self.records, self.current) {

@@ -114,7 +114,7 @@ impl Meter {
         self.invocations.entry(function).or_default().recursive_dropped += 1;
     }
 
-    /// Requests by action, of all functions and of whoever else called.
+    /// Requests by action, of all functions and of other callers.
     pub fn requests(&self) -> BTreeMap<ApiAction, RequestCount> {
         let mut summed: BTreeMap<ApiAction, RequestCount> = BTreeMap::new();
         for ((_, action), count) in &self.requests {

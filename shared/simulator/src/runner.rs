@@ -32,7 +32,7 @@ impl<F: FnMut(FunctionCall) -> Work> Dispatch for F {}
 pub enum Stopped {
     /// These must never be so.
     Unsafe(Vec<String>),
-    /// So many polls in a day of virtual time, and no end in sight.
+    /// This number of polls in a day of virtual time means that there is no end.
     PollsExhausted(u64),
 }
 

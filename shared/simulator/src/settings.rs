@@ -49,7 +49,7 @@ pub struct Sabotage {
     /// `provision` is not told of claims whose node did not join yet, and plans for their pods
     /// again.
     pub forget_unlaunched_claims: bool,
-    /// Every beat counts as the newest one, and whoever writes a pulse may.
+    /// Every beat counts as the newest one, and every write of a pulse is allowed.
     pub ignore_pulse_sequence: bool,
     /// A message is deleted when it is taken, before the pulse is armed.
     pub delete_before_arming: bool,
@@ -99,9 +99,9 @@ pub struct WorldSettings {
     pub node_ready_after: Span,
     /// Of the instances, how many never join. Default: 0.
     pub never_joins_per_mille: u32,
-    /// What keeps these from joining. Default: nobody can tell.
+    /// What keeps these from joining. Default: unknown.
     pub join_failure: JoinFailure,
-    /// From ready to startup taints being taken away by whoever set them. Default: 2 to 5 s.
+    /// From ready to startup taints being taken away by their owner. Default: 2 to 5 s.
     pub startup_taints_gone_after: Span,
     /// From binding to running. Default: 1 to 5 s.
     pub pod_starts_after: Span,

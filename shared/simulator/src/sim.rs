@@ -224,12 +224,12 @@ impl Sim {
         self.with(|world| world.cluster.pool_records.get(name).cloned())
     }
 
-    /// Somebody annotates an EC2NodeClass.
+    /// A user annotates an EC2NodeClass.
     pub fn annotate_node_class(&self, name: &NodeClassName, key: &str, value: &str) {
         self.with(|world| world.cluster.class_records.annotate(name, key, value));
     }
 
-    /// Somebody annotates a NodePool.
+    /// A user annotates a NodePool.
     pub fn annotate_node_pool(&self, name: &NodePoolName, key: &str, value: &str) {
         self.with(|world| world.cluster.pool_records.annotate(name, key, value));
     }
@@ -249,13 +249,13 @@ impl Sim {
         self.with(|world| world.cluster.node_claims.get(name).cloned())
     }
 
-    /// Somebody who is not the ledger makes a NodeClaim object.
+    /// A user or another controller makes a NodeClaim object.
     pub fn make_node_claim(&self, name: &NodeClaimName) {
         let object = NodeClaimObject::default();
         self.with(|world| world.cluster.node_claims.insert(name.clone(), object));
     }
 
-    /// Somebody puts a label on a NodeClaim object.
+    /// A user puts a label on a NodeClaim object.
     pub fn label_node_claim(&self, name: &NodeClaimName, key: &str, value: &str) {
         self.with(|world| {
             if let Some(object) = world.cluster.node_claims.get_mut(name) {
@@ -279,8 +279,8 @@ impl Sim {
         self.0.borrow().cluster.nodes.values().map(|entry| entry.node.clone()).collect()
     }
 
-    /// The instances that are pending or running and pass EC2's checks at present, by id. Nobody asks EC2
-    /// for it: listings lag behind, and count as calls.
+    /// The instances that are pending or running and pass EC2's checks at present, by id. It is no call
+    /// of EC2: listings lag behind, and count as calls.
     pub fn working_instances(&self) -> Vec<Instance> {
         self.0.borrow().working()
     }
@@ -309,7 +309,7 @@ impl Sim {
         claims.map(|claim| NodeClaim::clone(claim)).collect()
     }
 
-    /// What the ledger of the simulated cluster holds, as the head, claims and commands go: for whoever looks
+    /// What the ledger of the simulated cluster holds, as the head, claims and commands go: for tests that look
     /// at the world from outside.
     pub fn ledger(&self) -> Snapshot {
         self.with(|world| {

@@ -74,7 +74,7 @@ pub struct StoryNode {
 }
 
 impl StoryWorkload {
-    /// A Deployment of so many pods that run until they are deleted, without volumes.
+    /// A Deployment of a number of pods that run until they are deleted, without volumes.
     pub fn deployment(key: PodKey, replicas: u32, spec: Arc<PodSpec>) -> Self {
         Self {
             namespace: key.namespace,
@@ -131,7 +131,7 @@ pub enum ClusterObject {
     },
     /// How many volumes of each driver a node attaches, as its CSINode says.
     AttachLimits(NodeName, BTreeMap<String, u32>),
-    /// An object that nobody can read: whoever lists its kind, the first word of its name, is told.
+    /// An unreadable object: a list of its kind, the first word of its name, reports it.
     Unreadable(Malformed),
     /// A PodDisruptionBudget. What its status says is counted, whatever is written here.
     DisruptionBudget(PodDisruptionBudget),
@@ -243,7 +243,7 @@ pub enum Action {
     BeginOutage(Zone),
     /// The zone has capacity again.
     EndOutage(Zone),
-    /// Somebody terminates an instance without telling anybody.
+    /// A user terminates an instance, and no event comes.
     TerminateInstance(SpotTarget),
     /// How many instances of an offering may run at once; `None` is as many as one likes.
     SetCapacity {
@@ -265,13 +265,13 @@ pub enum Action {
     CancelReservation(String),
     /// An image is taken away by its owner.
     DeregisterImage(ImageId),
-    /// Somebody deletes every launch template.
+    /// A user deletes every launch template.
     DeleteLaunchTemplates,
-    /// The PersistentVolume of this name is not detached any more, whoever ends.
+    /// The PersistentVolume of this name is not detached any more, although its node ends.
     HoldVolume(String),
-    /// Somebody deletes the VolumeAttachment of this name.
+    /// A user deletes the VolumeAttachment of this name.
     DeleteVolumeAttachment(String),
-    /// Somebody deletes a PersistentVolumeClaim.
+    /// A user deletes a PersistentVolumeClaim.
     DeleteVolumeClaim(VolumeClaimKey),
     /// A webhook refuses every eviction of a pod from now on.
     RefuseEvictions(PodKey),
@@ -288,7 +288,7 @@ pub enum Action {
     AddLeases(Box<model::lease::ObservedLeases>),
     /// Instances end instead of running from now on, for this reason of EC2's; or they run again.
     EndLaunches(Option<String>),
-    /// Somebody switches termination protection of an instance on.
+    /// A user switches termination protection of an instance on.
     ProtectInstance(InstanceId),
     /// The ledger's table is deleted, with everything in it.
     LoseLedger,

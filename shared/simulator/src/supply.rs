@@ -15,7 +15,7 @@ pub struct Supply {
     pub catalog: Arc<RegionCatalog>,
     /// NodePools, by name.
     pub node_pools: Vec<NodePool>,
-    /// EC2NodeClasses with what is told about them, by name.
+    /// EC2NodeClasses with their status, by name.
     pub node_classes: Vec<ListedNodeClass>,
     /// DaemonSets, by namespace and name.
     pub daemon_sets: Vec<DaemonSet>,

@@ -57,7 +57,7 @@ pub(crate) enum Event {
     NodeReady(NodeName),
     /// A machine booted again.
     NodeRebooted(NodeName),
-    /// Whoever set startup taints takes them away.
+    /// The owner of startup taints takes them away.
     StartupTaintsGo(NodeName),
     /// The node controller misses a kubelet.
     NodeUnreachable(NodeName),
@@ -122,7 +122,7 @@ pub(crate) struct World {
     pub(crate) called: BTreeMap<Function, BTreeSet<&'static str>>,
     /// Which functions each function sent messages to so far.
     pub(crate) sent: BTreeMap<Function, BTreeSet<Function>>,
-    /// What IAM was asked, while somebody wants to know.
+    /// What IAM was asked, while a test wants to know.
     pub(crate) asked: Option<Asked>,
     agenda: BTreeMap<(Timestamp, u64), Event>,
     planned: u64,

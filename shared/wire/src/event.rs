@@ -102,7 +102,7 @@ fn interrupted(event: &Value, kind: InterruptionKind) -> Result<Event, Error> {
 }
 
 /// Changes that AWS Health announces of instances. What is not about instances of EC2, announces nothing
-/// or is over already concerns nobody here.
+/// or is over already is ignored.
 fn scheduled_change(event: &Value) -> Result<Event, Error> {
     let (at, detail) = (time(event)?, detail(event)?);
     let category = text(detail, "eventTypeCategory").map_err(in_detail)?;

@@ -1,6 +1,6 @@
 //! Texts that mean something to a shell, systemd, PowerShell, MIME, YAML or TOML, put wherever a user can write
 //! one: into a NodePool, an EC2NodeClass and what is known of the cluster. Each is refused, or what an
-//! instance is told is read as it was meant by whoever reads it there. `sh`, a TOML and a YAML parser are the real
+//! instance gets is read there as it was meant. `sh`, a TOML and a YAML parser are the real
 //! ones. PowerShell cannot be had here, so its quoting is read by its own rules below.
 //!
 //! What pods ask for reaches an instance as labels of a claim only; that those are names is tested where claims
@@ -255,7 +255,7 @@ fn options_of_shell(script: &str) -> Result<BTreeSet<String>, String> {
     }
     let mut options = BTreeSet::new();
     while let Some(option) = words.next() {
-        // Which family addresses are of is told by their form.
+        // The form of addresses says their family.
         if option == "--ip-family" && words.next() == Some("ipv6") {
             continue;
         }
@@ -347,7 +347,7 @@ fn skeleton_of_powershell(text: &str) -> Result<BTreeSet<String>, String> {
     Ok(skeleton.lines().map(ToOwned::to_owned).collect())
 }
 
-/// What an instance reads, as the set of everything that is told or done there.
+/// What an instance reads, as the set of everything that is set or done there.
 fn understood(family: Family, text: &str) -> Result<BTreeSet<String>, String> {
     match family {
         AL2 => options_of_shell(parts(text).last().ok_or("no parts")?),
@@ -368,7 +368,7 @@ fn check(family: Family) {
     assert!(meant.len() >= 3, "{meant:?}");
     let mut pointers = Vec::new();
     places(&world, "", &mut pointers);
-    // Nobody but `resolve` writes a status, and what these two say decides what is read at all.
+    // Only `resolve` writes a status, and what these two say decides what is read at all.
     let is_written =
         |pointer: &str| !["/status/", "/apiVersion", "/kind"].iter().any(|p| pointer.contains(p));
     pointers.retain(|(pointer, _)| is_written(pointer));

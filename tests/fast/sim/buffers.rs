@@ -26,7 +26,7 @@ pub(crate) fn spec(manifests_text: &str) -> Arc<PodSpec> {
     specs.last().expect("the workload is there")
 }
 
-/// Nobody runs, and there is to be room for so many pods of `web`.
+/// No pod runs, and there is to be room for a number of pods of `web`.
 fn buffered(replicas: u32) -> Sim {
     let text =
         MANIFESTS.replace("replicas: 12", "replicas: 0").replace("replicas: 3", "replicas: 0");
@@ -35,7 +35,7 @@ fn buffered(replicas: u32) -> Sim {
     sim
 }
 
-/// Room for so many pods of `web`.
+/// Room for a number of pods of `web`.
 fn buffer(name: &str, replicas: u32) -> ClusterObject {
     let PodKey { namespace, name } = key(name);
     let buffer = CapacityBuffer {

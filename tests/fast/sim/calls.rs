@@ -84,7 +84,7 @@ pub(crate) fn with_every_kind_of_class() -> Sim {
     sim
 }
 
-/// Classes of every kind, and a node that somebody deletes; facts are kept.
+/// Classes of every kind, and a node that a user deletes; facts are kept.
 fn every_kind_of_class() -> Sim {
     let sim = with_every_kind_of_class();
     let (mut runner, _reports) = runner_with(&sim, settings(&[("Record", "facts")]));
@@ -114,7 +114,7 @@ fn refused() -> Sim {
     sim
 }
 
-/// So many nodes go at once that everything is listed; one of them cannot be read at first.
+/// Enough nodes are deleted at once that everything is listed; one of them cannot be read at first.
 fn many() -> Sim {
     let sim = sim(WorldSettings::default());
     let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
@@ -131,7 +131,7 @@ fn many() -> Sim {
     sim
 }
 
-/// An instance of this ledger that nobody can tell a claim for.
+/// An instance of this ledger without a known claim.
 fn stray() -> Sim {
     let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
@@ -149,7 +149,7 @@ fn stray() -> Sim {
     sim
 }
 
-/// An instance ends, and nobody hears of it.
+/// An instance ends, and no event comes.
 fn unheard() -> Sim {
     let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);

@@ -1,4 +1,4 @@
-//! Workloads that grow and shrink for days: nobody's rules are broken, and nodes do not come and go for nothing.
+//! Workloads that grow and shrink for days: no rule is broken, and nodes do not come and go for nothing.
 //!
 //! Budgets of NodePools, PodDisruptionBudgets, `do-not-disrupt` and limits are judged by the simulator and,
 //! before each commit, by `plan-check`.
@@ -92,7 +92,7 @@ struct Service {
     replicas: u32,
 }
 
-/// NodePool, EC2NodeClass and Deployments of a cluster of about so many nodes.
+/// NodePool, EC2NodeClass and Deployments of a cluster of about this number of nodes.
 fn manifests(nodes: u32, limit: u32) -> (String, Vec<Service>) {
     // A node has 1.9 to 3.9 CPUs for pods.
     let millis = nodes * 2_900;
@@ -127,7 +127,7 @@ spec:
     (text, services)
 }
 
-/// The Deployment of this number, which asks for so many thousandths of a CPU, and its manifests: some go to
+/// The Deployment of this number, which requests a number of thousandths of a CPU, and its manifests: some go to
 /// spot instances, some have a PodDisruptionBudget, some must not be disrupted.
 fn service(number: u32, millis: u32) -> (Service, String) {
     let mut shapes = SHAPES.iter().cycle().skip(usize::try_from(number).unwrap());
@@ -448,10 +448,10 @@ fn calm_settings_keep_their_bounds_and_move_fewer_pods() {
         println!("seed {seed}: usual {usual}");
         println!("seed {seed}: calmer {calmer}");
         // Each world goes its own way by chance: what holds is about all of them.
-        evictions.lock().expect("nobody panics").push((usual.evictions, calmer.evictions));
+        evictions.lock().expect("no thread panics").push((usual.evictions, calmer.evictions));
         Ok(())
     });
-    let evictions = evictions.into_inner().expect("nobody panics");
+    let evictions = evictions.into_inner().expect("no thread panics");
     let (usual, calmer): (Vec<_>, Vec<_>) = evictions.into_iter().unzip();
     assert!(
         calmer.iter().sum::<u64>() < usual.iter().sum::<u64>(),

@@ -95,7 +95,7 @@ fn a_node_claim_that_refuses_to_be_adopted_keeps_no_other() {
         sim.at(minute(14), Action::InterruptSpot(SpotTarget::Any));
         runner.run_until(minute(40)).expect("nothing unsafe happens");
         check(&sim);
-        // Nobody ends what it is about.
+        // What it is about is not ended.
         let first = first(&claims);
         let is_alive = working(&sim).contains(&instance(first));
         assert!(is_alive || !refused, "{} has ended", first.name);
@@ -112,7 +112,7 @@ fn an_object_that_refuses_to_be_adopted_later_holds_up_no_other_comparison() {
     sim.act(Action::ForgetClaim(victim.name.clone()));
     sim.act(Action::AddForeignNodeClaim(Box::new(victim.clone())));
     refuse(&sim, "NodeClaims.take_over", victim.name.as_str());
-    // Its end reaches nobody but the comparison.
+    // Only the comparison sees its end.
     refuse(&sim, "Ledger.claims_of_instances", "");
     sim.act(Action::TerminateInstance(SpotTarget::Instance(instance(lost))));
     runner.run_until(minute(40)).expect("nothing unsafe happens");
@@ -134,7 +134,7 @@ pub(crate) fn strays_beside_a_protected_one(
     }
     let protected = instance(first(&claims));
     sim.act(Action::ProtectInstance(protected.clone()));
-    // Without their NodePool nobody can tell their claims.
+    // Without their NodePool their claims are not known.
     sim.act(Action::DeleteNodePool(first(&claims).node_pool.clone()));
     runner.run_until(minute(20))?;
     let mut living = working(&sim);
@@ -237,9 +237,9 @@ fn fleets_whose_answers_are_lost_serve_all_pods_though_little_is_sold() {
     }
 }
 
-/// A lease that somebody made in `namespace`, for as long as a lease can say.
+/// A lease that another program made in `namespace`, for as long as a lease can say.
 fn lease(namespace: &str) -> KarpenterLease {
-    let (holder, duration) = ("somebody".to_owned(), SignedDuration::from_hours(24));
+    let (holder, duration) = ("another-program".to_owned(), SignedDuration::from_hours(24));
     KarpenterLease { namespace: namespace.to_owned(), holder, renewed_at: minute(6), duration }
 }
 

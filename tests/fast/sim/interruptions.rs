@@ -205,7 +205,7 @@ fn an_instance_in_a_zone_that_is_left_is_not_terminated_before_it_is_in_use_agai
 }
 
 #[test]
-fn what_was_seen_of_zonal_shifts_stands_while_nobody_can_be_asked() {
+fn what_was_seen_of_zonal_shifts_stands_while_aws_does_not_answer() {
     let (_, zone) = first_node();
     let sim = sim_of(WorldSettings::default(), MANIFESTS);
     sim.at(minute(1), Action::ShiftZone(zone.clone(), minute(14)));
@@ -217,6 +217,6 @@ fn what_was_seen_of_zonal_shifts_stands_while_nobody_can_be_asked() {
     sim.at(minute(16), crate::world::scale("web", 26));
     runner.run_until(minute(25)).expect("nothing unsafe happens");
     assert_eq!(launched_in(&sim, &zone, (4, 14)), 0);
-    // It ended at the time that was said, whoever could be asked.
+    // It ended at the announced time, although AWS did not answer.
     assert!(0 < launched_in(&sim, &zone, (16, 25)));
 }

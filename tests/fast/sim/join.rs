@@ -130,7 +130,7 @@ fn explained(sim: &Sim, claim: &NodeClaim) -> [String; 2] {
         .map(|asked| explained::answer(sim, asked))
 }
 
-/// That `failure` is named by `expected`, and with `words`, wherever somebody may look.
+/// That `failure` is named by `expected`, and with `words`, wherever a user may look.
 #[track_caller]
 fn check(failure: JoinFailure, expected: JoinReason, words: &str) {
     let name = format!("{failure:?}");

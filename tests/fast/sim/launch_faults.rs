@@ -28,7 +28,7 @@ fn play(settings: WorldSettings, rules: Vec<FaultRule>, actions: Vec<(i64, Actio
     sim
 }
 
-/// Every pod runs, no two claims have the same instance, and no instance is nobody's.
+/// Every pod runs, no two claims have the same instance, and every instance has a claim.
 #[track_caller]
 fn check(sim: &Sim) {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
@@ -143,7 +143,7 @@ fn offerings_without_capacity_are_unavailable() {
     let unavailable_offerings =
         snapshot(&sim, &WorldSettings::default().cluster).unavailable_offerings;
     let unavailable_offerings: BTreeSet<OfferingKey> = unavailable_offerings.into_keys().collect();
-    assert!(!unavailable_offerings.is_empty(), "somebody asked for them");
+    assert!(!unavailable_offerings.is_empty(), "they were asked for");
     assert!(unavailable_offerings.is_subset(&cheapest()), "{unavailable_offerings:?}");
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
@@ -268,7 +268,7 @@ fn a_quota_that_every_spot_offering_meets_leaves_on_demand() {
 }
 
 #[test]
-fn a_request_that_nobody_may_make_is_told_and_made_again() {
+fn a_request_without_rights_is_reported_and_made_again() {
     let until = minute(3);
     let refused: FaultRule = Box::new(move |call, _| {
         let is_asked = call.operation == "Fleet.launch" && call.now < until;

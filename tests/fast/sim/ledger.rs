@@ -93,7 +93,7 @@ fn a_table_that_is_deleted_amid_a_launch_leaks_nothing() {
     }
 }
 
-/// Its finalizer held it for ever: whoever took it away knew its claim.
+/// Its finalizer held it for ever: only the function that knew its claim removes it.
 #[test]
 fn a_node_whose_instance_ended_while_the_table_was_lost_goes() {
     let (sim, mut runner) = settled();
@@ -194,7 +194,7 @@ fn what_is_handed_to_karpenter_has_its_objects_and_comes_back() {
     let (claims, before) = (sim.claims(), instances(&sim));
     assert!(claims.len() > 1 && claims.iter().all(|claim| claim.node.is_some()));
     sim.act(Action::RunKarpenter(true));
-    // Whoever is under way when Karpenter comes ends within the minute.
+    // A function that runs when Karpenter comes ends within the minute.
     runner.run_until(minute(8)).expect("nothing unsafe happens");
     let from = sim.trace().len();
     sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 24 });
@@ -312,7 +312,7 @@ fn m2_an_instance_whose_node_pool_cannot_be_read_is_not_ended() {
     sim.act(Action::ForgetClaim(claim.name.clone()));
     runner.run_until(minute(13)).expect("nothing unsafe happens");
     check_runs(&sim, claim.instance.expect("an instance").id);
-    assert_eq!(instances(&sim).len() + 1, before.len(), "nobody has a claim for it");
+    assert_eq!(instances(&sim).len() + 1, before.len(), "it has no claim");
     sim.act(Action::MakeReadable(object));
     runner.run_until(minute(40)).expect("nothing unsafe happens");
     assert_eq!(instances(&sim), before, "it is adopted");

@@ -40,7 +40,7 @@ fn usize_of(count: u32) -> usize {
     usize::try_from(count).expect("a small number")
 }
 
-/// A world of on-demand nodes that go as `budget` says, and of so many pods, four of which fill a node.
+/// A world of on-demand nodes that go as `budget` says, and of a number of pods, four of which fill a node.
 fn world(settings: WorldSettings, pods: u32, budget: BudgetNodes) -> Sim {
     let sim = Sim::new(settings, catalog());
     let mut objects = commands::objects("arm64");

@@ -88,7 +88,7 @@ fn deleting_a_node_pool_gives_its_nodes_up() {
 }
 
 #[test]
-fn a_node_claim_of_somebody_else_is_left_alone() {
+fn a_node_claim_of_another_writer_is_left_alone() {
     let name: NodeClaimName = "general-abcde".parse().expect("a name");
     let make = |sim: &Sim, _: &NodeClaim| sim.make_node_claim(&name);
     let (sim, _) = play(make, 20);
@@ -157,7 +157,7 @@ fn an_instance_is_called_as_its_class_says_or_as_its_node() {
     assert_eq!(of_class, BTreeSet::from(["workers".to_owned()]));
 }
 
-/// The tags of the first instance, which somebody gave the name before its node joined, if any; and its claim.
+/// The tags of the first instance, which a user gave the name before its node joined, if any; and its claim.
 fn tagged(name: Option<&str>) -> (BTreeMap<String, String>, NodeClaim) {
     let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
@@ -190,7 +190,7 @@ fn tagged(name: Option<&str>) -> (BTreeMap<String, String>, NodeClaim) {
 }
 
 #[test]
-fn a_name_that_somebody_gave_an_instance_before_its_node_joined_stays() {
+fn a_name_that_a_user_gave_an_instance_before_its_node_joined_stays() {
     let (tags, claim) = tagged(None);
     let name = claim.node.as_ref().map(ToString::to_string);
     assert_eq!(tags.get(labels::NAME_TAG), name.as_ref());

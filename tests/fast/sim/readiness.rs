@@ -101,7 +101,7 @@ fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() 
     assert!(sim.summary().pods_waiting > 0);
 }
 
-/// The class selects other subnets from now on, and until faults stop nobody can write its status.
+/// The class selects other subnets from now on, and until faults stop its status cannot be written.
 fn select_other_subnets(sim: &Sim) {
     let busy = Injection::FailBefore(Fault::Transient);
     sim.add_rule(first_calls("NodeClasses.update_class_status", u32::MAX, busy));

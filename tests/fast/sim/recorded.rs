@@ -23,9 +23,9 @@ use crate::{
     world::{self, minute, runner_with, scale},
 };
 
-/// So many worlds are played, unless the environment says otherwise.
+/// Number of worlds to play, unless the environment says otherwise.
 const SEEDS_DEFAULT: u64 = 20;
-/// Each makes so many decisions, and more, in the mean.
+/// Minimum number of decisions of each, in the mean.
 const DECISIONS: usize = 20;
 
 /// How the functions of the world of `seed` decide.
@@ -118,20 +118,20 @@ fn decisions_of_storms_are_made_again_to_the_same_plan_and_explained_when_all_is
         }
         runner.run_until(minute(55)).expect("nothing unsafe happens");
         let ledger = Left::by(&sim, &seed.to_string());
-        asked.lock().expect("nobody panics").add(ledger.explained()?);
+        asked.lock().expect("no thread panics").add(ledger.explained()?);
         ledger.complete()?;
         ledger.without_facts()?;
         let facts = sim.recorded_facts();
         let asked = facts.values().map(|recorded| kind(&recorded.question));
-        kinds.lock().expect("nobody panics").extend(asked);
+        kinds.lock().expect("no thread panics").extend(asked);
         Ok(())
     });
-    let (count, kinds) = (count.into_inner(), kinds.into_inner().expect("nobody panics"));
+    let (count, kinds) = (count.into_inner(), kinds.into_inner().expect("no thread panics"));
     let least = worlds.into_inner() * DECISIONS;
     println!("{count} decisions made again: {kinds:?}");
     assert!(least <= count, "{count} decisions");
     assert_eq!(kinds, BTreeSet::from(["carry on", "disrupt", "interrupt", "provision"]));
-    let asked = asked.into_inner().expect("nobody panics");
+    let asked = asked.into_inner().expect("no thread panics");
     println!("{asked:?}");
     asked.check(least);
 }

@@ -171,7 +171,7 @@ fn lose_ledger(sim: &Sim) {
     }
 }
 
-/// Pods come and go, and so do nodes: by consolidation, by EC2, by somebody's hand, by drift.
+/// Pods come and go, and so do nodes: by consolidation, by EC2, by a user's hand, by drift.
 fn begin(sim: &Sim) {
     sim.at(minute(6), scale("web", 20));
     sim.at(minute(9), Action::InterruptSpot(SpotTarget::Any));

@@ -225,7 +225,7 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_their_pods_have_others() {
 }
 
 #[test]
-fn nodes_of_a_capacity_block_go_also_when_nobody_hears_the_warning() {
+fn nodes_of_a_capacity_block_go_also_when_the_warning_is_lost() {
     let ends_at = Some(minute(100));
     let sim = sim(|record| {
         record.is_capacity_block = true;

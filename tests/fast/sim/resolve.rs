@@ -1,4 +1,4 @@
-//! What is told about EC2NodeClasses, and what becomes of the instance profiles that are made for
+//! The status of EC2NodeClasses, and what becomes of the instance profiles that are made for
 //! them.
 
 use model::{
@@ -293,7 +293,7 @@ fn a_pool_says_whether_its_latest_nodes_joined() {
     let cluster = WorldSettings::default().cluster;
     let known = sim.block_on(sim.registrations(&cluster)).expect("an answer").expect("it works");
     assert_eq!(known.get(&name).expect("a record").are_healthy(), Some(false));
-    // Somebody mends what was wrong, and changes the pool.
+    // A user corrects what was wrong, and changes the pool.
     let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
     let pool = pools.items.into_iter().next().expect("a pool").pool;
     let mended = model::node_pool::NodePool { weight: pool.weight + 1, ..pool };

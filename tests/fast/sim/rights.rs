@@ -1,5 +1,5 @@
 //! What the functions ask of AWS in the stories of [`crate::calls`] ↔ what their roles in `template.yaml` allow, as
-//! IAM would judge it: every request is allowed, the same request about somebody else's things is not, and no part
+//! IAM would judge it: every request is allowed, the same request about things of others is not, and no part
 //! of a policy could be missing without one of both being noticed.
 
 #![expect(
@@ -177,7 +177,7 @@ fn faults(asked: &Asked) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Parts of policies that could be missing and nobody would notice.
+/// Parts of policies that could be missing without a failing test.
 fn parts_in_vain(cases: &[Case]) -> BTreeSet<String> {
     let mut noticed: BTreeMap<(Function, String), bool> = BTreeMap::new();
     for Case { function, statements, allowed, refused, .. } in cases {
@@ -189,7 +189,7 @@ fn parts_in_vain(cases: &[Case]) -> BTreeSet<String> {
         }
     }
     let in_vain = noticed.into_iter().filter(|(_, is_noticed)| !is_noticed);
-    in_vain.map(|((function, what), _)| format!("{function}: nobody would miss {what}")).collect()
+    in_vain.map(|((function, what), _)| format!("{function}: no test would miss {what}")).collect()
 }
 
 #[test]

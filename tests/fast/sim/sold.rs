@@ -60,7 +60,7 @@ fn a_type_that_is_sold_and_not_described_is_as_it_was_described_last() {
 }
 
 #[test]
-fn a_type_that_nobody_sells_any_more_is_forgotten() {
+fn a_type_that_is_not_sold_any_more_is_forgotten() {
     let name: InstanceTypeName = "m7g.large".parse().expect("a name");
     let whole = looked_at(RegionCatalog::clone(&catalog()), None);
     let mut market = without(&name);
@@ -77,7 +77,7 @@ fn whatever_the_market_refuses_nothing_that_is_known_is_lost() {
         let before = StoredRegionCatalog { catalog: whole.clone(), found_at };
         sim.block_on(sim.put(&before)).expect("it ends").expect("it is stored");
         sim.add_rule(first_calls(call, 1, Injection::FailBefore(Fault::Permanent)));
-        // Prices that nobody tells are those of the last time.
+        // Prices that are not answered are those of the last time.
         let needs_none = ["Market.on_demand", "Market.spot"].contains(&call);
         let looked = sim.block_on(look(&sim)).expect("it ends");
         assert_eq!(looked.is_ok(), needs_none, "{call}");

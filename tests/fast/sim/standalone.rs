@@ -85,7 +85,7 @@ fn deleted(sim: &Sim) -> Option<DeletionReason> {
 }
 
 #[test]
-fn a_users_claim_becomes_a_node_that_nobody_disrupts() {
+fn a_users_claim_becomes_a_node_that_is_not_disrupted() {
     let sim = play(mine(), 60);
     let claim = claim(&sim).expect("it is there");
     assert_eq!(claim.phase, ClaimPhase::Initialized);
@@ -130,7 +130,7 @@ fn a_users_claim_whose_object_vanished_goes() {
     sim.at(minute(3), apply(mine()));
     run(&sim, 12);
     assert!(claim(&sim).is_some_and(|claim| claim.instance.is_some()));
-    // Somebody takes the finalizer away, too.
+    // A user removes the finalizer, too.
     sim.block_on(sim.remove(&mine().name)).expect("an answer").expect("it works");
     run(&sim, 25);
     assert_eq!(deleted(&sim), Some(DeletionReason::NodeClaimDeleted));
@@ -155,7 +155,7 @@ fn a_users_claim_that_cannot_be_had_is_deleted() {
         requirements: [requirement.expect("a requirement")].into_iter().collect(),
         ..mine()
     };
-    let of_no_class = NodeClaim { node_class: testkit::build::id("nobodys"), ..mine() };
+    let of_no_class = NodeClaim { node_class: testkit::build::id("missing"), ..mine() };
     for claim_of_user in [impossible, of_no_class] {
         let sim = play(claim_of_user, 12);
         assert_eq!((claim(&sim), sim.node_claim(&mine().name)), (None, None));
@@ -201,7 +201,7 @@ fn a_users_claim_whose_class_is_not_ready_is_deleted_and_told() {
     assert_eq!(told(&sim), [EventReason::NodeClassNotReady]);
 }
 
-/// Its class is as new as the claim: nobody looked at it yet.
+/// Its class is as new as the claim: it was not resolved yet.
 #[test]
 fn a_users_claim_waits_for_its_class_and_says_so() {
     let sim = sim(WorldSettings::default());
@@ -226,7 +226,7 @@ fn a_users_claim_waits_for_its_class_and_says_so() {
 }
 
 #[test]
-fn a_users_claim_whose_instance_nobody_has_is_deleted() {
+fn a_users_claim_whose_instance_is_missing_is_deleted() {
     let launched = |phase| {
         let instance = LaunchedInstance {
             id: testkit::build::id("i-00000000000000001"),

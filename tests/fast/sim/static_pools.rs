@@ -93,7 +93,7 @@ fn ready(sim: &Sim) -> usize {
     sim.claims().iter().filter(|claim| claim.phase == ClaimPhase::Initialized).count()
 }
 
-/// Instances that somebody pays for.
+/// Instances that are paid for.
 fn instances(sim: &Sim) -> usize {
     sim.claims().iter().filter(|claim| claim.instance.is_some()).count()
 }

@@ -5,7 +5,7 @@ use simulator::{Action, Happening, SpotTarget, WorldSettings};
 
 use crate::world::{MANIFESTS, catalog, minute, runner, running, scale, sim, sim_of};
 
-/// Plays the usual world with `actions`, each at its minute, for so many minutes.
+/// Plays the usual world with `actions`, each at its minute, for a number of minutes.
 fn play(settings: WorldSettings, actions: Vec<(i64, Action)>, minutes: i64) -> simulator::Sim {
     let sim = sim(settings);
     for (at, action) in actions {

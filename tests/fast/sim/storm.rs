@@ -23,7 +23,7 @@ pub(crate) fn settings(seed: u64) -> WorldSettings {
         held_back_per_mille: 50,
         held_back_max: SignedDuration::from_secs(20),
     };
-    // A dead letter waits for a person, and nobody comes here: of two thousand storms, two gave a
+    // A dead letter waits for a person, and there is none here: of two thousand storms, two gave a
     // message up after five unlucky deliveries in a row, and its claim waited for ever.
     WorldSettings {
         disorder,

@@ -17,8 +17,8 @@ use simulator::{
 
 use crate::world::{MANIFESTS, add_manifests, empty, minute, runner, sell_none, sim};
 
-/// What nobody uses any more.
-const PROFILE: &str = "simulated_of_nobody";
+/// What is not used any more.
+const PROFILE: &str = "simulated_unused";
 
 fn template() -> LaunchTemplateName {
     testkit::build::id("karpenter.k8s.aws/17")
@@ -36,7 +36,7 @@ fn tags<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
-/// An instance profile that nobody uses.
+/// An unused instance profile.
 fn leave_profile(sim: &Sim, name: &str) {
     let cluster = WorldSettings::default().cluster;
     let tags = tags([
@@ -48,7 +48,7 @@ fn leave_profile(sim: &Sim, name: &str) {
     answer(sim, Profiles::ensure(sim, path, name, "role", &tags));
 }
 
-/// A launch template that nobody uses.
+/// An unused launch template.
 fn leave_template(sim: &Sim, name: &LaunchTemplateName) {
     let cluster = WorldSettings::default().cluster;
     let tags = tags([(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")]);
@@ -237,14 +237,14 @@ fn items_that_cannot_be_read_keep_their_own_profiles_and_no_others() {
     sim.pass_until(minute(28 * 60));
     answer(&sim, NodeClaims::remove(&sim, &claims[0]));
     swept(&sim);
-    assert!(profiles().contains(&PROFILE.to_owned()), "nobody says of which class the claim is");
+    assert!(profiles().contains(&PROFILE.to_owned()), "the class of the claim is not known");
     set_readable(true);
     swept(&sim);
     assert_eq!(profiles(), used);
 }
 
 #[test]
-fn where_nobody_could_say_for_long_who_is_in_charge_nothing_is_done() {
+fn where_it_is_not_known_for_long_who_is_in_charge_nothing_is_done() {
     let sim = neglected();
     sim.add_rule(first_calls("Leases.leases", 1, Injection::FailBefore(Fault::Transient)));
     assert_eq!((swept(&sim), open(&sim)), (vec![Job::Guard], ALL.to_vec()));
@@ -306,7 +306,7 @@ fn instances_that_end_unheard_are_all_found() {
 }
 
 #[test]
-fn an_instance_that_nobody_can_tell_a_claim_for_ends_and_its_node_goes() {
+fn an_instance_without_a_known_claim_ends_and_its_node_goes() {
     let (sim, instances) = settled();
     let nodes = sim.nodes();
     assert!(!nodes.is_empty() && nodes.iter().all(|node| !node.finalizers.is_empty()));

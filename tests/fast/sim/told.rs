@@ -66,7 +66,7 @@ fn pods_are_told_where_they_go_and_when_nowhere() {
         });
         of_pod.next().map(|event| (event.reason, event.message))
     };
-    let (reason, why) = about("web").expect("it is told");
+    let (reason, why) = about("web").expect("an event");
     assert_eq!(reason, EventReason::FailedScheduling);
     assert!(why.starts_with("no node for it: general: "), "{why}");
     assert_eq!(about("store").map(|told| told.0), Some(EventReason::Nominated));
@@ -74,7 +74,7 @@ fn pods_are_told_where_they_go_and_when_nowhere() {
 }
 
 #[test]
-fn what_would_let_a_pod_be_scheduled_is_told() {
+fn what_would_let_a_pod_be_scheduled_is_reported() {
     let picky = "nodeSelector: {team: a}\n      terminationGracePeriodSeconds: 5";
     let manifests = MANIFESTS.replacen("terminationGracePeriodSeconds: 5", picky, 1);
     let sim = sim_of(WorldSettings::default(), &manifests);
@@ -89,7 +89,7 @@ fn what_would_let_a_pod_be_scheduled_is_told() {
 }
 
 #[test]
-fn an_interruption_is_told_on_node_and_claim_and_a_drain_on_its_pods() {
+fn an_interruption_is_reported_on_node_and_claim_and_a_drain_on_its_pods() {
     let sim = sim(WorldSettings::default());
     sim.at(minute(5), Action::InterruptSpot(SpotTarget::Any));
     run_until(&sim, 10);
@@ -141,7 +141,7 @@ fn pods_that_a_budget_holds_are_told_of_and_asked_until_their_node_must_go() {
 }
 
 #[test]
-fn a_command_is_told_from_its_beginning_to_its_end() {
+fn a_command_is_reported_from_its_beginning_to_its_end() {
     let sim = commands::world(WorldSettings::default());
     sim.at(minute(6), scale("web", 1));
     let (mut runner, _reports) = runner(&sim);

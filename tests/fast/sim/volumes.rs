@@ -36,7 +36,7 @@ pub(crate) fn with_volumes(manifests: &str) -> String {
     format!("{text}{STORAGE}")
 }
 
-/// The pods of `store` run; the claim of the node of the first of them is deleted by somebody, and why its
+/// The pods of `store` run; a user deletes the claim of the node of the first of them, and why its
 /// volume is not detached has `changed` before.
 fn deleted(sim: &Sim, changed: impl FnOnce(&Sim, &NodeClaim)) -> NodeClaim {
     let (mut runner, _reports) = runner(sim);
@@ -56,7 +56,7 @@ fn of_store(sim: &Sim) -> NodeClaim {
     claim.expect("its claim")
 }
 
-/// Somebody deletes the NodeClaim of the first pod of `store`.
+/// A user deletes the NodeClaim of the first pod of `store`.
 pub(crate) fn delete_its_node(sim: &Sim) {
     sim.act(Action::DeleteNodeClaim(of_store(sim).name));
 }

@@ -134,7 +134,7 @@ pub(crate) fn runner_with(
     (Runner::new(sim, dispatch_with(sim, &reports, settings)), reports)
 }
 
-/// The time so many minutes after the start of the default settings.
+/// The time a number of minutes after the start of the default settings.
 pub(crate) fn minute(minutes: i64) -> Timestamp {
     let start = WorldSettings::default().start;
     start.checked_add(SignedDuration::from_mins(minutes)).expect("a time of this year")
@@ -183,7 +183,7 @@ pub(crate) fn workload(name: &str) -> PodKey {
     testkit::build::pod_key(name)
 }
 
-/// `name` wants so many pods.
+/// `name` wants a number of pods.
 pub(crate) fn scale(name: &str, replicas: u32) -> Action {
     Action::Scale { workload: workload(name), replicas }
 }

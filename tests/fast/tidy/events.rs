@@ -1,4 +1,4 @@
-//! Each of Karpenter's events is told, or `docs/compatibility.md` says why not.
+//! Each of Karpenter's events is published, or `docs/compatibility.md` says why not.
 
 use std::collections::BTreeSet;
 
@@ -58,29 +58,30 @@ const KARPENTER: [&str; 40] = [
 /// Reasons of our own.
 const OURS: [&str; 2] = ["FailedAdoption", "FailedRegistration"];
 
-/// The words of the table, each with whether its row says that it is told, and not why it is not.
+/// The words of the table, each with whether its row says that it is published, and not why it is not.
 fn rows() -> Vec<(String, bool)> {
     let page = read("docs/compatibility.md");
     let (_, part) = page.split_once("\n## Events of Kubernetes\n").expect("the part about events");
     let part = part.split("\n## ").next().unwrap_or_default();
     let cells = part.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
     let words = cells.flat_map(|(words, rest)| {
-        let is_told = !rest.starts_with("not published") && !rest.starts_with("has no meaning");
+        let is_published =
+            !rest.starts_with("not published") && !rest.starts_with("has no meaning");
         let words = format!("`{words}");
         let words: Vec<String> = words.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        words.into_iter().map(move |word| (word, is_told))
+        words.into_iter().map(move |word| (word, is_published))
     });
     words.collect()
 }
 
 #[test]
-fn every_event_of_karpenter_is_told_or_answered() {
+fn every_event_of_karpenter_is_published_or_answered() {
     let karpenter = BTreeSet::from(KARPENTER);
     assert_eq!(karpenter.len(), KARPENTER.len());
     let ours: BTreeSet<&str> = EventReason::ALL.iter().map(|reason| reason.as_str()).collect();
     let rows = rows();
-    let of = |is_told: bool| -> BTreeSet<&str> {
-        let rows = rows.iter().filter(|row| row.1 == is_told);
+    let of = |is_published: bool| -> BTreeSet<&str> {
+        let rows = rows.iter().filter(|row| row.1 == is_published);
         rows.map(|(word, _)| word.as_str()).collect()
     };
     let (told, answered) = (of(true), of(false));

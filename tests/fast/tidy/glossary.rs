@@ -1,4 +1,4 @@
-//! The glossary names what is there: a word whose type or method is gone would teach nobody anything.
+//! The glossary names what is there: a word whose type or method is gone would teach nothing.
 
 use std::fs;
 

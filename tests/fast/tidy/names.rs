@@ -95,7 +95,7 @@ fn no_two_public_types_have_one_name() {
 /// Words that say nothing of what is bound to them.
 const EMPTY_WORDS: [&str; 4] = ["all", "found", "one", "own"];
 
-/// So many bindings are still called so. It only shrinks: whoever renames some lowers it.
+/// Number of bindings that still have such a name. It only shrinks: lower it after a rename.
 const EMPTY_BINDINGS: usize = 11;
 
 /// How many bindings of `line` are called by a word that says nothing.
@@ -141,7 +141,7 @@ fn log_lines(text: &str) -> Vec<String> {
     calls.map(|call| call.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A field of this name would stand beside the line's own text, which has it: whoever reads the line would find one of
+/// A field of this name would stand beside the line's own text, which has it: a reader of the line would find one of
 /// both.
 #[test]
 fn no_field_of_a_log_line_is_called_message() {

@@ -1,5 +1,5 @@
 //! Reasons are compared as values. What was put in words for people is not compared again, not
-//! searched and not taken apart: whoever mends a sentence must not change what is done.
+//! searched and not taken apart: a better sentence must not change what is done.
 //!
 //! A text is what a rendering makes (`.to_string()`, `format!`), and what the fields and variables
 //! hold that carry words by their name (`message`, `summary`, …) or by what they are called after

@@ -39,7 +39,7 @@ pub(crate) fn write_pages(
     Ok(files)
 }
 
-/// The numbers of so many pods, in the order of namespaces and names, which is that of a list.
+/// The numbers of `count` pods, in the order of namespaces and names, which is that of a list.
 pub(crate) fn pods_in_order(count: usize) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..count).collect();
     numbers.sort_by_cached_key(|number| (team(*number).to_string(), owner(*number).1, *number));

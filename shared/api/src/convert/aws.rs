@@ -157,7 +157,7 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &ConversionSetting
     for key in ["apiVersion", "kind"] {
         spec.take(key);
     }
-    // Nobody wrote the profile into the status once more.
+    // The status does not contain the profile again.
     if let Some(profile) = spec.get("instanceProfile").cloned()
         && let Some(status) = draft.tree.get_mut("status")
     {

@@ -1,6 +1,6 @@
 //! NodeClaims of v1beta1 and Machines of v1alpha5.
 //!
-//! Nobody writes them: they come with the nodes of a cluster, and say what these are. Their status is
+//! Users do not write NodeClaims: they come with the nodes of a cluster, and describe them. Their status is
 //! kept for that.
 
 use model::labels;

@@ -1,4 +1,4 @@
-//! JSON as a tree, where nobody will ask for lines: much quicker than as YAML.
+//! JSON as a tree, where line numbers are not needed: much quicker than as YAML.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! `${…}` and its like that were left in: a template that nobody filled in.
+//! `${…}` and its like that were left in: a template that was not filled in.
 
 use super::{field::Field, tree::TreeValue};
 
@@ -62,7 +62,7 @@ fn of_form<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
         end => rest.get(..rest.find(end)?)?,
     };
     let is_left_in = match start {
-        // Whatever stands in these, nobody means it.
+        // Text in these is never meant as a placeholder.
         "${" | "{{" => !name.is_empty(),
         "$" => is_name(name) && name.chars().all(|c| !c.is_ascii_lowercase()),
         _ => is_name(name),

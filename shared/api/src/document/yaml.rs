@@ -1,4 +1,4 @@
-//! Values as YAML: block style, the same bytes for the same value, with comments where somebody has
+//! Values as YAML: block style, the same bytes for the same value, with comments where there is
 //! something to say. Reading is in `tree`.
 
 use std::{collections::BTreeMap, fmt::Write as _};

@@ -19,7 +19,7 @@ use crate::{
 
 mod splitter;
 
-/// Kinds of which a cluster has thousands, and of which nobody asks where their fields stand.
+/// Kinds of which a cluster has thousands, and whose line numbers are not needed.
 const MANY: [(&str, &str); 8] = [
     ("v1", "Node"),
     (KARPENTER_V1, "NodeClaim"),

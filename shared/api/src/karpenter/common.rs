@@ -200,7 +200,7 @@ pub enum ConditionStatus {
     True,
     /// It does not.
     False,
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown,
 }
 

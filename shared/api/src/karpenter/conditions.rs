@@ -42,7 +42,7 @@ pub struct About {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub created_at: Timestamp,
-    /// Whether it is being deleted: then nobody looks at every aspect any more.
+    /// Whether it is being deleted: then not every aspect is checked any more.
     pub is_deleting: bool,
 }
 

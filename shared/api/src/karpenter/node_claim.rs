@@ -23,7 +23,7 @@ pub struct NodeClaimSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<TaintSpec>>,
-    /// Taints that are expected to be removed by somebody while the node starts.
+    /// Taints that a DaemonSet or controller is expected to remove while the node starts.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_taints: Option<Vec<TaintSpec>>,

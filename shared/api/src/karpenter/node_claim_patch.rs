@@ -34,7 +34,7 @@ use super::{
 
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
-/// Conditions that come from the claim. Whatever else is on the object is somebody else's.
+/// Conditions that come from the claim. Other conditions belong to other writers.
 const OWN_CONDITIONS: [ConditionKind; 13] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
@@ -92,8 +92,8 @@ impl StoredNodeClaim {
         serde_json::from_slice(body)
     }
 
-    /// Whether it shows a claim of the ledger: one that Karpenter or somebody else made is left alone.
-    /// Who takes the label away does not make it somebody else's.
+    /// Whether it shows a claim of the ledger: a NodeClaim of Karpenter or another writer is left alone.
+    /// Removing the label does not change that.
     pub fn is_ours(&self) -> bool {
         let metadata = &self.metadata;
         metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER)
@@ -106,7 +106,7 @@ impl StoredNodeClaim {
             || claim.is_standalone() && !self.metadata.labels.contains_key(labels::NODE_POOL)
     }
 
-    /// Whether somebody deletes it.
+    /// Whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -210,7 +210,7 @@ pub fn released(stored: &StoredNodeClaim) -> Option<Value> {
     let others: Vec<&String> =
         finalizers.iter().filter(|name| *name != labels::TERMINATION_FINALIZER).collect();
     (others.len() < finalizers.len()).then(|| {
-        // A list is replaced whole: somebody else's finalizer must not get lost.
+        // A list is replaced whole: finalizers of others must not get lost.
         let metadata =
             json!({ "uid": uid, "resourceVersion": resource_version, "finalizers": others });
         json!({ "metadata": metadata })
@@ -272,7 +272,7 @@ fn status(claim: &NodeClaim, stored: &StoredNodeClaim) -> NodeClaimStatus {
 }
 
 fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason> {
-    // Conditions that nobody can read are written anew.
+    // Unreadable conditions are written anew.
     let stored_entries = stored.status.get("conditions").cloned().unwrap_or_default();
     let stored_entries: Vec<OptionalReason> =
         serde_json::from_value(stored_entries).unwrap_or_default();

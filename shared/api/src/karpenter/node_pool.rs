@@ -83,7 +83,7 @@ pub struct NodeClaimTemplateSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<TaintSpec>>,
-    /// Taints that are expected to be removed by somebody while a node starts. Pods need not
+    /// Taints that a DaemonSet or controller is expected to remove while a node starts. Pods need not
     /// tolerate them.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -74,7 +74,7 @@ fn registration(
     let stored = stored.filter(is_of_this);
     match (registrations.are_healthy(), stored) {
         (Some(true), _) => FoundCondition::holds(kind),
-        // What was too much first is told for as long as it is too much.
+        // The first exceeded quota is reported for as long as it is exceeded.
         (Some(false), stored)
             if stored.is_none_or(|stored| stored.status.holds() != Some(false)) =>
         {

@@ -86,7 +86,7 @@ impl Stored {
         self.status.get(key)
     }
 
-    /// Its conditions. Those that nobody can read are written anew.
+    /// Its conditions. Unreadable conditions are written anew.
     pub(super) fn conditions(&self) -> Vec<ConditionEntry> {
         let conditions = self.get("conditions").cloned().unwrap_or_default();
         serde_json::from_value(conditions).unwrap_or_default()

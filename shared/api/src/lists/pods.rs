@@ -6,7 +6,7 @@
 //!
 //! That is what `cursor`, `trimmed` and `trimmed::shared` are for. In the bench `lists` they read 30,000
 //! pods in 0.15 seconds of CPU and keep 26 MB; the reader of manifests alone takes 0.86 seconds and
-//! 118 MB. Where that gain is gone, or nobody waits for it, they may go: the answers are the same.
+//! 118 MB. If that gain disappears, or is not needed any more, they can be deleted: the results are the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,7 +58,7 @@ struct Shared {
 
 impl PodReader {
     /// Reads a PodList. Of a pod that cannot be read, name, node and the like stand for it where they can
-    /// be read: that nobody understands it does not make its node empty.
+    /// be read: an unreadable pod does not make its node empty.
     pub fn page(&mut self, body: &[u8]) -> Result<Page<PodManifest>, Error> {
         if let Some(page) = self.page_at_once(body) {
             return Ok(page);

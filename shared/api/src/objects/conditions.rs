@@ -124,7 +124,7 @@ impl Conditions {
         ready.is_some_and(|ready| generation.is_none_or(|present| ready.generation == present))
     }
 
-    /// Why the object is not ready. `None` when it is, or when nobody looked yet. A `generation` is the
+    /// Why the object is not ready. `None` when it is, or when it was not checked yet. A `generation` is the
     /// one that `Ready` must be about.
     pub(crate) fn not_ready(&self, generation: Option<i64>) -> Option<NotReady> {
         if self.is_empty() {

@@ -1,6 +1,6 @@
 //! NodeClaims of `karpenter.sh/v1`, as Karpenter writes them.
 //!
-//! Nothing here judges them: whoever wrote them saw them validated. What the ledger knows and an
+//! Nothing here judges them: they were validated when they were written. What the ledger knows and an
 //! object does not (batch, version) is filled in with what is true of a claim by itself.
 //!
 //! Karpenter: `pkg/apis/v1/nodeclaim.go`, `nodeclaim_status.go`.
@@ -304,7 +304,7 @@ fn phase(metadata: &Metadata, status: &Status, created_at: Timestamp) -> (ClaimP
     }
 }
 
-/// Somebody deletes the claim. When its instance ends at the latest, an annotation says.
+/// The claim is being deleted. An annotation says when its instance ends at the latest.
 fn deletion(metadata: &Metadata, at: Timestamp) -> Deletion {
     let annotations: &BTreeMap<String, String> = &metadata.annotations;
     let deadline =

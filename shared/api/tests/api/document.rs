@@ -62,7 +62,7 @@ fn what_is_no_yaml_is_refused_with_its_line() {
 }
 
 #[test]
-fn json_skips_what_nobody_reads() {
+fn json_skips_what_is_not_read() {
     let tree = parse_json(
         r#"{"metadata":{"managedFields":[{"a":1}],"name":"x","labels":{"env":"prod"}}}"#,
     )

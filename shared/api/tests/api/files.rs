@@ -248,7 +248,7 @@ fn old_versions_and_unknown_kinds_are_named() {
 }
 
 #[test]
-fn a_pool_that_names_a_missing_class_is_told_where() {
+fn a_pool_that_names_a_missing_class_is_reported_with_its_place() {
     check(
         POOL,
         &expect![

@@ -63,7 +63,7 @@ fn what_can_be_read_of_a_pod_stands_for_it() {
     assert!(!ended.is_reschedulable(), "{ended:?}");
     let waits = rest(r#"{"name":"a"}"#, r#"{"nodeName":"","priority":"high"}"#, "{}").unwrap();
     assert_eq!((waits.node, waits.phase), (None, model::pod::PodPhase::Pending));
-    // Nobody can say whose, or where.
+    // Neither owner nor node is known.
     assert_eq!(rest(r#"{"uid":"7"}"#, bad, "{}"), None);
     assert_eq!(rest(r#"{"name":"a"}"#, r#"{"nodeName":7}"#, "{}"), None);
     assert_eq!(rest(r#"{"name":"a"}"#, r#"{"nodeName":"N_"}"#, "{}"), None);
@@ -166,7 +166,7 @@ fn a_stored_term_that_breaks_a_rule_stops_launches_and_selects_what_it_did() {
 }
 
 #[test]
-fn a_pool_of_another_provider_is_nobodys_to_tell_of() {
+fn a_pool_of_another_provider_is_not_reported() {
     let body = |group: &str| {
         format!(
             r#"{{"items":[{{"metadata":{{"name":"general","uid":"u1","generation":3}},"spec":{{

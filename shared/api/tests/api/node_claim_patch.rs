@@ -96,7 +96,7 @@ fn shown(object: Option<Value>, claim: &NodeClaim) -> Value {
     object
 }
 
-/// `object` after somebody deleted it.
+/// `object` after a user deleted it.
 fn deleted(mut object: Value) -> Value {
     let metadata = json!({ "deletionTimestamp": "2026-08-01T12:09:00Z", "generation": 2 });
     merge(&mut object, &json!({ "metadata": metadata }));
@@ -359,7 +359,7 @@ fn the_spec_stays_as_it_was_written() {
 }
 
 #[test]
-fn a_claim_of_somebody_else_is_not_ours() {
+fn a_claim_of_another_writer_is_not_ours() {
     let ours = shown(None, &launched());
     assert!(read(&ours).is_ours());
     let mut theirs = ours;

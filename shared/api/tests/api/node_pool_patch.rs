@@ -120,7 +120,7 @@ fn what_is_said_already_is_not_sent_again() {
 }
 
 #[test]
-fn a_quota_is_told_while_it_is_used_up_and_leaves_the_pool_ready() {
+fn a_quota_is_reported_while_it_is_used_up_and_leaves_the_pool_ready() {
     let without = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
     let quotas = BTreeSet::from(["VCPULimitExceeded".to_owned()]);
     let patch = merged(&without, &Found { quotas, ..found(14) });

@@ -18,7 +18,7 @@ use crate::{
 /// The event that the account schedules.
 const EVENT: &str = "instance-retirement";
 
-/// Instances that have nothing to report are left out: nobody here asks for them.
+/// Instances that have nothing to report are left out: no caller asks for them.
 pub(super) async fn describe(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
     let page = Page::take(&mut call.parameters, 5..=1_000, call.page_max).map_err(refused)?;

@@ -190,7 +190,7 @@ fn what_happens_to_instances_can_be_sent_on() {
 }
 
 #[test]
-fn faults_and_counts_are_there_for_whoever_is_outside() {
+fn faults_and_counts_are_visible_from_outside() {
     let (sim, server) = open();
     let fault = json!({ "operation": "DescribeInstances", "times": 1, "fault": "throttle" });
     assert_eq!(control(&sim, &server, "POST", "fault", &fault).0, 200);

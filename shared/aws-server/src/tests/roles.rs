@@ -132,7 +132,7 @@ fn an_access_entry_is_listed_deleted_and_made_again() {
         let refused = ask(method, &node_entry, "");
         contains(&refused, 404, &["ResourceNotFoundException", "list-access-entries"]);
     }
-    // A profile that gets the role again does not bring back what somebody took away.
+    // A profile that gets the role again does not bring back what a user removed.
     let again = "Action=CreateInstanceProfile\nInstanceProfileName=more";
     contains(&iam(&sim, &server, again), 200, &[]);
     let add = "Action=AddRoleToInstanceProfile\nInstanceProfileName=more\nRoleName=Node";
@@ -157,7 +157,7 @@ fn access_entries_that_eks_does_not_take_are_refused() {
         "[]",
         "{}",
         "{\"principalArn\": 7}",
-        "{\"principalArn\": \"arn:aws:iam::123456789012:role/Nobody\"}",
+        "{\"principalArn\": \"arn:aws:iam::123456789012:role/Missing\"}",
         "{\"principalArn\": \"a\", \"kubernetesGroups\": [7]}",
         "{\"principalArn\": \"a\", \"tags\": {}}",
     ];

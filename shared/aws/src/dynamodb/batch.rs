@@ -1,9 +1,9 @@
 //! New claims of a batch, kept together.
 //!
 //! A commit is one transaction, and a transaction has few items: so claims that are created
-//! together, and alike, are one item until somebody writes to them. Then they move to items of their
-//! own. A claim is always in exactly one of the two: whoever moves it does both in one transaction.
-//! So whoever reads batches first and claims second sees every claim.
+//! together, and alike, are one item until one of them is written. Then they move to items of their
+//! own. A claim is always in exactly one of the two: a move does both in one transaction.
+//! So a reader that reads batches first and claims second sees every claim.
 
 use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
 use model::{BatchId, NodeClaim};

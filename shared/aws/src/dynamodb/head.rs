@@ -42,7 +42,7 @@ pub(super) struct StoredHead {
 }
 
 impl StoredHead {
-    /// The head in `item`. What is not there is as in a ledger that nobody opened.
+    /// The head in `item`. Missing attributes are as in a ledger that was never opened.
     pub(super) fn of(item: &Item) -> Result<Self, Unreadable> {
         let count = |name: &str| match item.get(name) {
             Some(_) => number_of(item, name),

@@ -45,7 +45,7 @@ impl DynamoLedger {
             for item in self.get_all(keys).await? {
                 let claim = match claim_from_item(&item) {
                     Ok(claim) => claim,
-                    // Whoever reads the whole ledger lists it; the others here are not held up.
+                    // A read of the whole ledger reports it; the other items are not held up.
                     Err(problem) => {
                         tracing::error!(%problem, "the claim of an instance cannot be read");
                         continue;

@@ -310,7 +310,7 @@ impl DynamoLedger {
     }
 }
 
-/// Why a transaction was not carried out, where somebody else was the reason.
+/// Why a transaction was not carried out, if another writer was the reason.
 fn cancellation(error: SdkError<TransactWriteItemsError>) -> Result<Cancellation, PortError> {
     let refused =
         |fault, error| Err(PortError::because(TRANSACTION, fault, ports::BoxError::from(error)));

@@ -410,7 +410,7 @@ fn what_is_of_another_kind_in_the_head_is_named() {
 }
 
 #[test]
-fn a_guard_of_another_release_lets_nobody_act() {
+fn a_guard_of_another_release_lets_no_function_act() {
     let mut item = key(&cluster(), HEAD);
     assert_eq!(StoredHead::of(&item).unwrap().head.guard, LedgerGuard::Unchecked);
     item.insert("guard".to_owned(), item::text("shared"));

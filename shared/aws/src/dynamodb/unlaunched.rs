@@ -13,7 +13,7 @@ use super::{
     unreadable,
 };
 
-/// How often it is begun anew after somebody else took something out of the same batch.
+/// How often it is begun anew after another writer took a claim out of the same batch.
 const TRIES: usize = 5;
 
 impl DynamoLedger {
@@ -49,7 +49,7 @@ impl DynamoLedger {
             while !self.take_out_of(cluster, id, &wanted, leaving, &mut taken).await? {
                 tries += 1;
                 if tries == TRIES {
-                    let problem = "somebody else takes claims out of the batch again and again";
+                    let problem = "another writer takes claims out of the batch again and again";
                     let problem = ports::BoxError::from(problem);
                     return Err(PortError::because(TRANSACTION, Fault::Transient, problem));
                 }
@@ -58,7 +58,7 @@ impl DynamoLedger {
         Ok(taken)
     }
 
-    /// The same for the claims of one batch; `false` when somebody else was faster.
+    /// Does it for the claims of one batch; `false` if another writer was faster.
     async fn take_out_of(
         &self,
         cluster: &ClusterName,

@@ -79,7 +79,7 @@ async fn a_commit_whose_answer_was_lost_is_recognized_by_the_head() {
 }
 
 #[tokio::test]
-async fn a_head_of_somebody_else_is_a_conflict() {
+async fn a_head_of_another_writer_is_a_conflict() {
     for other in [head(4, 2, "message-2"), head(3, 2, "message-0")] {
         let (outcome, _) = committed(&[Some((400, CANCELED)), Some((200, &other))]).await;
         assert_eq!(outcome, Ok(CommitOutcome::Conflict), "{other}");
@@ -210,7 +210,7 @@ async fn every_page_of_a_partition_is_read() {
 }
 
 #[tokio::test]
-async fn instances_of_nobody_cost_one_read_of_the_index() {
+async fn instances_without_claims_cost_one_read_of_the_index() {
     let (ledger, wire) = ledger(&[r#"{"Items":[]}"#; 2]);
     let ids = ["i-0a", "i-0b", "i-0a"].map(|id| InstanceId::new(id).unwrap());
     assert_eq!(ledger.claims_of_instances(&testkit::build::id("demo"), &ids).await.unwrap(), []);

@@ -198,7 +198,7 @@ impl Ec2Discovery {
 
 impl Discovery for Ec2Discovery {
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
-        // That there are none is asked again: somebody is about to make one.
+        // An empty answer is not kept: a user is about to create one.
         let is_kept = |subnets: &Vec<Subnet>| !subnets.is_empty();
         self.subnets.or_ask(&terms.to_vec(), is_kept, self.subnets_of(terms)).await
     }
@@ -216,7 +216,7 @@ impl Discovery for Ec2Discovery {
         &self,
         terms: &[SecurityGroupTerm],
     ) -> Result<Vec<SecurityGroup>, PortError> {
-        // That there are none is asked again: somebody is about to make one.
+        // An empty answer is not kept: a user is about to create one.
         let is_kept = |groups: &Vec<SecurityGroup>| !groups.is_empty();
         self.groups.or_ask(&terms.to_vec(), is_kept, self.groups_of(terms)).await
     }

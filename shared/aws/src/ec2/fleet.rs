@@ -205,7 +205,7 @@ impl Fleet for Ec2Fleet {
         let mut refused = None;
         for ids in instances.chunks(requests::TERMINATIONS_PER_REQUEST_MAX.into()) {
             let outcome = match self.terminate_all(ids).await {
-                // One that is gone fails the whole call, and nobody is terminated: EC2 names them.
+                // If one is gone, the whole call fails and terminates none: EC2 names those that are gone.
                 Err(error) if error.fault == Fault::NotFound => {
                     let known: Vec<InstanceId> =
                         ids.iter().filter(|id| !names(&error, id)).cloned().collect();

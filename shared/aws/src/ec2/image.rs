@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_asked_for_together_whoever_owns_them() {
+    fn ids_are_asked_for_together_for_all_owners() {
         let ids = ["ami-2", "ami-1"].map(|id| ImageId::new(id).unwrap()).into();
         let queries = Query::by_id(&ids);
         assert_eq!(queries.len(), 1);

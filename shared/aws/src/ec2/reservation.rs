@@ -24,7 +24,7 @@ const RESERVATIONS: &str = "DescribeCapacityReservations";
 const GROUPS: &str = "DescribePlacementGroups";
 
 /// The active reservations that any of `terms` selects, sorted by id. One that is not there is left
-/// out, and so is one of a kind that nobody here knows.
+/// out, and so is one of an unknown kind.
 pub(super) async fn reservations(
     client: &Client,
     terms: &[ReservationTerm],
@@ -156,7 +156,7 @@ fn from_reservation(
         match_criteria,
         is_capacity_block,
         is_interruptible: capacity_reservation.interruptible().unwrap_or_default(),
-        // For whoever knows the time.
+        // The caller knows the time.
         is_expiring: false,
         ends_at: ends_at.map_err(|error| wrong(error.to_string()))?,
         available_count: free.unwrap_or(0),

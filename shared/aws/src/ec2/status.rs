@@ -1,7 +1,7 @@
 //! Instances whose checks fail, or for which EC2 scheduled events: DescribeInstanceStatus.
 //!
 //! EC2 joins filters by "and", so each kind of problem is a question of its own, asked side by side, whatever
-//! the number of instances. An instance that is found by one is told of with all that is wrong with it, as Karpenter does:
+//! the number of instances. An instance that is found by one is reported with all its problems, as Karpenter does:
 //! `pkg/providers/instancestatus/provider.go` of the AWS provider.
 //!
 //! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>
@@ -68,7 +68,7 @@ async fn listed(client: &Client, filter: Filter) -> Result<Vec<StatusReport>, Po
     Err(BadAnswer::of(DESCRIBE, "too many pages"))
 }
 
-/// What is wrong with one instance. One without a usable id is nobody's here.
+/// What is wrong with one instance. One without a usable id is ignored.
 pub(crate) fn from_status(status: &types::InstanceStatus) -> Vec<StatusReport> {
     let Ok(instance) = InstanceId::new(status.instance_id().unwrap_or_default()) else {
         return Vec::new();

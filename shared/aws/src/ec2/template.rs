@@ -80,7 +80,7 @@ impl Templates for Ec2Templates {
         match to_creation(template)?.send_with(&self.client).await {
             Ok(_) => Ok(()),
             Err(error) => match port_error(CREATE, error) {
-                // Somebody made it a moment ago; the name says that it is the same.
+                // Another call made it a moment ago; the name says that its content is equal.
                 error if has_code(&error, "InvalidLaunchTemplateName.AlreadyExistsException") => {
                     Ok(())
                 }

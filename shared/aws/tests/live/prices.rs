@@ -136,8 +136,8 @@ async fn calls_of_claims<L: Ledger>(ledger: &L, calls: &mut Calls<'_>, now: Time
         moved.iter().filter_map(|claim| Some(claim.instance.as_ref()?.id.clone())).collect();
     super::a_moment().await;
     calls.note("Ledger.claims_of_instances", ledger.claims_of_instances(cluster, &instances)).await;
-    let nobody = [build::id("i-0a1e")];
-    calls.note("Ledger.claims_of_instances", ledger.claims_of_instances(cluster, &nobody)).await;
+    let unknown = [build::id("i-0a1e")];
+    calls.note("Ledger.claims_of_instances", ledger.claims_of_instances(cluster, &unknown)).await;
     calls.note("Ledger.remove_claim", ledger.remove_claim(cluster, &changed(&moved[0]))).await;
     calls.note("Ledger.withdraw_claims", ledger.withdraw_claims(cluster, &batch[100..])).await;
     calls.note("Ledger.withdraw_claims", ledger.withdraw_claims(cluster, &moved[1..])).await;

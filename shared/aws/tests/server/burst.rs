@@ -10,8 +10,8 @@ use super::{
 };
 
 const CLAIMS: u32 = 1_000;
-/// Karpenter makes so many NodeClaims a second (`KUBE_CLIENT_QPS`), and puts into one CreateFleet what
-/// comes within a second at most: so many fleets, if nothing else holds it up.
+/// Number of NodeClaims that Karpenter creates in a second (`KUBE_CLIENT_QPS`). It puts into one CreateFleet what
+/// comes within a second at most, so it sends this number of fleets a second at most.
 const KARPENTERS_FLEETS: u32 = CLAIMS / 200;
 /// How many ours are: a request for fewer instances is answered sooner.
 const FLEETS: usize = 1_000 / CLAIMS_PER_BATCH_MAX;

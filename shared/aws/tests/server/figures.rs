@@ -7,7 +7,7 @@ pub(super) fn present() -> std::time::Instant {
 }
 
 #[expect(clippy::print_stdout, reason = "a live test says what it did")]
-/// Tells whoever runs the tests.
+/// Prints a line for the person who runs the tests.
 pub(super) fn report(line: &str) {
     println!("{line}");
 }

@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// A pool, its class, and so many pods of which no node can take two.
+    /// A pool, its class, and `pods` pods of which no node can take two.
     pub(super) fn deploy(&self, pods: u32) {
         self.deploy_with(pods, build::node_class("default"));
     }
@@ -158,7 +158,7 @@ impl World {
         Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
     }
 
-    /// Nobody else provisions the cluster: what `sweep` would see each minute.
+    /// No other program provisions the cluster: what `sweep` would see each minute.
     async fn set_free(&self, at: &Invocation) {
         let head = self.sim.open(&at.cluster, None).await.unwrap();
         let (ledger, guard) = (head.ledger.unwrap(), Guard::Free { checked_at: at.now });
@@ -166,7 +166,7 @@ impl World {
         assert_eq!(written, WriteOutcome::Written);
     }
 
-    /// Looks for pods once, as if somebody had asked for it, when it was found what classes select.
+    /// Looks for pods once, as if a message had asked for it, after the selectors of classes were resolved.
     pub(super) async fn look(&self) {
         self.resolve().await;
         let at = invocation("look", self.sim.now());

@@ -103,7 +103,7 @@ async fn a_single_event_fails_or_succeeds_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_is_an_error_with_a_type() {
+async fn what_is_unknown_is_an_error_with_a_type() {
     let event = json!({"Records": [{"eventSource": "aws:s3"}]});
     let (answer, counts, done) = answer(event, 1).await;
     assert_eq!(answer.unwrap_err().kind, "MalformedEvent");

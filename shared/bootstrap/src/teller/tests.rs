@@ -1,6 +1,6 @@
-//! What a collector is told, over the wire.
+//! What a collector gets, over the wire.
 //!
-//! When `JOURNEYMAN_LIVE_OTLP_URL` names one, it is told of some calls and of every metric. What it made of them
+//! When `JOURNEYMAN_LIVE_OTLP_URL` names one, it gets some calls and every metric. What it made of them
 //! `tests/live/telemetry` looks at, which knows these calls by heart.
 
 use std::{
@@ -110,7 +110,7 @@ async fn a_collector_takes_everything_that_functions_tell() {
     let cluster: ClusterName = "demo".parse().unwrap();
     let start = clock::now().checked_sub(SignedDuration::from_secs(20)).unwrap();
     let ((here, collector), (elsewhere, _)) = (teller(&url), teller(&url));
-    // Nobody fails with what is not taken, so whether anything is taken is asked for first.
+    // A refused export is no failure, so the test first checks that the collector takes anything.
     let first = span(&cluster, &CALLS[0], start);
     collector.post(otlp::METRICS_PATH, &otlp::metrics(&[], &first)).await.unwrap();
     collector.post(otlp::TRACES_PATH, &otlp::traces(&first)).await.unwrap();
@@ -143,7 +143,7 @@ fn request(connection: &TcpStream) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_collector_is_told_of_metrics_and_of_the_call() {
+async fn a_collector_gets_metrics_and_of_the_call() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let server = thread::spawn(move || [(), ()].map(|()| request(&listener.accept().unwrap().0)));
@@ -160,7 +160,7 @@ async fn a_collector_is_told_of_metrics_and_of_the_call() {
 }
 
 #[tokio::test]
-async fn a_collector_that_takes_nothing_stops_nobody() {
+async fn a_collector_that_takes_nothing_stops_no_call() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

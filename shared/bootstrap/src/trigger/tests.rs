@@ -1,4 +1,4 @@
-//! Every sample event is understood by its own function, and by nobody else.
+//! Every sample event is understood by its own function, and by no other.
 
 use std::path::Path;
 

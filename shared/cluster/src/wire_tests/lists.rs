@@ -155,7 +155,7 @@ async fn pods_are_selected_by_the_api_server() {
 
 #[tokio::test]
 async fn a_cluster_without_the_crds_has_no_pools_and_says_so() {
-    // As it comes: a path that nobody serves is answered in plain text.
+    // As it comes: a path without a handler is answered in plain text.
     let not_found = || (404, json!("404 page not found"));
     let server = Server::new([not_found(), not_found()]);
     let cluster = server.cluster();

@@ -86,7 +86,7 @@ async fn the_object_of_a_deleted_claim_is_deleted_and_none_is_made_for_it() {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_left_alone() {
+async fn an_object_of_another_writer_is_left_alone() {
     let theirs = || {
         object(|object| {
             object["metadata"]["labels"] = json!({ "karpenter.sh/nodepool": "general" });
@@ -177,7 +177,7 @@ async fn only_what_is_ours_is_listed_page_by_page() {
     );
 }
 
-/// As somebody else made it.
+/// As another writer made it.
 fn foreign() -> (u16, Value) {
     object(|object| {
         object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::MANAGED_BY);
@@ -185,7 +185,7 @@ fn foreign() -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_taken_over_by_its_label() {
+async fn an_object_of_another_writer_is_taken_over_by_its_label() {
     let name = claim().name;
     let server = Server::new([foreign(), foreign()]);
     server.cluster().take_over(&name).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is told about EC2NodeClasses, over the wire.
+//! What Journeyman writes on EC2NodeClasses, over the wire.
 
 use model::{
     Condition, ConditionKind, ConditionReason,

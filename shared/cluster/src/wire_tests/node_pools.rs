@@ -1,4 +1,4 @@
-//! What is told about NodePools, over the wire.
+//! What Journeyman writes on NodePools, over the wire.
 
 use std::collections::BTreeSet;
 

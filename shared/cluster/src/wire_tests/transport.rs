@@ -31,7 +31,7 @@ fn cluster(address: SocketAddr) -> KubeCluster {
 
 #[tokio::test]
 async fn a_request_that_never_left_may_be_repeated() {
-    // Bound and let go: nobody listens there.
+    // Bound and closed: no server listens there.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let cluster = cluster(address);
     let error = cluster.pods(&PodSelection::Waiting).await.unwrap_err();
@@ -67,7 +67,7 @@ async fn a_blocked_eviction_is_one_request() {
     let mut body = status(429, "TooManyRequests", "Cannot evict pod");
     body["details"]["causes"] = serde_json::json!([{ "reason": "DisruptionBudget" }]);
     let body = body.to_string();
-    // Answers once and is gone: a second request finds nobody.
+    // Answers once and is gone: a second request finds no server.
     let server = thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
         drop(listener);

@@ -47,7 +47,7 @@ async fn a_pod_ends_within_the_grace_that_it_is_given() {
 #[tokio::test]
 async fn a_namespace_that_goes_takes_its_pods_with_it() {
     let Some(world) = World::open().await else { return };
-    let pod = world.create_pod("web", json!({ "schedulerName": "nobody" })).await;
+    let pod = world.create_pod("web", json!({ "schedulerName": "none" })).await;
     let request = world.eviction(&pod, None);
     let namespaces = world.all::<core::Namespace>();
     drop(namespaces.delete(&world.namespace, &kube::api::DeleteParams::default()).await.unwrap());

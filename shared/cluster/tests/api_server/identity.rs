@@ -1,4 +1,4 @@
-//! Who is not known or not allowed is told so, in the API server's words.
+//! Unknown users and users without rights get the API server's own error.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use ports::{Cluster as _, Fault, PortError};
 
 use super::world::kubeconfig;
 
-/// The control plane as seen by somebody else.
+/// The control plane as another user sees it.
 async fn cluster_as(name: &str, path: &Path, change: impl Fn(&mut AuthInfo)) -> KubeCluster {
     let mut kubeconfig = Kubeconfig::read_from(path).unwrap();
     change(kubeconfig.auth_infos[0].auth_info.as_mut().unwrap());
@@ -30,7 +30,7 @@ fn check(error: PortError, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn somebody_unknown_is_refused() {
+async fn an_unknown_user_is_refused() {
     let Some(path) = kubeconfig() else { return };
     let unknown = |user: &mut AuthInfo| user.token = Some("nonsense".to_owned().into());
     let cluster = cluster_as("unknown", &path, unknown).await;
@@ -38,13 +38,13 @@ async fn somebody_unknown_is_refused() {
 }
 
 #[tokio::test]
-async fn somebody_without_rights_is_told_which_are_missing() {
+async fn a_user_without_rights_gets_the_missing_ones() {
     let Some(path) = kubeconfig() else { return };
-    let nobody = |user: &mut AuthInfo| user.impersonate = Some("nobody".to_owned());
-    let cluster = cluster_as("nobody", &path, nobody).await;
+    let powerless = |user: &mut AuthInfo| user.impersonate = Some("powerless".to_owned());
+    let cluster = cluster_as("powerless", &path, powerless).await;
     check(
         cluster.nodes().await.unwrap_err(),
-        &["403", "\"nobody\" cannot list resource \"nodes\""],
+        &["403", "\"powerless\" cannot list resource \"nodes\""],
     );
 }
 

@@ -69,7 +69,7 @@ async fn node_claims_keep_their_contract() {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_listed_and_taken_over() {
+async fn an_object_of_another_writer_is_listed_and_taken_over() {
     let Some(world) = World::open().await else { return };
     let others = Others(objects(&world, NODE_CLAIM).await);
     let name = NodeClaimName::new(&format!("{}-theirs", world.namespace)).unwrap();

@@ -24,7 +24,7 @@ async fn node(world: &World, name: &NodeName) -> Node {
 #[tokio::test]
 async fn no_taint_is_lost_when_many_move_at_once() {
     let Some(world) = World::open().await else { return };
-    // Nobody else writes a node that is ready.
+    // No other controller writes a node that is ready.
     let (name, _) = world.join("b").await;
     let patches = (0..12).map(|index| {
         let wanted = taint(&format!("test/{index}"), "", TaintEffect::PreferNoSchedule);

@@ -1,6 +1,6 @@
-//! Each call of a port as somebody who may do nothing else: the table of rights suffices.
+//! Each call of a port as a user who may do nothing else: the table of rights suffices.
 //!
-//! What of it was never asked for is told by the API server's audit log, when everything else was played.
+//! The API server's audit log shows which rights were never used, after everything else was played.
 
 use std::{collections::BTreeSet, path::Path};
 

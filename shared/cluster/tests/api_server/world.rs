@@ -114,7 +114,7 @@ impl World {
 
     /// Pods that no scheduler looks at, many at a time.
     pub(crate) async fn create_waiting_pods(&self, prefix: &str, count: usize) {
-        let spec = json!({ "schedulerName": "nobody" });
+        let spec = json!({ "schedulerName": "none" });
         let created = stream::iter(0..count)
             .map(|index| {
                 let spec = spec.clone();

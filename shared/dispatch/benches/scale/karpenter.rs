@@ -88,7 +88,7 @@ pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, spread: 
     add(requests, "ec2:DescribeInstances", nodes.div_ceil(BATCH_MAX) * passes);
 }
 
-/// What it does in so many seconds of a cluster of so many nodes and classes in which nothing
+/// What it does in `seconds` of a cluster of `nodes` and `classes` in which nothing
 /// happens.
 pub(crate) fn idle(requests: &mut Requests, seconds: u64, nodes: u64, classes: u64) {
     add(requests, "ec2:DescribeInstances", seconds / COLLECTION_SECONDS * nodes.div_ceil(1_000));
@@ -115,7 +115,7 @@ pub(crate) fn idle(requests: &mut Requests, seconds: u64, nodes: u64, classes: u
     add(requests, "kubernetes:patch leases", seconds / LEASE_SECONDS);
 }
 
-/// What so many messages in its queue take.
+/// What this number of messages in its queue takes.
 pub(crate) fn notices(requests: &mut Requests, messages: u64) {
     add(requests, "sqs:ReceiveMessage", messages.div_ceil(10));
     add(requests, "sqs:DeleteMessage", messages);

@@ -60,7 +60,7 @@ pub(crate) fn spot(nodes: u32) {
     report::usage(&cluster.meter().since(&before), nodes, &theirs);
 }
 
-/// So many different spot instances get their notice within ten seconds.
+/// This number of spot instances get their notice within ten seconds.
 fn interrupt(sim: &Sim, notices: u32) {
     let mut chance = Chance::new(7);
     for claim in sim.claims().iter().take(usize::try_from(notices).unwrap()) {
@@ -166,7 +166,7 @@ pub(crate) fn webhook(nodes: u32) {
     report::usage(&cluster.meter().since(&before), notices, &theirs);
 }
 
-/// Nothing happens for an hour at ten, a hundred and so many nodes.
+/// Nothing happens for an hour at a hundredth, a tenth and all of `nodes`.
 pub(crate) fn idle(nodes: u32) {
     for nodes in [nodes / 100, nodes / 10, nodes] {
         let nodes = nodes.max(1);

@@ -1,4 +1,4 @@
-//! A cluster of so many nodes, and how it goes on.
+//! A cluster of a given number of nodes, and how it goes on.
 
 use std::sync::{Arc, OnceLock};
 
@@ -62,7 +62,7 @@ fn within(limits: AccountLimits, pods_per_node: u32) -> Cluster<impl Dispatch> {
     Cluster { sim, runner, reports }
 }
 
-/// A Deployment of which so many pods fill a node of two CPUs and eight gigabytes.
+/// A Deployment of which `pods_per_node` pods fill a node of two CPUs and eight gigabytes.
 fn workload(name: &str, replicas: u32, pods_per_node: u32) -> StoryWorkload {
     // 1.93 CPUs are left to pods.
     let millis = 1_800 / pods_per_node.max(1);
@@ -85,7 +85,7 @@ impl<D: Dispatch> Cluster<D> {
         self.sim.now()
     }
 
-    /// The workload wants so many pods from now on.
+    /// The workload wants this number of pods from now on.
     pub(crate) fn scale(&self, replicas: u32) {
         self.sim.act(Action::Scale { workload: web(), replicas });
     }

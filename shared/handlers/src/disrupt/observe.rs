@@ -14,7 +14,7 @@ use ports::{Discovery, Listing, Malformed, PortError};
 
 use crate::error::story;
 
-/// Which claims somebody deletes. That nobody can say it now keeps no other claim from going.
+/// Which claims are being deleted. If this is unknown now, other claims are deleted nevertheless.
 pub(super) fn deleted(
     shown: Result<Listing<SyncedNodeClaim>, PortError>,
     facts: &mut Facts,
@@ -33,8 +33,8 @@ pub(super) fn deleted(
     }
 }
 
-/// Which capacity blocks with nodes in them are about to end. That nobody can say it now keeps no
-/// other claim from going. One that is over is not asked for: EC2 ends its instances by itself.
+/// Which capacity blocks with nodes in them are about to end. If this is unknown now,
+/// other claims are deleted nevertheless. A block that is over is not asked for: EC2 ends its instances by itself.
 pub(super) async fn ending(
     discovery: &impl Discovery,
     facts: &mut Facts,

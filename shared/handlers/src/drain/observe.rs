@@ -23,7 +23,7 @@ use crate::{pass::each, settle::LISTING_LAG_MAX};
 
 /// With more claims than this, passes are further apart …
 const FEW: usize = 50;
-/// … and everything is listed if they are one in so many of the cluster. A page of 500 pods takes as long
+/// … and everything is listed if they are one in this number of the cluster. A page of 500 pods takes as long
 /// as asking for ten nodes and their pods: of 5,000 nodes all pods are listed in 20 s.
 const LISTED_FROM_ONE_IN: usize = 10;
 /// EC2 is asked about an instance that nothing is known to have happened to once its drain takes longer than this.
@@ -43,7 +43,7 @@ pub(super) struct Observed {
     /// By node, where all were listed.
     pods: Option<BTreeMap<NodeName, Vec<Pod>>>,
     pub(super) malformed: Vec<Malformed>,
-    /// Whether they are so many that the next pass may wait.
+    /// Whether their number lets the next pass wait.
     pub(super) are_many: bool,
     /// Whether everything is listed.
     lists_all: bool,
@@ -62,7 +62,7 @@ fn may_have_ended(claim: &NodeClaim, at: &Invocation) -> bool {
 }
 
 impl Observed {
-    /// Looks at everything about `claims`, of so many `of_cluster`.
+    /// Looks at everything about `claims`; `of_cluster` is the number of all claims.
     pub(super) async fn look<A: Adapters>(
         ports: &DrainPorts<'_, A>,
         claims: &[&NodeClaim],

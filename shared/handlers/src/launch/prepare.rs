@@ -56,8 +56,8 @@ impl Classes {
 pub(super) enum Unprepared {
     /// There never will be.
     Refused(LaunchRefusal),
-    /// What its class selects now is not known: nobody looked at its newest generation yet, or nobody
-    /// knows whether it can be launched from, as the word says.
+    /// What its class selects now is not known: its newest generation was not resolved yet, or it is not
+    /// known whether it can be launched from, as the value says.
     NotYet(LaunchRefusal, ConditionReason),
     /// It could not be asked.
     Port(PortError),
@@ -81,7 +81,7 @@ pub(super) enum LaunchRefusal {
 }
 
 impl LaunchRefusal {
-    /// By which event it is told of the claims, which go.
+    /// The event about the claims, which are deleted.
     ///
     /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`, and `Create` of the AWS provider, by which a
     /// class that is not there or is being deleted is capacity that is not there.
@@ -103,7 +103,7 @@ impl LaunchRefusal {
 /// Makes the request for a batch, from what the status of its class says.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`: a claim whose class is not ready goes, and
-/// one whose class nobody knows to be ready is tried again.
+/// one whose class is not known to be ready is tried again.
 pub(super) async fn prepare<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     shared: &Shared,

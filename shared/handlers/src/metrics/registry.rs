@@ -13,12 +13,12 @@ pub struct Metric {
     pub labels: &'static [&'static str],
     /// What it says, as a sentence.
     pub meaning: &'static str,
-    /// Whether it is a metric of CloudWatch where nobody asks for more: those are paid for one by one.
+    /// Whether it is a metric of CloudWatch by default: those are paid for one by one.
     pub is_declared: bool,
 }
 
 impl Metric {
-    /// Whether each node has values of its own: as many as nobody pays for one by one.
+    /// Whether each node has values of its own: too many to pay for one by one.
     pub fn is_of_nodes(&self) -> bool {
         self.labels.contains(&"node_name")
     }

@@ -1,4 +1,4 @@
-//! What was counted and measured since somebody took it.
+//! What was counted and measured since it was taken last.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -11,7 +11,7 @@ use super::registry::{Metric, MetricKind};
 pub struct Micros(pub i128);
 
 impl Micros {
-    /// So many whole ones.
+    /// A number of whole ones.
     pub fn whole(count: u64) -> Self {
         Self(i128::from(count) * 1_000_000)
     }
@@ -20,11 +20,11 @@ impl Micros {
 /// What a metric with certain labels came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// So many more.
+    /// Adds this number.
     Added(u64),
     /// So much at present.
     Is(Micros),
-    /// So many more observations.
+    /// Adds observations.
     Observed {
         /// How many.
         count: u64,

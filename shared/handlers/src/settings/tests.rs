@@ -98,7 +98,7 @@ fn a_gate_without_effect_is_refused_and_may_be_closed() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn everything_that_is_wrong_is_reported_at_once() {
     let wrong = read(&[("ReservedEnis", "many"), ("IsolatedVpc", "maybe")]).unwrap_err();
     assert_eq!(wrong.len(), 2);
 }

@@ -37,10 +37,10 @@ impl Hashes {
     }
 }
 
-/// How often it is told again that a claim is in its phase for too long.
+/// How often a claim that is in its phase for too long is reported again.
 const TOLD_EVERY_MINUTES: i64 = 10;
 
-/// Tells of claims that are in their phase for too long, and of items that nobody can read.
+/// Reports claims that are in their phase for too long, and unreadable items.
 pub(super) fn tell_overdue(snapshot: &Snapshot, at: &Invocation) {
     if !super::is_minute_of(TOLD_EVERY_MINUTES, at) {
         return;
@@ -58,7 +58,7 @@ pub(super) fn tell_overdue(snapshot: &Snapshot, at: &Invocation) {
     }
 }
 
-/// Claims with drift hashes of another version get those of this one. Whoever writes a claim in
+/// Claims with drift hashes of another version get those of this one. A function that writes a claim in
 /// between does not know the hashes; the next sweep finds it again.
 pub(super) async fn renew_hashes<A: Adapters>(
     ports: &SweepPorts<'_, A>,
@@ -131,7 +131,7 @@ async fn update_node<A: Adapters>(
     }
 }
 
-/// Writes `claim`, and says whether it stands so. A claim that somebody else moved on meanwhile is left
+/// Writes `claim`, and says whether it stands so. A claim that another function changed meanwhile is left
 /// to the next sweep.
 async fn write<A: Adapters>(
     ports: &SweepPorts<'_, A>,

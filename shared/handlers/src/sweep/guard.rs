@@ -31,7 +31,7 @@ pub(super) async fn check<A: Adapters>(
             return Err(PortError::because("read leases", Fault::Permanent, why).into());
         }
         Verdict::Held(by) => {
-            tracing::warn!(by, "somebody else provisions the cluster: nothing is done");
+            tracing::warn!(by, "another program provisions the cluster: nothing is done");
             if head.ledger.is_some() {
                 put(ports, &head, Guard::Held { by, checked_at: at.now }, at).await?;
             }

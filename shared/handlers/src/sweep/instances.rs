@@ -75,7 +75,7 @@ pub(super) async fn equalize<A: Adapters>(
     Some(instances)
 }
 
-/// Terminates instances of this ledger that nobody can tell a claim for, but for those in zones that are left. Where
+/// Terminates instances of this ledger that have no known claim, except in zones that are left. Where
 /// EC2 refuses that, each is asked for by itself, so that a protected one keeps no other.
 async fn end<A: Adapters>(
     ports: &SweepPorts<'_, A>,
@@ -187,8 +187,8 @@ async fn let_go<A: Adapters>(
     tally.done()
 }
 
-/// Takes over the NodeClaim objects of `claims` that somebody else made, and brings the claims whose objects are ours
-/// now. An object that refuses it is told of and keeps no other: the next comparison tries it again, and until then
+/// Takes over the NodeClaim objects of `claims` that another writer made, and returns the claims whose objects are ours
+/// now. An object that refuses it is logged and holds up no other: the next comparison tries it again, and until then
 /// nothing touches its instance.
 async fn taken_over<A: Adapters>(
     ports: &SweepPorts<'_, A>,
@@ -210,8 +210,8 @@ async fn taken_over<A: Adapters>(
     claims
 }
 
-/// Puts adopted claims into the ledger, and brings its counters then. Their objects are taken over first: whoever
-/// does it again finds them so.
+/// Puts adopted claims into the ledger, and brings its counters then. Their objects are taken over first: a function that
+/// repeats it finds them so.
 async fn store<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     compared: &Compared,

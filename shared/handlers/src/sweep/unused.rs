@@ -15,14 +15,14 @@ use ports::{Adapters, Invocation, NodeClaims as _, PortError, Profiles as _, Tem
 use super::SweepPorts;
 use crate::job::Tally;
 
-/// Minutes between two looks for instance profiles that nobody uses.
+/// Minutes between two looks for instance profiles that are unused.
 ///
 /// Karpenter: `pkg/controllers/nodeclass/garbagecollection` of the AWS provider.
 pub(super) const PROFILES_MINUTES: i64 = 30;
 /// Minutes between two looks for launch templates that are old.
 pub(super) const TEMPLATES_MINUTES: i64 = 60;
 
-/// A new instance profile is left alone for so long, whoever may want it.
+/// For this time a new instance profile is not removed.
 ///
 /// Karpenter: `pkg/providers/instanceprofile`, protected profiles.
 const PROTECTED: SignedDuration = SignedDuration::from_hours(1);

@@ -1,6 +1,6 @@
 //! Zones that traffic of the cluster is shifted away from: looked up each minute and kept for all functions.
 //!
-//! What was seen last stands until its end where nobody can be asked.
+//! If AWS does not answer, the last known shift holds until its end.
 //!
 //! Karpenter: `pkg/providers/zonalshift` of the AWS provider.
 

@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// So many bits of a byte that has no others.
+    /// This number of bits of a byte that has no others.
     pub(super) fn bits<const N: usize>(&mut self) -> Result<[bool; N], Error> {
         let byte = self.byte()?;
         if u32::from(byte) >> N != 0 {

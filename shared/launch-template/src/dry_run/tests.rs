@@ -140,7 +140,7 @@ fn one_instance_on_demand_is_tried_in_every_subnet_most_addresses_first() {
 }
 
 #[test]
-fn user_data_that_is_too_long_is_told_from_what_cannot_be_merged() {
+fn user_data_that_is_too_long_is_distinguished_from_what_cannot_be_merged() {
     let mut class = class(ImageFamily::Custom);
     class.class.user_data = Some("x".repeat(16_385));
     let refusal = tried(&class, &[M5], &[]).unwrap_err();
@@ -196,7 +196,7 @@ fn a_key_never_changes() {
 }
 
 #[test]
-fn what_ec2_forbids_is_told_with_the_policy_that_is_missing() {
+fn what_ec2_forbids_is_reported_with_the_policy_that_is_missing() {
     let class = class(ImageFamily::Al2023).class;
     let failure = |check, words: &str| {
         let tried = DryRunAnswer::Forbidden(words.to_owned());

@@ -115,7 +115,7 @@ fn a_launched_claim_says_in_which_partition_it_is() {
             claim.requirements.replace(wanted);
         }
         let placement = template::placement(&class, &claim).unwrap();
-        assert_eq!(placement.partition, Some(expected), "EC2 is told");
+        assert_eq!(placement.partition, Some(expected), "EC2 gets it");
         let said = node_labels(&claim, &instance_type, &zone, None, CapacityType::Spot);
         assert_eq!(said.get(key), Some(&expected.to_string()));
     }

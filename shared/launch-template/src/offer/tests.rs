@@ -496,5 +496,5 @@ fn enclaves_are_on_only_where_the_class_says_so() {
     class.class.enclaves = Some(false);
     assert!(can_be_bought(&class));
     class.class.enclaves = Some(true);
-    assert!(!can_be_bought(&class), "nobody knows that the type has them");
+    assert!(!can_be_bought(&class), "it is not known that the type has them");
 }

@@ -42,7 +42,7 @@ fn listed(status: ClassStatus) -> ListedNodeClass {
     }
 }
 
-/// So many addresses are free in each subnet of the status.
+/// This number of addresses is free in each subnet of the status.
 fn live(free: u32) -> Live {
     let ids = status().subnets.into_iter().map(|subnet| subnet.id);
     Live { free_addresses: Some(ids.map(|id| (id, free)).collect()), ..Live::default() }
@@ -77,7 +77,7 @@ fn a_class_that_is_not_ready_is_closed_whatever_its_status_selects() {
         refused(&closed, &live(1), &words);
     }
     let unread = ListedNodeClass { status: None, ..listed(status()) };
-    refused(&unread, &live(1), "nobody has looked at it yet");
+    refused(&unread, &live(1), "not checked yet");
     let mut deleting = listed(status());
     deleting.class.is_deleting = true;
     refused(&deleting, &live(1), "EC2NodeClass is being deleted");
@@ -134,7 +134,7 @@ fn what_karpenters_status_has_no_field_for_must_be_written_beside_it() {
     let stored = ClassStatus { placement_group: Some(group.clone()), ..status() };
     placed.status = Some(stored.clone());
     assert_eq!(of_status(&placed, &live(1), now()).unwrap().placement_group, Some(group));
-    // One that the class does not select any more is left behind by nobody's fault.
+    // One that the class does not select any more is left out without a fault.
     let unplaced = of_status(&listed(stored), &live(1), now()).unwrap();
     assert_eq!(unplaced.placement_group, None);
 

@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_parser_tells_is_told() {
+    fn what_only_a_parser_finds_is_reported() {
         check("{ [ -f /etc/x ] && reboot; }\n", false);
         check("spec:\n  a: b\n   c: d\n", false);
         check("spec: [a\n", false);
         check("\"a\\\"b\": c\n", true);
         check("? spec\n: a\n", true);
         check("a: 1\na: 2\n", true);
-        check("a: *nobody\n", false);
+        check("a: *missing\n", false);
         check("spec: &x {a: b}\nagain: *x\n", true);
     }
 

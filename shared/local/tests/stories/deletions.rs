@@ -1,4 +1,4 @@
-//! Somebody deletes a node, a NodeClaim, a NodePool.
+//! A user deletes a node, a NodeClaim, a NodePool.
 
 use k8s_openapi::api::core::v1 as core;
 use kube::api::ListParams;
@@ -22,7 +22,7 @@ async fn is_replaced(story: &Story, before: &Claim) {
     assert_ne!(after.instance, before.instance);
     story.until_ready_on(&after, 2).await;
     let pods = story.namespaced::<core::Pod>().list(&ListParams::default()).await.unwrap();
-    // A pod that kube-scheduler binds before anybody looks is told nothing; of two, one waits.
+    // A pod that kube-scheduler binds before the first look gets no event; of two, one waits.
     let mut told = Vec::new();
     for pod in &pods.items {
         told.push(story.told(pod.metadata.name.as_ref().unwrap()).await);
@@ -32,7 +32,7 @@ async fn is_replaced(story: &Story, before: &Claim) {
 }
 
 #[tokio::test]
-async fn a_node_that_somebody_deletes_is_emptied_first() {
+async fn a_node_that_a_user_deletes_is_emptied_first() {
     let Some(story) = Story::begin("node", json!({})).await else { return };
     story.deploy(2).await;
     let before = story.initialized().await;
@@ -43,7 +43,7 @@ async fn a_node_that_somebody_deletes_is_emptied_first() {
 }
 
 #[tokio::test]
-async fn a_node_claim_that_somebody_deletes_is_emptied_first() {
+async fn a_node_claim_that_a_user_deletes_is_emptied_first() {
     let Some(story) = Story::begin("nodeclaim", json!({})).await else { return };
     story.deploy(2).await;
     let before = story.initialized().await;
@@ -52,7 +52,7 @@ async fn a_node_claim_that_somebody_deletes_is_emptied_first() {
 }
 
 #[tokio::test]
-async fn a_node_pool_that_somebody_deletes_takes_its_nodes_with_it() {
+async fn a_node_pool_that_a_user_deletes_takes_its_nodes_with_it() {
     let Some(story) = Story::begin("nodepool", json!({})).await else { return };
     story.deploy(2).await;
     let before = story.initialized().await;
@@ -74,7 +74,7 @@ async fn a_node_pool_that_somebody_deletes_takes_its_nodes_with_it() {
         })
         .await;
     story
-        .until("it is told why they wait", async || {
+        .until("the events say why they wait", async || {
             story.told(&waiting[0]).await.contains("FailedScheduling").then_some(())
         })
         .await;

@@ -73,7 +73,7 @@ async fn an_instance_stays_until_its_volumes_are_detached() {
     story.until_ready(1).await;
     let claim = story.initialized().await;
     let attachments = story.all::<VolumeAttachment>();
-    // Whoever attaches volumes holds it until they are detached.
+    // The attach-detach controller holds it until the volumes are detached.
     let attachment = json!({
         "metadata": { "name": "volume-data", "finalizers": ["stories/attacher"] },
         "spec": { "attacher": "ebs.csi.aws.com", "nodeName": claim.node,
@@ -87,7 +87,7 @@ async fn an_instance_stays_until_its_volumes_are_detached() {
     assert!(story.ready().await.is_empty());
     assert!(story.instances().await.contains(&claim.instance));
     story
-        .until("it is told", async || {
+        .until("the event is there", async || {
             story.told(&claim.node).await.contains("AwaitingVolumeDetachment").then_some(())
         })
         .await;

@@ -18,7 +18,7 @@ async fn moves(story: &Story, before: &Claim, pods: usize) -> Claim {
 }
 
 #[tokio::test]
-async fn an_instance_that_somebody_terminates_is_replaced() {
+async fn an_instance_that_a_user_terminates_is_replaced() {
     let Some(story) = Story::begin("terminated", json!({})).await else { return };
     story.deploy(2).await;
     let before = story.initialized().await;
@@ -119,7 +119,7 @@ async fn nodes_of_an_older_image_are_replaced_one_after_the_other_in_service() {
                     (story.shown().await.len() == 2).then_some(())
                 })
                 .await;
-            // Nobody leaves before there is a place to go to.
+            // No pod leaves before there is a node for it.
             assert_eq!(story.ready().await.len(), 2);
             moves(&story, &before, 2).await
         })

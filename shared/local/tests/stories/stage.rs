@@ -114,7 +114,7 @@ impl Stage {
         look: impl FnOnce(&Sim) -> T + Send + 'static,
     ) -> T {
         let (answer, found) = oneshot::channel();
-        let look = move |sim: &Sim| assert!(answer.send(look(sim)).is_ok(), "nobody waits");
+        let look = move |sim: &Sim| assert!(answer.send(look(sim)).is_ok(), "the receiver waits");
         assert!(self.looks.send(Box::new(look)).is_ok(), "the world ended");
         found.await.unwrap()
     }

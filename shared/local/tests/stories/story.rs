@@ -148,7 +148,7 @@ impl Story {
                 "spec": whole })
     }
 
-    /// A pod that nobody makes again.
+    /// A pod without a controller.
     pub(crate) async fn create_pod(&self, annotations: Value, spec: Value) {
         let mut pod = self.pod_template(&annotations, &spec);
         pod["metadata"]["name"] = "web".into();
@@ -214,7 +214,7 @@ impl Story {
         pods.items.into_iter().filter(is_ready).collect()
     }
 
-    /// Waits until so many pods are ready.
+    /// Waits until this number of pods is ready.
     pub(crate) async fn until_ready(&self, count: usize) {
         self.until("its pods are ready", async || {
             (self.ready().await.len() == count).then_some(())
@@ -222,7 +222,7 @@ impl Story {
         .await;
     }
 
-    /// Waits until so many pods are ready, all of them on the node of `claim`.
+    /// Waits until this number of pods is ready, all of them on the node of `claim`.
     pub(crate) async fn until_ready_on(&self, claim: &Claim, count: usize) {
         self.until("its pods are ready there", async || {
             let pods = self.ready().await;
@@ -264,7 +264,7 @@ impl Story {
     }
 
     /// The first state of an object after `version` that `is` says yes to. What lasts for a second is seen too:
-    /// whoever only looks now and then misses it on a busy machine.
+    /// a test that only looks now and then misses it on a busy machine.
     async fn first_after<K>(
         &self,
         api: &Api<K>,

@@ -71,7 +71,7 @@ impl DecisionKind {
         }
     }
 
-    /// The kind called `text`; [`Self::Other`] is what nobody here knows.
+    /// The kind called `text`; [`Self::Other`] if it is unknown.
     pub fn parse(text: &str) -> Self {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).unwrap_or_default()
     }
@@ -280,7 +280,7 @@ impl Decision {
         digest.0
     }
 
-    /// By which it is told from all others: it sorts by time.
+    /// Its unique id: it sorts by time.
     pub fn id(&self) -> String {
         // Nine digits always, so that ids sort by time.
         format!("{:.9}#{}", self.at, self.short_id())
@@ -291,7 +291,7 @@ impl Decision {
         format!("{:016x}", self.content() ^ digest(self.at.to_string().as_bytes()))
     }
 
-    /// The same in records that each fit an item of the table: at most so many claims and pods in each.
+    /// The decision in records that each fit an item of the table: the number of claims and pods in each is limited.
     pub fn split(self) -> Vec<Self> {
         let mut pods = self.all_pods().count();
         if self.subjects.len() <= SUBJECTS_PER_RECORD_MAX && pods <= limits::PODS_PER_ITEM_MAX {

@@ -23,7 +23,7 @@ macro_rules! rejection_reasons {
                 }
             }
 
-            /// The reason called `text`; [`Self::Other`] is what nobody here knows.
+            /// The reason called `text`; [`Self::Other`] if it is unknown.
             pub fn parse(text: &str) -> Self {
                 // Earlier releases wrote another word.
                 if text == "NotPromised" {

@@ -26,7 +26,7 @@ pub enum ResolvedTemplate {
     Named {
         /// Its name.
         name: LaunchTemplateName,
-        /// The version that was looked at; the newest where nobody looked.
+        /// The version that was resolved; the newest if none was.
         version: TemplateVersion,
     },
 }

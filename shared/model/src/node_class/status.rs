@@ -1,4 +1,4 @@
-//! What is told about an EC2NodeClass: what its selectors name, and whether it can be launched from.
+//! The status of an EC2NodeClass: what its selectors name, and whether it can be launched from.
 //!
 //! Karpenter: `pkg/apis/v1/ec2nodeclass_status.go` of the AWS provider.
 
@@ -11,7 +11,7 @@ use crate::{
     Condition, ConditionKind, SecurityGroupId, condition::NotReady, labels, static_hash::NODE_CLASS,
 };
 
-/// An EC2NodeClass as it was listed, so that what is told about it is about that very spec.
+/// An EC2NodeClass as it was listed, so that its status is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedNodeClass {
     /// What its spec says.

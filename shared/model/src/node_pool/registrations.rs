@@ -15,12 +15,12 @@ pub struct LaunchedSpec {
     pub uid: String,
     /// `metadata.generation` of the NodePool.
     pub generation: i64,
-    /// That of its class; `None` while nobody saw the class.
+    /// That of its class; `None` while the class was not seen.
     pub class_generation: Option<i64>,
 }
 
 impl LaunchedSpec {
-    /// Whether what is known of `other` says nothing about this one. A class that nobody saw is no other one.
+    /// Whether what is known of `other` says nothing about this one. An unseen class is no other one.
     fn differs(&self, other: &Self) -> bool {
         let classes = self.class_generation.zip(other.class_generation);
         self.uid != other.uid
@@ -41,7 +41,7 @@ pub struct RegistrationFailure {
 /// How one launch ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistrationOutcome {
-    /// Its claim: a claim ends once, however often that is told.
+    /// Its claim: a claim ends once, however often that is reported.
     pub claim: NodeClaimName,
     /// When.
     pub at: Timestamp,
@@ -54,7 +54,7 @@ pub struct RegistrationOutcome {
 pub struct Registrations {
     /// The version of the record; 0 where there is none. Every write puts the next.
     pub version: u64,
-    /// What they are about; `None` until somebody saw the NodePool.
+    /// What they are about; `None` until the NodePool was seen.
     pub about: Option<LaunchedSpec>,
     /// What ended earlier was about another spec.
     pub since: Option<Timestamp>,
@@ -67,7 +67,7 @@ impl Registrations {
     ///
     /// Karpenter: `pkg/state/nodepoolhealth/tracker.go`, `BufferSize`.
     pub const REMEMBERED: usize = 4;
-    /// So many failures among them are too many, however few others there are.
+    /// This number of failures among them is too many, however few others there are.
     ///
     /// Karpenter: the same, `ThresholdFalse`: half of those that are remembered.
     pub const FAILURES_MAX: usize = 2;

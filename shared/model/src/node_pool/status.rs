@@ -1,4 +1,4 @@
-//! What is told about a NodePool: whether it can be used, and what it has.
+//! The status of a NodePool: whether it can be used, and what it has.
 //!
 //! Karpenter: `pkg/apis/v1/nodepool_status.go`.
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::{NodePool, Registrations};
 use crate::{Condition, ConditionKind, ConditionReason, Resources};
 
-/// A NodePool as it was listed, so that what is told about it is about that very spec.
+/// A NodePool as it was listed, so that its status is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedNodePool {
     /// What its spec says.
@@ -27,7 +27,7 @@ pub enum ClassReadiness {
     NotFound,
     /// It is being deleted.
     Terminating,
-    /// Nobody has looked yet, or the look did not end.
+    /// Not checked yet, or the check did not end.
     Unknown,
     /// Nodes can be launched with it.
     Ready,

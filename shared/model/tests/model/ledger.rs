@@ -11,7 +11,7 @@ use model::{
     limits,
 };
 
-/// A claim of `batch` at `index`, for so many pods.
+/// A claim of `batch` at `index`, for a number of pods.
 fn claim(batch: &str, index: u32, pods: usize) -> NodeClaim {
     let name = NodeClaimName::new(&format!("{batch}-{index}")).unwrap();
     let pod = |number: usize| PodKey {
@@ -44,7 +44,7 @@ fn a_batch_is_an_item_with_its_claims_in_order() {
 }
 
 #[test]
-fn an_item_has_so_many_pods_at_most() {
+fn an_item_has_a_limited_number_of_pods() {
     let most = limits::PODS_PER_ITEM_MAX;
     check(&[claim("a", 0, most - 1), claim("a", 1, 1), claim("a", 2, 1)], &["a-0 a-1", "a-2"]);
     check(&[claim("a", 0, most + 1), claim("a", 1, 0), claim("a", 2, most)], &["a-0", "a-1 a-2"]);

@@ -1,4 +1,4 @@
-//! What is wrong with an object that somebody wrote.
+//! What is wrong with an object of a user.
 
 use model::problem::*;
 

@@ -184,7 +184,7 @@ fn explore(start: State, has_net: bool) -> usize {
             let late = now() + SignedDuration::from_mins(1);
             let head = counters(state.progress.len());
             let is_mended = has_net && state.pulse.is_due(Signal::Schedule, head, late);
-            assert!(is_mended, "work is left, and nobody comes: {state:?}");
+            assert!(is_mended, "work is left, and no pass comes: {state:?}");
         }
         // At most one beat is live, however many were sent.
         let live =

@@ -90,7 +90,7 @@ fn a_window_is_open_from_its_firing_until_its_duration_passed() {
 }
 
 #[test]
-fn what_is_no_schedule_is_told_as_a_colleague_would() {
+fn what_is_no_schedule_is_explained_as_a_colleague_would() {
     for (text, said) in [
         ("0 0 * * sat-sun", "the range `sat-sun` runs backwards; write `sat,sun`"),
         ("0 0 * * 5-1", "the range `5-1` runs backwards; write `5-6,0-1`"),

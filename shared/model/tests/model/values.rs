@@ -1,4 +1,4 @@
-//! The values of a requirement: few, sorted, and shared by whoever copies them.
+//! The values of a requirement: few, sorted, and shared by their copies.
 
 use std::collections::BTreeSet;
 

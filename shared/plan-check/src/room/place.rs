@@ -15,7 +15,7 @@ use crate::{
     world::{World, allocatable, labels_of},
 };
 
-/// Where pods go: a claim, whether its node joined or not, or a node that nobody manages.
+/// Where pods go: a claim, whether its node joined or not, or an unmanaged node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place<'a> {
     Claim(&'a NodeClaimName),
@@ -193,7 +193,7 @@ fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], violations: &mu
     let daemons = sum(seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied());
     for outcome in outcomes(world, seat) {
         let expected = on_node(world, &seat.taints, &outcome.labels).saturating_sub(&daemons);
-        // What the place does not even name is taken by nobody but who asks for it anew.
+        // What the place does not name is taken only by a new request for it.
         let taken = bound.saturating_add(&expected).named_by(&outcome.allocatable);
         let needed = requested.saturating_add(&taken);
         if !needed.fits_in(&outcome.allocatable) {

@@ -1,4 +1,4 @@
-//! Required affinity: somebody is there, or the pod may be the first.
+//! Required affinity: a matching pod is there, or the pod may be the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
                 refuse(member, format!("its place has no certain {key}"));
             } else if let Some(value) = domains.values.iter().find(|text| !self.has(text, member)) {
                 if !self.selects(member) {
-                    refuse(member, format!("nobody it wants is in {key}={value}"));
+                    refuse(member, format!("no pod that it requires is in {key}={value}"));
                 } else if let Some(other) = self.reachable_before(member) {
                     refuse(member, format!("it is the first in {key}={value}, others in {other}"));
                 }
@@ -88,7 +88,7 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
         }
     }
 
-    /// Whether somebody else than `member` is certainly in the domain.
+    /// Whether another matching pod than `member` is certainly in the domain.
     fn has(&self, domain: &str, member: &Member<'_>) -> bool {
         let there = self.certain.get(domain).into_iter().flatten();
         there.into_iter().any(|other| other.pod.key != member.pod.key)
@@ -103,7 +103,7 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
                 .is_some_and(|label_selector| label_selector.selects(&member.pod.spec.labels))
     }
 
-    /// A domain that the pod may be in and where somebody was before the plan: there is no first.
+    /// A domain that the pod may be in and that had a matching pod before the plan: there is no first.
     fn reachable_before(&self, member: &Member<'_>) -> Option<&String> {
         let key = self.term.1.topology_key.as_str();
         let mut certain = self.certain.iter();

@@ -80,11 +80,11 @@ fn a_change_is_of_a_known_claim_one_version_on_and_once() {
     check(
         |facts, plan| {
             changed(facts, plan, |stored, now| NodeClaim {
-                name: id("nobody"),
+                name: id("missing"),
                 ..stored.deleted(DeletionReason::SpotInterrupted, now)
             });
         },
-        &["claim nobody is changed although it is not known"],
+        &["claim missing is changed although it is not known"],
     );
     for version in [4, 6] {
         check(
@@ -264,7 +264,7 @@ fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
         deleted(true, ClaimPhase::Initialized)(facts, plan);
         facts.deleted_claims = None;
     };
-    check(unseen, &["although nobody looked whether its NodeClaim is being deleted"]);
+    check(unseen, &["although it was not observed whether its NodeClaim is being deleted"]);
 }
 
 #[test]

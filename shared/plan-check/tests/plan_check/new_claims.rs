@@ -35,7 +35,7 @@ fn a_claim_has_a_name_of_its_own() {
 }
 
 #[test]
-fn a_claim_is_new_and_for_somebody() {
+fn a_claim_is_new_and_for_a_pod() {
     check(|_, plan| first(plan).version = 2, &["general-7-0 is not a new one: its version is 2"]);
     check(|_, plan| first(plan).phase = ClaimPhase::Launched, &["its phase is launched"]);
     check(|_, plan| first(plan).node = Some(id("n")), &["it has an instance or a node"]);
@@ -71,7 +71,7 @@ fn check_label(key: &str, value: &str, wanted: &[&str]) {
 }
 
 #[test]
-fn a_node_is_told_only_names() {
+fn a_node_gets_only_names() {
     let none =
         |what: &str, shown: &str| format!("general-7-0 has the {what} {shown:?}, which is none");
     for text in HOSTILE {

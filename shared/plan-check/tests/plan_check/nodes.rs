@@ -70,7 +70,7 @@ fn volumes_are_where_the_pod_is_and_can_be_used() {
 }
 
 #[test]
-fn a_node_attaches_only_so_many_volumes() {
+fn a_node_attaches_only_a_limited_number_of_volumes() {
     let mount = |facts: &mut Facts, limit: u32, texts: &[&str]| {
         facts.surroundings.storage = storage(&[("a", Some("")), ("b", None), ("c", None)]);
         let limits = [("ebs.csi.aws.com".to_owned(), limit)].into();

@@ -297,7 +297,7 @@ fn a_claim_on_its_way_suits_its_pods_whatever_it_becomes() {
 }
 
 #[test]
-fn nodes_that_nobody_manages_are_used() {
+fn unmanaged_nodes_are_used() {
     let tainted = |facts: &mut Facts, plan: &mut model::Plan, taints: &[&str]| {
         let taints = taints.iter().map(|text| taint(text)).collect();
         let byo = Node { taints, ..node("byo") };

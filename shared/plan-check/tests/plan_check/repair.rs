@@ -26,7 +26,7 @@ fn fall_ill(node: &mut Node, since: jiff::Timestamp) {
     }];
 }
 
-/// The node `general-6-0` is ill for so many minutes, beside one that is well.
+/// The node `general-6-0` is unhealthy for this number of minutes, beside a healthy one.
 fn ward(minutes: i64) -> Facts {
     let (mut facts, _) = good();
     facts.policies.node_repair = true;
@@ -57,12 +57,12 @@ fn check(facts: &Facts, drain: Option<SignedDuration>, wanted: &[&str]) {
 }
 
 #[test]
-fn an_ill_node_goes_when_it_is_due_and_nobody_forbids_it() {
+fn an_unhealthy_node_is_repaired_when_it_is_due_and_nothing_forbids_it() {
     check(&ward(31), BOUND, &[]);
     check(&ward(29), BOUND, &["node general-6-0 is not ill for long enough"]);
     let mut closed = ward(31);
     closed.policies.node_repair = false;
-    check(&closed, BOUND, &["nobody repairs nodes"]);
+    check(&closed, BOUND, &["node repair is off"]);
     let mut kept = ward(31);
     let annotations = &mut kept.nodes.get_mut("general-6-0").unwrap().annotations;
     annotations.insert(labels::DO_NOT_REPAIR.to_owned(), "true".to_owned());
@@ -70,7 +70,7 @@ fn an_ill_node_goes_when_it_is_due_and_nobody_forbids_it() {
 }
 
 #[test]
-fn nobody_repairs_a_pool_of_which_too_many_are_ill() {
+fn a_pool_with_too_many_unhealthy_nodes_is_not_repaired() {
     let mut facts = ward(31);
     let now = facts.now;
     fall_ill(facts.nodes.get_mut("general-6-2").unwrap(), now);

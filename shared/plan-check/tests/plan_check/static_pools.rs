@@ -26,7 +26,7 @@ fn fixed(replicas: u64) -> Facts {
     facts
 }
 
-/// So many claims of its template.
+/// A number of claims of its template.
 fn creating(count: u32) -> Plan {
     let claim = |index: u32| NodeClaim {
         batch: id("demo-7-0"),

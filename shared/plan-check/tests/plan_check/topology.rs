@@ -97,7 +97,7 @@ fn a_spread_pins_its_pod() {
         },
         &["has no certain topology.kubernetes.io/zone", "has no certain"],
     );
-    // On nodes without the label nobody is spread.
+    // On nodes without the label no pod is spread.
     check(
         |facts, plan| {
             web(facts, "spread:zone:app=web:skew=3");
@@ -182,7 +182,10 @@ fn a_pod_is_near_what_it_wants() {
             facts.pods[2] = pod(&format!("on-node cpu=500m near:{key}:{pods}"));
         }
     };
-    check(near("host", "app=db"), &["pod default/on-node breaks its affinity: nobody it wants"]);
+    check(
+        near("host", "app=db"),
+        &["pod default/on-node breaks its affinity: no pod that it requires"],
+    );
     check(
         |facts, plan| {
             near("host", "app=db")(facts, plan);
@@ -205,7 +208,7 @@ fn a_pod_is_near_what_it_wants() {
             facts.pods[1] = pod("web-1 cpu=500m app=web");
             second_claim(facts, plan, "us-west-2b");
         },
-        &["nobody it wants is in topology.kubernetes.io/zone=us-west-2a"],
+        &["no pod that it requires is in topology.kubernetes.io/zone=us-west-2a"],
     );
     check(near("rack", "app=db"), &["its place has no certain rack"]);
 }
@@ -219,7 +222,7 @@ fn pods_that_want_each_other_begin_in_one_place() {
         second_claim(facts, plan, "us-west-2b");
     };
     check(begin_twice, &["two groups begin, in topology.kubernetes.io/zone=us-west-2a"]);
-    // Where somebody is already, nobody begins.
+    // Where a matching pod is already, there is no first.
     check(
         |facts, plan| {
             begin_twice(facts, plan);
@@ -285,7 +288,7 @@ fn what_is_repelled_stays_away_too() {
 }
 
 #[test]
-fn who_stood_together_before_is_nobodys_fault() {
+fn pods_that_were_together_before_are_no_fault() {
     check(
         |facts, _| {
             facts.pods[4] = pod("bound app=old away:host:app=old on:general-6-0");

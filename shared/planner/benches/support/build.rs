@@ -30,7 +30,7 @@ pub(crate) fn affinity(key: &str, (label, value): (&str, &str)) -> PodAffinityTe
     term(&format!("{key}:{label}={value}"))
 }
 
-/// A pod that waits for a node and that nobody controls.
+/// A pending pod without a controller.
 pub(crate) fn pending(name: &str, spec: Arc<PodSpec>) -> Pod {
     Pod { spec, owner: None, ..pod(name) }
 }

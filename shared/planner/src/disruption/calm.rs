@@ -1,8 +1,8 @@
-//! Leaving nodes and pods in peace, where somebody wants more of it than Karpenter gives: what was moved lately
+//! Leaving nodes and pods in peace, if a setting asks for more of it than Karpenter gives: what was moved lately
 //! holds back what would be moved next.
 //!
 //! What a command moves is written down when it begins (`moves`), beside the command, and forgotten when no
-//! setting asks for it any more. What is rolled back counts as moved, too: its pods did not go, and nobody knew
+//! setting asks for it any more. What is rolled back counts as moved, too: its pods did not move, and it was not known
 //! that they would not.
 
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ impl History {
         Some(Objection::MovedLately(pod.key.clone()))
     }
 
-    /// Why so many pods more may not be moved, if so. In an hour in which none was, anything may: what is
+    /// Why this number of pods more may not be moved, if so. In an hour in which none was, anything may: what is
     /// larger than the bound would never go otherwise.
     pub fn too_many(&self, pods: usize) -> Option<Objection> {
         let most = self.most?;

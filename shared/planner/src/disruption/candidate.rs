@@ -101,7 +101,7 @@ pub(crate) fn candidate<'a>(
         return Err(if is_of_auto_mode { Objection::OfAutoMode } else { Objection::Unmanaged });
     };
     let Some(node) = entry.node else { return Err(Objection::NotJoined) };
-    // An ill node goes whether it ever came up or not, and whoever protects it.
+    // An unhealthy node is disrupted although it never became ready, and although it is protected.
     let due = due(state, entry, node);
     let refused = if !node.is_initialized() {
         Some(Objection::NotInitialized)
@@ -159,7 +159,7 @@ pub(crate) fn candidate<'a>(
     })
 }
 
-/// What is due for `node`, which is registered, if ill nodes are repaired and nobody forbids it.
+/// What is due for `node`, which is registered, if unhealthy nodes are repaired and nothing forbids it.
 fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
     if !state.facts.policies.repairs_nodes()
         || !node.is_registered()
@@ -171,7 +171,7 @@ fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
     let due = repair::due(&node.ill_conditions, from, state.now)?;
     let may_reboot = state.facts.policies.reboot_for_repair
         && node.is_initialized()
-        // By it another boot is told from this one.
+        // It distinguishes another boot from this one.
         && !node.boot_id.is_empty()
         && entry.claim.is_some_and(|claim| !claim.conditions.is_rebooted_enough(state.now));
     let action = if may_reboot { due.action } else { RepairAction::Replace };

@@ -78,7 +78,7 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.
+/// The methods that look for `reason`. With the gate off, static pools are not kept.
 const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Method] {
     match reason {
         DisruptionReason::Empty => &[Method::Emptiness],
@@ -190,7 +190,7 @@ pub const fn name(reason: DisruptionReason) -> &'static str {
     }
 }
 
-/// An empty node is told by its claim, as what is noted about it.
+/// Its claim says whether a node is empty.
 fn lines(dropped: &[Dropped], method: Method) -> Vec<Rejected> {
     let of_claim = method == Method::Emptiness;
     let line = |dropped: &Dropped| {

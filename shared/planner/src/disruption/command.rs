@@ -11,7 +11,7 @@
 //!     └─ it is not back in time ──► its claim is deleted
 //! ```
 //!
-//! The replacements are created in the commit that makes the command one that launches: whoever reads
+//! The replacements are created in the commit that makes the command one that launches: a reader of
 //! the ledger sees both or neither. From then on the candidates count as leaving. What replaces them is
 //! seen in the ledger alone, so that waiting for it costs no look at the cluster. A replacement that
 //! comes too late is a node like any other.
@@ -189,7 +189,7 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
                 reboot::carried_on(&mut plan, (id, command), (ledger, *since, now));
                 continue;
             }
-            // Nobody asks for it any more.
+            // No policy needs it any more.
             Progress::Moved { until, .. } if *until <= now => {
                 plan.ended.insert(id.clone());
                 continue;
@@ -280,7 +280,7 @@ fn roll_back(
     plan.started.insert(id.clone(), Command { progress, ..command.clone() });
 }
 
-/// What is told when a reboot begins.
+/// The event when a reboot begins.
 fn rebooting(facts: &Facts, command: &Command) -> Decision {
     let claims: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
     let nodes = words::counted(claims.len(), "node");
@@ -289,7 +289,7 @@ fn rebooting(facts: &Facts, command: &Command) -> Decision {
     told::with_pods(Decision::about(kind, claims, who, summary), facts)
 }
 
-/// What is told when replacements are created.
+/// The event when replacements are created.
 fn told(facts: &Facts, command: &Command, new_claims: &[NewClaim]) -> Decision {
     let replaced: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
     let before = price(&replaced);

@@ -32,7 +32,7 @@ use crate::index::id::CandidateId;
 /// Alternatives that a proposal names.
 const REJECTED_MAX: usize = 20;
 
-/// The cluster, made ready for every method: for whoever asks several questions about the same facts,
+/// The cluster, made ready for every method: for several questions about the same facts,
 /// and so that both halves can be measured.
 #[derive(Debug)]
 pub struct PreparedCluster<'a> {
@@ -63,7 +63,7 @@ impl<'a> PreparedCluster<'a> {
         }
     }
 
-    /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
+    /// Spares the nodes that pending pods fit onto, if no function says which those are.
     pub(crate) fn spare_for_pending(&mut self) {
         if std::mem::replace(&mut self.is_spared, true) {
             return;

@@ -138,7 +138,7 @@ impl<'a> State<'a> {
         }
         let is_guarded = |pod: &&Pod| pod.spec.annotations.contains_key(labels::DO_NOT_DISRUPT);
         let bound = facts.pods.iter().filter(|pod| pod.node.is_some());
-        // Of a node that starts, and whose type nobody knows, only the claim counts.
+        // Of a starting node of unknown type, only the claim counts.
         let is_unknown = |node: &Node| {
             !node.is_initialized() && !node.labels.contains_key(labels::INSTANCE_TYPE)
         };

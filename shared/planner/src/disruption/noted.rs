@@ -19,7 +19,7 @@ use crate::{
     world::World,
 };
 
-/// A node may have so many hundredths of what was expected at least.
+/// Minimum share of the expected resources that a node must have, in per cent.
 ///
 /// Karpenter: `consistency/nodeshape.go`.
 const EXPECTED_PERCENT: u64 = 90;

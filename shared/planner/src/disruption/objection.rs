@@ -51,7 +51,7 @@ pub enum Objection {
     /// Nothing can be bought for its NodePool.
     #[error("its NodePool {0} has no instance types")]
     NoInstanceTypes(NodePoolName),
-    /// A pod on it cannot be read: nobody can say what it needs.
+    /// A pod on it cannot be read: its needs are unknown.
     #[error("pod {0} on it cannot be read")]
     UnreadablePod(PodKey),
     /// A pod cannot be read, nor on which node it is: this, in words.
@@ -80,7 +80,7 @@ pub enum Objection {
     /// It hosts virtual pods of a CapacityBuffer.
     #[error("reserved for a CapacityBuffer")]
     KeepsRoom,
-    /// So many of its pods would need another node.
+    /// The number of its pods that would need another node.
     #[error("not empty: {} would need another node", model::words::counted(*.0, "pod"))]
     Used(usize),
     /// It is not empty, though moving its pods costs next to nothing.
@@ -111,7 +111,7 @@ pub enum Objection {
     /// The workload of this pod rests: a pod of it was moved lately.
     #[error("the workload of pod {0} was moved recently (setting WorkloadRest)")]
     MovedLately(PodKey),
-    /// So many pods were moved within an hour, and with its own they would be more than may.
+    /// The number of pods moved within an hour; with its own pods the limit would be exceeded.
     #[error(
         "{} moved within the last hour, which is the maximum (setting MovesPerHour)",
         model::words::counted(*.0, "pod")
@@ -149,7 +149,7 @@ pub enum Objection {
     /// Nodes that are cheaper to disrupt go without it.
     #[error("cannot be consolidated together with the nodes that are cheaper to disrupt")]
     NotTogether,
-    /// It cannot go with so many better nodes before it.
+    /// It cannot be disrupted together with this number of better nodes before it.
     #[error("together with {}: {objection}", model::words::counted(*.before, "other node"))]
     Together {
         /// How many nodes there are before it.
@@ -181,7 +181,7 @@ pub enum Objection {
         "its pods fit only onto nodes that are waiting for consolidateAfter since their last pod change"
     )]
     OthersUnsettled,
-    /// So many new nodes would be needed, and one is the most.
+    /// The number of new nodes that would be needed; one is the maximum.
     #[error("its pods need {} new nodes, and consolidation launches at most 1", model::words::many(*.0))]
     ManyNodes(usize),
     /// What would be launched cannot be created after all: in words.
@@ -199,7 +199,7 @@ pub enum Objection {
     /// The gate for replacing spot by spot is closed.
     #[error("spot-to-spot consolidation is off (feature gate SpotToSpotConsolidation)")]
     SpotGate,
-    /// Only so many instance types are cheaper for replacing spot by spot.
+    /// The number of cheaper instance types for spot-to-spot replacement, which is too small.
     #[error(
         "spot-to-spot consolidation needs at least {SPOT_TYPES_MIN} cheaper instance types, and there \
          are {0}"

@@ -22,7 +22,7 @@ impl Exact {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Without so many millionths of it, rounded down.
+    /// The price less this number of millionths, rounded down.
     pub(crate) fn less(self, millionths: u64) -> Self {
         let share = u128::from(1_000_000_u64.saturating_sub(millionths));
         Self(self.0 / 1_000_000 * share + self.0 % 1_000_000 * share / 1_000_000)
@@ -44,8 +44,8 @@ pub(crate) fn of_all(nodes: &[&Candidate<'_>]) -> Exact {
     nodes.iter().map(|node| node.price).fold(Exact::default(), Exact::plus)
 }
 
-/// The price of the offering that a node came from, whether it is there to be bought now or not. Where nobody looked at
-/// offerings, what was expected at launch. 0 when it is not known: then nothing is cheaper, and the node is not replaced
+/// The price of the offering that a node came from, whether it is there to be bought now or not. If offerings were not
+/// observed, the price expected at launch. 0 when it is not known: then nothing is cheaper, and the node is not replaced
 /// for its price. Karpenter replaces nothing then, either (`getCandidatePrices`).
 pub fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
     if !state.knows_offers() {

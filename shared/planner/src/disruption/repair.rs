@@ -20,8 +20,8 @@ use super::{
 };
 use crate::index::id::CandidateId;
 
-/// Of a pool's nodes so many in a hundred may be ill, due or not, before nobody repairs any: what
-/// makes so many ill is nothing that a new node would cure.
+/// Maximum share of a pool's nodes in per cent that may be unhealthy, due or not. Above it none is repaired: what
+/// makes that many unhealthy is nothing that a new node would cure.
 const ILL_PERCENT_MAX: usize = 20;
 
 /// The first ill node that may go, with what comes in its place.

@@ -13,7 +13,7 @@ use model::{
     ledger::Snapshot,
 };
 
-/// The claims that do not say yet what they are replaced for, or say it though nobody replaces them, as they
+/// The claims that do not say yet what they are replaced for, or say it although they are not replaced, as they
 /// should become.
 #[must_use]
 pub fn reasons_shown(ledger: &Snapshot, now: Timestamp) -> Vec<NodeClaim> {

@@ -56,7 +56,7 @@ pub struct Simulator<'a> {
     known: KnownTypes,
     /// See [`Options`].
     is_watched: bool,
-    /// The facts made ready, once somebody asked.
+    /// The prepared facts, from the first use on.
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
     pub(crate) work: u64,

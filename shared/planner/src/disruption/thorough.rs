@@ -124,7 +124,7 @@ struct Search<'l, 'a> {
     saving: Exact,
     /// Whether the best saves that much only if new nodes are packed so that they cost least.
     is_packed: bool,
-    /// Nodes that cost more than their pods are worth, worst first; once somebody asked.
+    /// Nodes that cost more than their pods are worth, worst first; from the first use on.
     dear: Option<Vec<CandidateId>>,
     /// Why single nodes stay, as far as they were asked.
     notes: Notes,

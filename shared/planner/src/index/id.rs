@@ -14,7 +14,7 @@ pub struct Id<K> {
 pub(crate) trait Numbered: Copy + Default + fmt::Debug + Ord + Hash {}
 
 impl<K> Id<K> {
-    /// The number of the thing at `place`. There are never so many things that it does not fit.
+    /// The number of the thing at `place`. The number of things always fits.
     #[inline]
     pub fn at(place: usize) -> Self {
         Self { number: u32::try_from(place).unwrap_or(u32::MAX), kind: PhantomData }

@@ -1,7 +1,7 @@
 //! What is there and the ledger does not know → claims.
 //!
 //! One mechanism for a lost table, an old backup, a move from Karpenter and an instance whose launch
-//! nobody recorded: a NodeClaim object with an instance is a claim, and so is an instance whose tags say
+//! was not recorded: a NodeClaim object with an instance is a claim, and so is an instance whose tags say
 //! which NodePool it was launched for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use model::{
 
 use super::settle::REGISTRATION_TTL;
 
-/// An instance that is younger is left to whoever launched it.
+/// A younger instance is left to the function that launched it.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/garbagecollection` of the AWS provider leaves 30 seconds; a launch
 /// whose answer was lost is read back for longer than that here.
@@ -71,7 +71,7 @@ impl Present<'_> {
 pub struct Adoption {
     /// Claims for them, each with a name that the ledger does not know.
     pub claims: Vec<NodeClaim>,
-    /// Those of this very ledger for which nobody can tell a claim: they are terminated.
+    /// Those of this very ledger without a known claim: they are terminated.
     pub strays: Vec<InstanceId>,
 }
 
@@ -124,7 +124,7 @@ pub fn adopt(
             None if instance.ledger == snapshot.head.ledger && instance.ledger.is_some() => {
                 adoption.strays.push(instance.id.clone());
             }
-            // Its name is another's; or it is of another ledger, or of nobody that is known here.
+            // Its name is another's; or it is of another ledger, or of an unknown one.
             Some(_) | None => {}
         }
     }
@@ -152,7 +152,7 @@ fn of_object(
         retry: None,
         ..object.clone()
     };
-    // Whoever kept this condition does not any more: it is worked out from here on.
+    // The former writer of this condition does not write it any more: it is calculated from here on.
     claim.conditions.is_consolidatable = None;
     // It gets the tags of this ledger.
     claim.annotations.remove(labels::TAGGED);
@@ -165,7 +165,7 @@ fn kept_name(instance: &Instance) -> Option<(String, String)> {
     instance.is_named.then(|| (labels::KEEPS_NAME.to_owned(), "true".to_owned()))
 }
 
-/// Written once, by whoever adopts it.
+/// Written once, at its adoption.
 const ADOPTED_VERSION: u64 = model::ledger::CREATED_VERSION + 1;
 
 /// The claim that the tags of `instance` tell, if its NodePool is there.
@@ -324,7 +324,7 @@ impl<'p> Living<'p> {
 }
 
 /// Nodes that are deleted and that our finalizer alone holds: no claim of the ledger is theirs, none is being
-/// adopted, and no instance of the cluster lives behind them. Nobody else would ever let them go.
+/// adopted, and no instance of the cluster lives behind them. Nothing else would ever remove our finalizer.
 ///
 /// Karpenter: `pkg/controllers/node/termination/controller.go`, where a node needs no claim.
 #[must_use]

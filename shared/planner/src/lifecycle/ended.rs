@@ -11,7 +11,7 @@ use model::{
     ledger::{LaunchRefusals, Snapshot},
 };
 
-/// So many instances in a row say that the next one ends, too.
+/// This number of ended instances in a row means that the next one ends, too.
 const ENDED_MAX: u32 = 3;
 /// Seconds until claims are created again for their NodePool, at first and at most.
 const WAIT_SECONDS: (i64, i64) = (60, 600);

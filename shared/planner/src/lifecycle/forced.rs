@@ -1,5 +1,5 @@
 //! Claims that go whatever runs on them: older than their `expireAfter`, in a capacity block that is
-//! about to end, or with a NodeClaim object or a node that somebody deletes, whose finalizer then
+//! about to end, or with a NodeClaim object or a node that is being deleted, whose finalizer then
 //! waits for the drain.
 //!
 //! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
@@ -29,9 +29,9 @@ enum Cause<'a> {
     Expired(SignedDuration),
     /// The capacity block with this id, in which it is, is about to end.
     CapacityBlockEnding(&'a str),
-    /// Somebody deletes its NodeClaim object.
+    /// Its NodeClaim object is being deleted.
     NodeClaimDeleted,
-    /// Somebody deletes its node.
+    /// Its node is being deleted.
     NodeDeleted,
 }
 
@@ -87,7 +87,7 @@ pub fn forced(facts: &Facts) -> Plan {
     plan
 }
 
-/// Why `claim` goes, if it does; `deleted` are the instances whose nodes somebody deletes.
+/// Why `claim` goes, if it does; `deleted` are the instances whose nodes are being deleted.
 fn cause<'a>(
     claim: &'a NodeClaim,
     facts: &Facts,
@@ -109,7 +109,7 @@ fn cause<'a>(
         .or_else(|| deleted.iter().any(is_its).then_some(Cause::NodeDeleted))
 }
 
-/// Whether somebody deletes the NodeClaim object of `claim`. Where nobody looked nobody is known to.
+/// Whether the NodeClaim object of `claim` is being deleted; `false` if not observed.
 fn is_deleted(claim: &NodeClaim, facts: &Facts) -> bool {
     facts.deleted_claims.as_ref().is_some_and(|deleted| deleted.contains(&claim.name))
 }

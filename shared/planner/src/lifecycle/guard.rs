@@ -11,7 +11,7 @@ use model::{
 /// What the leases of a cluster say about its ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Somebody else is in charge: nothing is done.
+    /// Another program is in charge: nothing is done.
     Held(String),
     /// Who is in charge cannot be read, and why: what was found before holds until it is too old.
     Unknown(String),
@@ -76,7 +76,7 @@ pub fn verdict(
     match (&head.ledger, &head.guard) {
         (None, _) => Verdict::Open,
         (Some(_), _) if is_ours && is_behind => Verdict::Open,
-        // Nobody looked yet, or somebody else was in charge meanwhile and may have launched.
+        // Not checked yet, or another program was in charge meanwhile and may have launched.
         (Some(_), Guard::Unchecked | Guard::Held { .. }) => Verdict::Adopt,
         (Some(_), Guard::Free { .. }) => Verdict::Free,
     }

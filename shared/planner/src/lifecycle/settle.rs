@@ -69,8 +69,8 @@ pub fn settle(
     }
 }
 
-/// The next state of `claim`, whose instance several nodes report. Which of them is its own nobody can
-/// say, and neither when only one is left: it is deleted when its time to join is over.
+/// The next state of `claim`, whose instance several nodes report. Which of them is its own cannot
+/// be known, and neither when only one is left: it is deleted when its time to join is over.
 ///
 /// Karpenter: `registration.go`, `MultipleNodesFound`.
 #[must_use]

@@ -20,7 +20,7 @@ pub struct Standalone {
 }
 
 /// Claims for those of `objects` that users made and the ledger of `snapshot` has none for, in the order of
-/// their names, as many as one commit takes. An object that is being deleted is nobody's, and one with an
+/// their names, as many as one commit takes. An object that is being deleted gets no claim, and one with an
 /// instance is adopted with it.
 #[must_use]
 pub fn standalone(

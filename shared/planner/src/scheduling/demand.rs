@@ -43,7 +43,7 @@ use crate::{
 pub(crate) struct Wanted<'a> {
     pub(crate) key: Cow<'a, PodKey>,
     pub(crate) class: ClassId,
-    /// The volumes that it attaches; `None` is that nobody knows.
+    /// The volumes that it attaches; `None` if they are not known.
     pub(crate) attachments: Option<Rc<Attachments>>,
     pub(crate) why: Why,
     /// The claim that was created for it, if its node did not join yet.
@@ -100,7 +100,7 @@ fn is_forced_soon(pod: &Pod, deadline: Timestamp, now: Timestamp) -> bool {
 /// So long after a pod was asked to end, the one in its place may not be listed yet.
 const REPLACED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
-/// Whether a pod that was asked to end a moment ago may return as one that nobody listed yet. For a moment it may
+/// Whether a pod that was asked to end a moment ago may return as one that is not listed yet. For a moment it may
 /// be counted twice: what is supposed then is only too careful.
 fn may_return(pod: &Pod, now: Timestamp) -> bool {
     let is_new = |asked_at: Timestamp| now.duration_since(asked_at) < REPLACED_WITHIN;
@@ -191,7 +191,7 @@ pub(crate) fn demand<'a>(
 struct Sorting<'p> {
     classes: Table<kind::Class, Class>,
     profiles: Table<kind::Profile, Profile>,
-    /// Classes by the spec that pods without volumes share, and by whether they wait: whoever has the
+    /// Classes by the spec that pods without volumes share, and by whether they wait: a pod that has the
     /// very same one needs no further look.
     shared: BTreeMap<(*const PodSpec, &'p Namespace, bool), ClassId>,
     /// The last class by profile, CPU and memory: few have them all in common. What they ask is

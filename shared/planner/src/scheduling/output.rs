@@ -233,7 +233,7 @@ impl<'s> Drafts<'s> {
         Ok(NewClaim { claim, possible, cheapest, price: shared.price })
     }
 
-    /// The batch of the next claim that is like `launched` and for so many pods, and its place in it.
+    /// The batch of the next claim that is like `launched` and for this number of pods, and its place in it.
     fn batch(&mut self, launched: Launched<'s>, pods: usize) -> (BatchNumber, u32) {
         let has_room = |batch: &BatchNumber| self.sizes[*batch].has_room_for(pods);
         let batch = self.filling.get(&launched).copied().filter(has_room);

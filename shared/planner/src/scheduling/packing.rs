@@ -1,7 +1,7 @@
 //! The cheapest fleet for pods that wait, and a price below which there is none.
 //!
 //! Both come from one linear program, the *configuration program*: a column is one node (something
-//! that is sold, with so many pods of each kind on it), a row is a kind of pods, and every pod has to
+//! that is sold, with a number of pods of each kind on it), a row is a kind of pods, and every pod has to
 //! be on a node. There are far too many columns to list, so they are made as they are needed
 //! ([`columns`]): the program's dual prices say what a pod of each kind is worth now, and a knapsack
 //! ([`knapsack`]) fills each offer with what is worth most. A node that is worth more than it costs

@@ -253,7 +253,8 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     None => {
-                        let text = format!("nobody looked at what EC2NodeClass {class} offers");
+                        let text =
+                            format!("the offerings of EC2NodeClass {class} were not observed");
                         self.closed.push((&pool.name, text));
                         continue;
                     }

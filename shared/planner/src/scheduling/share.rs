@@ -104,7 +104,7 @@ pub(crate) fn keeps(problem: &Problem<'_>, solution: &Solution) -> bool {
     claims.all(|claim| claim.pods.len() < 2 || caps.allow(claim.template, &claim.requests))
 }
 
-/// So many hundredths of `amount`, rounded down.
+/// This percentage of `amount`, rounded down.
 fn part(amount: u64, share: u32) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(share) / 100).unwrap_or(u64::MAX)
 }

@@ -120,7 +120,7 @@ enum Try {
 struct Progress {
     /// The first preferences that may still come true.
     from: PreferencesId,
-    /// No pod of it found a place when so many pods had one.
+    /// The number of placed pods at which no pod of it found a place.
     failed_at: Option<usize>,
 }
 

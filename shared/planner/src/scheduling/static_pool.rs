@@ -25,7 +25,7 @@ pub use launches::{Launches, launches};
 pub enum Replicas {
     /// Nothing.
     Enough,
-    /// So many claims more.
+    /// A number of claims more.
     Missing(u64),
     /// Claims are missing, and `limits.nodes` allows none.
     Limited {

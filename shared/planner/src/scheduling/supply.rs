@@ -90,7 +90,7 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Whether there is a pod of which nobody can say what it takes. What DaemonSets put onto their nodes is
+    /// Whether there is a pod with unknown needs. What DaemonSets put onto their nodes is
     /// known without.
     fn has_unreadable(&self) -> bool {
         self.pods.iter().any(|pod| pod.is_unreadable() && pod.is_reschedulable())

@@ -101,7 +101,7 @@ pub struct Outcome {
     pub(crate) pods: usize,
 }
 
-/// So many steps of packing take as long as to try one pod.
+/// Steps of packing that take as long as trying one pod.
 const STEPS_PER_POD: u64 = 100;
 
 impl<'a> World<'a> {

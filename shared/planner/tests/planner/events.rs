@@ -1,4 +1,4 @@
-//! What is told of which object, and by which name.
+//! Which event is about which object, and its name.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn said_of(events: &[ObjectEvent]) -> Vec<String> {
 }
 
 #[test]
-fn a_pod_is_told_where_it_goes_or_why_nowhere() {
+fn events_say_where_a_pod_goes_or_why_nowhere() {
     let pods = [pod("a cpu=1"), pod("b cpu=1")];
     let text = "needs 10Ti memory".to_owned();
     let pool = Some("default".parse().unwrap());
@@ -49,12 +49,12 @@ fn a_pod_is_told_where_it_goes_or_why_nowhere() {
         messages,
         ["no node for it: default: needs 10Ti memory", "it should go onto node/node-1"]
     );
-    // Of a pod that nobody saw, such as a virtual one, nothing is said.
+    // A pod that does not exist, such as a virtual one, gets no event.
     assert_eq!(of_pods(&plan, &[], now()), []);
 }
 
 #[test]
-fn a_pod_is_told_nothing_while_a_class_that_is_young_is_resolved() {
+fn a_pod_gets_no_event_while_a_class_that_is_young_is_resolved() {
     let waits = |obstacle: Obstacle, minutes: i64| {
         let mut facts = facts(vec![pod("web cpu=1")]);
         facts.now = facts.pods[0].created_at + SignedDuration::from_mins(minutes);
@@ -115,7 +115,7 @@ fn commands_say_what_goes_and_what_is_waited_for() {
 }
 
 #[test]
-fn an_inconsistent_node_is_told_of_once() {
+fn an_inconsistent_node_is_reported_once() {
     let (mut ledger, claims) = claims([ClaimPhase::Initialized; 2]);
     let mut lacking = claims[0].following();
     lacking.conditions.inconsistent = Some("expected 4 of cpu, and the node has 2".to_owned());
@@ -187,7 +187,7 @@ fn what_blocks_a_node_that_has_drifted_says_that_it_has() {
 }
 
 #[test]
-fn a_do_not_disrupt_that_protects_nothing_is_told_to_one_pod_of_its_owner() {
+fn a_do_not_disrupt_that_protects_nothing_is_reported_to_one_pod_of_its_owner() {
     let (mut ledger, claims) = claims([ClaimPhase::Initialized; 2]);
     let annotated = |name: &str, node: &str, value: &str| {
         let mut pod = pod(&format!("{name} on:{node} cpu=1"));
@@ -227,7 +227,7 @@ fn a_do_not_disrupt_that_protects_nothing_is_told_to_one_pod_of_its_owner() {
 }
 
 #[test]
-fn an_interruption_is_told_by_karpenters_name() {
+fn an_interruption_has_karpenters_event() {
     let (_, claims) = claims([ClaimPhase::Initialized; 2]);
     for (reason, expected) in [
         (DeletionReason::SpotInterrupted, Some("SpotInterrupted")),
@@ -272,7 +272,7 @@ fn pods_and_nodes_say_how_a_drain_goes() {
 }
 
 #[test]
-fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
+fn capacity_that_is_missing_is_reported_to_the_pods_that_wait_for_it() {
     let (_, mut claims) = claims([ClaimPhase::Created; 2]);
     claims.truncate(1);
     claims[0].pods = vec![pod("a cpu=1").key];
@@ -285,7 +285,7 @@ fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
             "Pod default/a InsufficientCapacityError".to_owned(),
         ]
     );
-    // That the class is not ready is told of the claim alone.
+    // Only the claim has the event that the class is not ready.
     let events = of_class_not_ready(&claims, "Ready is False");
     assert_eq!(said_of(&events), [format!("NodeClaim {name} NodeClassNotReady")]);
     assert_eq!(events[0].message, "Ready is False");

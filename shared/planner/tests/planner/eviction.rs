@@ -105,8 +105,8 @@ fn a_budget_holds_its_pods_and_unhealthy_ones_only_where_it_says_so() {
     let mut elsewhere = pdb("p", "web");
     elsewhere.key.namespace = Namespace::new("other").unwrap();
     check(&[elsewhere], &web, (false, false));
-    let nobody = PodDisruptionBudget { selector: None, ..pdb("p", "web") };
-    check(&[nobody], &web, (false, false));
+    let none = PodDisruptionBudget { selector: None, ..pdb("p", "web") };
+    check(&[none], &web, (false, false));
 }
 
 #[test]

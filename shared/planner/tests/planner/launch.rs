@@ -42,7 +42,7 @@ fn conclude(outcome: LaunchOutcome, claims: &[NodeClaim]) -> Conclusion {
 }
 
 #[test]
-fn a_quota_that_is_used_up_is_told_with_its_pool_and_holds_nothing_back() {
+fn a_quota_that_is_used_up_is_reported_with_its_pool_and_holds_nothing_back() {
     let claims = build::batch("a", 2);
     let offerings = BTreeSet::from([instance("i-0a").offering]);
     let error = LaunchError {

@@ -132,7 +132,7 @@ fn pods_that_wait_for_a_class_are_looked_at_again_after_five_seconds() {
     // Once the class is ready, or not for long.
     let known = looked(&seen(&pods, counters, 15), &after, 0, 15);
     assert_eq!(rests_for(next(&known, 44), 44), 1);
-    // One that nobody looks at for long is asked for more rarely.
+    // One that is not ready for long is asked for more rarely.
     let still = looked_at(&seen(&pods, counters, 410), &after, (0, true), 410);
     assert_eq!(rests_for(next(&still, 429), 429), 1);
     assert_eq!(next(&still, 430), Pace::Look);

@@ -198,9 +198,9 @@ proptest! {
         check_again(&facts, &plan, &worlds::carried_out(&facts, &plan));
     }
 
-    /// A preference keeps the pod away that has it, and nobody else.
+    /// A preference keeps the pod away that has it, and no other.
     #[test]
-    fn a_preference_to_keep_away_takes_a_place_from_nobody(
+    fn a_preference_to_keep_away_takes_a_place_from_no_pod(
         sketch in worlds(), whom in 0_usize..3, label in 0_usize..3,
     ) {
         let facts = world(&sketch.quiet());

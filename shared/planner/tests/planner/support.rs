@@ -115,7 +115,7 @@ pub(crate) fn add_class(facts: &mut Facts, name: &str, offer: ClassOffer) {
     facts.classes.get_or_insert_default().insert(name.parse().unwrap(), offer);
 }
 
-/// A ready node that nobody manages and that a cloud has.
+/// A ready unmanaged node that a cloud has.
 pub(crate) fn node(words: &str) -> Node {
     let node = testkit::build::node(words);
     Node { provider_id: Some(id(&format!("other:///{}", node.name))), ..node }

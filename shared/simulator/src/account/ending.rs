@@ -16,7 +16,7 @@ impl World {
         self.end_instance(instance);
     }
 
-    /// Terminates instances that somebody asks to terminate. One with termination protection is refused, and with it all
+    /// Terminates instances at a caller's request. One with termination protection is refused, and with it all
     /// of its zone.
     ///
     /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html>

@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// An instance that somebody launched before the world began, and that runs.
+    /// An instance that was launched before the world began, and that runs.
     pub(crate) fn inherit(&mut self, inherited: Inherited) {
         let Inherited { id, offering, subnet, image, launched_at, capacity, tags } = inherited;
         let price = self.price_of(&offering).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Roles of IAM with what is attached to them, and who of them EKS admits to the cluster.
 //!
-//! Like subnets and images, a role of nodes is there from the moment that somebody asks for it: it is made as
+//! Like subnets and images, a role of nodes is there from the moment of its first use: it is made as
 //! docs/install.md makes one, with its access entry. From then on it is what was made of it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ const NODE_POLICIES: [&str; 4] = [
 ];
 /// The type of the access entry of Linux nodes.
 pub(super) const LINUX_NODES: &str = "EC2_LINUX";
-/// The type of an access entry that is for whoever its groups say.
+/// The type of an access entry for Kubernetes groups.
 pub(super) const STANDARD: &str = "STANDARD";
 /// Types of access entries.
 ///
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// Makes the role of nodes called `name` with its access entry, unless somebody asked for it before.
+    /// Makes the role of nodes called `name` with its access entry, unless it was asked for before.
     pub(super) fn own_role(&mut self, name: &str) {
         if self.role(name).is_ok() {
             return;
@@ -219,7 +219,7 @@ impl World {
 pub struct NewEntry<'a> {
     /// The ARN of whom it admits.
     pub principal: &'a str,
-    /// Such as `EC2_LINUX`; `STANDARD` where nobody says.
+    /// Such as `EC2_LINUX`; `STANDARD` by default.
     pub kind: Option<&'a str>,
     /// The groups that the principal gets in the cluster.
     pub groups: BTreeSet<String>,

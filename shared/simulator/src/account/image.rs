@@ -167,7 +167,7 @@ impl World {
         Some(id)
     }
 
-    /// The images called `ids`, as far as nobody took them away.
+    /// The images called `ids`, except those that were taken away.
     pub(crate) fn images_by_id(&mut self, ids: &[ImageId]) -> Vec<Image> {
         let mut images = BTreeMap::new();
         for id in ids.iter().filter(|id| !self.account.deregistered.contains(*id)) {

@@ -18,7 +18,7 @@ use crate::world::World;
 /// What keeps machines from joining that never do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum JoinFailure {
-    /// Nobody can tell: the console is empty.
+    /// Unknown: the console is empty.
     #[default]
     Silent,
     /// The cluster has no access entry for their role.

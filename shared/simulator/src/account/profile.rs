@@ -122,7 +122,7 @@ impl World {
         self.account.profiles.remove(name);
     }
 
-    /// What EC2 has against launching with the profile `name`. One that nobody made here is owned
+    /// What EC2 has against launching with the profile `name`. One that was not made here is owned
     /// like everything else that is asked for.
     pub(super) fn profile_problem(&self, name: &str) -> Option<AwsError> {
         let profile = self.account.profiles.get(name)?;

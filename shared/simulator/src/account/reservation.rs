@@ -394,7 +394,7 @@ impl DescribedReservation {
             match_criteria: record.match_criteria,
             is_capacity_block: record.is_capacity_block,
             is_interruptible: record.is_interruptible,
-            // For whoever knows the time.
+            // The caller knows the time.
             is_expiring: false,
             ends_at: record.ends_at,
             available_count,

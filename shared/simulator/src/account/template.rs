@@ -156,7 +156,7 @@ impl World {
     }
 
     /// The launch template called `name`. One of the user's own is assumed to be there until
-    /// somebody deletes it, with an image for what its name or its pools say.
+    /// a user deletes it, with an image for what its name or its pools say.
     pub(crate) fn template_version(&mut self, name: &LaunchTemplateName) -> Option<TemplateRecord> {
         let is_known = self.account.templates.contains_key(name);
         if !is_known && !name.is_of_digest() && !self.account.templates_deleted.contains(name) {

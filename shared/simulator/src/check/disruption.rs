@@ -105,7 +105,7 @@ impl World {
         recent.filter(|event| removed(&event.happening)).count()
     }
 
-    /// Why forcing `pod` to go breaks its PodDisruptionBudget, if it does: nobody but the end of its node's
+    /// Why forcing `pod` to go breaks its PodDisruptionBudget, if it does: only the end of its node's
     /// grace period may.
     pub(crate) fn forced_past_budget(&self, pod: &Pod) -> Option<String> {
         let entry = self.cluster.nodes.get(pod.node.as_ref()?)?;

@@ -1,6 +1,6 @@
 //! What runs before a story starts: nodes of another cluster, with their instances and their pods.
 //!
-//! They are there as Karpenter would have left them: the NodeClaim objects are nobody's yet, and the
+//! They are there as Karpenter would have left them: the NodeClaim objects have no manager yet, and the
 //! instances have the tags by which they are found and adopted.
 
 use std::collections::{BTreeMap, BTreeSet};

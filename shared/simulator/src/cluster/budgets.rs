@@ -69,7 +69,7 @@ impl ClusterState {
             }
             (None, None) => (Some(0), Some(0)),
         };
-        // Where nobody says how many pods there should be, nothing is allowed.
+        // If the expected number of pods is unknown, nothing is allowed.
         let (Some(expected), Some(desired_healthy)) = (expected, desired_healthy) else {
             return Count { current_healthy, desired_healthy: 0, disruptions_allowed: 0 };
         };
@@ -91,7 +91,7 @@ impl ClusterState {
                 StoryWorkloadKind::Deployment | StoryWorkloadKind::StatefulSet => {
                     expected = expected.saturating_add(workload.replicas);
                 }
-                // A pod of nobody's does not count.
+                // A pod without a controller does not count.
                 StoryWorkloadKind::Pod => {}
                 StoryWorkloadKind::Job => return None,
             }

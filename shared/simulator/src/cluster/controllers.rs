@@ -238,7 +238,7 @@ impl World {
         }
     }
 
-    /// A pod is gone: whoever made it hears of it.
+    /// A pod is gone: its controller hears of it.
     pub(super) fn forget_controlled(&mut self, entry: &PodEntry) {
         match &entry.controller {
             Controller::Workload(key) => {

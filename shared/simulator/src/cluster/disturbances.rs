@@ -1,4 +1,4 @@
-//! What goes wrong around the cluster: webhooks that refuse, objects that nobody can read.
+//! What goes wrong around the cluster: webhooks that refuse, unreadable objects.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl World {
     }
 
     /// The pods that `selection` selects. Of one that cannot be read there is what could be read; one that
-    /// is not in the cluster stands for a pod of which nobody can say where it is: it is in lists of all pods.
+    /// is not in the cluster stands for a pod of unknown place: it is in lists of all pods.
     pub(crate) fn listed_pods(&self, selection: &PodSelection) -> Listing<Pod> {
         let selected = self.cluster.selected(selection);
         let mut unreadable = self.unreadable("Pod");

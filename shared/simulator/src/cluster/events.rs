@@ -42,7 +42,7 @@ impl Events {
 }
 
 impl World {
-    /// Somebody publishes `event`, as it was `now` for them. `NotFound` about what is not there.
+    /// Publishes `event`, as it was `now` for the publisher. `NotFound` about what is not there.
     pub(crate) fn publish(&mut self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError> {
         let cluster = &self.cluster;
         let is_there = match &event.about {

@@ -1,4 +1,4 @@
-//! NodeClaim objects in the API server: what shows a claim of the ledger, and what is somebody else's.
+//! NodeClaim objects in the API server: what shows a claim of the ledger, and what belongs to others.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::world::World;
 /// A NodeClaim object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeClaimObject {
-    /// The claim as it is shown; `None` is an object that somebody else made.
+    /// The claim as it is shown; `None` is an object of another writer.
     pub claim: Option<NodeClaim>,
-    /// The claim that somebody else says with it, such as Karpenter.
+    /// The claim that another writer says with it, such as Karpenter.
     pub foreign: Option<NodeClaim>,
     /// Labels that others put on it.
     pub labels: BTreeMap<String, String>,
-    /// Whether somebody deletes it. Those that show a claim have a finalizer, others have none.
+    /// Whether it is being deleted. Those that show a claim have a finalizer, others have none.
     pub is_deleting: bool,
     /// How often it was written.
     pub writes: u64,
@@ -43,7 +43,7 @@ impl World {
         objects.filter_map(shown).collect()
     }
 
-    /// Lets an object show `claim`: `Conflict` when one of that name is somebody else's, `NotFound` when a user
+    /// Lets an object show `claim`: `Conflict` when one of that name belongs to another writer, `NotFound` when a user
     /// took the own one away.
     pub(crate) fn sync(&mut self, claim: &NodeClaim) -> Result<(), Fault> {
         let is_claimed =
@@ -119,7 +119,7 @@ impl World {
         Ok(leases)
     }
 
-    /// Every object that says a claim, whoever made it.
+    /// Every object that says a claim, of any writer.
     pub(crate) fn node_claim_objects(&self) -> Vec<NodeClaim> {
         let marked = |claim: &NodeClaim| {
             let mut claim = claim.clone();
@@ -136,7 +136,7 @@ impl World {
             .collect()
     }
 
-    /// Whether somebody else's object says that `instance` is its own.
+    /// Whether an object of another writer says that `instance` is its own.
     pub(crate) fn is_foreign(&self, instance: &InstanceId) -> bool {
         let mut foreign =
             self.cluster.node_claims.values().filter_map(|o| o.foreign.as_ref()?.instance.as_ref());

@@ -167,7 +167,7 @@ impl World {
     }
 
     /// The toleration of an unreachable node ends: its pods are deleted, and replaced elsewhere,
-    /// although nobody confirms their end.
+    /// although their end is not confirmed.
     pub(crate) fn toleration_ends(&mut self, name: &NodeName) {
         let Some(entry) = self.cluster.nodes.get(name) else { return };
         let pods = self.cluster.pods_called(&entry.pods);
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// Whoever set a pool's startup taints takes them away some time after they are seen on a
+    /// The owner of a pool's startup taints takes them away some time after they are seen on a
     /// ready node.
     pub(super) fn plan_startup_taints(&mut self, name: &NodeName) {
         let Some(entry) = self.cluster.nodes.get(name) else { return };

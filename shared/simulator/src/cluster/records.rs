@@ -171,7 +171,7 @@ impl<N: Clone + Ord + std::fmt::Display> Records<N> {
         }
     }
 
-    /// Somebody else annotates an object.
+    /// Another writer annotates an object.
     pub(crate) fn annotate(&mut self, name: &N, key: &str, value: &str) {
         if let Some(record) = self.records.get_mut(name) {
             let is_changed = record.annotate([(key.to_owned(), Some(value.to_owned()))]);

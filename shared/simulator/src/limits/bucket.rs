@@ -18,7 +18,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A bucket of so many tokens and such a refill per second.
+    /// A bucket with its number of tokens and its refill per second.
     pub const fn new(capacity: u32, refill_per_second: u32) -> Self {
         Self { capacity, refill_per_second }
     }

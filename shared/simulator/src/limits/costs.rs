@@ -24,7 +24,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// A load of so many items.
+    /// A load of a number of items.
     pub fn items(items: usize) -> Self {
         Self { items: number(items), ..Self::default() }
     }
@@ -39,15 +39,15 @@ pub(crate) fn number(count: usize) -> u64 {
 enum Per {
     /// This many.
     Call(u64),
-    /// One for each page of so many items, at least one.
+    /// One for each page of this number of items, at least one.
     Page(u16),
-    /// One for so many items, none for none.
+    /// One for this number of items, none for none.
     Chunk(u16),
-    /// One for each item, so many of them at the same time.
+    /// One for each item, this number of them at the same time.
     Each(u16),
-    /// One for so many of the other amount, at least one.
+    /// One for this number of the other amount, at least one.
     OtherPage(u16),
-    /// One for so many of the other amount, none for none.
+    /// One for this number of the other amount, none for none.
     OtherChunk(u16),
     /// One for each megabyte that is read, at least one.
     Megabyte,
@@ -428,7 +428,7 @@ pub struct Sent {
 /// The action that a call of the account's own API is: `operation` is its name alone, as a server in
 /// front of the account has it. `None` for the calls of ports.
 ///
-/// Who sends it is outside: nobody repeats it here, and its time is the network's.
+/// Its sender is outside: it is not repeated here, and its time is the network's.
 fn over_the_wire(operation: &'static str) -> Option<Sent> {
     if operation.contains('.') {
         return None;

@@ -71,21 +71,21 @@ fn pods_bytes(claim: &NodeClaim) -> u64 {
     number(claim.pods.len()) * 8
 }
 
-/// Write units of an item of so many bytes: one for each 1 KB that is begun.
+/// Write units of an item of `bytes`: one for each 1 KB that is begun.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html>
 pub(crate) fn write_units(bytes: u64) -> u64 {
     (bytes + ITEM).div_ceil(1_024).max(1)
 }
 
-/// Read units of a consistent read of so many bytes: one for each 4 KB that is begun.
+/// Read units of a consistent read of `bytes`: one for each 4 KB that is begun.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html>
 pub(crate) fn read_units(bytes: u64) -> u64 {
     bytes.div_ceil(4_096).max(1)
 }
 
-/// A read of so many bytes.
+/// A read of a number of bytes.
 pub(crate) fn read(bytes: u64) -> Load {
     Load { bytes, read_units: read_units(bytes), ..Load::default() }
 }

@@ -31,7 +31,7 @@ fn look(sim: &Sim) {
     sim.block_on(sim.send(&[Letter { cluster, message, delay_seconds: 0 }])).unwrap().unwrap();
 }
 
-/// Lets `provision` answer each of its messages with another one, for so many seconds.
+/// Lets `provision` answer each of its messages with another one, for this number of seconds.
 fn answer_each(sim: &Sim, seconds: i64) -> u32 {
     let mut invocations = 0;
     look(sim);

@@ -204,7 +204,7 @@ fn a_long_run_is_no_loop_and_a_loop_is_found_at_any_time() {
     // Twice as many as a day of it takes, at most, and a month of it takes more.
     let (outcome, sim) = in_days(30, most);
     assert_eq!((outcome, sim.now()), (Ok(()), end(30 * day)));
-    // Somebody has every delivery come back to its work at once, from the third day on.
+    // Every delivery comes back to its work at once, from the third day on.
     let sim = toy::sim(WorldSettings { polls_max: most, ..WorldSettings::default() });
     let (after, clock) = (end(3 * day), sim.clone());
     let mut dispatch = toy::dispatch(&sim);

@@ -32,7 +32,7 @@ fn send(sim: &Sim, delays: &[u32]) {
     sim.block_on(sim.send(&letters)).unwrap().unwrap();
 }
 
-/// What is delivered within so many seconds, each ended by `outcome`.
+/// What is delivered within this number of seconds, each ended by `outcome`.
 fn drain(sim: &Sim, seconds: i64, outcome: &DeliveryOutcome) -> Vec<FunctionCall> {
     let mut function_calls = Vec::new();
     for _ in 0..seconds {

@@ -76,7 +76,7 @@ pub fn commit(id_text: &str, head: &Head, created: Vec<NodeClaim>) -> Commit {
     }
 }
 
-/// So many claims of the batch `name`, called `<name>-<index>`, otherwise as [`claim`] makes them.
+/// A number of claims of the batch `name`, called `<name>-<index>`, otherwise as [`claim`] makes them.
 pub fn batch(name: &str, claims: usize) -> Vec<NodeClaim> {
     let size = u32::try_from(claims).unwrap_or(u32::MAX);
     let member = |index: u32| NodeClaim {

@@ -144,7 +144,7 @@ pub fn node_class(name: &str) -> NodeClass {
     }
 }
 
-/// A node such as `own cpu=4 memory=8Gi pods=10 zone=us-west-2a`: ready, managed by nobody, with two
+/// A node such as `own cpu=4 memory=8Gi pods=10 zone=us-west-2a`: ready, unmanaged, with two
 /// CPUs where no word says otherwise.
 ///
 /// # Panics

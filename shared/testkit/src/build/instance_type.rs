@@ -104,7 +104,7 @@ fn offer(made: &mut InstanceType, capacity_type: CapacityType, text: &str) -> Re
     Ok(())
 }
 
-/// So many instances left of a capacity reservation, at next to no price: `us-west-2a=cr-1,2`.
+/// Free instances of a capacity reservation, at next to no price: `us-west-2a=cr-1,2`.
 fn reserve(made: &mut InstanceType, text: &str) -> Read<()> {
     let (zone, held) = pair(text)?;
     let (id, count) = held.split_once(',').ok_or("it is not `zone=reservation,count`")?;

@@ -139,7 +139,7 @@ fn waiting(name: &str) -> Read<Pod> {
     })
 }
 
-/// `DaemonSet` of `apps/v1`, `v1/Node`, or nobody.
+/// `DaemonSet` of `apps/v1`, `v1/Node`, or none.
 pub fn owner(text: &str) -> Option<Arc<Owner>> {
     let (api_version, kind) = text.rsplit_once('/').unwrap_or(("apps/v1", text));
     let (api_version, kind) = (api_version.to_owned(), kind.to_owned());

@@ -62,7 +62,7 @@ pub fn now() -> Timestamp {
     at("2026-08-01T12:00:00Z")
 }
 
-/// So many seconds before [`now`].
+/// A number of seconds before [`now`].
 pub fn ago(seconds: i64) -> Timestamp {
     now() - SignedDuration::from_secs(seconds)
 }

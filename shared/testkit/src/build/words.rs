@@ -34,7 +34,7 @@
 //! | `on:own` | pod | runs on that node |
 //! | `owner:DaemonSet`, `owner:v1/Node`, `owner:` | pod | who controls it, of `apps/v1` if absent |
 //! | `do-not-disrupt`, `ready`, `succeeded`, `failed` | pod | what they say |
-//! | `terminating:30` | pod | is being deleted, until so many seconds from now |
+//! | `terminating:30` | pod | is being deleted, until this number of seconds from now |
 //! | `unsupported:what` | pod | asks for what is not supported yet |
 //! | `taint:team=a:NoSchedule` | node, pool | a taint; `startup-taint:` likewise |
 //! | `weight:10`, `replicas:2`, `limit:cpu=8` | pool | what they say |

@@ -72,7 +72,7 @@ pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
         Case::of("a token with another request conflicts", subject.token_reused().await),
         Case::of("descriptions may lag, and then are right", subject.described().await),
         Case::of("terminating wins over a lagging description", subject.terminated().await),
-        Case::of("terminating what never was is done", subject.terminated_nobody().await),
+        Case::of("terminating what never was is done", subject.terminated_unknown().await),
         Case::of("tagging twice is tagging once", subject.tagged_twice().await),
         Case::of("of instances that work nothing is reported", subject.reported().await),
         Case::of("a template that is removed is gone, however often", subject.removed().await),
@@ -285,11 +285,11 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         }
     }
 
-    async fn terminated_nobody(&self) -> Result<(), Failure> {
-        let nobody: InstanceId = build::id("i-0123456789abcdef0");
-        self.fleet.terminate(std::slice::from_ref(&nobody)).await?;
+    async fn terminated_unknown(&self) -> Result<(), Failure> {
+        let unknown: InstanceId = build::id("i-0123456789abcdef0");
+        self.fleet.terminate(std::slice::from_ref(&unknown)).await?;
         self.fleet.terminate(&[]).await?;
-        same("the description", &self.fleet.describe(&[nobody]).await?, &Vec::new())
+        same("the description", &self.fleet.describe(&[unknown]).await?, &Vec::new())
     }
 
     async fn removed(&self) -> Result<(), Failure> {

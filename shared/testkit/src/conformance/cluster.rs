@@ -35,7 +35,7 @@ pub trait ListedWorld: ClusterWorld {
     async fn delete_daemon_set(&self, name: &str);
     /// Makes a namespace with a label, whose name ends in `suffix`.
     async fn make_namespace(&self, suffix: &str, label: (&str, &str)) -> Namespace;
-    /// Makes pods that no scheduler looks at, so many, whose names start with `prefix`.
+    /// Makes pods that no scheduler looks at, in this number, whose names start with `prefix`.
     async fn make_waiting_pods(&self, prefix: &str, count: u32);
     /// Deletes those pods at once.
     async fn delete_waiting_pods(&self, prefix: &str);
@@ -99,7 +99,7 @@ pub async fn without_definitions<P: Cluster + NodeClasses + NodePools + NodeClai
             none("EC2NodeClass", port.observed_classes().await),
         ),
         Case::of("no overlay and no buffer, behind their gates", overlays.await),
-        Case::of("claims cannot be shown where nobody knows them", claims.await),
+        Case::of("claims cannot be shown where their kind is unknown", claims.await),
     ]
 }
 
@@ -190,8 +190,8 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         for state in [PodState::Starting, PodState::Running, PodState::Succeeded] {
             self.check_selected(state, Some(&node), false).await?;
         }
-        let nobody = PodSelection::OnNode(build::id("nobody"));
-        same("pods of no node", &self.port.pods(&nobody).await?.items, &Vec::new())?;
+        let unknown = PodSelection::OnNode(build::id("unknown"));
+        same("pods of no node", &self.port.pods(&unknown).await?.items, &Vec::new())?;
         delete_node(self.port, &node).await
     }
 
@@ -269,7 +269,7 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         let classes = self.port.node_classes().await?.items;
         let class = classes.iter().find(|listed| listed.class.name.as_str() == name);
         let is_closed = class.is_some_and(|listed| listed.not_ready.is_some());
-        ensure(is_closed, || format!("nobody said that it is ready: {class:?}"))?;
+        ensure(is_closed, || format!("no status says that it is ready: {class:?}"))?;
         self.world.delete_pool_and_class(name).await;
         same("afterwards", &listed().await?, &(0, 0))
     }

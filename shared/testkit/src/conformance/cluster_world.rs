@@ -48,7 +48,7 @@ impl Deployed {
 /// What others do to a cluster. Workloads are a Deployment's, or a Job's where
 /// they are to succeed: a lost pod is made again.
 pub trait ClusterWorld {
-    /// The namespace of everything that is made here and has one; nobody else uses it.
+    /// The namespace of everything that is made here and has one; no other program uses it.
     fn namespace(&self) -> Namespace;
     /// The kubelet of an instance registers its node, which becomes ready and takes every pod. The name
     /// ends in `suffix`, where the world can choose it.
@@ -57,7 +57,7 @@ pub trait ClusterWorld {
     async fn deploy(&self, workload: &Deployed);
     /// Deletes a workload and its pods, and waits for nothing.
     async fn undeploy(&self, name: &str);
-    /// Makes a PodDisruptionBudget (`disruptions_allowed` is for nobody to write), and waits until
+    /// Makes a PodDisruptionBudget (`disruptions_allowed` is not written), and waits until
     /// its status counts `healthy` pods.
     async fn add_budget(&self, budget: &PodDisruptionBudget, healthy: u32);
     /// Deletes the PodDisruptionBudget called `name`.

@@ -70,7 +70,7 @@ async fn again<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Fa
         subject.put(std::slice::from_ref(decision)).await?;
         same("it", &subject.read("again").await?, &vec![decision.clone()])?;
     }
-    // Whoever reads the claims does not take it for one.
+    // A read of the claims does not take it for one.
     let claims = subject.ledger.snapshot(&subject.clusters.one).await?.claims;
     same("claims", &claims.len(), &0)
 }
@@ -88,7 +88,7 @@ async fn of_commit<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<()
     }
     let refused = Commit {
         decisions: vec![build::decision("refused", later(301))],
-        changed: vec![NodeClaim { version: 7, ..build::claim("nobody") }],
+        changed: vec![NodeClaim { version: 7, ..build::claim("unknown") }],
         ..build::commit("refused-with-decision", &head, Vec::new())
     };
     subject.ledger.commit(&subject.clusters.one, &refused).await?;
@@ -103,7 +103,7 @@ async fn apart<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Fa
 async fn facts<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Failure> {
     let Subject { ledger, clusters } = *subject;
     let before = ledger.snapshot(&clusters.one).await?;
-    same("facts that nobody kept", &ledger.facts(&clusters.one, 7).await?, &None)?;
+    same("facts that were not kept", &ledger.facts(&clusters.one, 7).await?, &None)?;
     let [first, second] = ["first", "second"].map(|pod| build::recorded_facts(pod, later(400)));
     // Too many pods for one item, however well they are packed.
     let mut large = second.clone();
@@ -115,6 +115,6 @@ async fn facts<L: Ledger + Decisions>(subject: &Subject<'_, L>) -> Result<(), Fa
     }
     same("those of another number", &ledger.facts(&clusters.one, 8).await?, &None)?;
     same("those of another cluster", &ledger.facts(&clusters.other, 7).await?, &None)?;
-    // Whoever reads the ledger does not take them for anything of it.
+    // A read of the ledger does not take them for anything of it.
     same("the ledger", &ledger.snapshot(&clusters.one).await?, &before)
 }

@@ -58,11 +58,11 @@ async fn once<P: Events + Nodes, W: EventWorld>(port: &P, world: &W) -> Result<(
 
 async fn absent<P: Events, W: EventWorld>(port: &P, world: &W) -> Result<(), Failure> {
     let now = build::at("2026-11-21T12:00:00Z");
-    let pod = PodKey { namespace: world.namespace(), name: build::id("nobody-knows-it") };
+    let pod = PodKey { namespace: world.namespace(), name: build::id("unknown") };
     for about in [
-        EventObject::Node(build::id("nobody-knows-it")),
-        EventObject::NodeClaim(build::id("nobody-knows-it")),
-        EventObject::NodePool(build::id("nobody-knows-it")),
+        EventObject::Node(build::id("unknown")),
+        EventObject::NodeClaim(build::id("unknown")),
+        EventObject::NodePool(build::id("unknown")),
         EventObject::Pod(pod, None),
     ] {
         let event = event(&about, EventReason::FailedDraining, "2 pods left");

@@ -159,7 +159,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         self.check(&namesake, None, Eviction::Gone).await?;
         self.check(&namesake, Some(1), Eviction::Gone).await?;
         same("when it ends", &self.deleted_at(&node, pod).await?, &None)?;
-        // The budget of whoever has the name now is asked before anybody looks who it is.
+        // The budget of the pod that has the name now is checked before its uid is compared.
         let none = Some(CountOrPercent::Count(0));
         self.world.add_budget(&self.budget("namesake", "namesake", None, none), 1).await;
         self.check(&namesake, None, Eviction::Blocked).await?;

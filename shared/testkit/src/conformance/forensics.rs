@@ -33,7 +33,7 @@ pub async fn forensics<F: Forensics>(
         Err(_) => Ok(()),
     };
     let last = [
-        Case::of("an instance that never was is not found", nobody(port).await),
+        Case::of("an instance that never was is not found", unknown(port).await),
         Case::of("an instance is terminated", ended),
     ];
     cases.into_iter().chain(last).collect()
@@ -89,7 +89,7 @@ async fn image(port: &impl Forensics, id: &InstanceId) -> Result<(), Failure> {
     same("its architecture", &known.architecture.as_str(), &"amd64")
 }
 
-async fn nobody(port: &impl Forensics) -> Result<(), Failure> {
+async fn unknown(port: &impl Forensics) -> Result<(), Failure> {
     let answer = port.console(&build::id("i-0000000000000dead")).await;
     same("the fault", &answer.map_err(|error| error.fault), &Err(Fault::NotFound))?;
     let answer = port.instance(&build::id("i-0000000000000dead")).await;

@@ -1,6 +1,6 @@
 //! The contract of `Leases`: ours is held and read back.
 //!
-//! Leases of Karpenter are made by nobody here: what is read of them is a case of the adapter's own tests.
+//! Leases of Karpenter are not made here: what is read of them is a case of the adapter's own tests.
 
 use model::{LedgerId, lease::LedgerLease};
 use ports::Leases;
@@ -8,7 +8,7 @@ use ports::Leases;
 use super::{Case, Failure, same};
 use crate::build;
 
-/// Runs every case, in a cluster whose lease nobody else holds meanwhile.
+/// Runs every case, in a cluster whose lease no other program holds meanwhile.
 pub async fn leases<P: Leases>(port: &P) -> Vec<Case> {
     vec![
         Case::of("the lease is held and renewed", renewed(port).await),

@@ -139,7 +139,7 @@ fn offering(instance_type: &str) -> OfferingKey {
     }
 }
 
-/// So many minutes after a time that is far from over: what is unavailable until then is still stored
+/// A number of minutes after a time that is far in the future: what is unavailable until then is still stored
 /// whenever the suite runs.
 pub(super) fn later(minutes: i64) -> Timestamp {
     build::at("2099-01-01T00:00:00Z")

@@ -12,7 +12,7 @@ use ports::{Fault, NodeClaims};
 use super::{Case, Failure, ensure, same};
 use crate::build;
 
-/// An object as somebody else sees it.
+/// An object as another client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedNodeClaim {
     /// Another one after each write that changed something.
@@ -27,13 +27,13 @@ pub struct ObservedNodeClaim {
 pub trait NodeClaimWorld {
     /// The object, if it is there.
     async fn seen(&self, name: &NodeClaimName) -> Option<ObservedNodeClaim>;
-    /// Somebody makes an object of their own.
+    /// Another writer makes an own object.
     async fn make(&self, name: &NodeClaimName);
     /// A user makes an object without a NodePool.
     async fn make_standalone(&self, name: &NodeClaimName);
-    /// Somebody puts a label on an object.
+    /// A user puts a label on an object.
     async fn label(&self, name: &NodeClaimName, key: &str, value: &str);
-    /// Somebody deletes an object, and does not wait until it is gone.
+    /// A user deletes an object, and does not wait until it is gone.
     async fn delete(&self, name: &NodeClaimName);
 }
 
@@ -55,11 +55,11 @@ pub async fn node_claims<P: NodeClaims, W: NodeClaimWorld>(
         Case::of("a claim is shown through its life", subject.life().await),
         Case::of("what others wrote stays", subject.foreign_label().await),
         Case::of("an older version takes nothing back", subject.older().await),
-        Case::of("an object that somebody deletes says so and stays", subject.deleted().await),
+        Case::of("an object that a user deletes says so and stays", subject.deleted().await),
         Case::of("the object of a deleted claim is being deleted", subject.disrupted().await),
         Case::of("no object is made for a deleted claim", subject.not_made().await),
         Case::of("what is removed is gone, however often", subject.removed().await),
-        Case::of("somebody else's object is left alone", subject.foreign().await),
+        Case::of("an object of another writer is left alone", subject.foreign().await),
         Case::of("a user's own object shows its claim", subject.standalone().await),
         Case::of("a user's own object is the user's to make", subject.user_made().await),
     ]

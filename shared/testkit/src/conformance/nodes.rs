@@ -86,8 +86,8 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
 
     async fn by_name(&self) -> Result<(), Failure> {
         let (name, instance) = self.world.join("found").await;
-        let nobody = build::id("nobody");
-        same("a node that nobody made", &self.port.node(&nobody).await?, &None)?;
+        let unknown = build::id("unknown");
+        same("a node that was not made", &self.port.node(&unknown).await?, &None)?;
         let node = self.node(&name).await?;
         same("the node", &node.name, &name)?;
         let named = node.provider_id.as_ref().and_then(model::ProviderId::instance);
@@ -209,12 +209,12 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     }
 
     async fn missing(&self) -> Result<(), Failure> {
-        let nobody: NodeName = build::id("nobody");
+        let unknown: NodeName = build::id("unknown");
         for patch in [NodePatch::default(), hold()] {
-            let refused = self.port.patch(&nobody, &patch).await.map_err(|error| error.fault);
+            let refused = self.port.patch(&unknown, &patch).await.map_err(|error| error.fault);
             same("the answer to a patch", &refused, &Err(Fault::NotFound))?;
         }
-        let listing = self.port.pods_on(&nobody).await?;
+        let listing = self.port.pods_on(&unknown).await?;
         same("the pods", &listing.items, &Vec::new())?;
         Ok(())
     }

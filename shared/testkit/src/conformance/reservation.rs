@@ -185,7 +185,7 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         Ok(self.fleet.terminate(&ids(answer)).await?)
     }
 
-    /// Waits until so many instances fit into `one`.
+    /// Waits until this number of instances fits into `one`.
     async fn left(
         &self,
         capacity_reservation: &CapacityReservation,

@@ -17,7 +17,7 @@ pub struct StoredCondition {
     pub since: Timestamp,
 }
 
-/// An object as somebody else sees it.
+/// An object as another client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredObject {
     /// Another one after each write that changed something.

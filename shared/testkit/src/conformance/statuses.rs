@@ -1,5 +1,5 @@
-//! The contracts of `NodeClasses`, `NodePools` and `AlphaStatuses`: one body for all kinds, since what is told about
-//! them differs in nothing but its content.
+//! The contracts of `NodeClasses`, `NodePools` and `AlphaStatuses`: one body for all kinds, because their statuses
+//! differ only in their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::build;
 
-/// What is told in a case.
+/// The status of a case.
 #[derive(Clone, Copy, Debug)]
 struct Telling {
     /// The day of August on which it was found.
@@ -48,7 +48,7 @@ trait Kind {
     fn identity(seen: &Self::Seen) -> (&str, &str, i64);
     /// The status of the condition when it is not known whether it holds.
     const UNKNOWN: Option<bool>;
-    /// What the status says of so many, of kinds that count something.
+    /// What the status says of a number, for kinds that count something.
     fn said(count: u8) -> Option<(&'static str, String)>;
 }
 
@@ -266,11 +266,14 @@ pub async fn capacity_buffers<P: AlphaStatuses + Cluster, W: StatusWorld>(
 impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
     async fn cases(&self) -> Vec<Case> {
         vec![
-            Case::of("what is told is there, and told again nothing changes", self.told().await),
+            Case::of(
+                "what is written is there, and written again nothing changes",
+                self.told().await,
+            ),
             Case::of("a time moves only with its status", self.times().await),
             Case::of("what is not said any more goes", self.replaced().await),
             Case::of("the hash is annotated, and theirs stays", self.annotated().await),
-            Case::of("an annotation of theirs is in nobody's way", self.theirs().await),
+            Case::of("an annotation of theirs hinders no write", self.theirs().await),
             Case::of("another spec is another generation, and conflicts", self.changed().await),
             Case::of("a namesake is another object, and conflicts", self.namesake().await),
             Case::of("what is gone is not found", self.gone().await),
@@ -391,7 +394,7 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
         Ok(())
     }
 
-    /// What is told of `seen` is refused, and changes nothing.
+    /// A status about `seen` is refused, and changes nothing.
     async fn refused(&self, name: &str, seen: &K::Seen, wanted: Fault) -> Result<(), Failure> {
         let before = self.world.stored(name).await;
         let answer = self.kind.tell(seen, Telling { day: 9, count: 9, ..NOT_YET }).await;

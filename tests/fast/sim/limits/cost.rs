@@ -12,7 +12,7 @@ const PODS_PER_NODE: u32 = 10;
 /// What is played of a month, in seconds.
 const PLAYED: i64 = 600;
 
-/// What a month of so many nodes costs in which nothing happens, and how many objects the API server lists in it.
+/// What a month of a number of nodes costs in which nothing happens, and how many objects the API server lists in it.
 fn bill(nodes: u32) -> (Bill, u128) {
     let mut fleet = fleet(WorldSettings::default(), PODS_PER_NODE);
     fleet.grow(nodes, nodes * PODS_PER_NODE);

@@ -27,7 +27,7 @@ pub(crate) fn pool() -> NodePool {
     pool
 }
 
-/// A Deployment whose pods fill a node when so many are on it.
+/// A Deployment of which this number of pods fills a node.
 pub(crate) fn workload(name: &str, replicas: u32, pods_per_node: u32) -> StoryWorkload {
     let millis = 1_800 / pods_per_node;
     let spec = PodSpec {
@@ -79,13 +79,13 @@ fn played(
 }
 
 impl<D: Dispatch> Fleet<D> {
-    /// Lets so many seconds pass.
+    /// Lets a number of seconds pass.
     pub(crate) fn pass(&mut self, seconds: i64) {
         let until = self.sim.now().checked_add(SignedDuration::from_secs(seconds));
         self.runner.run_until(until.expect("a time")).expect("nothing unsafe happens");
     }
 
-    /// Whatever becomes of the run in so many seconds, unsafe or not.
+    /// The result of the run after a number of seconds, unsafe or not.
     pub(crate) fn pass_anyhow(&mut self, seconds: i64) -> Result<(), String> {
         let until = self
             .sim
@@ -95,7 +95,7 @@ impl<D: Dispatch> Fleet<D> {
         self.runner.run_until(until).map_err(|stopped| stopped.to_string())
     }
 
-    /// The workload wants so many pods from now on.
+    /// The workload wants this number of pods from now on.
     pub(crate) fn scale(&self, replicas: u32) {
         self.sim.act(Action::Scale { workload: build::pod_key("web"), replicas });
     }
@@ -109,7 +109,7 @@ impl<D: Dispatch> Fleet<D> {
         self.seconds_since(began)
     }
 
-    /// A cluster with so many initialized nodes, in which nothing happens any more.
+    /// A cluster with a number of initialized nodes, in which nothing happens any more.
     pub(crate) fn grow(&mut self, nodes: u32, pods: u32) {
         self.scale(pods);
         let taken = self.until(3_600, has_initialized(nodes));
@@ -127,7 +127,7 @@ impl<D: Dispatch> Fleet<D> {
         self.sim.meter().since(before)
     }
 
-    /// The oldest `count` claims get spot notices within so many milliseconds.
+    /// The oldest `count` claims get spot notices within this number of milliseconds.
     pub(crate) fn interrupt(&self, count: usize, millis: i64) {
         let claims = self.sim.claims();
         let instances = claims.iter().filter_map(|claim| claim.instance.as_ref());
@@ -146,7 +146,7 @@ pub(crate) fn initialized(sim: &Sim) -> usize {
     sim.claims().iter().filter(|claim| claim.phase == ClaimPhase::Initialized).count()
 }
 
-/// Whether so many nodes take pods and none is on its way in or out.
+/// Whether this number of nodes takes pods and none is starting or ending.
 pub(crate) fn has_initialized(nodes: u32) -> impl Fn(&Sim) -> bool {
     move |sim| {
         let claims = sim.claims();

@@ -284,7 +284,7 @@ fn h7_an_empty_ledger_deletes_nothing_that_it_does_not_know() {
 }
 
 #[test]
-fn h9_our_own_terminations_wake_nobody() {
+fn h9_our_own_terminations_wake_no_function() {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(50, 50);
     // Until more pods are no longer expected.
@@ -320,7 +320,7 @@ fn h1_a_notice_that_goes_to_the_dead_letters_is_made_up_for_by_sweep() {
     let mut fleet = fleet(WorldSettings { receives_max: 2, ..WorldSettings::default() }, 1);
     fleet.grow(3, 3);
     fleet.pass(600);
-    // For ten minutes nobody can be told whose an instance is.
+    // For ten minutes the claim of an instance cannot be found.
     let until = fleet.sim.now().checked_add(SignedDuration::from_mins(10)).expect("a time");
     fleet.sim.add_rule(Box::new(move |call, _| {
         let is_asked = call.operation == "Ledger.claims_of_instances" && call.now < until;

@@ -76,7 +76,7 @@ fn m2_a_pod_that_cannot_be_read_keeps_its_node() {
 }
 
 #[test]
-fn m2_a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
+fn m2_a_pod_of_unknown_place_keeps_every_node() {
     let deleted = deleted_beside(WorldSettings::default(), |sim| {
         sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 0 });
         "Pod default/lost".to_owned()

@@ -72,7 +72,7 @@ fn check_idle_hour(settings: Settings, besides: &[(&str, u64)]) {
 }
 
 #[test]
-fn ec2_is_told_once_to_terminate_an_instance() {
+fn ec2_is_asked_once_to_terminate_an_instance() {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(2, 2);
     let before = fleet.sim.meter();

@@ -90,7 +90,7 @@ enum Caller {
 }
 
 impl Caller {
-    /// Somebody who may do everything, as far as that is up to his own policies.
+    /// A user who may do everything, by the user's own policies.
     fn administrator(is_here: bool) -> Self {
         let document = json!({
             "Version": "2012-10-17",
@@ -114,7 +114,7 @@ impl Caller {
         let by_resource = said.contains(&Effect::Allow);
         match self {
             Self::Service(_) => by_resource,
-            // A role must let somebody take it, wherever he is.
+            // A role must let a principal assume it, from any place.
             Self::Role { statements, is_here }
                 if !is_here || request.action == "sts:AssumeRole" =>
             {
@@ -172,7 +172,7 @@ fn of_table(resolver: Resolver<'_>, cases: &[Case]) -> Option<Guarded> {
         let by_function = asks(action).with(PRINCIPAL, &[&of_function("launch")]);
         refused.push((ours.clone(), by_function.clone()));
         refused.push((ours.clone(), by_function.with(WRITER, &["false"])));
-        // Whoever assumes a role may bring a session tag.
+        // The principal that assumes a role may bring a session tag.
         let tagged = asks(action).with(WRITER, &["true"]);
         refused.push((ours.clone(), tagged.with(PRINCIPAL, &[&role("admin")])));
         refused.push((others.clone(), by_function.with(WRITER, &["true"])));
@@ -316,13 +316,13 @@ fn faults(asked: &Asked) -> BTreeSet<String> {
         noticed
             .into_iter()
             .filter(|(_, n)| !n)
-            .map(|(what, _)| format!("nobody would miss {what}")),
+            .map(|(what, _)| format!("no test would miss {what}")),
     );
     faults
 }
 
 #[test]
-fn resources_let_in_whom_the_stack_needs_and_nobody_else() {
+fn resources_let_in_whom_the_stack_needs_and_no_other() {
     let faults = faults(crate::calls::seen());
     let shown: Vec<&str> = faults.iter().map(String::as_str).collect();
     assert!(faults.is_empty(), "{} faults:\n{}", shown.len(), shown.join("\n"));
@@ -409,7 +409,7 @@ fn each_condition_that_policies_depend_on_holds_in_one_stack_and_not_in_another(
             kind => {
                 let has_policy = ["Policy", "Policies", "PolicyDocument", "KeyPolicy"];
                 let is_judged = has_policy.iter().all(|name| properties[*name].is_null());
-                assert!(is_judged, "a {kind} has a policy that nobody judges");
+                assert!(is_judged, "a {kind} has a policy that is not judged");
                 continue;
             }
         }

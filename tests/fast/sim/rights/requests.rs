@@ -73,10 +73,11 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
     for call in asked.called.get(&function).into_iter().flatten() {
         let needed = actions(call);
         for action in needed {
-            let is_told = told.get(call).is_some_and(|actions| actions.contains(action));
+            let is_allowed_by_table =
+                told.get(call).is_some_and(|actions| actions.contains(action));
             match usual(action, cluster) {
                 Some(request) => drop(requests.insert(request)),
-                None if is_told || *action == "sqs:SendMessage" => {}
+                None if is_allowed_by_table || *action == "sqs:SendMessage" => {}
                 None => panic!("no story shows what {function} needs {action} for, of {call}"),
             }
         }
@@ -212,8 +213,8 @@ const POOL: &str = "karpenter.sh/nodepool";
 const CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 const TOPOLOGY_REGION: &str = "topology.kubernetes.io/region";
 
-/// What differs from `request`, which is made by `function`, in one thing that is somebody else's: another
-/// cluster's, another account's, nobody's.
+/// What differs from `request`, which is made by `function`, in one thing that belongs to others: another
+/// cluster's, another account's, or none.
 pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
     let mut requests = elsewhere(request);
     let action = request.action.as_str();
@@ -224,7 +225,7 @@ pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
     let mut tag = |key: String, may_lack: bool, may_differ: bool| {
         if request.has(&key) {
             requests.extend((!may_lack).then(|| request.with(&key, &[])));
-            requests.extend((!may_differ).then(|| request.with(&key, &["somebody-elses"])));
+            requests.extend((!may_differ).then(|| request.with(&key, &["another-owners"])));
         }
     };
     let is_profile = action.starts_with("iam:");
@@ -255,7 +256,7 @@ pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
             .into_iter()
             .flatten()
             .map(String::as_str)
-            .chain(["somebody-elses"])
+            .chain(["another-owners"])
             .collect();
         requests.push(request.with("aws:TagKeys", &keys));
         if request.has("aws:RequestTag/Name") {
@@ -268,7 +269,7 @@ pub(crate) fn foreign(function: Function, request: &Request) -> Vec<Request> {
 /// The same request in another place.
 fn elsewhere(request: &Request) -> Vec<Request> {
     let mut requests = Vec::new();
-    // It has no resources: what it is about is told by a key.
+    // It has no resources: a key says what it is about.
     if request.action == "arc-zonal-shift:GetManagedResource" {
         return requests;
     }

@@ -1,6 +1,6 @@
 //! JSON, read once from front to back.
 //!
-//! Most of a list of pods is text that nobody reads and that is like the text of the pod before: a
+//! Most of a list of pods is text that is not used and that is like the text of the previous pod: a
 //! member that begins with the whole text of its like need not be looked at again ([`Member`]). All
 //! else is held to JSON's grammar as `serde_json` holds it. `None` says that something is not as
 //! expected, never what: the page is then read by `serde_json`, which knows how to complain.

@@ -39,7 +39,7 @@ pub(super) struct Metadata<'a> {
     labels: Raw<'a>,
     annotations: Member<'a, Annotations<'a>>,
     pub(super) owner_references: Member<'a, Vec<Reference<'a>>>,
-    /// `fieldsV1` of each: read by nobody, but a quarter of the text.
+    /// `fieldsV1` of each: not used, but a quarter of the text.
     managed_fields: Vec<Raw<'a>>,
 }
 

@@ -175,7 +175,7 @@ fn what_has_no_field_in_the_status_is_read_from_annotations() {
 fn a_class_is_as_ready_in_a_file_as_in_a_cluster() {
     for (conditions, expected) in [
         ("{type: Ready, status: \"True\", observedGeneration: 3}", None),
-        // Said of what the class was before, or of nobody knows what.
+        // About a previous generation of the class, or about an unknown one.
         ("{type: Ready, status: \"True\", observedGeneration: 2}", Some("newest generation")),
         ("{type: Ready, status: \"True\"}", Some("newest generation")),
         ("{type: Ready, status: Unknown, message: open}", Some("Ready is Unknown: open")),
@@ -194,7 +194,7 @@ fn a_class_is_as_ready_in_a_file_as_in_a_cluster() {
 }
 
 #[test]
-fn nobody_has_looked_at_a_file_and_somebody_should_have_in_a_cluster() {
+fn a_class_without_status_is_unseen_in_a_file_and_unresolved_in_a_cluster() {
     assert_eq!(not_ready(""), (None, Some(NotReady::Unseen)));
 }
 

@@ -243,7 +243,7 @@ fn settings_that_bottlerocket_would_not_take_are_refused() {
 }
 
 #[test]
-fn older_bottlerocket_is_told_what_to_bind() {
+fn older_bottlerocket_gets_what_to_bind() {
     let search = |name: &str| ImageTerm::Search {
         name: Some(name.to_owned()),
         owner: None,
@@ -255,7 +255,7 @@ fn older_bottlerocket_is_told_what_to_bind() {
     };
     let by_id = |id: &str| ImageTerm::Id(model::ImageId::new(id).unwrap());
     let named = "bottlerocket-aws-k8s-1.34-x86_64-v1.50.0-0a1b2c3d";
-    for (term, image_name, is_told) in [
+    for (term, image_name, is_given) in [
         (alias("latest"), "", false),
         (alias("1.46.0"), "", false),
         (alias("v2.0.0"), "", false),
@@ -274,6 +274,6 @@ fn older_bottlerocket_is_told_what_to_bind() {
         });
         class.images = vec![image("ami-0c01", image_name, &[])];
         let text = write(&class, &settings()).unwrap();
-        assert_eq!(text.contains("--dirs"), is_told, "{term:?} {image_name}");
+        assert_eq!(text.contains("--dirs"), is_given, "{term:?} {image_name}");
     }
 }

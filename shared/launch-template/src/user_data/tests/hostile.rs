@@ -147,7 +147,7 @@ fn powershell_gets_every_text_as_one_word() {
             }
         }
     }
-    // Whoever looks for tags reads no quotes.
+    // A reader that looks for tags ignores quotes.
     for family in windows() {
         for text in ["</powershell>", "<script>x", "<persist>true</persist>"] {
             let (class, cluster) = all_of(family, text);

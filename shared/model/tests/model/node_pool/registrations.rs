@@ -54,7 +54,7 @@ fn two_of_the_latest_four_that_failed_are_too_many() {
 }
 
 #[test]
-fn a_launch_ends_once_however_often_it_is_told() {
+fn a_launch_ends_once_however_often_it_is_reported() {
     let told = outcomes("+a -b +c +d", 1);
     let known = Registrations::default().after(&told).unwrap();
     assert_eq!((known.version, known.after(&told)), (1, None));
@@ -77,7 +77,7 @@ fn another_spec_of_the_pool_or_of_its_class_begins_anew() {
         class_generation,
     };
     let known = Registrations::default().after(&outcomes("-a -b", 1)).unwrap();
-    // Whoever sees the pool first forgets nothing.
+    // The first sight of the pool forgets nothing.
     let about = known.renewed(&spec("u1", 1, None), at(3)).unwrap();
     assert_eq!((about.version, about.are_healthy()), (2, Some(false)));
     let about = about.renewed(&spec("u1", 1, Some(7)), at(3)).unwrap();

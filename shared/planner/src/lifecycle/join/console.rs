@@ -1,7 +1,7 @@
 //! What a console says, recognized by what the programs on a node write when they fail.
 //!
 //! The table is in order: what explains other lines stands before them. A kernel that panicked also loses its
-//! network, and whoever has no role is refused.
+//! network, and an instance without a role is refused.
 
 use model::join::JoinReason::{
     self, ApiServerUnreachable, ArchitectureMismatch, BootstrapFailed, CertificateRejected,

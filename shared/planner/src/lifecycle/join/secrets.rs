@@ -20,7 +20,7 @@ const NAMES: [&str; 12] = [
 ];
 /// The same names in front of further words: `AWS_SECRET_ACCESS_KEY`, `bootstrap-token-file`.
 const WITHIN: [&str; 4] = ["secret", "password", "token", "privatekey"];
-/// A word of so many characters of Base64 is a key, a certificate or a token.
+/// A word of this number of Base64 characters is a key, a certificate or a token.
 const ENCODED_LENGTH: usize = 40;
 /// A word that begins so is a token.
 const BEGINNINGS: [&str; 5] = ["AKIA", "ASIA", "eyJ", "k8s-aws-v1.", "ghp_"];

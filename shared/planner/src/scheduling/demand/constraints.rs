@@ -27,13 +27,13 @@ pub(crate) struct Constraints {
     pub(crate) tolerations: Vec<Toleration>,
     /// What it asks of a new node.
     pub(crate) new: NewNodeConstraints,
-    /// The pools whose taints are tolerated, once somebody asked.
+    /// The pools whose taints are tolerated, from the first use on.
     pub(crate) tolerates: Option<Rc<BitSet<kind::Template>>>,
-    /// The existing capacity that would take it, room aside, once somebody asked.
+    /// The existing capacity that would take it, room aside, from the first use on.
     pub(crate) existing: Option<Rc<BitSet<kind::Place>>>,
 }
 
-/// What is asked of a new node, whose name nobody knows.
+/// What is required of a new node, whose name is not known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewNodeConstraints {
     /// Without the hostname.

@@ -79,7 +79,7 @@ struct Meant {
     namespace: Namespace,
     /// The spec of one of them, for its labels.
     spec: Arc<PodSpec>,
-    /// What those of them leave behind that keep nobody away.
+    /// What remains of those of them that keep no pod away.
     footprint: Rc<Footprint>,
     /// Groups of others' anti-affinity.
     repelling: Vec<GroupId>,

@@ -142,7 +142,7 @@ fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
 ///
 /// # Errors
 ///
-/// When a volume that a claim is bound to does not exist, its driver is not known: then nobody knows
+/// When a volume that a claim is bound to does not exist, its driver is not known: then it is not known
 /// which nodes have room for the pod. The text names the volume.
 pub fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
     let mut volume_claim_keys = Attachments::new();

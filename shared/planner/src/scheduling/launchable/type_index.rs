@@ -32,7 +32,7 @@ pub struct TypeIndex {
     pub(crate) types: Table<kind::Type, Arc<InstanceType>>,
     /// The name of each type as a value of the label, and as that of a type.
     pub(crate) names: Table<kind::Type, (Value, InstanceTypeName)>,
-    /// What types have, with what nobody requests, and what is left of it for pods.
+    /// What types have, with resources that no pod requests, and what is left of it for pods.
     pub(crate) capacity_whole: Whole,
     pub(crate) allocatable_whole: Whole,
     /// Each distinct place and way to buy, and the types that can be bought so now.

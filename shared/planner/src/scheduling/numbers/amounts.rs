@@ -32,7 +32,7 @@ impl ResourceIndex {
         Self { names: names.into_iter().filter_map(|name| ResourceName::new(name).ok()).collect() }
     }
 
-    /// `resources` by place. What has no place is left out: nobody requests it.
+    /// `resources` by place. What has no place is left out: no pod requests it.
     pub fn amounts(&self, resources: &Resources) -> Amounts {
         let amount =
             |name: &ResourceName| i64::try_from(resources.get(name.as_str())).unwrap_or(i64::MAX);

@@ -32,7 +32,7 @@ pub(crate) struct Key {
     number: LabelId,
     values: Table<kind::Domain, Value>,
     numbers: BTreeMap<Value, DomainId>,
-    /// The domains that a requirement allows, of so many that there were then.
+    /// The domains that a requirement allows, of those that there were then.
     masks: BTreeMap<RequirementId, (usize, Rc<Domains>)>,
     /// By domains: the set that asks for exactly those.
     asking: BTreeMap<Domains, SetId>,
@@ -145,7 +145,7 @@ impl Key {
 
     fn left(&mut self, id: RequirementId, requirement: &Requirement) -> Left {
         if !requirement.is_complement() {
-            // A value that nobody heard of is a domain once a pod is there.
+            // An unknown value is a domain once a pod is there.
             for value in requirement.values() {
                 self.domain(value);
             }

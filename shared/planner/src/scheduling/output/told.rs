@@ -93,10 +93,8 @@ fn placements(problem: &Problem<'_>, placements: &[Placement]) -> Option<Decisio
         Subject { node, pods: placement.pods.clone(), ..known }
     };
     let pods: usize = placements.iter().map(|placement| placement.pods.len()).sum();
-    let verb = if pods == 1 { "goes" } else { "go" };
     let (pods, nodes) = (words::counted(pods, "pod"), words::counted(placements.len(), "node"));
-    let are = if placements.len() == 1 { "is" } else { "are" };
-    let summary = format!("{pods} {verb} onto {nodes} that {are} there or coming");
+    let summary = format!("{pods} nominated to {nodes}");
     let who = (Function::Provision, problem.facts.now);
     let decision = Decision::about(DecisionKind::Placement, [], who, summary);
     Some(Decision { subjects: placements.iter().map(subject).collect(), ..decision })

@@ -8,7 +8,7 @@
 //!
 //! What pods on a node can be worth is bounded by prices of resources: `Σ room · price`, plus for each pod what it
 //! is worth beyond its own resources. Where that is more than the node costs, its fillings are divided into those
-//! with so many pods of a kind at most and those with more, and each part has prices of its own (branch and
+//! with at most a number of pods of a kind and those with more, and each part has prices of its own (branch and
 //! bound; Land and Doig, 1960). The part with the highest ratio of all offers is always divided next: that is
 //! the one that decides.
 
@@ -53,7 +53,7 @@ pub struct Guess {
     pub counts: Vec<u32>,
 }
 
-/// Fills room with items, of each so many at most.
+/// Fills room with items, each up to its maximum number.
 pub(crate) type Guessing<'g> = dyn Fn(&[i64], &[(usize, u32)]) -> Guess + 'g;
 
 /// Pods that may go onto a node.
@@ -79,7 +79,7 @@ struct Branch {
     room: Vec<i64>,
     /// How many more of each choice.
     more: Vec<u32>,
-    /// Where it is divided: at so many more of a choice.
+    /// Where it is divided: at this number more of a choice.
     at: Option<(usize, u32)>,
 }
 
@@ -98,7 +98,7 @@ struct Search<'g> {
 }
 
 /// How many times its price any node of `market` can be worth, where each pod is worth as `values` say. Divides
-/// fillings so many times at most, and has `guess` look for prices.
+/// fillings up to this number of times, and has `guess` look for prices.
 pub fn search(market: &Market, values: &[Pico], mut divisions: u64, guess: &Guessing<'_>) -> Worth {
     let questions: Vec<Question<'_>> =
         market.offers.iter().map(|offer| Question::of(market, offer, values)).collect();

@@ -58,7 +58,7 @@ pub(crate) struct Relaxed {
 pub struct Effort {
     /// How often columns are looked for.
     pub(crate) rounds: usize,
-    /// No column may be worth more than so many times its price.
+    /// Maximum worth of a column, as a multiple of its price.
     pub(crate) ratio: f64,
 }
 
@@ -90,7 +90,7 @@ impl<'m> Program<'m> {
         &self.center
     }
 
-    /// Solves it for so many pods of each item, from where it was left if it was solved for these last. What no
+    /// Solves it for these numbers of pods of each item, from where it was left if it was solved for these last. What no
     /// offer takes must not be asked for.
     pub(crate) fn solve(&mut self, demand: &[u32], effort: Effort) -> Relaxed {
         let known = self.session.take().filter(|session| session.demand == demand);
@@ -152,7 +152,7 @@ impl<'m> Program<'m> {
         self.work = self.work.saturating_sub(u64::try_from(steps).unwrap_or(u64::MAX));
     }
 
-    /// A column that is known, whoever found it.
+    /// A column that is known.
     pub(crate) fn know(&mut self, offer: usize, counts: Counts) {
         self.columns.push(Column { offer, counts, price: self.scaled.prices[offer] });
     }
@@ -165,7 +165,7 @@ impl<'m> Program<'m> {
         })
     }
 
-    /// Nodes that are worth more than so many times what they cost. Values swing while columns are few: they are
+    /// Nodes that are worth more than this multiple of their cost. Values swing while columns are few: they are
     /// taken half way to those that proved most so far, and as they are only when that finds nothing.
     fn look(&mut self, search: &mut Pricing, demand: &[u32], ratio: f64) -> Vec<Column> {
         if worth(&search.values, demand) <= search.proved * ratio {

@@ -23,7 +23,7 @@ const TIMES_MAX: usize = 12;
 /// How near values are taken to those of the program, from those that prove much: these know no scarcity, and the
 /// others swing.
 const NEARNESS: f64 = 0.9;
-/// As long as so many tenths of the work are left.
+/// As long as this number of tenths of the work are left.
 const KEPT: u64 = 6;
 /// How well the program is solved for values.
 const EFFORT: Effort = Effort { rounds: 1, ratio: 1.001 };

@@ -82,7 +82,7 @@ impl Scaled {
         &self.needs[item * self.resources..(item + 1) * self.resources]
     }
 
-    /// Fills `offer` with what is worth most by `values`, of which so many are `left`.
+    /// Fills `offer` with what is worth most by `values`, of which these numbers are `left`.
     pub fn fill(&self, market: &Market, offer: usize, (values, left): (&[f64], &[u32])) -> Filled {
         let asked =
             self.takes[offer].iter().copied().filter(|item| 0 < left[*item] && 0.0 < values[*item]);
@@ -108,7 +108,7 @@ impl Scaled {
         Filled { counts, value, steps }
     }
 
-    /// Fills `room` with parts of the items that are `asked` for, so many of each at most, and quickly with whole
+    /// Fills `room` with parts of the items that are `asked` for, at most these numbers of each, and quickly with whole
     /// pods.
     pub fn fill_room(
         &self,
@@ -148,7 +148,7 @@ impl Scaled {
         (Parts { amounts: by_place, prices }, self.steps_of_parts(places.len()))
     }
 
-    /// About how many steps it takes to fill room with parts of so many items.
+    /// About how many steps it takes to fill room with parts of this number of items.
     pub(crate) fn steps_of_parts(&self, items: usize) -> usize {
         3 * items * (self.resources + 8)
     }
@@ -171,7 +171,7 @@ impl Scaled {
 struct Whole<'w> {
     market: &'w Market,
     values: &'w [f64],
-    /// Items, so many pods of each at most.
+    /// Items, each with its maximum number of pods.
     asked: &'w [(usize, u32)],
     /// How many of each there are,
     pub counts: Vec<u32>,

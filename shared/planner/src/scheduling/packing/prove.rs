@@ -28,7 +28,7 @@ pub(crate) struct Proof {
 pub struct Proofs {
     /// How often values are set right by what a proof finds.
     pub count: usize,
-    /// Fillings of nodes are divided so many times for each of them, divided by how many items there are: each
+    /// How often fillings of nodes are divided for each of them, divided by the number of items: each
     /// division looks at all of them.
     pub looks: u64,
 }
@@ -37,7 +37,7 @@ pub struct Proofs {
 const EFFORT: Effort = Effort { rounds: 3, ratio: 1.000_5 };
 /// A proof is idle that makes the bound better by less than this part of it.
 const IDLE: i128 = 2_000;
-/// So many of them may follow each other.
+/// Maximum number of them in a row.
 const IDLE_MAX: usize = 7;
 
 /// Proves more than what is `priced` on, by values of the program; in pico-dollars.

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// So many types a spot node keeps where there are as many: Karpenter's measure for being flexible.
+/// Number of types that a spot node keeps if it has them: Karpenter's measure of flexibility.
 pub(crate) const FLEXIBLE: usize = 15;
 
 /// The sets of requirements with which nodes of each template would take a pod.

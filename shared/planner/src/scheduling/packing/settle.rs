@@ -30,7 +30,7 @@ struct Fleet<'m> {
     work: u64,
 }
 
-/// `nodes` with the same pods for no more money, in about so many steps at most; and how many were taken.
+/// `nodes` with the same pods for no more money, in at most about this number of steps; and the steps that were taken.
 pub fn settle(market: &Market, nodes: &[Node], work: u64) -> (Vec<Node>, u64) {
     let filled = |node: &Node| {
         let mut room = market.offers.get(node.offer)?.room.to_vec();

@@ -160,7 +160,7 @@ impl<'a> Problem<'a> {
                     Some(wanted) => Rc::clone(&self.profile(wanted.class).footprint),
                     None => self.footprint_of(pod, &mut prints),
                 };
-                // Nobody is near to what ends. Until it has ended it keeps others away.
+                // Affinity does not count pods that end. Anti-affinity counts them until they have ended.
                 let is_ending = pod.is_terminating();
                 state.count(&self.groups, &footprint, spot, true, |group| {
                     (!is_ending || self.groups.all[group].purpose == Purpose::Inverse)

@@ -36,7 +36,7 @@ pub(super) struct Care {
     proofs: Proofs,
 }
 
-/// For a line that nobody asked for.
+/// For a line without an option.
 pub(super) const QUICK: Care =
     Care { work: 50_000_000, proofs: Proofs { count: 4, looks: 20_000 } };
 /// As near as it gets.

@@ -59,7 +59,7 @@ impl Run<'_, '_> {
     /// How much of CPU and memory is left with the pod there: both shares, in thousandths, added up.
     ///
     /// kube-scheduler: `pkg/scheduler/framework/plugins/noderesources/least_allocated.go`, whose weights are one each
-    /// unless somebody sets others.
+    /// unless its configuration sets others.
     fn share_left(&self, pod: &Pod, place: PlaceId) -> i64 {
         let problem = &*self.problem;
         let Some((_, whole)) = &problem.supply.existing[place].counts else { return 0 };

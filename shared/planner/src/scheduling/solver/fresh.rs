@@ -152,7 +152,7 @@ impl Run<'_, '_> {
     }
 
     /// The reservations that a claim with `set` and `types` would hold that holds `before`. It takes
-    /// all that it could be launched from, for nobody knows from which it will be.
+    /// all that it could be launched from, because it is not known from which it will be.
     ///
     /// Karpenter: `nodeclaim.go`, `offeringsToReserve`.
     pub(super) fn hold(

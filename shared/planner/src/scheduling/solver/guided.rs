@@ -41,7 +41,7 @@ pub(crate) struct Advised {
 }
 
 impl Guide {
-    /// Adds a node with places for so many pods of each class.
+    /// Adds a node with places for these numbers of pods of each class.
     pub(crate) fn add(
         &mut self,
         (template, instance_type): (TemplateId, TypeId),

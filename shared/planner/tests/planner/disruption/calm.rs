@@ -1,4 +1,4 @@
-//! What was moved lately is left in peace, where somebody asks for it.
+//! What was moved lately is left in peace, if a policy asks for it.
 
 use jiff::SignedDuration;
 use model::{

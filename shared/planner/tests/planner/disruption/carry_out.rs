@@ -1,4 +1,4 @@
-//! What is carried out of what is decided, and what is told of the rest.
+//! What is carried out of what is decided, and what is reported of the rest.
 
 use std::collections::BTreeSet;
 

@@ -249,7 +249,7 @@ fn nodes_that_no_command_disrupts_are_freed() {
     let mut clean = rolled_back.clone();
     node(&mut clean, "a").taints.clear();
     assert_eq!(freed(&clean).ended.len(), 1);
-    // A taint that nobody answers for.
+    // A taint that no pod tolerates.
     let mut lost = rolled_back;
     lost.ledger.commands.clear();
     let plan = freed(&lost);
@@ -292,7 +292,7 @@ fn both_nodes_together_are_held_to_caps_in_dollars() {
     assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
 }
 
-/// A static pool with so many nodes, all of another hash than it has.
+/// A static pool with a number of nodes, all of another hash than it has.
 fn fixed(nodes: usize) -> Facts {
     let names: Vec<String> = (0..nodes).map(|index| format!("n{index}")).collect();
     let nodes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "t.large")).collect();
@@ -324,7 +324,7 @@ fn nodes_of_static_pools_are_replaced_each_by_itself() {
     assert_eq!((then.changes.len(), then.ended.len()), (1, 1));
     let rolled_back = then.started.values().filter(|command| command.is_rolled_back());
     assert_eq!(rolled_back.count(), 1);
-    // Behind a closed gate nobody keeps them.
+    // With the gate off they are not kept.
     facts.policies.static_capacity = false;
     assert_eq!(look(&facts, DisruptionReason::Drifted, &options()).command(), None);
 }

@@ -208,7 +208,7 @@ fn a_node_with_a_pod_that_cannot_be_read_is_not_empty() {
 }
 
 #[test]
-fn a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
+fn a_pod_of_unknown_place_keeps_every_node() {
     let mut facts = idle(&["a", "b"]);
     change(&mut facts, "a", |claim| claim.empty_since = None);
     facts.unlocated_pod = Some("Pod default/web: spec.nodeName: must be a text".to_owned());

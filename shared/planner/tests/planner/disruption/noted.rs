@@ -1,4 +1,4 @@
-//! What claims show to people and nobody decides on: condition `Consolidatable`, and whether their nodes are as
+//! What claims show to people and no decision uses: condition `Consolidatable`, and whether their nodes are as
 
 use jiff::SignedDuration;
 use model::{NodeClaim, facts::Facts};
@@ -65,7 +65,7 @@ fn what_is_never_consolidated_does_not_say_so() {
 }
 
 #[test]
-fn a_node_that_is_far_smaller_than_expected_is_told_of() {
+fn a_node_that_is_far_smaller_than_expected_is_reported() {
     let mut facts = world(0);
     let mut claim = facts.ledger.claims.values().next().cloned().unwrap();
     claim.requests = resources("cpu=1 memory=1Gi");
@@ -102,7 +102,7 @@ fn drift_of_every_kind_is_noted_when_it_begins_and_when_it_ends() {
     assert_eq!(of(&last), (None, None));
     keep(&mut facts, &last);
     assert_eq!(noted(&facts), []);
-    // What only EC2 can tell stays until it is told otherwise.
+    // What only EC2 knows stays until EC2 says otherwise.
     let claim = facts.ledger.claims.get_mut(&claim).unwrap();
     claim.conditions.drifted = Some("SubnetDrift".to_owned());
     assert_eq!(noted(&facts), []);

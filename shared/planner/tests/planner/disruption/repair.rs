@@ -22,7 +22,7 @@ use planner::{
 
 use crate::planner::support::cluster::*;
 
-/// Makes a node ill for so many minutes.
+/// Makes a node unhealthy for this number of minutes.
 fn fall_ill(facts: &mut Facts, name: &str, kind: &str, minutes: i64) {
     node(facts, name).ill_conditions.push(IllCondition {
         kind: kind.to_owned(),
@@ -67,7 +67,7 @@ fn the_node_that_has_been_due_the_longest_is_replaced_first() {
 }
 
 #[test]
-fn nobody_protects_an_ill_node_but_its_own_annotation() {
+fn only_its_own_annotation_protects_an_unhealthy_node() {
     let mut facts = ward(&[("n3", 45)]);
     facts.pods[3] = annotated(facts.pods[3].clone(), labels::DO_NOT_DISRUPT, "true");
     facts.surroundings.disruption_budgets = vec![pdb("none", "on-n3")];
@@ -132,7 +132,7 @@ fn too_many_ill_nodes_are_nothing_that_new_nodes_would_cure() {
     assert_eq!(decided(&three, Repair), "nothing");
 }
 
-/// What is told of nodes that are ill and stay.
+/// The events of unhealthy nodes that stay.
 fn told(facts: &Facts) -> Vec<String> {
     let view = outlook(facts, &Options::default());
     let (reason, notes) = (DisruptionReason::Unhealthy, &view.answers[&Repair].notes);
@@ -142,7 +142,7 @@ fn told(facts: &Facts) -> Vec<String> {
 }
 
 #[test]
-fn a_pool_with_too_many_ill_nodes_is_told_of() {
+fn a_pool_with_too_many_ill_nodes_is_reported() {
     let facts = ward(&[("n1", 45), ("n2", 1), ("n3", 1)]);
     assert_eq!(told(&facts), ["Node n1 NodeRepairBlocked"]);
 }
@@ -296,7 +296,7 @@ fn a_node_is_rebooted_where_that_is_enough_and_may_help() {
     assert_eq!(progress(&closed), replaced, "behind its gate");
     let mut unknown = rebootable();
     node(&mut unknown, "n3").boot_id.clear();
-    assert_eq!(progress(&unknown), replaced, "nobody could see whether it booted");
+    assert_eq!(progress(&unknown), replaced, "it was not observed whether it booted");
     let mut worse = rebootable();
     fall_ill(&mut worse, "n3", "StorageReady", 45);
     assert_eq!(progress(&worse), replaced, "replacing wins");
@@ -346,7 +346,7 @@ fn a_command_that_reboots_is_valid_and_gives_nothing_up() {
     let mut closed = facts.clone();
     closed.policies.reboot_for_repair = false;
     let refused = plan_check::violations(&closed, &plan);
-    assert!(refused[0].to_string().contains("nobody reboots nodes for that"), "{refused:?}");
+    assert!(refused[0].to_string().contains("no node is rebooted for that"), "{refused:?}");
     let mut well = facts;
     fall_ill(&mut well, "n3", "StorageReady", 45);
     let refused = plan_check::violations(&well, &plan);

@@ -374,7 +374,7 @@ fn drift_that_waits_for_pods_moves_only_those_that_will_leave() {
     check(&facts, Drift, "a");
 }
 
-/// A static pool of so many nodes, all drifted.
+/// A static pool of a number of nodes, all drifted.
 fn fixed(nodes: usize, replicas: u64, limit: Option<&str>) -> Facts {
     let mut facts = idle(nodes);
     facts.node_pools[0].replicas = Some(replicas);

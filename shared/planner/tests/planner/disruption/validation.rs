@@ -158,7 +158,7 @@ fn drift_is_carried_out_as_it_was_found() {
     let mut facts = drifted();
     let answer = ask(&facts, Method::Drift);
     assert!(answer.voided.is_none());
-    // Whoever asks again later nevertheless is told what holds then.
+    // Asking again later nevertheless answers what holds then.
     let command = answer.proposal.unwrap().command;
     assert_eq!(again(&facts, &command).map(|valid| valid.command), Ok(command.clone()));
     facts.now = now();

@@ -114,17 +114,17 @@ fn an_object_with_an_instance_is_a_claim_again() {
 }
 
 #[test]
-fn an_instance_without_an_object_is_told_by_its_tags() {
+fn an_instance_without_an_object_is_known_by_its_tags() {
     let (mut facts, claim) = cluster();
     facts.ledger.claims.clear();
     let named = instance(&claim, Some("a"));
     let adoption = adopted(&facts, &[], std::slice::from_ref(&named));
     let [back] = adoption.claims.as_slice() else { panic!("{adoption:?}") };
     assert_eq!((back.name.as_str(), back.phase), ("general-claimnode1", ClaimPhase::Initialized));
-    assert_eq!(back.node, claim.node, "nobody waits for a node that is in service");
+    assert_eq!(back.node, claim.node, "a node that is in service is not waited for");
     let pool = &facts.node_pools[0].template;
     assert_eq!((&back.node_class, &back.taints), (&pool.node_class, &pool.taints));
-    // While it is young, whoever launched it may still record it.
+    // While it is young, the function that launched it may still record it.
     let young = Instance { launched_at: ago(299), ..named.clone() };
     assert_eq!(adopted(&facts, &[], &[young]), Adoption::default());
     // And while its batch is being launched.

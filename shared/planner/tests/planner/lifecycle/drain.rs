@@ -234,23 +234,23 @@ fn an_empty_node_is_ended_when_its_taint_was_seen() {
 }
 
 #[test]
-fn ec2_is_told_once_unless_the_instance_stays() {
+fn ec2_gets_one_call_unless_the_instance_stays() {
     let (claim, node) = deleted(60, None);
     let told = |seconds| {
         let mut claim = claim.clone();
         claim.conditions.instance_terminating_since = Some(ago(seconds));
         claim
     };
-    for (seconds, is_told_again) in [(0, false), (29, false), (30, true)] {
+    for (seconds, is_called_again) in [(0, false), (29, false), (30, true)] {
         for node in [None, Some(&marked(node.clone()))] {
             let drainage = drain(&told(seconds), node, &[], InstanceView::Present, now());
-            assert_eq!(drainage.terminate, is_told_again, "{seconds} {node:?}");
+            assert_eq!(drainage.terminate, is_called_again, "{seconds} {node:?}");
         }
     }
 }
 
 #[test]
-fn what_was_drained_stays_so_when_ec2_is_told_again() {
+fn what_was_drained_stays_so_when_ec2_is_called_again() {
     let (mut claim, node) = deleted(90, None);
     claim.conditions.drained_since = Some(ago(40));
     claim.conditions.instance_terminating_since = Some(ago(40));

@@ -115,7 +115,7 @@ fn more_and_fewer_security_groups_are_drift() {
 }
 
 #[test]
-fn of_several_differences_the_first_is_told() {
+fn of_several_differences_the_first_is_reported() {
     let network = |_: &mut NodeClaim, instance: &mut Instance, class: &mut ListedNodeClass| {
         instance.subnet = Some("subnet-2".parse().unwrap());
         status(class).placement_group = Some(placement_group());

@@ -30,7 +30,7 @@ fn only_an_instance_that_ends_by_itself_without_a_node_counts() {
     }
 }
 
-/// What is stored after so many instances that ended at `at`, the same passes after each other.
+/// What is stored after a number of instances that ended at `at`, in passes after each other.
 fn after(mut ledger: Snapshot, passes: &[(usize, Timestamp)]) -> (Snapshot, LaunchRefusals) {
     let pool = build::claim("general-1-0").node_pool;
     for (count, at) in passes {

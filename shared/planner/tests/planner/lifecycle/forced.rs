@@ -50,7 +50,7 @@ fn expired_claims_are_deleted_whatever_protects_them() {
 #[test]
 fn a_claim_whose_node_a_user_deletes_is_deleted() {
     let mut facts = managed(&["a", "b"]);
-    // One that nobody manages is no concern, and neither is one that says nothing of its instance.
+    // An unmanaged one is no concern, and neither is one that says nothing of its instance.
     let foreign = |name| Node { is_deleting: true, ..node(&format!("{name} cpu=4")) };
     add_node(&mut facts, foreign("c"));
     add_node(&mut facts, Node { provider_id: None, ..foreign("d") });
@@ -67,7 +67,7 @@ fn a_claim_whose_node_a_user_deletes_is_deleted() {
 #[test]
 fn a_claim_whose_object_a_user_deletes_is_deleted() {
     let mut facts = managed(&["a", "b"]);
-    // One of somebody else's is no concern.
+    // One of another cluster is no concern.
     facts.deleted_claims = Some(["claim-b", "other"].map(|name| name.parse().unwrap()).into());
     let plan = forced(&facts);
     assert_eq!(plan.changes.len(), 1);

@@ -107,7 +107,7 @@ fn a_lease_that_cannot_be_read_counts_where_karpenter_may_run() {
 }
 
 #[test]
-fn what_somebody_else_did_meanwhile_is_adopted() {
+fn what_another_program_did_meanwhile_is_adopted() {
     let held = Guard::Held { by: "Karpenter".to_owned(), checked_at: ago(60) };
     let adopt = verdict(&head(Some("a"), 3, held), &ObservedLeases::default(), now());
     assert_eq!(adopt, Verdict::Adopt);

@@ -122,7 +122,7 @@ fn what_explains_other_lines_goes_first() {
 }
 
 #[test]
-fn a_refused_role_is_told_apart_by_its_access_entry() {
+fn a_refused_role_is_distinguished_by_its_access_entry() {
     let console = "kubelet: Unable to register node: Unauthorized";
     let diagnosed = |access| diagnose(&evidence(console, access));
     let unknown = diagnosed(missing());
@@ -139,7 +139,7 @@ fn what_the_console_does_not_tell_is_asked_for() {
     assert_eq!(diagnosed(missing()), JoinReason::NoAccessEntry);
     assert_eq!(diagnosed(NoRole), JoinReason::NoNodeRole);
     assert_eq!(diagnosed(entry("EC2_LINUX")), JoinReason::UnknownJoinFailure);
-    // What is told explains more than what is not there.
+    // What is reported explains more than what is missing.
     let both = evidence("kernel panic - not syncing", missing());
     assert_eq!(diagnose(&both).reason, JoinReason::KernelPanic);
     let ill = vec![StatusProblem::ScheduledEvent, StatusProblem::SystemCheck { since: None }];

@@ -1,4 +1,4 @@
-//! Claims that are in a phase for longer than anything there should take: somebody should look.
+//! Claims that are in a phase for longer than anything there should take: a person should look.
 
 use jiff::SignedDuration;
 use model::{ClaimPhase, DeletionReason, NodeClaim, claim::Deletion};

@@ -189,7 +189,7 @@ fn what_joined_in_time_stays_however_long_it_takes_to_be_ready() {
 }
 
 #[test]
-fn a_node_whose_reservation_ended_is_told_that_it_is_on_demand() {
+fn a_node_whose_reservation_ended_is_labelled_on_demand() {
     let (claim, mut node) = joined();
     let mut claim = NodeClaim { phase: ClaimPhase::Initialized, ..claim };
     let entries = labels::OF_RESERVATIONS.map(|key| (key.to_owned(), "x".to_owned()));
@@ -260,7 +260,7 @@ fn of_several_nodes_with_one_instance_none_is_taken_and_the_claim_goes_in_time()
     let message = told.message.as_ref().unwrap().to_string();
     assert_eq!(message, "MultipleNodesFound: several nodes report its instance: node-1, node-2");
     assert_eq!(ClaimMessage::parse(&message), told.message.clone().unwrap());
-    // It is told once, and neither of them is its node when the other is gone.
+    // It is reported once, and neither of them is its node when the other is gone.
     for settled in [settle_among(&told, &names, now()), settle(&told, Some(&node), false, now())] {
         assert_eq!((settled.claim, settled.patch), (None, None));
         assert!(settled.revisit_after_seconds.is_some());

@@ -37,7 +37,7 @@ fn a_claim_for_each_object_of_a_user_is_created_with_what_it_says() {
 }
 
 #[test]
-fn what_is_somebody_elses_or_known_already_is_left_alone() {
+fn what_is_of_another_writer_or_known_already_is_left_alone() {
     let mut facts = facts(Vec::new());
     let known = add_managed(&mut facts, "taken");
     let held = object("own");

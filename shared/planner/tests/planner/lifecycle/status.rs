@@ -73,7 +73,7 @@ fn a_scheduled_event_leaves_pods_their_time_unless_a_check_fails_too() {
 }
 
 #[test]
-fn instances_of_nobody_here_are_no_concern() {
+fn instances_of_no_claim_here_are_no_concern() {
     let mut facts = facts(Vec::new());
     let claim = add_managed(&mut facts, "node-1");
     let mut reports = reports(&claim, &[StatusProblem::ScheduledEvent]);

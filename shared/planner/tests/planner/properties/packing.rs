@@ -26,7 +26,7 @@ fn as_karpenter(facts: &Facts) -> Facts {
     other
 }
 
-/// `facts` where nodes cost so many nano-dollars an hour beside their instances, by their class and each.
+/// `facts` where nodes cost this number of nano-dollars an hour besides their instances, by their class and each.
 fn charged(mut facts: Facts, of_class: u64, of_node: u64) -> Facts {
     let classes: Vec<NodeClassName> =
         facts.classes.iter().flatten().map(|(n, _)| n.clone()).collect();
@@ -145,7 +145,7 @@ proptest! {
 /// CPUs and GiB of four types.
 const SHAPES: [(u64, u64); 4] = [(8, 8), (16, 8), (8, 16), (16, 16)];
 
-/// Pods with so many CPUs and GiB, and types that cost so many cents.
+/// Pods with CPUs and GiB, and types with prices in cents.
 fn small(sizes: &[(u64, u64)], cents: &[u64]) -> Facts {
     let types = SHAPES.iter().zip(cents).enumerate().map(|(place, ((cpu, memory), cents))| {
         let capacity = format!("cpu={cpu} memory={memory}Gi pods=99");

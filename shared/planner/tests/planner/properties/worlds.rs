@@ -291,7 +291,7 @@ pub(crate) fn world(sketch: &Sketch) -> Facts {
     facts
 }
 
-/// A managed node, one of nobody, a claim on its way, and pods that run.
+/// A managed node, an unmanaged one, a claim on its way, and pods that run.
 fn add_nodes(facts: &mut Facts, are_about_others: bool) {
     let (joined, own) = node_of(&claim("general-6-0"), "i-0600");
     facts.nodes.insert(own.name.clone(), own);
@@ -308,7 +308,7 @@ fn add_nodes(facts: &mut Facts, are_about_others: bool) {
     facts.pods.extend(pods(&bound));
 }
 
-/// The pod that keeps away from others on a node of nobody's is being deleted.
+/// The pod that keeps away from others on an unmanaged node is being deleted.
 pub(crate) fn end_the_guard(facts: &mut Facts) {
     for pod in facts.pods.iter_mut().filter(|pod| pod.key.name.as_str() == "bound-1") {
         pod.deleted_at = Some(facts.now);

@@ -306,12 +306,12 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
 }
 
 async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let (ours, theirs, nobody) = (subject.instance(2), subject.instance(3), subject.instance(99));
-    let instances = [ours.clone(), theirs.clone(), nobody.clone(), ours.clone()];
+    let (ours, theirs, unknown) = (subject.instance(2), subject.instance(3), subject.instance(99));
+    let instances = [ours.clone(), theirs.clone(), unknown.clone(), ours.clone()];
     let (cluster, other) = (subject.one(), &subject.clusters.other);
     let claims_of =
         async |instances: &[_]| subject.ledger.claims_of_instances(cluster, instances).await;
-    same("nobody's claims", &claims_of(&instances).await?, &Vec::new())?;
+    same("claims of an unknown instance", &claims_of(&instances).await?, &Vec::new())?;
     same("no instances", &claims_of(&[]).await?, &Vec::new())?;
     let claim = launched(&subject.created("by-instances").await?, ours.clone());
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
@@ -325,7 +325,7 @@ async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     same("their write", &written, &WriteOutcome::Written)?;
     eventually(subject, cluster, &instances, std::slice::from_ref(&claim)).await?;
     eventually(subject, other, &instances, std::slice::from_ref(&their_claim)).await?;
-    eventually(subject, cluster, &[nobody, theirs], &[]).await?;
+    eventually(subject, cluster, &[unknown, theirs], &[]).await?;
     // The index says where, the claim itself what.
     let next = NodeClaim { message: Some("next".into()), ..claim.following() };
     same("the next write", &write(subject, &next).await?, &WriteOutcome::Written)?;

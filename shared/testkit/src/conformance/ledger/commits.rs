@@ -259,7 +259,7 @@ async fn commands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resul
     let elsewhere = subject.ledger.snapshot(&subject.clusters.other).await?.commands;
     same("what waits elsewhere", &elsewhere.len(), &0)?;
     let [first, last] = ids;
-    // Whoever looks after the candidates learns that it moved on.
+    // A function that looks after the candidates learns that it moved on.
     let progress = Progress::RolledBack { why: "a replacement is gone".to_owned() };
     let second = Command { progress, ..second };
     let moved = Commit {

@@ -53,7 +53,7 @@ async fn by_arrivals<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
     let lost = deleting("arrivals-lost", &seen, Basis::Claims, &gone);
     let after = departed(seen.counters);
     same("deleting", &subject.commit(&lost).await?, &CommitOutcome::Committed(after))?;
-    // Nobody added capacity since: the departure that was missed is none of its concern.
+    // No capacity was added since: the departure that was missed is none of its concern.
     let new = build::commit("arrivals-made", &seen, vec![build::claim("arrivals-made")]);
     same("adding capacity", &subject.commit(&new).await?, &arrived(after))?;
     let late = build::commit("arrivals-late", &seen, vec![build::claim("arrivals-late")]);

@@ -18,7 +18,7 @@ use crate::{
 /// They come first: the cluster of all others is opened here.
 pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Vec<Case> {
     vec![
-        Case::of("a cluster that nobody wrote to has an empty ledger", fresh(subject).await),
+        Case::of("a cluster that was never written to has an empty ledger", fresh(subject).await),
         Case::of("a ledger is opened once, under an id of its own", opened_once(subject).await),
         Case::of("the guard is changed by its own ledger only", guarded(subject).await),
         Case::of("zones that are left are kept by their own ledger only", shifted(subject).await),

@@ -1,4 +1,4 @@
-//! Measured memory: the least that was seen, whoever says so first.
+//! Measured memory: the least that was seen, in any order of writes.
 
 use model::{Bytes, ClusterName, ledger::MeasuredKey};
 use ports::Ledger;

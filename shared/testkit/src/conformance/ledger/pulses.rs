@@ -1,4 +1,4 @@
-//! Pulses: one beat after another, whoever writes and however often.
+//! Pulses: one beat after another, from any writer and however often.
 
 use model::{
     Function,

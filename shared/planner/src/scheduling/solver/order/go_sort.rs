@@ -34,7 +34,7 @@ pub const LONG_MIN: usize = 50;
 /// As many pairs may stand wrong for that.
 const STEPS_MAX: usize = 5;
 
-/// With so many exchanges among the nine, the whole seems to be in reverse.
+/// With this number of exchanges among the nine, the whole seems to be in reverse.
 const EXCHANGES_MAX: usize = 12;
 
 /// Sorts by the number of pods.

@@ -13,7 +13,7 @@ use model::{
 
 use super::*;
 
-/// An idle large node with room kept for so many pods of a CPU.
+/// An idle large node with room kept for a number of pods of a CPU.
 fn buffered(replicas: u32) -> Facts {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
     facts.policies.capacity_buffer = true;
@@ -70,7 +70,7 @@ fn a_node_with_room_for_a_buffer_drifts_like_others() {
 }
 
 #[test]
-fn a_pool_that_cannot_launch_is_in_nobodys_way() {
+fn a_pool_that_cannot_launch_hinders_no_other() {
     let mut facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
     for (name, class) in [("no-class", "missing"), ("no-types", "default"), ("invalid", "default")]
     {
@@ -212,7 +212,7 @@ fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
     check(&cheap, SingleNode, "nothing");
 }
 
-/// The default types, `t.small` to be had as reserved capacity too, of which so many instances are left.
+/// The default types, `t.small` to be had as reserved capacity too, of which this number of instances is left.
 pub(super) fn reserve(facts: &mut Facts, count: u32) {
     let mut types = default_types();
     let small =

@@ -96,7 +96,7 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
     let attachments = [attached("pv-1", "node-1")];
     let step = await_volumes(&claim, &look, Some(&attachments), &claims, now());
     assert_eq!(state(&step), VolumeState::Detached);
-    // Nobody knows of which claim the other is: it is waited for.
+    // It is not known of which claim the other is: it is waited for.
     let attachments = [attached("pv-1", "node-1"), attached("pv-2", "node-1")];
     let step = await_volumes(&claim, &look, Some(&attachments), &claims, now());
     assert_eq!(state(&step), VolumeState::Awaited);

@@ -167,7 +167,7 @@ fn of_equal_overlays_about_the_same_the_name_that_sorts_first_is_rejected() {
     let wanted = [GENERAL, SMALL, SPOT, ONE];
     let wide = [GENERAL, SMALL, SPOT];
     let expected = ["general/t.small spot zone-1 0.5000", "a: Conflict"];
-    // Applied nowhere, also not where nobody else says anything; equal values conflict as well.
+    // Applied nowhere, also not if no other overlay applies; equal values conflict as well.
     for change in ["price=0.4", "price=0.5"] {
         check(&[("a", 5, &wide, change), ("b", 5, &wanted, "price=0.5")], &expected);
     }
@@ -210,7 +210,7 @@ fn a_price_and_a_capacity_combine() {
 }
 
 #[test]
-fn an_invalid_overlay_is_rejected_and_in_nobodys_way() {
+fn an_invalid_overlay_is_rejected_and_hinders_no_other() {
     let wanted = [GENERAL, SMALL, SPOT, ONE];
     let mut facts = world(&[("a", 1, &wanted, "price=0.5"), ("b", 1, &wanted, "price=0.4")]);
     facts.surroundings.node_overlays[1].problems =

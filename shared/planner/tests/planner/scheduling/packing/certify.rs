@@ -53,7 +53,7 @@ fn what_is_worth_less_than_it_costs_is_not_looked_at() {
 }
 
 #[test]
-fn a_filling_that_is_worth_more_than_its_node_is_told() {
+fn a_filling_that_is_worth_more_than_its_node_is_found() {
     let market = market(&[(&[5], 9)], &[(1, &[10])]);
     let worth = search(&market, &[DOLLAR], 0, &|_, asked| Guess {
         counts: vec![2],

@@ -8,7 +8,7 @@ use planner::{
 /// A dollar.
 pub(crate) const DOLLAR: Pico = 1_000_000_000_000;
 
-/// Pods with so much of each resource and how many, and what is sold for so many dollars with so much room. Everything
+/// Pods with their requests and number, and offers with their price in dollars and their room. Everything
 /// takes everything.
 pub(crate) fn market(items: &[(&[i64], u32)], offers: &[(i64, &[i64])]) -> Market {
     let item = |(need, count): &(&[i64], u32)| Item {

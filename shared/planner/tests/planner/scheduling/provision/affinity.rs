@@ -260,7 +260,7 @@ fn a_term_is_about_its_own_namespace_unless_it_says_more() {
 fn a_preference_to_keep_away_is_no_rule_for_those_that_are_meant() {
     let mut shy = spec("app=shy cpu=2");
     shy.pod_anti_affinity = preferred("nowhere.example.com/rack", "db");
-    // Nobody knows the label: a rule would find no domain for the pods that are meant.
+    // The label is unknown: a rule would find no domain for the pods that are meant.
     check(&[&one("shy", shy.clone()), &pods("db app=db cpu=1")], "db shy");
     // They may go where the one with the preference cannot.
     shy.pod_anti_affinity = preferred(ZONE, "db");
@@ -280,7 +280,7 @@ fn a_preference_to_keep_away_is_no_rule_for_those_that_are_meant() {
 }
 
 #[test]
-fn what_is_ending_still_keeps_others_away_but_nobody_is_near_to_it() {
+fn what_is_ending_counts_for_anti_affinity_but_not_for_affinity() {
     let mut facts =
         facts([pods("web app=web cpu=1"), pods("fan app=fan cpu=1 near:host:app=guard")].concat());
     let mut guard = pod("guard-0 on:old app=guard cpu=1 away:host:app=web");
@@ -321,7 +321,7 @@ fn k3_a_node_in_a_zone_that_no_pool_has_takes_who_keeps_away() {
     let mut facts = facts(pods("t app=t cpu=1 away:zone:app=t"));
     add_node(&mut facts, node("far cpu=2 memory=4Gi pods=10 zone=zone-9"));
     assert_eq!((provision(&facts).placements.len(), provision(&facts).new_claims.len()), (1, 0));
-    // Until somebody is there.
+    // Until a matching pod is there.
     facts.pods.push(pod("first on:far app=t cpu=100m"));
     assert_eq!((provision(&facts).placements.len(), provision(&facts).new_claims.len()), (0, 1));
 }

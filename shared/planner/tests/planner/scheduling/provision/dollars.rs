@@ -38,7 +38,7 @@ fn a_pod_that_waits_for_dollars_says_so() {
     check(&capped(pods(), "0.3999"), &[&reason("0.3999", "0.3999")]);
     check(&capped(pods(), "0.4"), &["general [t.gpu t.medium]: a-0"]);
     check(&capped(pods(), "0"), &[&reason("0.0000", "0.0000")]);
-    // What nobody can read allows nothing, should anybody ask.
+    // An unreadable value allows nothing.
     check(&capped(pods(), "a lot"), &[&reason("0.0000", "0.0000")]);
     let plan = provision(&capped(pods(), "0.1"));
     let why = plan.unplaced[0].reasons[0].reason;
@@ -94,7 +94,7 @@ fn claims_count_until_they_are_deleted() {
     assert!(is_placed(&facts));
     cap_pool(&mut facts, 0, &exactly.saturating_sub(HourlyPrice::from_nanos(1)).to_string());
     assert!(!is_placed(&facts), "one nano-dollar is missing");
-    // What nobody can price might cost anything.
+    // A type without a known price might cost anything.
     cap_pool(&mut facts, 0, "1000");
     let instance = claim.instance.as_mut().unwrap();
     instance.instance_type = "t.unknown".parse().unwrap();

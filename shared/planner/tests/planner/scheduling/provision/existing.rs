@@ -5,7 +5,7 @@ use model::{ClaimPhase, DeletionReason, labels};
 use super::*;
 
 #[test]
-fn a_node_that_nobody_manages_is_used() {
+fn an_unmanaged_node_is_used() {
     let mut facts = facts(pods("a x3 cpu=1"));
     add_node(&mut facts, node("own cpu=2 memory=4Gi pods=10"));
     check(&facts, &["general [t.small t.gpu t.medium t.arm t.large]: a-2", "own: a-0 a-1"]);
@@ -24,7 +24,7 @@ fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
     // What a DaemonSet puts there is known.
     facts.pods[1].owner = owner("DaemonSet");
     check(&facts, &["own: a"]);
-    // One that waits is told of, and nothing is launched for it.
+    // A pending one is reported, and nothing is launched for it.
     facts.pods = vec![model::Pod { node: None, ..unreadable("new", "own") }];
     facts.pods[0].unschedulable_at = Some(ago(30));
     let plan = provision(&facts);
@@ -62,7 +62,7 @@ fn an_existing_node_must_have_the_label() {
 }
 
 #[test]
-fn taints_of_a_node_nobody_manages_always_count() {
+fn taints_of_an_unmanaged_node_always_count() {
     let mut facts = facts(pods("a cpu=1"));
     let mut large = node("own cpu=2 memory=4Gi pods=10");
     large.taints = vec![taint("node.kubernetes.io/not-ready:NoExecute")];
@@ -96,7 +96,7 @@ fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_created_for() {
     let created: Vec<_> = first.new_claims.iter().map(|new| &new.claim.pods).collect();
     assert_eq!(kept, created);
     assert_eq!(second.new_claims[0].claim.pods, [facts.pods[4].key.clone()]);
-    // Nor while nobody remembers them would it be so.
+    // Nor while no record has them.
     facts.ledger.claims.values_mut().for_each(|claim| claim.pods.clear());
     assert_ne!(provision(&facts).placements, second.placements);
 }

@@ -1,5 +1,5 @@
 //! What becomes a label of a claim: whatever pods, buffers and volumes name, only what a node can
-//! carry. The kubelet is told these labels on a command line.
+//! carry. The kubelet gets these labels on a command line.
 
 use model::{
     Operator, Plan, Requirement,

@@ -9,7 +9,7 @@ use model::{
 
 use super::*;
 
-/// Gives each type a reservation in zone 1, of which so many instances are left.
+/// Gives each type a reservation in zone 1, of which this number of instances is left.
 fn reserve(facts: &mut Facts, counts: &[(&str, &str, u32)]) {
     let mut types = default_types();
     for (name, id, count) in counts {
@@ -35,7 +35,7 @@ fn reserve(facts: &mut Facts, counts: &[(&str, &str, u32)]) {
     offer(facts, types);
 }
 
-/// Asks in the pool `general` for so many values of `key`, if it is one of `values`.
+/// Asks in the pool `general` for a number of values of `key`, if it is one of `values`.
 fn wants(facts: &mut Facts, key: &str, values: &[&str], min_values: u32) {
     let values = values.iter().map(|value| Value::from(*value)).collect();
     let wanted = Requirement::listed(LabelKey::new(key).unwrap(), values);

@@ -35,7 +35,7 @@ fn four_pods_spread_over_three_zones() {
 }
 
 #[test]
-fn what_runs_counts_and_a_domain_nobody_can_use_holds_the_others_back() {
+fn what_runs_counts_and_a_domain_no_pod_can_use_holds_the_others_back() {
     let mut facts = facts(pods(
         "web x6 app=web cpu=1 spread:zone:app=web
          there on:old app=web cpu=1",

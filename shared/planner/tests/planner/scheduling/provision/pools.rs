@@ -283,7 +283,7 @@ fn min_values_must_be_reached() {
     assert_eq!(plan.new_claims.len(), 2);
 }
 
-/// What is solved and cannot be written down after all is bought by nobody.
+/// What is solved and cannot be written down after all is not bought.
 #[test]
 fn a_claim_that_cannot_be_created_is_not_in_the_bound() {
     let many = INSTANCE_TYPES_PER_CLAIM_MAX + 1;

@@ -153,7 +153,7 @@ fn min_values_are_lowered_only_by_policy() {
     assert_eq!(claim.annotations.get(MIN_VALUES_RELAXED).map(String::as_str), Some("true"));
 }
 
-/// Gives `t.small` the reservation `cr-1` with so many instances, in zone 1.
+/// Gives `t.small` the reservation `cr-1` with this number of instances, in zone 1.
 fn reserve(facts: &mut Facts, count: u32) {
     let mut types = default_types();
     let small =

@@ -72,7 +72,7 @@ fn a_large_pod_has_a_node_of_its_own() {
 }
 
 #[test]
-fn what_nobody_can_read_is_not_said() {
+fn what_is_unreadable_is_not_set() {
     let facts = shared(replicas("a", 4, &amd64("cpu=100m memory=10M")), "a fifth");
     assert_eq!(pods_each(&facts), [4]);
 }

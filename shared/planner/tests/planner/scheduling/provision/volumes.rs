@@ -148,7 +148,7 @@ fn placed(facts: &Facts) -> usize {
 }
 
 #[test]
-fn a_node_attaches_so_many_volumes_and_a_shared_one_once() {
+fn a_node_attaches_a_limited_number_of_volumes_and_a_shared_one_once() {
     let pairs: Vec<[String; 2]> =
         (0..6).map(|i| [format!("v{}", 2 * i), format!("v{}", 2 * i + 1)]).collect();
     let pairs: Vec<Vec<&str>> =
@@ -198,7 +198,7 @@ fn who_wants_to_be_together_begins_where_the_volume_of_another_is() {
     facts.pods.push(pod(&format!("lost cpu=4 select:zone=zone-9 {together}")));
     assert_eq!(unplaced(&facts), ["lost"]);
     facts.pods.pop();
-    // A zone in which nothing can be launched holds nobody else back.
+    // A zone in which nothing can be launched holds no other back.
     facts.node_pools[0].template.requirements = requirements("zone=zone-1,zone-2");
     assert_eq!(unplaced(&facts), ["db"]);
 }

@@ -8,7 +8,7 @@ use planner::{KnownTypes, scheduling::static_pool::launches::*};
 
 use crate::planner::support::{add_managed, facts, limits, node_pool, spec};
 
-/// The static pool `general` with so many replicas, and one initialized node `a`.
+/// The static pool `general` with a number of replicas, and one initialized node `a`.
 fn world(replicas: u64) -> Facts {
     let mut facts = facts(Vec::new());
     add_managed(&mut facts, "a");

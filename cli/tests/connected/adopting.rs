@@ -14,7 +14,7 @@ use crate::{
     reason = "the command compares it with the time of this machine"
 )]
 fn lease() -> Value {
-    // Of somebody whose clock is ahead: it holds for as long as the test takes.
+    // Of a holder whose clock is ahead: it holds for as long as the test takes.
     let renewed_at = later(Timestamp::now(), SignedDuration::from_mins(4));
     json!({
         "metadata": {"name": "karpenter-leader-election", "namespace": "karpenter"},
@@ -68,7 +68,7 @@ fn a_cluster_is_given_back_to_karpenter() {
         server.writes(),
         ["PATCH /apis/apps/v1/namespaces/k/deployments/karpenter/scale".to_owned()]
     );
-    // It has the cluster: nothing is to be scaled, and nobody is asked.
+    // It has the cluster: nothing is to be scaled, and no question is asked.
     place.run("release demo").is(0, &["manages 1 NodeClaim."]);
     assert_eq!(server.writes(), Vec::<String>::new());
 }
@@ -80,7 +80,7 @@ fn what_does_not_come_is_waited_for_and_what_may_not_be_done_is_said() {
     server.changing(|_, _| {});
     let place = Place::new("release-refused", &[]).of(&server).of_account(&aws);
     let waited = place.run("release demo --yes --wait 0");
-    waited.is(1, &["Waiting until Karpenter takes its lease.", "It was waited for long enough."]);
+    waited.is(1, &["Waiting until Karpenter takes its lease.", "Not finished in time."]);
     let denied = (403, "Forbidden", "no scaling");
     let server = cluster();
     let aws = Aws::of_cluster(&server.url);

@@ -57,7 +57,7 @@ struct State {
     page: usize,
     /// How many further pages of pods are still refused as expired.
     expiring: usize,
-    /// An object that somebody else changes just before it is applied, once.
+    /// An object that another client changes just before it is applied, once.
     conflicting: Option<&'static str>,
     hook: Option<Hook>,
     refusals: Vec<Refusal>,
@@ -97,12 +97,12 @@ impl ApiServer {
         };
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
-        let url = serve(move |request| shared.lock().expect("nobody panics").answer(request));
+        let url = serve(move |request| shared.lock().expect("no thread panics").answer(request));
         Self { state, url }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics")
+        self.state.lock().expect("no thread panics")
     }
 
     /// Has these objects, too.
@@ -120,25 +120,25 @@ impl ApiServer {
         self
     }
 
-    /// Gives at most so many objects on a page.
+    /// Gives at most this number of objects on a page.
     pub(crate) fn paged(&self, page: usize) -> &Self {
         self.state().page = page;
         self
     }
 
-    /// Forgets so many times what the further pages of pods are of.
+    /// Forgets the continue token of pods this number of times.
     pub(crate) fn expiring(&self, times: usize) -> &Self {
         self.state().expiring = times;
         self
     }
 
-    /// Has somebody else change the object called `name` just before it is applied, once.
+    /// Has another client change the object called `name` just before it is applied, once.
     pub(crate) fn conflicting(&self, name: &'static str) -> &Self {
         self.state().conflicting = Some(name);
         self
     }
 
-    /// Refuses what begins with `path`, so many times.
+    /// Refuses requests whose path begins with `path`, this number of times.
     pub(crate) fn refusing(
         &self,
         (method, path): (&'static str, &'static str),

@@ -81,7 +81,7 @@ impl Aws {
             let call = Call { operation: &operation, request, form };
             let reply = answer(&call);
             let region = request.header("authorization").split('/').nth(2).unwrap_or_default();
-            shared.lock().expect("nobody panics").push(format!("{region} {operation}"));
+            shared.lock().expect("no thread panics").push(format!("{region} {operation}"));
             let action = format!("not authorized to perform {operation}");
             reply.unwrap_or_else(|| call.refused("AccessDenied", &action))
         });
@@ -99,7 +99,7 @@ impl Aws {
 
     /// `REGION OPERATION` of what was asked for since the last time.
     pub(crate) fn log(&self) -> Vec<String> {
-        std::mem::take(&mut self.log.lock().expect("nobody panics"))
+        std::mem::take(&mut self.log.lock().expect("no thread panics"))
     }
 }
 

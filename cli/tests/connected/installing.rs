@@ -18,7 +18,7 @@ fn what_changes_is_shown_before_it_is_applied() {
     let server = ApiServer::start();
     let aws = Aws::of_cluster(&server.url);
     let place = Place::new("install", &[]).of(&server).of_account(&aws);
-    // Nobody can be asked.
+    // There is no terminal to ask on.
     place.run("install demo").is(2, &ALL).is(2, &["say --yes"]);
     place.run("install demo --diff").is(1, &ALL);
     place
@@ -75,14 +75,14 @@ fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
     let needed = "(needed: the right to patch clusterroles.rbac.authorization.k8s.io)";
     place.run("install demo --yes").is(2, &["user me cannot patch", needed]);
     assert!(server.objects(DEFINITIONS).is_empty(), "nothing is applied in part on a guess");
-    // Somebody else wins a race once what changes was shown.
+    // Another client changes the object after the changes were shown.
     server.conflicting("journeyman-launch");
     let refused = place.run("install demo --yes");
     refused.is(
         2,
         &[
             "409 Conflict: the object has been modified",
-            "objects were applied: say the command again",
+            "objects were applied. Fix this, and run the command again",
         ],
     );
     assert!(!server.objects(DEFINITIONS).is_empty());

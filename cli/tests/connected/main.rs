@@ -72,7 +72,7 @@ pub(crate) fn kubeconfig(server: &str, cluster: &str, user: &str) -> String {
     )
 }
 
-/// Somebody with a token.
+/// A user with a token.
 pub(crate) const ME: &str = "{token: mine}";
 
 impl Place {
@@ -82,7 +82,7 @@ impl Place {
         let path = std::env::var("PATH").expect("a path");
         let home = folder.display().to_string();
         let mut variables = vec![("PATH".to_owned(), path), ("HOME".to_owned(), home)];
-        // Nobody asks a machine of AWS for credentials.
+        // No request for credentials goes to the instance metadata service.
         variables.push(("AWS_EC2_METADATA_DISABLED".to_owned(), "true".to_owned()));
         Self { folder, variables }
     }
@@ -116,13 +116,13 @@ impl Place {
         command
     }
 
-    /// Runs `journeyman` with `words`, which are parted by spaces; nobody can be asked.
+    /// Runs `journeyman` with `words`, which are separated by spaces; there is no terminal.
     pub(crate) fn run(&self, words: &str) -> Answer {
         let mut command = self.command(words);
         Answer::of(command.stdin(Stdio::null()))
     }
 
-    /// The same where somebody at a terminal answers with `line`.
+    /// Runs `journeyman` with a terminal whose user answers `line`.
     pub(crate) fn run_answering(&self, words: &str, line: &str) -> Answer {
         let master = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         pty::grantpt(&master).expect("a terminal of one's own");

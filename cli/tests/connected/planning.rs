@@ -81,7 +81,7 @@ fn kinds_that_a_cluster_does_not_know_are_absent_but_for_those_that_are_needed()
     server.without(POOLS);
     let needed = ["list nodepools.karpenter.sh: ", "does not know this kind", "journeyman install"];
     place.run("plan --live").is(2, &needed);
-    // What every cluster has is not absent: somebody else answers.
+    // What every cluster has is not absent: another server answers.
     let server = cluster();
     server.without(NODES);
     Place::new("plan-no-nodes", &[]).of(&server).run("plan --live").is(2, &["list nodes: 404"]);
@@ -114,7 +114,7 @@ fn dumps_of_a_live_cluster_are_written() {
         .map(|_| place.run(words))
         .find(|answer| answer.code == Some(0))
         .expect("two dumps");
-    compared.is(0, &["they", "The dumps have no NodeClaim"]);
+    compared.is(0, &["current", "The dumps have no NodeClaim"]);
     assert!(server.log().iter().all(|request| request.method == "GET"));
     let dump = std::fs::read_dir(place.folder.join("dumps")).expect("dumps").next();
     let text = std::fs::read_to_string(dump.expect("a dump").expect("a file").path());

@@ -1,4 +1,4 @@
-//! A server on this machine, which answers as it is told to: HTTP as it goes over the wire, for an API server or for
+//! A server on this machine, which gives prepared answers: HTTP as it goes over the wire, for an API server or for
 //! AWS. It stands in for a proxy, too: a connection that is asked for goes to itself.
 
 use std::{

@@ -97,7 +97,7 @@ impl Account {
                 Some(Reply::ok("{}"))
             }
             "DeleteTable" if self.is_stuck.load(Ordering::Relaxed) => {
-                Some(call.refused("ResourceInUseException", "somebody backs it up"))
+                Some(call.refused("ResourceInUseException", "a backup is running"))
             }
             "DeleteTable" => Some(Reply::ok("{}")),
             _ => call.of_cluster(server),
@@ -160,12 +160,12 @@ fn it_is_shown_asked_for_and_done() {
     stuck.is(2, &[
         "1 nodeclaims are left: general-2.",
         "The stack jm is DELETE_IN_PROGRESS.",
-        "dynamodb:DeleteTable T: ResourceInUseException: somebody backs it up",
-        "This is left to do:\naws dynamodb delete-table --table-name T\naws ec2 delete-launch-template",
+        "dynamodb:DeleteTable T: ResourceInUseException: a backup is running",
+        "Remaining steps:\naws dynamodb delete-table --table-name T\naws ec2 delete-launch-template",
     ]);
     account.is_stuck.store(false, Ordering::Relaxed);
     let done = place.run("uninstall demo --yes --definitions");
-    done.is(0, &["Done. What you made before is yours"]);
+    done.is(0, &["Done. For resources that you created yourself"]);
     let log = aws.log();
     let deleted = |operation: &str| log.iter().filter(|call| call.ends_with(operation)).count();
     assert_eq!(deleted(" DeleteStack"), 2, "{log:?}");
@@ -200,7 +200,7 @@ fn what_does_not_go_in_time_is_named() {
     slow.is(2, &[
         "2 nodeclaims are left: general-1, general-2.",
         "--wait MINUTES waits longer",
-        "This is left to do:\nkubectl wait --for=delete nodeclaims.karpenter.sh --all --timeout=0m",
+        "Remaining steps:\nkubectl wait --for=delete nodeclaims.karpenter.sh --all --timeout=0m",
     ]);
     assert!(aws.log().iter().all(|call| !call.contains(" Delete")));
 }
@@ -219,7 +219,7 @@ fn nodes_that_stay_are_let_go() {
     });
     let place = Place::new("uninstall-keeps", &[]).of(&server).of_account(&aws);
     place.run("uninstall demo --yes").is(1, &["no function that could drain them"]);
-    place.run("uninstall demo --yes --keep-nodes").is(0, &["Nodes stay as they are", "Done."]);
+    place.run("uninstall demo --yes --keep-nodes").is(0, &["Keep the nodes", "Done."]);
     assert_eq!(server.objects(CLAIMS), Vec::<Value>::new());
     let nodes = server.objects(NODES);
     assert_eq!(nodes.len(), 2);

@@ -30,7 +30,7 @@ pub struct DoctorArgs {
     /// Where to look, and with what.
     #[command(flatten)]
     pub place: InstallationArgs,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }

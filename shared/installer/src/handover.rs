@@ -17,6 +17,7 @@ use judged::{Handover, Owned, Scale, adopted, adoption, handed, release};
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    progress::{self, ProgressLine},
     screen::Screen,
 };
 use serde_json::{Value, json};
@@ -33,13 +34,14 @@ pub struct HandoverArgs {
     /// Where to look, and with what.
     #[command(flatten)]
     pub place: InstallationArgs,
-    /// Karpenter's Deployment. Otherwise what has the label `app.kubernetes.io/name=karpenter` of its chart.
+    /// Karpenter's Deployment. Default: the Deployment with the label
+    /// `app.kubernetes.io/name=karpenter`.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub karpenter: Option<String>,
-    /// Minutes to wait at most until the nodes have changed hands.
+    /// Maximum minutes to wait until all nodes are handed over.
     #[arg(long, value_name = "MINUTES", default_value_t = 10)]
     pub wait: u32,
-    /// Do not ask before it is done.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -101,6 +103,7 @@ fn run_with(
         Direction::Adopt => "adopt",
         Direction::Release => "release",
     })?;
+    let looking = ProgressLine::new("reading the cluster and the account");
     let place = args.place.found_to_change(args.yes)?;
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
@@ -114,6 +117,7 @@ fn run_with(
         }
     };
     let Handover { what, scaled } = handover.map_err(CommandError::Refused)?;
+    drop(looking);
     screen.lines(&identity.to_string(), out)?;
     screen.lines(&what, out)?;
     for scale in &scaled {
@@ -123,13 +127,16 @@ fn run_with(
         screen.lines("Nothing was done.", out)?;
         return Ok(false);
     }
+    let _waiting = ProgressLine::new("waiting for the nodes to change hands");
     for scale in &scaled {
         carry_out(&ends, scale).map_err(BadInput::one)?;
     }
     let look = || state(&ends, &place.cluster, direction, now());
     let tell = |indent: usize, said: &str| {
-        screen.text(indent, said, out)?;
-        out.flush()
+        progress::hidden(|| {
+            screen.text(indent, said, out)?;
+            out.flush()
+        })
     };
     Ok(wait(look, args.wait, pause, tell)?)
 }
@@ -147,8 +154,8 @@ pub fn wait(
         tell(0, &said)?;
         return Ok(true);
     }
-    let next = "It was waited for long enough. Nothing is lost meanwhile: say the command again to go on waiting, or see \
-                what holds it back with `journeyman doctor`.";
+    let next = "Not finished in time. Nothing is lost: run the command again to continue waiting, or run `journeyman \
+                doctor` to see what blocks it.";
     tell(0, next)?;
     Ok(false)
 }

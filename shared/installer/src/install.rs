@@ -11,6 +11,7 @@ use changes::Change;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    progress::{self, ProgressLine},
     screen::Screen,
 };
 use serde_json::Value;
@@ -24,10 +25,10 @@ use crate::{
 /// Options of `install`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct InstallArgs {
-    /// Only show what would change.
+    /// Show the changes and exit.
     #[arg(long, conflicts_with = "yes")]
     pub diff: bool,
-    /// Do not ask before it is applied.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub yes: bool,
     /// Where to.
@@ -52,7 +53,7 @@ impl RunCommand for InstallArgs {
     }
 }
 
-/// The same, where `answers` says what somebody answers, if there is anybody.
+/// Like [`run`], with the user's `answers`; `None` without a terminal.
 fn run_with(
     args: &InstallArgs,
     answers: Option<&mut impl BufRead>,
@@ -60,11 +61,13 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     live::needed("install")?;
+    let looking = ProgressLine::new("comparing with the cluster");
     let place = args.place.found_to_change(args.yes)?;
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
     let outlooks = outlooks(cluster).map_err(BadInput::one)?;
+    drop(looking);
     screen.lines(&identity.to_string(), out)?;
     for Outlook { object, change } in &outlooks {
         for (indent, line) in change.lines(object) {
@@ -74,7 +77,7 @@ fn run_with(
     let wanted: Vec<&Outlook> =
         outlooks.iter().filter(|outlook| outlook.change != Change::Unchanged).collect();
     if wanted.is_empty() {
-        let done = "Nothing to do: the cluster has everything as it is in this release.";
+        let done = "Nothing to do: the cluster is up to date.";
         screen.lines(done, out)?;
         return Ok(true);
     }
@@ -85,17 +88,20 @@ fn run_with(
         screen.lines("Nothing was applied.", out)?;
         return Ok(false);
     }
+    let applying = ProgressLine::new("applying");
     for (done, Outlook { object, change }) in wanted.iter().enumerate() {
         cluster.apply(object, false).map_err(|why| {
             BadInput::one(format!(
-                "{why}\n{done} of {} objects were applied: say the command again once that is cured.",
+                "{why}\n{done} of {} objects were applied. Fix this, and run the command again.",
                 wanted.len()
             ))
         })?;
         let how = if *change == Change::New { "created" } else { "changed" };
-        screen.text(2, &format!("{} {how}", changes::named(object)), out)?;
+        let line = format!("{} {how}", changes::named(object));
+        progress::hidden(|| screen.text(2, &line, out))?;
     }
-    let next = format!("Applied. `journeyman doctor {}` says what else is needed.", place.cluster);
+    drop(applying);
+    let next = format!("Applied. `journeyman doctor {}` shows what else is needed.", place.cluster);
     screen.lines(&next, out)?;
     Ok(true)
 }

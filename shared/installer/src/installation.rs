@@ -1,4 +1,4 @@
-//! Where an installation is, which every command about one is told alike.
+//! Where an installation is: the options that all commands about it share.
 
 use std::{
     io::{self, BufRead, IsTerminal as _, StdinLock, Write},
@@ -13,10 +13,10 @@ use report::error::{BadInput, CommandError};
 /// A cluster as a kubeconfig describes it.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClusterArgs {
-    /// The kubeconfig's context instead of the current one.
+    /// Kubeconfig context to use instead of the current one.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Another kubeconfig than kubectl's own, which KUBECONFIG names, or else is ~/.kube/config.
+    /// Kubeconfig file. Default: KUBECONFIG or ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 }
@@ -24,13 +24,14 @@ pub struct ClusterArgs {
 /// A cluster and its account.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct InstallationArgs {
-    /// The EKS cluster's name. Otherwise that of the kubeconfig's context, with its region.
+    /// Name of the EKS cluster. Default: cluster and region of the kubeconfig context.
     #[arg(value_name = "CLUSTER")]
     pub cluster: Option<String>,
-    /// Its region. Otherwise that of AWS_REGION or of the profile.
+    /// AWS region of the cluster. Default: AWS_REGION or the AWS profile.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// The kubeconfig's server, where it is not the cluster's endpoint in EKS: a proxy or a tunnel to that endpoint.
+    /// Server of the kubeconfig, if it differs from the cluster's endpoint in EKS: a proxy or
+    /// tunnel to that endpoint.
     #[arg(long, value_name = "URL")]
     pub expect_server: Option<String>,
     #[command(flatten)]
@@ -51,13 +52,13 @@ pub struct Installation {
     pub kubeconfig: ClusterArgs,
 }
 
-/// Where somebody answers, if there is anybody.
+/// Standard input, if it is a terminal on which the user can answer.
 pub fn answers() -> Option<StdinLock<'static>> {
     let input = io::stdin();
     input.is_terminal().then(|| input.lock())
 }
 
-/// Whether somebody says yes to `question`, or said `--yes`. An error where nobody can be asked.
+/// Whether the user answers yes to `question`, or gave `--yes`. An error without a terminal.
 pub fn is_wanted(
     yes: bool,
     question: &str,
@@ -68,7 +69,7 @@ pub fn is_wanted(
         return Ok(true);
     }
     let Some(answers) = answers else {
-        let why = "Nothing was done: say --yes where nobody can be asked.";
+        let why = "Nothing was done: without a terminal, add --yes.";
         return Err(BadInput::one(why).into());
     };
     write!(out, "\n{question} [y/N] ")?;
@@ -98,8 +99,8 @@ pub enum Look<T> {
     Failed(String),
 }
 
-/// Looks again and again until it is done or fails, for so many minutes at most; each new state that is waited for
-/// is told once. What was found last.
+/// Repeats `look` until it is done or fails, for this number of minutes at most, and prints each new state that is waited for
+/// once. Returns what was found last.
 pub fn waited<T>(
     mut look: impl FnMut() -> Look<T>,
     minutes: u32,

@@ -100,7 +100,7 @@ pub struct ItemQuery<'a> {
     pub prefix: &'a str,
     /// The attribute that is asked for beside `item`.
     pub attribute: &'a str,
-    /// Only so many, the last ones by `item`, and those first. All otherwise, in their order.
+    /// Only this number of items, the last ones by `item`, and those first. `None`: all, in their order.
     pub newest: Option<usize>,
 }
 

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
+    progress::{self, ProgressLine},
     screen::Screen,
 };
 use serde_json::Value;
@@ -32,16 +33,17 @@ pub struct UninstallArgs {
     /// Where to look, and with what.
     #[command(flatten)]
     pub place: InstallationArgs,
-    /// Leave nodes and their pods as they are: only finalizers and objects of ours go. The stack must be gone.
+    /// Keep nodes and their pods; remove only finalizers and Journeyman's objects. Delete the stack
+    /// first.
     #[arg(long)]
     pub keep_nodes: bool,
-    /// Remove the definitions of Karpenter's kinds, too, and with them every object of these kinds.
+    /// Also remove Karpenter's CRDs and all objects of their kinds.
     #[arg(long)]
     pub definitions: bool,
-    /// Minutes to wait at most for each thing that takes its time to go: NodeClaims, EC2NodeClasses, a stack, a table.
+    /// Maximum minutes to wait for each deletion: NodeClaims, EC2NodeClasses, stack, table.
     #[arg(long, value_name = "MINUTES", default_value_t = 30)]
     pub wait: u32,
-    /// Do not ask before it is done.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -68,10 +70,12 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     live::needed("uninstall")?;
+    let looking = ProgressLine::new("reading the cluster and the account");
     let place = args.place.found_to_change(args.yes)?;
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
     let (present, has_karpenter) = look(&ends, &place, now()).map_err(BadInput::one)?;
+    drop(looking);
     let nodes = match (has_karpenter, args.keep_nodes) {
         (true, _) => NodesAfter::Karpenters,
         (false, true) => NodesAfter::Stay,
@@ -80,13 +84,9 @@ fn run_with(
     let acts =
         acts::acts(&present, nodes, args.definitions, args.wait).map_err(CommandError::Refused)?;
     let what = match nodes {
-        NodesAfter::End => "Nodes are drained and end, then everything of Journeyman goes:",
-        NodesAfter::Stay => {
-            "Nodes stay as they are, and with them their instance profiles. What goes:"
-        }
-        NodesAfter::Karpenters => {
-            "A Karpenter has the nodes, the objects and what they use. What goes:"
-        }
+        NodesAfter::End => "Drain and terminate the nodes, then remove everything of Journeyman:",
+        NodesAfter::Stay => "Keep the nodes and their instance profiles, and remove:",
+        NodesAfter::Karpenters => "Karpenter manages the nodes and keeps their objects. Remove:",
     };
     screen.lines(&identity.to_string(), out)?;
     screen.lines(what, out)?;
@@ -99,17 +99,23 @@ fn run_with(
     }
     for (done, act) in acts.iter().enumerate() {
         screen.text(0, &act.to_string(), out)?;
+        let _doing = ProgressLine::new(act.to_string());
         let mut tell = |said: &str| {
-            screen.text(2, said, out)?;
-            out.flush()
+            progress::hidden(|| {
+                screen.text(2, said, out)?;
+                out.flush()
+            })
         };
         carry_out(&ends, act, args.wait, &mut tell)?.map_err(|why| {
             // The functions, which name the table, may be gone by then.
             let left: Vec<String> = acts.iter().skip(done).map(Act::to_string).collect();
-            BadInput::one(format!("{why}\nThis is left to do:\n{}", left.join("\n")))
+            BadInput::one(format!("{why}\nRemaining steps:\n{}", left.join("\n")))
         })?;
     }
-    screen.lines("Done. What you made before is yours: docs/uninstall.md, step 5.", out)?;
+    screen.lines(
+        "Done. For resources that you created yourself see docs/uninstall.md, step 5.",
+        out,
+    )?;
     Ok(true)
 }
 
@@ -146,7 +152,7 @@ fn look(
 }
 
 /// The tables that the stacks of `functions` made. What was given to a stack (`ExistingTableName`) is not a
-/// resource of it, and stays: others may use it, or somebody keeps it.
+/// resource of it, and stays: others may use it.
 fn tables(account: &AccountClient, functions: &[Value]) -> LiveAnswer<Vec<String>> {
     let mut tables = Vec::new();
     for stack in functions.iter().filter_map(acts::stack) {

@@ -45,7 +45,7 @@ pub struct Observed {
     pub classes: LiveAnswer<Vec<Value>>,
     /// NodeClaims.
     pub claims: LiveAnswer<Vec<Value>>,
-    /// How many nodes there are, whoever made them.
+    /// How many nodes there are in all.
     pub nodes: LiveAnswer<usize>,
     /// What EC2 has for each EC2NodeClass.
     pub selected: LiveAnswer<Vec<ClassSelection>>,

@@ -19,7 +19,7 @@ pub enum StepVerdict {
     Done(String),
     /// Something is wrong with it.
     Wrong(StepFinding),
-    /// Nobody knows: why it could not be seen, and how it could be.
+    /// Unknown: why it could not be seen, and how it could be.
     Unknown(StepFinding),
     /// It is not needed here: why.
     NotNeeded(String),

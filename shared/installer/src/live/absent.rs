@@ -1,4 +1,4 @@
-//! A build without the clients: nobody is at the other end, and nothing can be asked.
+//! A build without the clients of Kubernetes and AWS: every call fails.
 
 use jiff::Timestamp;
 use model::{

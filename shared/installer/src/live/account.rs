@@ -81,7 +81,7 @@ impl AccountClient {
         self.runtime.block_on(request.send()).ok()?.account
     }
 
-    /// `cluster` of eks:DescribeCluster as JSON, as far as somebody looks at it; none: there is no such cluster.
+    /// `cluster` of eks:DescribeCluster as JSON, as far as it is used; `None`: there is no such cluster.
     pub(crate) fn eks_cluster(&self, name: &str) -> LiveAnswer<Option<Value>> {
         let request = aws_sdk_eks::Client::new(&self.config).describe_cluster().name(name);
         let answer = self.runtime.block_on(request.send());
@@ -89,7 +89,7 @@ impl AccountClient {
         Ok(answer.and_then(|answer| answer.cluster).map(|cluster| cluster_json(&cluster)))
     }
 
-    /// `Functions` of lambda:ListFunctions as JSON, as far as somebody looks at them.
+    /// `Functions` of lambda:ListFunctions as JSON, as far as they are used.
     pub(crate) fn functions(&self) -> LiveAnswer<Vec<Value>> {
         let request = aws_sdk_lambda::Client::new(&self.config).list_functions();
         let pages = request.into_paginator().items().send();

@@ -15,7 +15,7 @@ pub struct ObjectKind {
     pub plural: &'static str,
     /// Its name in objects.
     pub name: &'static str,
-    /// Whether a cluster may not know it: somebody has to define it.
+    /// Whether a cluster may not know it: a user has to define it.
     pub is_custom: bool,
 }
 

@@ -147,7 +147,7 @@ impl ClusterClient {
         }
     }
 
-    /// Applies `object` on the server's side, as `journeyman`, also where somebody else has fields of it; or says
+    /// Applies `object` on the server's side, as `journeyman`, also if other managers own fields of it; or says
     /// only what it would be then.
     pub fn apply(&self, object: &Value, is_dry: bool) -> LiveAnswer<Value> {
         let (kind, name) = named(object)?;
@@ -306,7 +306,7 @@ fn add_count(count: &mut usize, body: &str) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// Items of lists leave out what the list says, and nobody here asks who has which field.
+/// Items of lists leave out what the list says, and field managers are not needed.
 fn complete(object: &mut Value, api_version: &str, kind: &str) {
     let Some(fields) = object.as_object_mut() else { return };
     fields.entry("apiVersion").or_insert_with(|| api_version.into());

@@ -15,7 +15,7 @@ use crate::{
 pub enum NodesAfter {
     /// The functions drain and end them.
     End,
-    /// They stay, and nobody looks after them.
+    /// They remain without a manager.
     Stay,
     /// Karpenter has them.
     Karpenters,
@@ -47,9 +47,9 @@ pub struct Installed {
 pub enum Act {
     /// Every object of the kind is deleted. What has finalizers stays until they are gone.
     DeleteAll(ObjectKind),
-    /// No object of the kind is left, after so many minutes at most.
+    /// No object of the kind is left, after this number of minutes at most.
     WaitForNone(ObjectKind, u32),
-    /// An object of the cluster has no finalizers: it goes when it is deleted, and nobody is asked.
+    /// An object of the cluster has no finalizers: a deletion removes it at once.
     LetGo {
         /// The kind.
         kind: ObjectKind,

@@ -20,7 +20,7 @@ const NAMED_MAX: usize = 5;
 /// Says how far it is.
 type Tell<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
-/// Does `act`, and waits for at most so many minutes where it takes its time. The outer result is that of telling.
+/// Does `act`, and waits at most this number of minutes for its end. The outer result is that of printing.
 pub fn carry_out(
     ends: &InstallationClients,
     act: &Act,
@@ -52,7 +52,7 @@ pub fn outcome(found: Look<()>, minutes: u32) -> LiveAnswer<()> {
         Look::Done(()) => Ok(()),
         Look::Failed(why) => Err(why),
         Look::Waits(last) => Err(format!(
-            "{last} That was waited for, for {minutes} minutes: --wait MINUTES waits longer."
+            "{last} Not finished after {minutes} minutes: --wait MINUTES waits longer."
         )),
     }
 }

@@ -73,7 +73,7 @@ fn each_step_fails_for_its_own_reason() {
 }
 
 #[test]
-fn a_node_pool_that_cannot_launch_is_told_of() {
+fn a_node_pool_that_cannot_launch_is_reported() {
     for kind in ["ValidationSucceeded", "NodeClassReady"] {
         let says = format!("NodePool general: {kind} is False: Wrong: it is wrong");
         check("pools", &says, |seen| {
@@ -84,7 +84,7 @@ fn a_node_pool_that_cannot_launch_is_told_of() {
 }
 
 #[test]
-fn what_the_cluster_lacks_is_told() {
+fn what_the_cluster_lacks_is_reported() {
     check("definitions", "CustomResourceDefinition nodepools.karpenter.sh is missing", |seen| {
         list(&mut seen.definitions)
             .retain(|object| object["metadata"]["name"] != "nodepools.karpenter.sh");
@@ -181,7 +181,7 @@ fn node_pools_that_launch_nothing_are_named() {
 }
 
 #[test]
-fn what_the_account_lacks_is_told() {
+fn what_the_account_lacks_is_reported() {
     check("functions", "The function drain is not deployed", |seen| {
         list(&mut seen.functions)
             .retain(|function| !function["FunctionName"].as_str().unwrap().contains("Drain"));
@@ -243,7 +243,7 @@ fn what_the_account_lacks_is_told() {
 }
 
 #[test]
-fn a_private_endpoint_is_told_from_a_cluster_that_does_not_answer() {
+fn a_private_endpoint_is_distinguished_from_a_cluster_that_does_not_answer() {
     let mut seen = whole();
     seen.eks.as_mut().unwrap().as_mut().unwrap()["resourcesVpcConfig"]["endpointPublicAccess"] =
         json!(false);
@@ -299,7 +299,7 @@ fn an_older_cluster_admits_by_its_config_map() {
 }
 
 #[test]
-fn a_condition_that_waits_for_another_one_is_not_told() {
+fn a_condition_that_waits_for_another_one_is_not_reported() {
     let mut seen = whole();
     let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "False", "reason": reason, "message": "m"});
     list(&mut seen.classes)[0]["status"]["conditions"] = json!([
@@ -311,7 +311,7 @@ fn a_condition_that_waits_for_another_one_is_not_told() {
 }
 
 #[test]
-fn what_a_former_installation_left_is_told() {
+fn what_a_former_installation_left_is_reported() {
     let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
     let mut seen = whole();
     seen.claims = Ok(vec![claim]);
@@ -321,7 +321,7 @@ fn what_a_former_installation_left_is_told() {
         let verdict = wrong(seen).into_iter().find(|(step, _)| *step == "records");
         verdict.map(|(_, words)| words)
     };
-    assert_eq!(records(&seen), None, "somebody is at work, wherever it runs");
+    assert_eq!(records(&seen), None, "a controller is at work, wherever it runs");
     let gone = Observed { leases: Ok(Vec::new()), ..seen.clone() };
     let eks = json!({"status": "ACTIVE", "endpoint": "https://127.0.0.1:6443"});
     let local = Observed { eks: Ok(Some(eks)), ..gone.clone() };

@@ -1,4 +1,4 @@
-//! What AWS refuses is told with the call, the object and the right.
+//! A refusal of AWS is reported with the call, the object and the right.
 
 use ports::{Fault, PortError, Refusal};
 
@@ -23,7 +23,7 @@ fn a_refusal_names_the_call_the_object_and_the_right() {
 }
 
 #[test]
-fn a_failure_of_a_port_is_told_with_what_it_stands_on() {
+fn a_failure_of_a_port_is_reported_with_what_it_is_about() {
     let refusal = Refusal { code: "UnauthorizedOperation".to_owned(), message: "no".to_owned() };
     let error = PortError::because("DescribeInstanceTypes", Fault::Permanent, refusal);
     assert_eq!(

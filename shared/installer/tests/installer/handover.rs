@@ -100,7 +100,7 @@ fn adoption_is_over_when_every_node_claim_is_ours() {
     });
     let paused = Observed { leases: paused, ..free.clone() };
     assert!(adopted(&paused).unwrap_err().contains("first run of `sweep`"));
-    // One that Karpenter did not launch yet is nobody's.
+    // One that Karpenter did not launch yet belongs to no controller.
     let launching = json!({"metadata": {"name": "c"}, "status": {}});
     let claims = Ok(vec![claim("a", "journeyman"), launching]);
     let most = Observed { claims, ..free };
@@ -137,7 +137,7 @@ fn what_karpenter_would_not_know_is_not_given_back() {
 }
 
 #[test]
-fn it_is_waited_for_and_each_state_is_told_once() {
+fn it_is_waited_for_and_each_state_is_printed_once() {
     let played = |minutes: u32, states: &[Result<&str, &str>]| {
         let (pauses, mut printed) = (Cell::new(0_u32), Vec::new());
         let mut states = states.iter();
@@ -163,5 +163,5 @@ fn it_is_waited_for_and_each_state_is_told_once() {
     // A Karpenter that does not come up: it is waited a minute for, and said once.
     let (is_done, pauses, printed) = played(1, &[Err("Waiting until Karpenter takes its lease.")]);
     assert_eq!((is_done, pauses, printed.len()), (false, 12, 2));
-    assert!(printed[1].contains("waited for long enough"), "{printed:?}");
+    assert!(printed[1].contains("Not finished in time"), "{printed:?}");
 }

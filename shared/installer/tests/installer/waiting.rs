@@ -46,7 +46,7 @@ fn what_will_never_be_so_is_not_waited_for() {
 #[test]
 fn what_was_waited_for_in_vain_says_how_to_wait_longer() {
     let why = outcome(Look::Waits("1 left.".to_owned()), 1).unwrap_err();
-    assert!(why.starts_with("1 left. That was waited for, for 1 minutes"), "{why}");
+    assert!(why.starts_with("1 left. Not finished after 1 minutes"), "{why}");
     assert_eq!(outcome(Look::Done(()), 1), Ok(()));
     let failed = Look::Failed("DELETE_FAILED".to_owned());
     assert_eq!(outcome(failed, 30), Err("DELETE_FAILED".to_owned()));

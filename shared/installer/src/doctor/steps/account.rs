@@ -71,7 +71,7 @@ pub(super) fn identity(seen: &Observed) -> Judged {
     })
 }
 
-/// How the cluster knows who somebody of IAM is.
+/// How the cluster identifies an IAM principal.
 fn mode(cluster: &Value) -> &str {
     match text(cluster, "/accessConfig/authenticationMode") {
         "" => "CONFIG_MAP",

@@ -1,3 +1,5 @@
+//! What admission adds to new pods.
+
 use api::objects::Object;
 use model::PodSpec;
 

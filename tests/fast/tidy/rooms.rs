@@ -26,6 +26,7 @@ const CRATES: &[(&str, &[Room])] = &[
 ];
 
 const CLI: &[Room] = &[
+    ("admission", &[]),
     ("assumed", &[]),
     ("cluster_facts", &[]),
     ("crds", &[]),
@@ -40,9 +41,9 @@ const CLI: &[Room] = &[
     ("workloads", &[]),
     ("cards", &["workloads"]),
     ("get", &["records"]),
-    ("manifests", &["gates", "hashes", "workloads"]),
+    ("manifests", &["admission", "gates", "hashes", "workloads"]),
     ("explain", &["near", "records"]),
-    ("options", &["manifests"]),
+    ("options", &["manifests", "near"]),
     ("replay", &["cards", "manifests", "records"]),
     ("catalog", &["cluster_facts", "manifests", "near", "options"]),
     ("convert", &["manifests", "options"]),
@@ -54,6 +55,7 @@ const CLI: &[Room] = &[
     (
         "plan",
         &[
+            "admission",
             "assumed",
             "authority",
             "cards",

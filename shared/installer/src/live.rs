@@ -45,8 +45,8 @@ pub fn needed(command: &str) -> Result<(), BadInput> {
         return Ok(());
     }
     Err(BadInput::one(format!(
-        "journeyman {command}: not in this build, which has no client of Kubernetes and AWS; build one with them: \
-         cargo build -p cli --features live"
+        "journeyman {command}: not in this build; to contact a cluster and AWS, build with: cargo build -p cli \
+         --features live"
     )))
 }
 

@@ -173,8 +173,8 @@ fn translated(provisioner: &str) -> &str {
     entry.map_or(provisioner, |(_, driver)| driver)
 }
 
-/// Whether a node that attaches `used` may attach `more` as well: within `limits`, of each driver so
-/// many claims in all. A driver that is not limited takes any number.
+/// Whether a node that attaches `used` may attach `more` as well: within `limits`, the
+/// maximum number of claims of each driver. A driver that is not limited takes any number.
 pub fn can_attach(limits: &BTreeMap<String, u32>, used: &Attachments, more: &Attachments) -> bool {
     more.iter().all(|(driver, wanted)| {
         let Some(limit) = limits.get(driver) else { return true };

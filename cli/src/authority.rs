@@ -16,10 +16,10 @@ use crate::{
 /// Options that give it.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct AuthorityArgs {
-    /// The cluster's certificate authority as nodes are given it, in base64: a part of EC2NodeClass hashes.
+    /// The cluster's certificate authority in base64, a part of EC2NodeClass hashes.
     #[arg(long, value_name = "BASE64", conflicts_with = "cluster_facts")]
     pub ca_bundle: Option<String>,
-    /// Cluster facts as `render` takes them, with the certificate authority as `caBundle`.
+    /// Read the certificate authority from cluster facts (`caBundle`); see `render --help`.
     #[arg(long, value_name = "FILE")]
     pub cluster_facts: Option<PathBuf>,
 }

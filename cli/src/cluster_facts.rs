@@ -39,8 +39,10 @@ pub(crate) struct ClusterFacts {
 /// "subnets": [{"id", "availableIpAddressCount"}], "placementGroups": [{"id", "name", "strategy",
 /// "partitionCount"}], "capacityReservations": [{"id", "availableInstanceCount"}]}`.
 pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, BadClusterFacts> {
-    let raw: RawCluster =
-        serde_json::from_str(json).map_err(|error| BadClusterFacts(error.to_string()))?;
+    let raw: RawCluster = serde_json::from_str(json).map_err(|error| {
+        let cure = "`journeyman render --cluster-facts-template` prints a template";
+        BadClusterFacts(format!("no cluster facts: {error}; {cure}"))
+    })?;
     let name = ClusterName::new(&raw.name).map_err(|error| BadClusterFacts(error.to_string()))?;
     let present = |text: Option<String>| text.filter(|text| !text.is_empty());
     let mut free_addresses = BTreeMap::new();

@@ -16,13 +16,14 @@ use crate::manifests;
 /// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConvertArgs {
-    /// Objects of any version: files, directories, or `-`. Other kinds stay as they are.
+    /// Objects of any version: files, directories, or `-`. Objects of other kinds are printed
+    /// unchanged.
     #[arg(value_name = "DIR|FILE", required_unless_present = "filenames")]
     pub manifests: Vec<PathBuf>,
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// The IAM role of nodes whose AWSNodeTemplate names no instance profile.
+    /// IAM role of nodes, for AWSNodeTemplates without an instance profile.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
 }

@@ -9,7 +9,7 @@ use api::{document::yaml, karpenter::crd};
 /// Options of `crds`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CrdsArgs {
-    /// Write one file for each kind into this directory instead of printing them.
+    /// Write one file for each kind to a directory instead of printing.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }

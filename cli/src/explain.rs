@@ -38,26 +38,26 @@ pub use reason::explained_reasons;
 /// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// What it is.
+    /// Kind of object.
     #[arg(value_enum)]
     pub kind: ExplainedKind,
-    /// Its name, or how it begins: the name of a Deployment for its pods, a node without its domain. Of a pod perhaps
-    /// with its namespace: `web/frontend-1`. Of a node also its instance. Without a name, `reason` lists all reasons.
+    /// Name, or its beginning. For pods also the name of a Deployment, or NAMESPACE/NAME. For nodes
+    /// also the instance ID. `reason` without a name lists all reasons.
     pub name: Option<String>,
-    /// The namespace of a pod.
+    /// Namespace of the pod.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     pub namespace: String,
     /// Where it is read from.
     #[command(flatten)]
     pub records: RecordsArgs,
-    /// How many decisions are shown, the newest first.
+    /// Maximum number of decisions to show, newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub limit: usize,
-    /// How to print; `wide` also says under which limits and on what each decision was made.
+    /// Output format; `wide` adds the limits and inputs of each decision.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::value_variants()), default_value_t)]
     pub output: Format,
-    /// Write a report for a browser as well: one file that needs no network, with the decisions over time and the lives
-    /// of the nodes.
+    /// Write a report for the browser: decisions over time and the lifetime of each node. One file,
+    /// no network.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -65,19 +65,20 @@ pub struct ExplainArgs {
 /// What can be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExplainedKind {
-    /// Where it was to go, or why it got no node, and why it was moved.
+    /// Which node it was assigned to, or why it got none, and why it was moved.
     #[value(alias = "pods", alias = "po")]
     Pod,
-    /// Why it was launched, why it stays or went.
+    /// Why it was launched, and why it was disrupted or not.
     #[value(alias = "nodes", alias = "no")]
     Node,
-    /// The same of its claim.
+    /// Like `node`, by the name of the NodeClaim.
     #[value(name = "nodeclaim", alias = "nodeclaims")]
     NodeClaim,
-    /// What was launched for it and terminated, and what was not.
+    /// Which nodes were launched for it or not, and which were terminated.
     #[value(name = "nodepool", alias = "nodepools")]
     NodePool,
-    /// What the reason of a decision, an event or a condition means, or an alarm, and what to do. It needs no records.
+    /// What the reason of a decision, event or condition means, or an alarm, and what to do. Needs
+    /// no records.
     #[value(alias = "reasons", alias = "alarm", alias = "alarms")]
     Reason,
 }
@@ -170,7 +171,7 @@ fn several(
         return Ok(names.iter().try_for_each(|name| writeln!(out, "{}", entry(noun, name)))?);
     }
     let title =
-        format!("{} by that name; name one of them for more", words::counted(names.len(), noun));
+        format!("{} match; give a full name for details", words::counted(names.len(), noun));
     screen.title(&title, out)?;
     for (name, state) in states.take(args.limit) {
         let first = state.into_iter().next().unwrap_or_default();

@@ -11,7 +11,7 @@ use std::{
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use model::{CapacityType, NodeClaim, NodeClaimName, NodePoolName, words};
+use model::{CapacityType, ClaimPhase, NodeClaim, NodeClaimName, NodePoolName, words};
 use report::{
     command::RunCommand,
     error::BadInput,
@@ -31,19 +31,19 @@ pub struct GetArgs {
     /// What to list.
     #[arg(value_enum)]
     pub what: RecordsKind,
-    /// Only those of this NodePool.
+    /// List only what belongs to this NodePool.
     #[arg(long = "nodepool", value_name = "NAME")]
     pub node_pool: Option<NodePoolName>,
     /// Where it is read from.
     #[command(flatten)]
     pub records: RecordsArgs,
-    /// How many decisions or pods are listed, the newest first.
+    /// Maximum number of decisions or pods to list, newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     pub limit: usize,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::value_variants()), default_value_t)]
     pub output: Format,
-    /// Go on, and print what is new or changed every two seconds, until Ctrl-C.
+    /// Keep running and print what is new or changed every two seconds, until Ctrl-C.
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -51,22 +51,22 @@ pub struct GetArgs {
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RecordsKind {
-    /// Claims that are not gone.
+    /// NodeClaims that still exist.
     #[value(name = "nodeclaims", alias = "nodeclaim")]
     NodeClaims,
-    /// The nodes of these claims.
+    /// Nodes of these NodeClaims.
     #[value(alias = "node", alias = "no")]
     Nodes,
     /// Pods that decisions name, each with its newest decision.
     #[value(alias = "pod", alias = "po")]
     Pods,
-    /// What was decided, and why.
+    /// Decisions of the functions, newest first.
     #[value(alias = "decision")]
     Decisions,
-    /// Commands of disruption that are not done.
+    /// Disruption commands in progress.
     #[value(alias = "command")]
     Commands,
-    /// What the nodes cost, by NodePool and capacity type.
+    /// Prices of nodes by NodePool and capacity type; `plan --html` has them by workload.
     #[value(alias = "cost")]
     Costs,
 }
@@ -79,6 +79,8 @@ struct Listed {
     documents: Vec<Value>,
     /// Each as `KIND/NAME`.
     names: Vec<String>,
+    /// The heads of columns that a narrow window goes without, the first first.
+    spared: &'static [&'static str],
 }
 
 impl Listed {
@@ -129,7 +131,7 @@ impl RunCommand for GetArgs {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a command waits for its user, and for nobody else")]
+#[expect(clippy::disallowed_methods, reason = "only a command waits, until its user ends it")]
 fn wait() {
     thread::sleep(WATCHED_EVERY);
 }
@@ -142,8 +144,8 @@ impl Watched {
     /// What of `listed` is new or changed. That something grew older is no change.
     fn news(&mut self, listed: Listed) -> Listed {
         let known = std::mem::replace(&mut self.0, listed.documents.clone());
-        let Listed { heads, rows, documents, names } = listed;
-        let mut news = Listed { heads, ..Listed::default() };
+        let Listed { heads, rows, documents, names, spared } = listed;
+        let mut news = Listed { heads, spared, ..Listed::default() };
         for ((row, document), name) in rows.into_iter().zip(documents).zip(names) {
             if !known.contains(&document) {
                 news.push(row, document, name);
@@ -168,9 +170,10 @@ fn print(
         Format::Name => listed.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
         Format::Table | Format::Wide => {
             if !listed.rows.is_empty() {
-                screen.table(&listed.heads, &listed.rows, out)?;
+                let spared = (listed.spared, "-o wide");
+                screen.sparing_table(&listed.heads, listed.rows.clone(), spared, out)?;
             } else if !args.watch {
-                screen.text(0, "there are none", out)?;
+                screen.text(0, "none found", out)?;
             }
             if let Some(line) = records.unreadable_in_words() {
                 screen.text(0, &line, out)?;
@@ -198,32 +201,49 @@ fn claims<'r>(records: &'r Records, args: &'r GetArgs) -> impl Iterator<Item = &
     records.claims.values().filter(is_asked)
 }
 
+/// Which of `spared` a narrow window goes without: none with `-o wide`.
+const fn spared(is_wide: bool, spared: &'static [&'static str]) -> &'static [&'static str] {
+    if is_wide { &[] } else { spared }
+}
+
+/// The status of the condition `Ready` of a NodeClaim, as kubectl shows it; `False` while it is being deleted.
+const fn readiness(phase: ClaimPhase) -> &'static str {
+    match phase {
+        ClaimPhase::Initialized => "True",
+        ClaimPhase::Created | ClaimPhase::Launched | ClaimPhase::Registered => "Unknown",
+        ClaimPhase::Deleting => "False",
+    }
+}
+
+/// NodeClaims with the columns of `kubectl get nodeclaims`.
 fn node_claims(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
-    let mut heads = vec!["NAME", "NODEPOOL", "PHASE", "TYPE", "CAPACITY", "ZONE", "NODE", "AGE"];
+    const SPARED: &[&str] = &["ZONE", "CAPACITY", "AGE"];
+    let mut heads = vec!["NAME", "TYPE", "CAPACITY", "ZONE", "NODE", "READY", "AGE"];
     if is_wide {
-        heads.extend(["INSTANCE", "PRICE/H", "MESSAGE"]);
+        heads.extend(["NODEPOOL", "PHASE", "INSTANCE", "PRICE/H", "MESSAGE"]);
     }
     let row = |claim: &NodeClaim| {
         let instance = claim.instance.as_ref();
         let text = |text: Option<String>| text.unwrap_or_default();
         let mut row = vec![
             claim.name.to_string(),
-            claim.node_pool.to_string(),
-            claim.phase.to_string(),
             text(instance.map(|instance| instance.instance_type.to_string())),
             text(instance.map(|instance| instance.capacity_type.to_string())),
             text(instance.map(|instance| instance.zone.to_string())),
             text(claim.node.as_ref().map(ToString::to_string)),
+            readiness(claim.phase).to_owned(),
             age(claim.created_at, records.at),
         ];
         if is_wide {
+            row.push(claim.node_pool.to_string());
+            row.push(claim.phase.to_string());
             row.push(text(instance.map(|instance| instance.id.to_string())));
             row.push(text(instance.map(|instance| dollars(instance.price.nanos().into()))));
             row.push(text(claim.message.as_ref().map(ToString::to_string)));
         }
         row
     };
-    let mut listed = Listed { heads, ..Listed::default() };
+    let mut listed = Listed { heads, spared: spared(is_wide, SPARED), ..Listed::default() };
     let mut claims: Vec<&NodeClaim> = claims(records, args).collect();
     claims.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
     for claim in claims {
@@ -259,7 +279,8 @@ fn decisions(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     };
     let rows = asked.iter().map(row).collect();
     let names = asked.iter().map(|decision| format!("decision/{}", decision.short_id())).collect();
-    Listed { heads, rows, documents: asked.into_iter().map(records::decision).collect(), names }
+    let documents = asked.into_iter().map(records::decision).collect();
+    Listed { heads, rows, documents, names, ..Listed::default() }
 }
 
 fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
@@ -296,7 +317,7 @@ fn commands(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     let rows = asked.iter().map(row).collect();
     let names = asked.iter().map(|(id, _)| format!("command/{id}")).collect();
     let documents = asked.into_iter().map(|(id, command)| records::command(id, command));
-    Listed { heads, rows, documents: documents.collect(), names }
+    Listed { heads, rows, documents: documents.collect(), names, ..Listed::default() }
 }
 
 fn costs(records: &Records, args: &GetArgs) -> Listed {
@@ -332,7 +353,7 @@ fn costs(records: &Records, args: &GetArgs) -> Listed {
     });
     let heads = vec!["NODEPOOL", "CAPACITY", "NODES", "PRICE/H", "PRICE/MONTH"];
     let names = vec![String::new(); sums.len()];
-    Listed { heads, rows, documents: documents.collect(), names }
+    Listed { heads, rows, documents: documents.collect(), names, ..Listed::default() }
 }
 
 /// What the sum of all NodePools is called.
@@ -366,6 +387,7 @@ mod tests {
                 .iter()
                 .map(|(name, phase, _)| json!({"name": name, "phase": phase}))
                 .collect(),
+            spared: &[],
         };
         let mut watched = Watched::default();
         let mut names = |claims: &[(&str, &str, &str)]| -> Vec<String> {

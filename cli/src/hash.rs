@@ -33,13 +33,13 @@ pub struct HashArgs {
     /// The cluster's certificate authority; otherwise that of the kubeconfig's current context, if it fits the input.
     #[command(flatten)]
     pub authority: AuthorityArgs,
-    /// NodeClaims (`kubectl get nodeclaims -o yaml`): say which of their nodes would drift.
+    /// Show which nodes of these NodeClaims would drift (`kubectl get nodeclaims -o yaml`).
     #[arg(long, value_name = "DIR|FILE")]
     pub against: Vec<PathBuf>,
-    /// Exit with code 1 when nodes would drift, or when a hash to compare with is unknown.
+    /// Exit with code 1 if a node would drift, or if a hash to compare is unknown.
     #[arg(long, requires = "against")]
     pub strict: bool,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
@@ -120,7 +120,7 @@ fn note(hashes: &Hashes) -> String {
     let ClassHashes { context, foreign, .. } = &hashes.classes;
     if hashes.hashes.values().any(Option::is_none) {
         let cure = authority::cure(foreign.as_deref());
-        return format!("\nHashes of EC2NodeClasses cannot be worked out: {cure}.\n");
+        return format!("\nHashes of EC2NodeClasses cannot be calculated: {cure}.\n");
     }
     if let Some(of_store) = hashes.classes.of_store() {
         return format!("\n{of_store}.\n");
@@ -181,7 +181,7 @@ fn hashes(
         hashes.insert(format!("EC2NodeClass/{}", class.name), hash);
     }
     if hashes.is_empty() {
-        let text = "there is neither a NodePool nor an EC2NodeClass to hash";
+        let text = "there is no NodePool or EC2NodeClass to hash";
         return Err(CommandError::Input(BadInput::one(text)));
     }
     Ok(Hashes { hashes, classes })

@@ -1,4 +1,4 @@
-//! What `--help` shows beside options: the commands in groups, and examples of each.
+//! What `--help` shows besides options: the commands in groups, and examples of each.
 
 use clap::{Command, CommandFactory as _};
 
@@ -20,19 +20,19 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "simulate",
         &[
             (
-                "The built-in story: 100 pods, a spot interruption, a scale-down",
+                "Run the built-in story: 100 pods, a spot interruption, a scale-down",
                 "journeyman simulate",
             ),
             (
-                "Your manifests for a day, with a report for a browser",
+                "Run your manifests for a day, and write a report for the browser",
                 "journeyman simulate manifests/ --duration 24h --html report.html",
             ),
             (
-                "The same with other settings",
+                "Run your manifests with another setting",
                 "journeyman simulate manifests/ --set Packing=cheapest",
             ),
             (
-                "With its records, for `explain`, `get` and `replay`",
+                "Write the ledger, for `explain`, `get` and `replay`",
                 "journeyman simulate --ledger ledger.jsonl --record facts",
             ),
         ],
@@ -40,45 +40,54 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "local",
         &[
-            ("A cluster until Ctrl-C, used with kubectl in another terminal", "journeyman local"),
-            ("EC2 takes the instance of a node back", "journeyman local reclaim NODE"),
+            (
+                "Start a cluster; use kubectl in another terminal, and Ctrl-C to stop",
+                "journeyman local",
+            ),
+            ("Interrupt the spot instance of a node", "journeyman local reclaim NODE"),
         ],
     ),
     (
         "plan",
         &[
-            ("What the cluster of the current kubeconfig would get", "journeyman plan --live"),
+            ("Plan for the cluster of the current kubeconfig context", "journeyman plan --live"),
             (
-                "Which of its nodes would go, and why the others stay",
+                "Show which of its nodes would be disrupted, and why others are not",
                 "journeyman plan --live --disruption",
             ),
-            ("Manifests, before they are applied", "journeyman plan manifests/"),
-            ("What today's pods could cost on other nodes", "journeyman plan --live --compare"),
+            ("Plan for manifests before you apply them", "journeyman plan manifests/"),
+            (
+                "Compare today's nodes with cheaper nodes for the same pods",
+                "journeyman plan --live --compare",
+            ),
         ],
     ),
     (
         "shadow",
         &[
             (
-                "A dump every minute while Karpenter runs the nodes, compared at the end",
+                "Write a dump every minute for an hour, then compare",
                 "journeyman shadow --live --every 1m dumps/",
             ),
-            ("The same dumps again, as a page", "journeyman shadow dumps/ --html report.html"),
+            (
+                "Compare the same dumps again, with a report for the browser",
+                "journeyman shadow dumps/ --html report.html",
+            ),
         ],
     ),
     (
         "render",
         &[
             (
-                "The cluster's facts, to fill in: endpoint, certificate authority, network",
+                "Print a template of cluster facts, and fill it in",
                 "journeyman render --cluster-facts-template > facts.json",
             ),
             (
-                "What EC2 would be asked for",
+                "Show the launch templates and the fleet request",
                 "journeyman render manifests/ --cluster-facts facts.json",
             ),
             (
-                "What a change of the class changes in it",
+                "Show what a change of the manifests would change",
                 "journeyman render --cluster-facts facts.json --diff old.yaml new.yaml",
             ),
         ],
@@ -86,9 +95,9 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "catalog",
         &[
-            ("The cheapest types first", "journeyman catalog --sort price"),
+            ("List the cheapest types first", "journeyman catalog --sort price"),
             (
-                "As nodes of your EC2NodeClass have them",
+                "Calculate for your EC2NodeClass",
                 "journeyman catalog --node-class nodeclass.yaml -o json",
             ),
         ],
@@ -96,35 +105,32 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "validate",
         &[
-            ("A directory with everything below it", "journeyman validate -R manifests/"),
-            ("What a chart renders", "helm template chart/ | journeyman validate -"),
+            ("Check a directory and its subdirectories", "journeyman validate -R manifests/"),
+            ("Check the output of a Helm chart", "helm template chart/ | journeyman validate -"),
         ],
     ),
     (
         "explain",
         &[
             (
-                "Why a pod is where it is, or has no node",
+                "Explain why a pod runs on its node, or has none",
                 "journeyman explain pod web-7d4b9c-x2x4z -n shop --ledger ledger.jsonl",
             ),
             (
-                "Why a node came, and why it went",
+                "Explain why a node was launched, and why it was disrupted or not",
                 "journeyman explain node ip-10-0-0-17.ec2.internal --ledger ledger.jsonl",
             ),
-            ("What a reason means, and what to do", "journeyman explain reason SpotToSpot"),
-            ("All reasons and alarms", "journeyman explain reason"),
+            ("Explain a reason, and what to do", "journeyman explain reason SpotToSpot"),
+            ("List all reasons and alarms", "journeyman explain reason"),
         ],
     ),
     (
         "get",
         &[
+            ("List NodeClaims", "journeyman get nodeclaims --ledger ledger.jsonl"),
+            ("List prices of nodes by NodePool", "journeyman get costs --ledger ledger.jsonl"),
             (
-                "NodeClaims, with those that are gone",
-                "journeyman get nodeclaims --ledger ledger.jsonl",
-            ),
-            ("What nodes cost", "journeyman get costs --ledger ledger.jsonl"),
-            (
-                "Pods that got no node, by their newest decision",
+                "List pods with their newest decision",
                 "journeyman get pods -o wide --ledger ledger.jsonl",
             ),
         ],
@@ -132,23 +138,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "replay",
         &[(
-            "Would this release decide the same?",
+            "Check whether this release decides the same",
             "journeyman replay 4f1c2a9be0d35c77 --ledger ledger.jsonl",
         )],
     ),
-    (
-        "install",
-        &[(
-            "Show what would change in the cluster of the kubeconfig, and ask",
-            "journeyman install demo",
-        )],
-    ),
-    ("doctor", &[("Every step of the installation", "journeyman doctor demo")]),
+    ("install", &[("Show the changes, ask, and apply them", "journeyman install demo")]),
+    ("doctor", &[("Check the installation of a cluster", "journeyman doctor demo")]),
     (
         "uninstall",
         &[
-            ("Drain and remove its nodes first", "journeyman uninstall demo"),
-            ("Leave the nodes as they are", "journeyman uninstall demo --keep-nodes"),
+            ("Drain and terminate the nodes, then remove everything", "journeyman uninstall demo"),
+            (
+                "Remove everything but the nodes and their pods",
+                "journeyman uninstall demo --keep-nodes",
+            ),
         ],
     ),
     (
@@ -163,24 +166,21 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "convert",
         &[(
-            "A Provisioner as NodePool and EC2NodeClass",
+            "Convert a Provisioner to a NodePool and an EC2NodeClass",
             "journeyman convert provisioner.yaml > nodepool.yaml",
         )],
     ),
     (
         "hash",
         &[
-            ("The hashes that nodes of these objects get", "journeyman hash manifests/"),
-            (
-                "Which nodes of a cluster would drift",
-                "journeyman hash manifests/ --against cluster.json",
-            ),
+            ("Print the hashes of NodePools and EC2NodeClasses", "journeyman hash manifests/"),
+            ("List nodes that would drift", "journeyman hash manifests/ --against cluster.json"),
         ],
     ),
-    ("adopt", &[("Show the steps, and ask", "journeyman adopt demo")]),
-    ("release", &[("Show the steps, and ask", "journeyman release demo")]),
-    ("completions", &[("For this bash", "source <(journeyman completions bash)")]),
-    ("version", &[("The version", "journeyman version")]),
+    ("adopt", &[("Show the steps, ask, and carry them out", "journeyman adopt demo")]),
+    ("release", &[("Show the steps, ask, and carry them out", "journeyman release demo")]),
+    ("completions", &[("Load completions in this bash", "source <(journeyman completions bash)")]),
+    ("version", &[("Print the version", "journeyman version")]),
 ];
 
 /// The groups of commands in the order of help: a title, and the names of its commands.

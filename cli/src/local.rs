@@ -16,33 +16,34 @@ mod live;
 /// Options of `local`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LocalArgs {
-    /// What to do with the cluster that runs. Without it one is started.
+    /// What to do with the running cluster. Without it, start a cluster.
     #[command(subcommand)]
     pub command: Option<LocalCommand>,
-    /// Where it keeps its kubeconfig and its logs. Otherwise ~/.cache/journeyman/local.
+    /// Directory for the kubeconfig and the logs. Default: ~/.cache/journeyman/local.
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
-    /// The control plane's program, as `tests/live/cluster build` prints it. Otherwise the newest one
-    /// that was built into --cache.
+    /// Program of the control plane (`tests/live/cluster build` prints its path). Default: the
+    /// newest program in --cache.
     #[arg(long, value_name = "FILE")]
     pub control_plane: Option<PathBuf>,
-    /// Where programs are built into. Otherwise ~/.cache/journeyman.
+    /// Directory of built programs. Default: ~/.cache/journeyman.
     #[arg(long, value_name = "DIR", env = "JOURNEYMAN_CACHE", hide_env_values = true)]
     pub cache: Option<PathBuf>,
-    /// Another cluster, by its administrator's kubeconfig: one without an account, where something stands
-    /// in for the kubelets of machines that are not there.
+    /// Use another test cluster, by its administrator's kubeconfig. It must simulate the kubelets
+    /// of its nodes.
     #[arg(long, value_name = "FILE", conflicts_with = "control_plane")]
     pub kubeconfig: Option<PathBuf>,
-    /// The name of the EKS cluster that it stands for.
+    /// Name of the simulated EKS cluster.
     #[arg(long, value_name = "NAME", default_value = "demo")]
     pub cluster_name: model::ClusterName,
-    /// From a launch to the node of the machine. In AWS that is half a minute and more.
+    /// Time from the launch of an instance until its node joins. In AWS: 30 seconds or more.
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub boot: String,
-    /// Between two rounds of the functions' schedules, which come each minute where they are deployed.
+    /// Time between two scheduled runs of the functions. In AWS: one minute.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub schedule: String,
-    /// The port of 127.0.0.1 where EC2, IAM, SSM, Pricing and EKS of the account answer; 0 is a free one.
+    /// Port of 127.0.0.1 for the simulated AWS APIs (EC2, IAM, SSM, Pricing, EKS); 0 chooses a free
+    /// port.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
     /// How the functions work.
@@ -53,18 +54,18 @@ pub struct LocalArgs {
 /// What can be done with a cluster that runs.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LocalCommand {
-    /// EC2 takes back the spot instance of a node: it ends in two minutes.
+    /// Interrupt the spot instance of a node: EC2 terminates it in two minutes.
     Reclaim {
-        /// The node, or its instance.
+        /// Node name or instance ID.
         #[arg(value_name = "NODE")]
         node: String,
     },
-    /// A zone is away: nothing is launched there, and what runs there falls silent for good.
+    /// Take a zone down: launches fail there, and its nodes stop reporting for good.
     Outage {
-        /// The zone, such as `us-west-2a`.
+        /// Zone, such as `us-west-2a`.
         #[arg(value_name = "ZONE")]
         zone: String,
-        /// The zone has capacity again.
+        /// End the outage: the zone has capacity again.
         #[arg(long)]
         end: bool,
     },

@@ -107,7 +107,7 @@ impl Read {
     pub(crate) fn keep_last(&mut self) {
         for Replaced { object, place, by } in duplicates::keep_last(&mut self.manifests) {
             let (first, last) = (in_words(&place), in_words(&by));
-            self.notes.push(format!("{first}: {object} is there again: {last} counts"));
+            self.notes.push(format!("{first}: {object} appears again, and {last} wins"));
         }
     }
 
@@ -302,7 +302,7 @@ impl Loaded {
             | objects::Object::LimitRange(_)
             | objects::Object::Event(_) => {}
             objects::Object::Other { kind, name } => {
-                self.ignored.push(format!("{kind} {name}: decides nothing here"));
+                self.ignored.push(format!("{kind} {name}"));
             }
         }
     }

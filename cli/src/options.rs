@@ -7,15 +7,16 @@ use dispatch::{Allowed, InvalidSetting, SETTINGS, Setting, Settings};
 use jiff::SignedDuration;
 use report::error::BadInput;
 
-use crate::manifests::Depth;
+use crate::{manifests::Depth, near};
 
 /// Manifests by kubectl's own options.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct MoreManifests {
-    /// Manifests as kubectl is given them: a file, a directory, or `-`, several times or with commas.
+    /// Read manifests from files, directories, or `-` (standard input). Repeat the option or use
+    /// commas.
     #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
     pub filenames: Vec<PathBuf>,
-    /// Read directories with all that are in them.
+    /// Read directories recursively.
     #[arg(short = 'R', long)]
     pub recursive: bool,
 }
@@ -35,17 +36,17 @@ impl MoreManifests {
 /// Settings of the functions, by the names of the stack's parameters and by Karpenter's own options.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SetArgs {
-    /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
+    /// Set Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
     #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
-    /// Network interfaces of each node that are not for pods.
+    /// Network interfaces of each node that pods do not use.
     #[arg(long = "reserved-enis", value_name = "NUMBER")]
     pub reserved_enis: Option<String>,
-    /// The part of the memory that the operating system will not see.
+    /// Fraction of each instance type's memory that the VM uses itself, such as `0.075`.
     #[arg(long, value_name = "DECIMAL")]
     pub vm_memory_overhead_percent: Option<String>,
-    /// A setting by the name of the stack's parameter, such as `Packing=cheapest`; docs/settings.md lists all. An option
-    /// for the same setting wins.
+    /// Change a setting of the stack, such as `Packing=cheapest` (docs/settings.md lists all). An
+    /// option for the same setting takes precedence.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
 }
@@ -71,7 +72,7 @@ impl SetArgs {
         for text in &self.settings {
             let (name, value) = text
                 .split_once('=')
-                .ok_or_else(|| BadInput::one(format!("--set {text}: it is NAME=VALUE")))?;
+                .ok_or_else(|| BadInput::one(format!("--set {text}: must be NAME=VALUE")))?;
             let setting = setting(name).map_err(|why| BadInput::one(format!("--set: {why}")))?;
             set(settings, setting, &format!("--set {name}"), value)?;
         }
@@ -130,12 +131,16 @@ fn set(
     changed.map_err(|error: InvalidSetting| BadInput::one(error.to_string()))
 }
 
-/// The setting of the stack's parameter `name`; the error lists all.
+/// The setting of the stack's parameter `name`; the error names similar ones, or all.
 pub(crate) fn setting(name: &str) -> Result<&'static Setting, String> {
     let setting = SETTINGS.iter().find(|setting| setting.parameter == name);
     setting.ok_or_else(|| {
         let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.parameter).collect();
-        format!("`{name}` is not among {}", names.join(", "))
+        let near = near::did_you_mean(name, names.iter().copied());
+        if near.is_empty() {
+            return format!("`{name}` is no setting: there are {}", names.join(", "));
+        }
+        format!("`{name}` is no setting{near}")
     })
 }
 
@@ -177,7 +182,7 @@ pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInpu
 /// Options of `completions`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompletionsArgs {
-    /// Which shell is to complete it.
+    /// Shell to print completions for.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

@@ -55,12 +55,12 @@ pub struct PlanExit {
     pub unplaced: usize,
     /// What is wrong with objects.
     pub problems: usize,
-    /// Objects that somebody wrote and an API server would refuse.
+    /// Objects from files that an API server would refuse.
     pub mistakes: usize,
 }
 
 impl PlanExit {
-    /// Whether the plan is good enough: every object that somebody wrote could be read; if it is meant
+    /// Whether the plan is good enough: every object from a file could be read; if it is meant
     /// `strictly`, nothing is wrong with any object and every pod found a place.
     pub fn is_good(self, strictly: bool) -> bool {
         self.mistakes == 0 && (!strictly || self.unplaced == 0 && self.problems == 0)
@@ -95,7 +95,7 @@ struct Prices {
     bound: HourlyPrice,
 }
 
-/// Pods up to which other plans are looked for although nobody asked.
+/// Maximum number of pods for which other plans are calculated without an option.
 const COMPARED_PODS_MAX: usize = 10_000;
 
 impl Prices {

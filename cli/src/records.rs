@@ -30,23 +30,24 @@ const FACTS_PREFIX: &str = "facts#";
 /// Where records are read from.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RecordsArgs {
-    /// A file that `simulate --ledger FILE` wrote, or the one that `local` keeps.
+    /// Read records from a file that `simulate --ledger` or `local` wrote.
     #[arg(long, value_name = "FILE", env = "JOURNEYMAN_LEDGER", conflicts_with = "table")]
     pub ledger: Option<PathBuf>,
-    /// Without --ledger: the table of the stack, which is read from AWS. Otherwise the one that the functions of the
-    /// cluster use. Nothing is changed.
+    /// Without --ledger: DynamoDB table of the stack. Default: the table that the functions of the
+    /// cluster use. Changes nothing.
     #[arg(long, value_name = "NAME", env = "JOURNEYMAN_TABLE")]
     pub table: Option<String>,
-    /// Without --ledger: the EKS cluster. Otherwise that of the kubeconfig's context, with its region.
+    /// Without --ledger: name of the EKS cluster. Default: cluster and region of the kubeconfig
+    /// context.
     #[arg(long, value_name = "NAME", env = "JOURNEYMAN_CLUSTER")]
     pub cluster_name: Option<ClusterName>,
-    /// Without --ledger: another region than that of AWS_REGION or of the profile.
+    /// Without --ledger: AWS region. Default: AWS_REGION or the AWS profile.
     #[arg(long, value_name = "REGION", conflicts_with = "ledger")]
     pub region: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap takes it for the help of the whole command")]
     pub kubeconfig: ClusterArgs,
-    /// Without --ledger: how many decisions are read at most, the newest first.
+    /// Without --ledger: maximum number of decisions to read, newest first.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub records: usize,
 }

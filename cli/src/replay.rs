@@ -32,20 +32,20 @@ use crate::{
 /// Options of `replay`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReplayArgs {
-    /// The decision: its id, as `explain` and `get decisions -o wide` print it, or the beginning of it.
+    /// ID of the decision or its beginning, as `explain` and `get decisions -o wide` print it.
     #[arg(value_name = "ID")]
     pub id: String,
     /// Where it is read from.
     #[command(flatten)]
     pub records: RecordsArgs,
-    /// Decide under another policy: NodePools and NodeOverlays of these files take the places of those of the
-    /// same names, and stand beside the others. Whatever else is in them changes nothing, and is said.
+    /// Decide with the NodePools and NodeOverlays of these files: each replaces the one of its name
+    /// or is added. Other objects are ignored and listed.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub with: Vec<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
-    /// Write a report for a browser as well: one file that needs no network, with the nodes of both plans.
+    /// Write a report for the browser: the nodes of both plans. One file, no network.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -102,7 +102,7 @@ fn named<'d>(decisions: &'d [Decision], id: &str) -> Result<&'d Decision, BadInp
     let meant: Vec<&Decision> = decisions.iter().filter(is_meant).collect();
     match meant.as_slice() {
         [] => Err(BadInput::one(format!(
-            "there is no decision {id} in {}",
+            "there is no decision whose id begins with {id} in {}",
             model::words::counted(decisions.len(), "decision")
         ))),
         [decision] => Ok(decision),
@@ -168,7 +168,7 @@ impl Replay<'_> {
         let version = decision.origin.as_ref().map(|origin| origin.version.as_str());
         let by = format!("{} {}", decision.function, version.unwrap_or_default());
         let this = env!("CARGO_PKG_VERSION");
-        screen.text(4, &format!("decided by {by}, made again by {this}"), out)?;
+        screen.text(4, &format!("decided by {by}, repeated by {this}"), out)?;
         screen.text(4, &format!("asked: {}", asked(self.question)), out)?;
         self.notes.iter().try_for_each(|note| screen.text(4, note, out))?;
         writeln!(out)?;
@@ -181,13 +181,13 @@ impl Replay<'_> {
                 }
                 Ok(out.write_all(&text)?)
             };
-        section("Then", &told::lines(self.then), out)?;
+        section("Recorded", &told::lines(self.then), out)?;
         writeln!(out)?;
         if self.difference.is_none() {
-            section("Now", &["the same plan".to_owned()], out)?;
+            section("Repeated", &["the same plan".to_owned()], out)?;
             return Ok(());
         }
-        section("Now", &told::lines(self.now), out)?;
+        section("Repeated", &told::lines(self.now), out)?;
         writeln!(out)?;
         section("Difference", &self.difference.lines(), out)?;
         let [before, after] = [self.then, self.now].map(|plan| price(plan).nanos());

@@ -40,40 +40,42 @@ use crate::{catalog::source, options};
 /// Options of `shadow`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShadowArgs {
-    /// Dumps in time order: each a file or a directory that is called by its time, such as
-    /// `2026-08-01T12-00-00Z.json`, and holds what `kubectl get KINDS -A -o json` prints of nodepools,
-    /// ec2nodeclasses, nodeclaims, nodes, pods, deployments, daemonsets and events.
-    /// Otherwise a directory for the cluster of the kubeconfig's context, where --live writes dumps as well.
+    /// Directory of dumps. Each dump is a file or directory named by its time, such as
+    /// `2026-08-01T12-00-00Z.json`, with what `kubectl get KINDS -A -o json` prints for nodepools,
+    /// ec2nodeclasses, nodeclaims, nodes, pods, deployments, daemonsets and events. Default: the
+    /// directory where --live writes dumps of the cluster of the kubeconfig context.
     #[arg(value_name = "DIR")]
     pub dumps: Option<PathBuf>,
-    /// Objects that stand in for those of the dumps, such as NodePools for a cluster that has none.
+    /// Use these objects instead of those of the dumps, such as NodePools for a cluster that has
+    /// none.
     #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
     pub filenames: Vec<PathBuf>,
-    /// First write dumps of the cluster of the current kubeconfig into DIR. Nothing is changed in it.
+    /// First write dumps of the cluster of the current kubeconfig context to DIR. Changes nothing
+    /// in the cluster.
     #[arg(long)]
     pub live: bool,
-    /// With --live: how long it is from one dump to the next.
+    /// With --live: time between two dumps.
     #[arg(long, value_name = "DURATION", default_value = "5m", requires = "live")]
     pub every: String,
-    /// With --live: for how long dumps are written.
+    /// With --live: how long to write dumps.
     #[arg(long, value_name = "DURATION", default_value = "1h", requires = "live")]
     pub duration: String,
-    /// With --live: the kubeconfig's context to read instead of the current one.
+    /// With --live: kubeconfig context to use instead of the current one.
     #[arg(long, value_name = "NAME", requires = "live")]
     pub context: Option<String>,
-    /// With --live: another kubeconfig than kubectl's own.
+    /// With --live: kubeconfig file. Default: KUBECONFIG or ~/.kube/config.
     #[arg(long, value_name = "FILE", requires = "live")]
     pub kubeconfig: Option<PathBuf>,
-    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS.
+    /// Region of the cluster. For regions other than us-west-2, types and prices are read from AWS.
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// What chance draws from: the same seed gives the same answer to the byte.
+    /// Seed of random numbers. The same seed gives the same output.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a report for a browser as well: one file that needs no network.
+    /// Write a report for the browser. One file, no network.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }

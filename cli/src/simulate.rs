@@ -106,7 +106,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     for warning in scenario::in_vain(&sim.timeline(0), start) {
         Screen::of_stderr().lines(&warning, &mut io::stderr())?;
     }
-    // Also of what ended too early it is told how far it came.
+    // The progress of a run that ended too early is printed, too.
     let end = if stopped.is_err() { sim.now() } else { end };
     let costs = (stage.spending.costs(&sim), end.duration_since(start));
     let (rejected, priced) = overlays(&sim, &play.scenario.functions.policies);

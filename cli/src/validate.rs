@@ -36,7 +36,7 @@ pub struct ValidateArgs {
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
 }
@@ -69,12 +69,13 @@ pub fn run(
     let left_out: Vec<String> = foreign.chain(read.notes.iter().cloned()).collect();
     drop(reading);
     let verdict = match (wrong_count, warnings.len()) {
+        (0, 0) if kinds(&read).is_empty() => "no Kubernetes object found".to_owned(),
         (0, 0) if unchecked.is_empty() => "nothing is wrong".to_owned(),
         (0, 0) => "nothing is wrong in what was checked".to_owned(),
         (0, warnings) => count(number(warnings), "warning"),
         (problems, _) => {
-            let (problems, files) = (number(problems), number(wrong.len()));
-            format!("{} in {}", count(problems, "problem"), count(files, "file"))
+            let (problems, of) = (count(number(problems), "problem"), wrong.len());
+            if of == files.len() { problems } else { format!("{problems} in {of} of them") }
         }
     };
     if args.output.is_document() {

@@ -48,7 +48,8 @@ impl Filter {
             let text = format!("karpenter.k8s.aws/instance-{name}");
             let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &text });
             if !labels::is_well_known(key) {
-                return Err(bad("no instance type has such a label"));
+                let near = near::did_you_mean(name, SHORT.iter().map(|(short, _)| *short));
+                return Err(bad(&format!("no instance type has such a label{near}")));
             }
             if values.contains('=') {
                 return Err(bad("each label takes a --where of its own"));
@@ -139,41 +140,14 @@ pub(super) fn write(
     let types = listed(types, args);
     let rows: Vec<Vec<String>> =
         types.iter().filter_map(|offered| row(&offered.instance_type)).collect();
-    let (heads, rows, spared) = fitting(screen, rows);
-    screen.table(&heads, &rows, out)?;
-    if !spared.is_empty() {
-        let text =
-            format!("without {}, for want of room: -o json has everything", spared.join(", "));
-        screen.text(0, &text, out)?;
-    }
+    let shown = many(rows.len());
+    screen.sparing_table(&HEAD, rows, (&SPARED, "-o json"), out)?;
     let others = match offered - number {
         0 => String::new(),
         1 => "; 1 more has no available offering".to_owned(),
         nothing => format!("; {} more have no available offering", many(nothing)),
     };
-    screen.text(0, &format!("{} of {} types{others}", many(rows.len()), many(number)), out)
-}
-
-/// As many columns as the window has room for, and those that it has none for.
-fn fitting(
-    screen: Screen,
-    mut rows: Vec<Vec<String>>,
-) -> (Vec<&'static str>, Vec<Vec<String>>, Vec<&'static str>) {
-    let mut heads = HEAD.to_vec();
-    let mut spared = Vec::new();
-    for head in SPARED {
-        if screen.fits(&heads, &rows) {
-            break;
-        }
-        if let Some(place) = heads.iter().position(|known| *known == head) {
-            heads.remove(place);
-            for row in rows.iter_mut().filter(|row| place < row.len()) {
-                row.remove(place);
-            }
-            spared.push(head);
-        }
-    }
-    (heads, rows, spared)
+    screen.text(0, &format!("{shown} of {} types{others}", many(number)), out)
 }
 
 /// The price of the cheapest offering that is available, of any capacity type or of one.

@@ -139,7 +139,7 @@ fn meant(records: &Records, kind: ExplainedKind, name: &str) -> Meant {
             nodes.extend(subject.node.clone());
         }
     }
-    // A node that nobody claims may be named all the same.
+    // A node without a NodeClaim may be named, too.
     if kind == ExplainedKind::Node {
         nodes.extend(NodeName::new(name).ok());
     }
@@ -218,18 +218,18 @@ fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String>
     let Some(place) = place else { return vec!["no node was found for it yet".to_owned()] };
     let Some(claim) = &place.claim else {
         let node = place.node.as_ref().map(ToString::to_string).unwrap_or_default();
-        return vec![format!("it was to go onto node {node}")];
+        return vec![format!("nominated to node {node}")];
     };
     let state = match records.claims.get(claim) {
         Some(claim) => match &claim.node {
-            Some(node) => format!("which is {}, node {node}", claim.phase),
-            None => format!("which is {}", claim.phase),
+            Some(node) => format!("{}, node {node}", claim.phase),
+            None => claim.phase.to_string(),
         },
-        None => "which is gone".to_owned(),
+        None => "it does not exist any more".to_owned(),
     };
     vec![
-        format!("it was to go onto NodeClaim {claim}, {state}"),
-        format!("what became of that: journeyman explain nodeclaim {claim}"),
+        format!("nominated to NodeClaim {claim}: {state}"),
+        format!("more about it: journeyman explain nodeclaim {claim}"),
     ]
 }
 

@@ -9,7 +9,7 @@ use model::{
 use report::output::{dollars, natural};
 use serde_json::json;
 
-use super::{GetArgs, Listed, age, claims};
+use super::{GetArgs, Listed, age, claims, spared};
 use crate::records::{Records, known};
 
 /// Nodes of NodeClaims that are not gone.
@@ -18,7 +18,8 @@ pub(super) fn nodes(records: &Records, args: &GetArgs, is_wide: bool) -> Listed 
     if is_wide {
         heads.extend(["NODECLAIM", "INSTANCE", "PRICE/H"]);
     }
-    let mut listed = Listed { heads, ..Listed::default() };
+    let spared = spared(is_wide, &["ZONE", "CAPACITY", "AGE"]);
+    let mut listed = Listed { heads, spared, ..Listed::default() };
     let joined = claims(records, args).filter_map(|claim| Some((claim.node.as_ref()?, claim)));
     let mut joined: Vec<_> = joined.collect();
     joined.sort_by(|(a, _), (b, _)| natural(a.as_str(), b.as_str()));
@@ -60,7 +61,8 @@ pub(super) fn pods(records: &Records, args: &GetArgs, is_wide: bool) -> Listed {
     if is_wide {
         heads.extend(["ID", "SUMMARY"]);
     }
-    let mut listed = Listed { heads, ..Listed::default() };
+    let spared = spared(is_wide, &["NODECLAIM", "AGE"]);
+    let mut listed = Listed { heads, spared, ..Listed::default() };
     let is_asked =
         |decision: &&Decision| args.node_pool.is_none() || decision.node_pool == args.node_pool;
     let named = records.decisions.iter().filter(is_asked).flat_map(|decision| {

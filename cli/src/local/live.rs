@@ -146,7 +146,7 @@ fn newest_control_plane(cache: &Path) -> Option<PathBuf> {
     built.max().map(|(_, program)| program)
 }
 
-/// Prints what somebody says. Where nobody reads it the cluster goes on.
+/// Prints a line. If standard output is closed, the cluster runs on.
 fn tell(line: &LogLine, screen: Screen) {
     let time = line.at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
     let head = format!("{time} {:WHO$} ", line.who);
@@ -177,7 +177,7 @@ fn welcome(ready: &LocalReady, data: Option<&Path>, screen: Screen) {
         (0, "Ctrl-C ends it.".to_owned()),
     ];
     let out = &mut io::stdout().lock();
-    // Where nobody reads it the cluster goes on.
+    // If standard output is closed, the cluster runs on.
     drop(writeln!(out));
     for (indent, line) in lines {
         // Commands are copied: they are no text that may be broken.

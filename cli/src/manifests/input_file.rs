@@ -35,17 +35,17 @@ pub struct InputFile {
     pub name: String,
     /// What it holds.
     pub text: String,
-    /// Whether somebody named it, not only a directory that it lies in.
+    /// Whether an argument names the file itself, not only its directory.
     pub is_named: bool,
 }
 
 impl InputFile {
-    /// A file that somebody named.
+    /// A file that an argument names.
     pub fn named(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned(), is_named: true }
     }
 
-    /// Whether the file is to be read as manifests whatever it holds: somebody named it, or Karpenter's
+    /// Whether the file is to be read as manifests whatever it holds: an argument names it, or Karpenter's
     /// objects stand in it, which must not be lost for a wrong indentation. Of a directory's other
     /// files some are values, policies and templates of Helm's.
     pub(crate) fn is_meant(&self) -> bool {
@@ -64,7 +64,7 @@ pub fn files(paths: &[PathBuf], depth: Depth) -> Result<Vec<InputFile>, BadInput
     paths_in(paths, depth)?.into_iter().map(file).collect()
 }
 
-/// Every file that is to be read, and whether somebody named it.
+/// Every file to read, and whether an argument names it.
 pub(super) fn paths_in(paths: &[PathBuf], depth: Depth) -> Result<Vec<(PathBuf, bool)>, BadInput> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -76,7 +76,7 @@ pub(super) fn paths_in(paths: &[PathBuf], depth: Depth) -> Result<Vec<(PathBuf, 
 
 /// How much of a large file is in memory.
 const PIECE_BYTES: u64 = 1 << 20;
-/// What can be read only once is kept in memory up to so many bytes, and what is more on disk.
+/// Bytes of input that can be read only once (a pipe) that are kept in memory; the rest is kept on disk.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// What a file holds.
@@ -138,7 +138,7 @@ fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
     walk(path, depth, &mut paths)?;
     if paths.is_empty() {
         let cure = match depth {
-            Depth::Files => "; -R looks into the directories within it",
+            Depth::Files => "; add -R to read its subdirectories",
             Depth::All => "",
         };
         let rule = format!("{}: has no .yaml, .yml or .json file{cure}", path.display());

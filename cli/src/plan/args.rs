@@ -19,48 +19,49 @@ use crate::{
 #[derive(Clone, Debug, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct PlanArgs {
-    /// Cluster objects as YAML or JSON: files, directories, or `-`.
+    /// Manifests as YAML or JSON: files, directories, or `-`.
     #[arg(value_name = "DIR|FILE", required_unless_present_any = ["live", "filenames"],
         conflicts_with = "live")]
     pub manifests: Vec<PathBuf>,
-    /// Read the cluster of the current kubeconfig. Nothing is changed.
+    /// Read the cluster of the current kubeconfig context. Changes nothing.
     #[arg(long, conflicts_with = "filenames")]
     pub live: bool,
-    /// With --live: the kubeconfig's context to read instead of the current one.
+    /// With --live: kubeconfig context to use instead of the current one.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// With --live: another kubeconfig than kubectl's own.
+    /// With --live: kubeconfig file. Default: KUBECONFIG or ~/.kube/config.
     #[arg(long, value_name = "FILE", requires = "live")]
     pub kubeconfig: Option<PathBuf>,
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// Instance types as nodes have them, with offerings and prices, as JSON. Otherwise the built-in
-    /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
+    /// Read instance types, offerings and prices from a JSON file (`catalog -o json` prints one).
+    /// Default: built-in types of us-west-2 at list prices, calculated for each EC2NodeClass.
     #[arg(long, value_name = "FILE")]
     pub instance_types: Option<PathBuf>,
-    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS.
+    /// Region of the cluster. For regions other than us-west-2, types and prices are read from AWS.
     #[arg(long, value_name = "REGION", conflicts_with = "instance_types")]
     pub region: Option<String>,
-    /// An answer of DescribeCapacityReservations: how many instances are left. Without it reservations
-    /// are planned as full.
+    /// Read the free instances of capacity reservations from a DescribeCapacityReservations
+    /// response. Without it, reservations count as full.
     #[arg(long, value_name = "FILE", conflicts_with = "instance_types")]
     pub capacity_reservations: Option<PathBuf>,
-    /// The present, such as `2026-08-01T12:00:00Z`. The clock's otherwise.
+    /// Plan for this time, such as `2026-08-01T12:00:00Z`. Default: the current time.
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
-    /// What becomes of the preferences of pods.
+    /// Respect or ignore the scheduling preferences of pods.
     #[arg(long, value_name = "POLICY", value_parser = word_of("PreferencePolicy"))]
     pub preference_policy: Option<String>,
-    /// What becomes of minValues that cannot be reached.
+    /// If `minValues` cannot be met: launch nothing (`Strict`), or relax it (`BestEffort`).
     #[arg(long, value_name = "POLICY", value_parser = word_of("MinValuesPolicy"))]
     pub min_values_policy: Option<String>,
-    /// How many times to plan, each time as if what was planned before had been launched.
+    /// Number of rounds to plan. Each round assumes that the nodes of the earlier rounds were
+    /// launched.
     #[arg(long, value_name = "NUMBER", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "disruption")]
     pub rounds: u32,
-    /// Whether ill nodes are left to the controller that Karpenter 1.14 had for them: no method of
-    /// disruption repairs them then.
+    /// Leave unhealthy nodes to the repair controller of Karpenter 1.14. Disruption does not repair
+    /// them.
     #[arg(
         long,
         value_name = "BOOL",
@@ -72,72 +73,72 @@ pub struct PlanArgs {
         hide_default_value = true
     )]
     pub legacy_node_repair: bool,
-    /// Exit with code 1 also when pods find no place, or when anything is wrong with objects: also with
-    /// those of a running cluster, and what only Karpenter would find.
+    /// Also exit with code 1 if a pod cannot be scheduled, or if any object is invalid: also
+    /// objects of a running cluster, and by rules that only Karpenter checks.
     #[arg(long)]
     pub strict: bool,
-    /// Say which nodes would be disrupted, what would come in their place, and why the others stay.
+    /// Show which nodes would be disrupted, their replacements, and why the other nodes are not
+    /// disrupted.
     #[arg(long)]
     pub disruption: bool,
-    /// With --disruption: whose decisions to show. Otherwise Journeyman's where it manages NodeClaims, or where there are
-    /// none, and else Karpenter's.
+    /// With --disruption: whose decisions to show. Default: Journeyman's if it manages NodeClaims
+    /// or there are none, otherwise Karpenter's.
     #[arg(long, value_name = "WHOSE", value_enum, requires = "disruption")]
     pub view: Option<View>,
     /// The cluster's certificate authority.
     #[command(flatten)]
     pub authority: AuthorityArgs,
-    /// What no object says: for which pods NodeClaims without a node were created, and what replaces the nodes that are
-    /// being replaced. A file that `simulate --ledger FILE` wrote, or the one that `local` keeps.
+    /// Read the ledger from a file that `simulate --ledger` or `local` wrote: the pods of
+    /// NodeClaims without a node, and the replacements of nodes.
     #[arg(long, value_name = "FILE", conflicts_with = "table")]
     pub ledger: Option<PathBuf>,
-    /// The same from the table of the stack, which is read from AWS.
+    /// Like --ledger, from the DynamoDB table of the stack.
     #[arg(long, value_name = "NAME", requires = "cluster_name")]
     pub table: Option<String>,
-    /// With --table: the EKS cluster.
+    /// With --table: name of the EKS cluster.
     #[arg(long, value_name = "NAME", requires = "table")]
     pub cluster_name: Option<ClusterName>,
-    /// With --disruption: everything about one node.
+    /// With --disruption: show all reasons for one node.
     #[arg(long, value_name = "NODE", requires = "disruption")]
     pub explain: Option<String>,
-    /// With --disruption: how far to look for nodes whose pods fit elsewhere for less.
+    /// With --disruption: how widely to search for cheaper nodes.
     #[arg(long, value_parser = word_of("Consolidation"), env = "JOURNEYMAN_CONSOLIDATION")]
     pub consolidation: Option<String>,
-    /// With --consolidation thorough: how many pods to simulate at most.
+    /// With --consolidation thorough: maximum number of pods to simulate.
     #[arg(long, value_name = "PODS")]
     pub consolidation_work: Option<u64>,
-    /// Write a report for a browser as well: one file that needs no network, with the nodes and the pods
-    /// on each.
+    /// Write a report for the browser: the nodes and the pods on each. One file, no network.
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub html: Option<PathBuf>,
-    /// How pods are packed onto new nodes, in NodePools that do not say it themselves.
+    /// Packing of pods onto new nodes, for NodePools that do not set it.
     #[arg(long, value_parser = word_of("Packing"), env = "JOURNEYMAN_PACKING")]
     pub packing: Option<String>,
-    /// What every node counts as beside its instance and its volumes, in dollars for one hour, where fleets
-    /// are compared and pods are packed so that what is bought costs least.
+    /// Dollars an hour to add to the price of each node when --compare or `--packing cheapest`
+    /// compares prices.
     #[arg(long, value_name = "DOLLARS", env = "JOURNEYMAN_NODE_CHARGE")]
     pub node_charge: Option<String>,
-    /// What all nodes of NodePools may cost together in an hour. Any price otherwise.
+    /// Maximum price of all nodes of NodePools, in dollars an hour. Default: no limit.
     #[arg(long, value_name = "DOLLARS")]
     pub max_dollars_per_hour: Option<String>,
-    /// How much of what the pods of a NodePool request a new node with several pods may hold, such as `20%`, in
-    /// NodePools that do not say it themselves. Anything otherwise.
+    /// Maximum share of a NodePool's pod requests on one new node with several pods, such as `20%`,
+    /// for NodePools that do not set it. Default: no limit.
     #[arg(long, value_name = "PERCENT")]
     pub max_node_share: Option<String>,
-    /// Plan as if no node were there: all pods, those that run and those that wait, get new nodes. Nodes of static
-    /// NodePools, on capacity reservations, and without a known price stay.
+    /// Plan new nodes for all pods, running and pending. Nodes of static NodePools, on capacity
+    /// reservations, or without a known price remain.
     #[arg(long, conflicts_with = "disruption")]
     pub from_scratch: bool,
-    /// Compare, for all pods as --from-scratch has them: the nodes that are there, what Karpenter would buy, the
-    /// cheapest that is found, and the least that there can be.
+    /// Compare today's nodes, Karpenter's nodes, the cheapest nodes found, and the lowest possible
+    /// price, for all pods as with --from-scratch.
     #[arg(long, conflicts_with_all = ["disruption", "rounds"])]
     pub compare: bool,
     /// Any setting.
     #[command(flatten)]
     pub set: SetArgs,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
-    /// Whether to print in colors.
+    /// When to print in color.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: Color,
 }
@@ -187,8 +188,8 @@ impl PlanArgs {
 /// Whose decisions about disruption to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum View {
-    /// Karpenter's, which watches the cluster: by the conditions that it stored.
+    /// Karpenter's decisions, by the conditions that it stored.
     Karpenter,
-    /// Those of the function `disrupt`.
+    /// The decisions of the function `disrupt`.
     Journeyman,
 }

@@ -29,7 +29,7 @@ use super::{
 use crate::plan::args::PlanArgs;
 
 /// What is compared, for people.
-const ABOUT: &str = "All pods, those that run and those that wait, on nodes bought anew.";
+const ABOUT: &str = "All pods, running and pending, on new nodes.";
 
 /// All of it, for machines. Prices are dollars.
 #[derive(Debug, Serialize)]

@@ -160,7 +160,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// A pod that somebody wrote and no server has seen: it waits unless it says where it runs, or
+    /// A pod from a file that no server has stored: it waits unless it says where it runs, or
     /// that something must let it go first.
     fn written(&mut self, PodManifest { mut pod, is_gated, .. }: PodManifest) -> Pod {
         if pod.node.is_none() && pod.phase == PodPhase::Pending && !is_gated {

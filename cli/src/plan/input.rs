@@ -175,8 +175,8 @@ impl Loaded {
         }
     }
 
-    /// How many objects that somebody wrote an API server would refuse. Of those that one has stored nobody
-    /// can set right what is wrong before the next plan.
+    /// How many objects from files an API server would refuse. Objects that it has stored are not counted: the user
+    /// cannot correct them before the next plan.
     pub(super) fn mistakes(&self) -> usize {
         let mistakes = self
             .problems

@@ -1,4 +1,4 @@
-//! Pods as people think of them: so many of a workload.
+//! Pods as people think of them: a workload and a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use model::{
 };
 use report::output::many;
 
-/// Pods up to which a further round is planned although nobody asked for it, only to say what it would
+/// Maximum number of pods for which a further round is planned without an option, only to say what it would
 /// do for those without a place.
 const UNASKED_PODS_MAX: usize = 5_000;
 

@@ -119,7 +119,7 @@ fn in_words(prices: &Prices, included: &str) -> String {
     let other = if prices.plan == prices.karpenter && prices.cheapest == prices.plan {
         "nothing cheaper was found".to_owned()
     } else if prices.plan == prices.karpenter {
-        format!("packed by --packing cheapest it would cost {}", in_dollars(prices.cheapest))
+        format!("with --packing cheapest it would cost {}", in_dollars(prices.cheapest))
     } else {
         format!("Karpenter's would cost {}", in_dollars(prices.karpenter))
     };
@@ -259,7 +259,7 @@ impl Page<'_> {
             _ => std::cmp::Ordering::Equal,
         });
         writeln!(out)?;
-        self.screen.title("Onto what is there", out)?;
+        self.screen.title("On existing nodes", out)?;
         self.screen.table(&["NODE", "PODS"], &rows, out)
     }
 

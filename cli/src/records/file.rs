@@ -96,7 +96,7 @@ pub(super) fn read(path: &Path) -> Result<Records, BadInput> {
     let header = match header {
         Some(Ok(header)) if header.ledger == VERSION => header,
         _ => {
-            let rule = "is not what `simulate --ledger` writes";
+            let rule = "is not a ledger that `simulate --ledger` writes";
             return Err(bad(format!("line 1: {rule}, version {VERSION}")));
         }
     };

@@ -18,7 +18,7 @@ pub(super) fn drift(old: &Rendered, new: &Rendered) -> Vec<String> {
     let mut reasons = Vec::new();
     let changed = |name: &str, old: &Option<String>, new: &Option<String>| {
         let [old, new] = [old.as_deref()?, new.as_deref()?];
-        (old != new).then(|| format!("{name} has another hash ({old} → {new})"))
+        (old != new).then(|| format!("the hash of {name} changes ({old} → {new})"))
     };
     reasons.extend(changed("NodePool", &old.pool_hash, &new.pool_hash));
     reasons.extend(changed("EC2NodeClass", &old.class_hash, &new.class_hash));

@@ -88,7 +88,7 @@ pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, 
         (Some(claim), _) => claim,
         (None, Some(pool)) => Box::new(claim_of(&pool)?),
         (None, None) => {
-            return Err(BadInput::one("there is neither a NodePool nor a NodeClaim").into());
+            return Err(BadInput::one("there is no NodePool or NodeClaim").into());
         }
     };
     let cluster = facts.settings;

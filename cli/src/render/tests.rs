@@ -199,12 +199,12 @@ fn a_difference_shows_what_changes_on_the_nodes() {
                  - effect: NoExecute
                    key: karpenter.sh/unregistered
 
-        Nodes that run would drift: EC2NodeClass has another hash (17978512190065336868 → 13768738296024136622).
+        Running nodes would drift: the hash of EC2NodeClass changes (17978512190065336868 → 13768738296024136622).
     "#]].assert_eq(&shown(&args).unwrap());
     let same = vec![files.0.join("old.yaml"), files.0.join("old.yaml")];
     let nothing = shown(&RenderArgs { diff: same, ..files.args(&[]) }).unwrap();
     let expected =
-        "nothing changes on the nodes\n\nBy hashes and images, nodes that run would not drift.\n";
+        "nothing changes on the nodes\n\nBy hashes and images, running nodes would not drift.\n";
     assert_eq!(nothing, expected);
 }
 

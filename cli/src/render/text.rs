@@ -167,9 +167,9 @@ pub(super) fn difference(
         }
     }
     let verdict = if drift.is_empty() {
-        "By hashes and images, nodes that run would not drift.".to_owned()
+        "By hashes and images, running nodes would not drift.".to_owned()
     } else {
-        format!("Nodes that run would drift: {}.", drift.join(", "))
+        format!("Running nodes would drift: {}.", drift.join(", "))
     };
     writeln!(out)?;
     screen.text(0, &verdict, out)
@@ -239,7 +239,7 @@ mod tests {
             "~ fleet: context: false → true\n\
              ~ 2 instance types (m7i.large … m7i.xlarge): data.Monitoring.Enabled: false → true\n\
              ~ m7i.large: data.UserData: false → true\n\n\
-             By hashes and images, nodes that run would not drift.\n"
+             By hashes and images, running nodes would not drift.\n"
         );
     }
 }

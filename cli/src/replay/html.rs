@@ -22,8 +22,8 @@ pub(super) fn report(replay: &Replay<'_>, facts: &Facts) -> PageData {
         packing: packing(replay, facts),
         notes: [
             Notes::some("Difference", &replay.difference.lines()),
-            Notes::some("Then", &told::lines(replay.then)),
-            Notes::some("Now", &now),
+            Notes::some("Recorded", &told::lines(replay.then)),
+            Notes::some("Repeated", &now),
             Notes::some("About --with", &replay.notes),
         ]
         .into_iter()
@@ -38,7 +38,7 @@ fn figures(replay: &Replay<'_>) -> Vec<Figure> {
     let this = env!("CARGO_PKG_VERSION");
     let version = replay.decision.origin.as_ref().map(|origin| origin.version.as_str());
     let by = format!(
-        "decided by {} {}, made again by {this}; asked: {}",
+        "decided by {} {}, repeated by {this}; asked: {}",
         replay.decision.function,
         version.unwrap_or_default(),
         asked(replay.question)

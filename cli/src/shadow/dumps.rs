@@ -82,7 +82,7 @@ pub(super) fn read(folder: &Path, more: &[PathBuf]) -> Result<Vec<Dump>, BadInpu
         }
     }
     if dumps.len() < 2 {
-        return Err(bad("holds fewer than two dumps: nothing happens in one"));
+        return Err(bad("holds fewer than two dumps, and a comparison needs two"));
     }
     dumps.into_iter().map(|(at, path)| dump(at, path, more)).collect()
 }
@@ -176,7 +176,7 @@ fn with_owners(
 }
 
 impl Dump {
-    /// Whether Karpenter's objects say which nodes it launched. Otherwise somebody else runs the nodes.
+    /// Whether Karpenter's objects say which nodes it launched. Otherwise another autoscaler runs the nodes.
     pub(super) fn has_claims(&self) -> bool {
         !self.claims.is_empty()
     }

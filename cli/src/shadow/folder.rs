@@ -18,13 +18,13 @@ pub(super) fn of(args: &ShadowArgs) -> Result<PathBuf, BadInput> {
     }
     let context = authority::context_of(args.kubeconfig.as_deref(), args.context.as_deref());
     let (Some(context), Some(home)) = (context, state_home()) else {
-        let why = "name a directory DIR for the dumps: no kubeconfig has a current context";
+        let why = "no kubeconfig has a current context: name a directory DIR of dumps";
         return Err(BadInput::one(why));
     };
     let folder = folder(&home, &context);
     if !args.live && !folder.is_dir() {
         let path = folder.display();
-        let rule = format!("name a directory DIR, or write dumps by --live: there is no {path}");
+        let rule = format!("there is no {path}: name a directory DIR, or write dumps with --live");
         return Err(BadInput::one(rule));
     }
     let line = format!("dumps of context {context}: {}", folder.display());

@@ -16,7 +16,7 @@ use simulator::RunningInstance;
 use super::{Compared, Side, dumps::Dump, side::workload, table};
 use crate::{least, list_price::offering};
 
-/// What we have at the end.
+/// What Journeyman has at the end.
 #[derive(Default)]
 pub(super) struct Ends {
     pub(super) nodes: Vec<Node>,
@@ -29,7 +29,7 @@ pub(super) struct Ends {
 pub(super) fn report(compared: &Compared) -> PageData {
     let rows = table::rows(compared);
     let figures = rows.iter().zip(NAMES).map(|([_, they, we, between], name)| {
-        Figure::new(name, between.clone(), format!("they {they}, we {we}"))
+        Figure::new(name, between.clone(), format!("current {they}, Journeyman {we}"))
     });
     PageData {
         title: "journeyman shadow".to_owned(),
@@ -38,8 +38,8 @@ pub(super) fn report(compared: &Compared) -> PageData {
         charts: charts(compared),
         packing: packing(compared),
         tables: vec![PageTable {
-            title: "They and we".to_owned(),
-            heads: vec!["What", "They", "We", "Difference"],
+            title: "Current and Journeyman".to_owned(),
+            heads: vec!["What", "Current", "Journeyman", "Difference"],
             rows: rows.into_iter().map(Vec::from).collect(),
         }],
         timeline: Some(timeline(compared)),
@@ -54,11 +54,11 @@ pub(super) fn report(compared: &Compared) -> PageData {
     }
 }
 
-/// Numbers that come first: what we have more or less.
+/// Numbers that come first: what Journeyman has more or less.
 const FIGURES: usize = 9;
 const NAMES: [&str; FIGURES] = [
     "Cost",
-    "Cost of a month",
+    "Cost per month",
     "Cost per hour, at the end",
     "Nodes, at the end",
     "Launched",
@@ -72,8 +72,8 @@ fn charts(compared: &Compared) -> Vec<Chart> {
     let at: Vec<i64> = compared.dumps.iter().map(|dump| dump.at.as_second()).collect();
     let both = |of: &dyn Fn(&Side) -> Vec<Option<u64>>| {
         vec![
-            Series { name: "they".to_owned(), values: of(&compared.theirs) },
-            Series { name: "we".to_owned(), values: of(&compared.ours) },
+            Series { name: "current".to_owned(), values: of(&compared.theirs) },
+            Series { name: "Journeyman".to_owned(), values: of(&compared.ours) },
         ]
     };
     let some = |values: &[u64]| values.iter().copied().map(Some).collect();
@@ -101,7 +101,7 @@ fn charts(compared: &Compared) -> Vec<Chart> {
         chart(
             "Cost per hour",
             &format!(
-                "What all nodes cost at list prices. {about} It is that of the pods in the dumps. "
+                "What all nodes cost at list prices. {about} It is for the pods in the dumps. "
             ),
             ("$", 1_000_000, Style::Lines),
             prices,
@@ -110,7 +110,7 @@ fn charts(compared: &Compared) -> Vec<Chart> {
         chart("Pods without a node", "", ("", 1, Style::Lines), both(&|side| some(&side.waiting))),
         chart(
             "Evictions",
-            "Pods that had to leave a node since the dump before. ",
+            "Pods evicted from a node since the previous dump. ",
             ("", 1, Style::Lines),
             both(&|side| some(&side.evictions)),
         ),
@@ -127,7 +127,7 @@ fn timeline(compared: &Compared) -> PageTimeline {
         .map(|(at, kind, text)| (elapsed(start, *at), kinds.place(kind), text.clone()))
         .collect();
     let about =
-        "What we would have done, when; what they did, by the dump that shows it first.".to_owned();
+        "What Journeyman would have done and when; what happened in the cluster, by the first dump that shows it.".to_owned();
     PageTimeline { about, start: start.as_second(), kinds: kinds.into_values(), lines }
 }
 
@@ -135,12 +135,12 @@ fn packing(compared: &Compared) -> Option<PackingView> {
     let mut packer = Packer::default();
     let last = compared.dumps.last()?;
     let theirs = theirs(last, &mut packer);
-    packer.moment("they, at the end".to_owned(), None, theirs);
+    packer.moment("current, at the end".to_owned(), None, theirs);
     let ours = ours(&compared.ends, &mut packer);
-    packer.moment("we, at the end".to_owned(), None, ours);
+    packer.moment("Journeyman, at the end".to_owned(), None, ours);
     packer.finish(
-        "The nodes of either side at the end, with the pods on them: one area for each pod, one color for each \
-         workload. Point at an area or tap it for the pod; the button has all of a node's pods as a table."
+        "The nodes of both sides at the end, with their pods: one area for each pod, one color for each workload. Point \
+         at an area or tap it to see the pod; the button shows all pods of a node as a table."
             .to_owned(),
     )
 }

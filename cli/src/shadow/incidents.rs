@@ -182,11 +182,11 @@ impl Incidents {
         alone.filter_map(|incident| incident.node.clone()).collect()
     }
 
-    /// The same for machines.
+    /// The incidents for programs.
     pub(super) fn json(&self) -> Value {
         json!({
             "known": self.is_known,
-            "theirs": self.all.len(),
+            "current": self.all.len(),
             "played": self.played.len(),
             "evictionsLeftOut": self.left_out,
         })
@@ -196,8 +196,8 @@ impl Incidents {
     pub(super) fn in_words(&self) -> Option<String> {
         if !self.is_known {
             return Some(
-                "The dumps have no events, so it is not known what EC2 took back of their spot instances, and nothing \
-                 is taken back of ours: evictions compare less exactly. Dump events as well; --live needs the right to \
+                "The dumps have no events. Spot interruptions of the cluster are unknown, and Journeyman's instances are \
+                 not interrupted, so evictions compare less exactly. Dump events as well; --live needs the right to \
                  list events."
                     .to_owned(),
             );
@@ -206,8 +206,8 @@ impl Incidents {
         let left_out = match taken - played {
             0 => String::new(),
             alone => format!(
-                " For {} of theirs, no further instance of the same offering was running on our side: {} from there count on \
-                 neither side.",
+                " For {} of them, Journeyman had no other instance of the same offering: {} from their nodes count on neither \
+                 side.",
                 many(alone),
                 count(self.left_out, "eviction")
             ),
@@ -216,7 +216,7 @@ impl Incidents {
             let taken = count(u64::try_from(taken).unwrap_or(u64::MAX), "instance");
             let ours = many(played);
             format!(
-                "AWS took {taken} of theirs away; the same happened to {ours} of ours.{left_out}"
+                "AWS took away {taken} of the cluster; the same happened to {ours} of Journeyman's.{left_out}"
             )
         })
     }

@@ -71,7 +71,7 @@ pub(super) fn play(
         bounds.push(least.price(&sim, side::paid_for(dump, catalog)));
     }
     let lines = look.timeline.told(end).into_iter();
-    let lines = lines.map(|(at, kind, text)| (at, kind, format!("we: {text}"))).collect();
+    let lines = lines.map(|(at, kind, text)| (at, kind, format!("Journeyman: {text}"))).collect();
     // What has no price could not be bought here.
     let side = side::of((&ours, catalog), &mut Incidents::default(), &mut Vec::new());
     let ends =
@@ -84,8 +84,7 @@ fn start(first: &Dump, takes_over: bool, notes: &mut Vec<String>) -> Vec<Cluster
     if takes_over {
         return first.objects.clone();
     }
-    let words =
-        "The dumps have no NodeClaim: Journeyman starts an hour earlier without any of their nodes";
+    let words = "The dumps have no NodeClaim: Journeyman starts an hour earlier without any nodes";
     notes.push(words.to_owned());
     let mut objects = first.objects.clone();
     objects.retain(|object| !matches!(object, ClusterObject::Node(_)));

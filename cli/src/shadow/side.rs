@@ -70,8 +70,8 @@ fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut S
     let went = before.iter().filter(|(id, _)| !after.contains_key(*id));
     let (evicted, left_out) = evicted(from, to, alone);
     for (kind, noun, verb, instances) in [
-        ("NodesCame", "node", "came", came.collect::<Vec<_>>()),
-        ("NodesWent", "node", "went", went.collect::<Vec<_>>()),
+        ("NodesCame", "node", "appeared", came.collect::<Vec<_>>()),
+        ("NodesWent", "node", "disappeared", went.collect::<Vec<_>>()),
     ] {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         for (_, (_, offering)) in &instances {
@@ -82,9 +82,13 @@ fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut S
             let kinds: Vec<String> =
                 kinds.into_iter().map(|(kind, number)| format!("{number} {kind}")).collect();
             let number = count(many(instances.len()), noun);
-            side.lines.push((to.at, kind, format!("they: {number} {verb}: {}", kinds.join("; "))));
+            side.lines.push((
+                to.at,
+                kind,
+                format!("current: {number} {verb}: {}", kinds.join("; ")),
+            ));
         }
-        if verb == "came" {
+        if kind == "NodesCame" {
             side.launched += many(instances.len());
         } else {
             side.removed += many(instances.len());
@@ -92,7 +96,11 @@ fn happened((from, to): (&Dump, &Dump), alone: &BTreeSet<NodeName>, side: &mut S
     }
     if evicted > 0 {
         let pods = count(evicted, "pod");
-        side.lines.push((to.at, "PodsEvicted", format!("they: {pods} left with their nodes")));
+        side.lines.push((
+            to.at,
+            "PodsEvicted",
+            format!("current: {pods} evicted from their nodes"),
+        ));
     }
     side.evictions.push(evicted);
     left_out

@@ -35,7 +35,7 @@ pub(super) fn show(compared: &Compared, screen: Screen, out: &mut impl Write) ->
 
 fn show_numbers(compared: &Compared, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let rows: Vec<Vec<String>> = rows(compared).into_iter().map(Vec::from).collect();
-    screen.table(&["", "THEY", "WE", "DIFFERENCE"], &rows, out)?;
+    screen.table(&["", "CURRENT", "JOURNEYMAN", "DIFFERENCE"], &rows, out)?;
     remarks(compared).iter().try_for_each(|line| screen.text(2, line, out))
 }
 
@@ -66,8 +66,7 @@ pub(super) fn about(compared: &Compared) -> String {
         (first.at.to_string(), last.at.to_string(), length)
     });
     format!(
-        "{} dumps of {length}, {from} to {to}: what runs the cluster (they) and Journeyman (we), on the same \
-         demand.",
+        "{} dumps of {length}, {from} to {to}: the cluster's current autoscaler and Journeyman, with the same pods.",
         many(compared.dumps.len()),
     )
 }
@@ -79,7 +78,7 @@ pub(super) fn remarks(compared: &Compared) -> Vec<String> {
         let month = dollars_down(compared.month(least));
         let least = dollars_down(least);
         format!(
-            "Proved: on any nodes of the NodePools their pods cost at least {least} ({month} a month)."
+            "Proved: on any nodes of the NodePools the pods of the dumps cost at least {least} ({month} a month)."
         )
     }));
     remarks.extend(compared.incidents.in_words());
@@ -95,8 +94,9 @@ fn within_dumps(compared: &Compared) -> Option<String> {
     let is_other = they != we || theirs.evicted() != ours.evicted();
     (is_alike && is_other && they.abs_diff(we) <= blur).then(|| {
         format!(
-            "A dump does not show when a node or pod came or went since the dump before: differences in cost below \
-             {}, and of single evictions, can come from that alone. More frequent dumps tell more.",
+            "A dump does not show when a node or pod appeared or disappeared since the previous dump. This alone can \
+             explain differences in cost below {} and differences of single evictions. More frequent dumps are more \
+             precise.",
             dollars(blur)
         )
     })
@@ -143,19 +143,19 @@ pub(super) fn rows(compared: &Compared) -> Vec<Row> {
     let share = percent(they, we).map(|share| format!(" ({share}%)")).unwrap_or_default();
     vec![
         [name, of_theirs, of_ours, format!("{between}{share}")],
-        money("cost of a month", compared.month(they), compared.month(we)),
-        money("price of an hour at the end", last(theirs), last(ours)),
+        money("cost per month", compared.month(they), compared.month(we)),
+        money("price per hour at the end", last(theirs), last(ours)),
         number("nodes at the end", nodes(theirs), nodes(ours)),
         number("launched", theirs.launched, ours.launched),
         number("removed", theirs.removed, ours.removed),
         number("evictions", theirs.evicted(), ours.evicted()),
         time("pending p50", 50),
         time("pending p99", 99),
-        number("pods that wait at the end", waiting(theirs), waiting(ours)),
+        number("pods pending at the end", waiting(theirs), waiting(ours)),
     ]
 }
 
-/// What we have more or less, with its sign.
+/// What Journeyman has more or less, with its sign.
 fn difference(they: u128, we: u128, shown: impl Fn(u128) -> String) -> String {
     match they.cmp(&we) {
         std::cmp::Ordering::Equal => "0".to_owned(),
@@ -164,15 +164,15 @@ fn difference(they: u128, we: u128, shown: impl Fn(u128) -> String) -> String {
     }
 }
 
-/// What we cost more, or less with a minus, in per cent of what they cost: `-24.9`; `None` where they cost nothing, or
-/// nothing is between them.
+/// What Journeyman costs more, or less with a minus, in per cent of the current cost: `-24.9`; `None` if the current cost
+/// is zero or both cost as much.
 fn percent(they: u128, we: u128) -> Option<String> {
     let tenths = (they.abs_diff(we) * 1_000 + they / 2).checked_div(they)?;
     let sign = if we < they { "-" } else { "+" };
     (they != we).then(|| format!("{sign}{}.{}", tenths / 10, tenths % 10))
 }
 
-/// The same for machines. Money is dollars.
+/// The comparison for programs. Money is dollars.
 pub(super) fn json(compared: &Compared) -> Value {
     let Compared { theirs, ours, dumps, notes, .. } = compared;
     let millis =
@@ -194,8 +194,8 @@ pub(super) fn json(compared: &Compared) -> Value {
     let least = compared.least_cost();
     json!({
         "dumps": dumps.iter().map(|dump| dump.at.to_string()).collect::<Vec<_>>(),
-        "they": side(theirs),
-        "we": side(ours),
+        "current": side(theirs),
+        "journeyman": side(ours),
         "costDifference": Dollars::difference(we, they),
         "costDifferencePerMonth": Dollars::difference(compared.month(we), compared.month(they)),
         "costDifferencePercent": percent(they, we).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default(),

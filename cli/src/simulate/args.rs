@@ -10,60 +10,63 @@ use crate::options::{MoreManifests, SetArgs, word_of};
 /// Options of `simulate`.
 #[derive(Debug, clap::Args)]
 pub struct SimulateArgs {
-    /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`. With
-    /// nodes, NodeClaims and pods, as `kubectl get … -o yaml` saves them, it starts from what runs there.
+    /// Manifests to simulate (NodePools, EC2NodeClasses, workloads): files, directories, or `-`. If
+    /// they contain nodes, NodeClaims and pods (`kubectl get … -o yaml`), the simulation starts
+    /// with these.
     #[arg(value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
-    /// The same as an option.
+    /// Manifests to simulate, like the arguments.
     #[arg(long = "manifests", value_name = "DIR|FILE", num_args = 1..)]
     pub more_manifests: Vec<PathBuf>,
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
-    /// What happens when: a YAML file; see examples/scenarios.
+    /// Read events and settings from a YAML file (see examples/scenarios).
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// What chance draws from: the same seed plays the same story to the byte.
+    /// Seed of random numbers. The same seed gives the same output.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How long to play, in virtual time such as `45m`. The scenario's own `end` otherwise.
+    /// Virtual time to simulate, such as `45m`. Default: the `end` of the scenario.
     #[arg(long, value_name = "DURATION")]
     pub duration: Option<String>,
-    /// Write what the ledger holds at the end, for `explain`, `get` and `replay`: a line of JSON for each record.
+    /// Write the ledger to a file, for `explain`, `get` and `replay` (a line of JSON for each
+    /// record).
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-    /// With --ledger: what is kept of decisions; the scenario's own setting `Record` otherwise.
+    /// With --ledger: record decisions, or decisions with their facts (for `replay`). Default: the
+    /// setting `Record` of the scenario.
     #[arg(long, value_parser = word_of("Record"), requires = "ledger")]
     pub record: Option<String>,
-    /// Exit with code 1 when pods find no place.
+    /// Exit with code 1 if a pod cannot be scheduled.
     #[arg(long)]
     pub strict: bool,
-    /// How pods are packed onto new nodes, in NodePools that do not say it themselves; the scenario's own
-    /// setting `Packing` otherwise.
+    /// Packing of pods onto new nodes, for NodePools that do not set it. Default: the setting
+    /// `Packing` of the scenario.
     #[arg(long, value_parser = word_of("Packing"))]
     pub packing: Option<String>,
-    /// What every node counts as beside its instance and its volumes, in dollars for one hour, where pods are
-    /// packed so that what is bought costs least; the scenario's own setting `NodeCharge` otherwise.
+    /// Dollars an hour to add to the price of each node when `--packing cheapest` compares prices.
+    /// Default: the setting `NodeCharge` of the scenario.
     #[arg(long, value_name = "DOLLARS")]
     pub node_charge: Option<String>,
     /// Any setting.
     #[command(flatten)]
     pub set: SetArgs,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
-    /// Write a report for a browser as well: one file that needs no network, with charts over time, which
-    /// pods are on which nodes, and the timeline.
+    /// Write a report for the browser: charts over time, the pods on each node, the timeline. One
+    /// file, no network.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write dumps of the simulated cluster into a directory, as `kubectl get … -A -o json` prints those
-    /// of a real one: what `shadow` compares with.
+    /// Write dumps of the simulated cluster to a directory, for `shadow` (like `kubectl get … -A -o
+    /// json`).
     #[arg(long, value_name = "DIR")]
     pub dumps: Option<PathBuf>,
-    /// With --dumps: how much virtual time is from one dump to the next.
+    /// With --dumps: virtual time between two dumps.
     #[arg(long, value_name = "DURATION", default_value = "5m", requires = "dumps")]
     pub every: String,
-    /// Print everything that happens, pod by pod, instead of what is alike in one line.
+    /// Print every event of every pod instead of one line for similar events.
     #[arg(short, long)]
     pub verbose: bool,
 }

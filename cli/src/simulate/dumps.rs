@@ -244,7 +244,7 @@ fn pod(pod: &Pod, template: Option<&Value>) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
 }
 
-/// The spec of a pod of which nobody wrote a template: what it requests.
+/// The spec of a pod without a template: what it requests.
 fn requests_only(pod: &Pod) -> Value {
     let mut requests = pod.spec.requests.clone();
     requests.pods = 0;

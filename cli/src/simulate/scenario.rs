@@ -179,7 +179,7 @@ impl Scenario {
         settings.start = self.start.unwrap_or(settings.start);
         settings.never_joins_per_mille = self.never_joins_per_mille;
         settings.join_failure = self.join_failure.clone();
-        // Nobody reads it here, and a week of it is long.
+        // It is not read here, and a week of it is long.
         settings.trace = simulator::Trace::Dropped;
         settings
     }
@@ -414,7 +414,7 @@ mod tests {
         );
         check(
             "settings: {Patience: low}",
-            "s.yaml: settings: `Patience` is not among FeatureGates",
+            "s.yaml: settings: `Patience` is no setting: there are FeatureGates",
         );
         check("start: noon", "s.yaml: start: `noon` is not a time");
     }

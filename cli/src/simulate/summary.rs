@@ -103,7 +103,7 @@ pub(crate) fn print(
     let Outcome { summary, unplaced, malformed, ignored, dead_letters, drains, .. } = outcome;
     let drains: Vec<_> = drains.iter().flat_map(LongDrain::lines).collect();
     let sections = [
-        ("Without a part in this", ignored),
+        ("Not used", ignored),
         ("Assumed of the account", &summary.assumptions),
         ("Objects that could not be read", malformed),
         ("Messages that failed too often", dead_letters),
@@ -232,7 +232,7 @@ impl Outcome {
             Notes::some("Objects that could not be read", &self.malformed),
             Notes::some("Messages that failed too often", &self.dead_letters),
             Notes::some("Assumed of the account", &self.summary.assumptions),
-            Notes::some("Without a part in this", &self.ignored),
+            Notes::some("Not used", &self.ignored),
         ];
         notes.into_iter().flatten().collect()
     }

@@ -120,11 +120,11 @@ impl Timeline {
     fn decisions(&mut self, decided: &Decided) -> Vec<Line> {
         let Some(plan) = &decided.report.plan else { return Vec::new() };
         let mut lines: Vec<Line> = Vec::new();
-        // Pods that get no node are told below, and where others go is told when they are there.
-        let is_told = |decision: &&Decision| {
+        // Pods without a node are printed below, and the others when they are bound.
+        let is_printed = |decision: &&Decision| {
             !matches!(decision.kind, DecisionKind::Placement | DecisionKind::Refusal)
         };
-        for decision in plan.decisions.iter().filter(is_told) {
+        for decision in plan.decisions.iter().filter(is_printed) {
             let text = format!("{}: {}", decision.function, decision.summary);
             if !decision.subjects.is_empty() || self.shown.insert(text.clone()) {
                 let line = Line::of_sentence(decided.at, "Decided", text);
@@ -191,14 +191,15 @@ fn staying<'a>(at: Timestamp, rejecteds: impl Iterator<Item = &'a Rejected>) -> 
         let (number, text) = match nodes.as_slice() {
             [first, _, ..] => {
                 let number = many(nodes.len());
-                (nodes.len(), format!("{number} nodes stay ({first}, …): {why}"))
+                (nodes.len(), format!("{number} nodes not disrupted ({first}, …): {why}"))
             }
-            [node] => (1, format!("{node} stays: {why}")),
+            [node] => (1, format!("{node} not disrupted: {why}")),
             [] => return Line::of_words(at, "NodeStays", why.to_owned()),
         };
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         let first = nodes.first().copied().unwrap_or_default();
-        let like = Like::things(number, "node", "stay", why.to_owned()).called(first).apart();
+        let like =
+            Like::things(number, "node", "not disrupted", why.to_owned()).called(first).apart();
         Line { number, ..Line::of(at, "NodeStays", text, like) }
     };
     by_reason.into_iter().map(line).collect()

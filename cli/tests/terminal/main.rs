@@ -192,7 +192,7 @@ impl Terminal {
     /// What was on the screen when `command` had ended, and its exit code.
     fn run(self, command: &mut Command) -> (String, Option<i32>) {
         let mut child = command.spawn().expect("the command starts");
-        // Nobody but the program itself may hold its end open.
+        // Only the program itself may hold its end open.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Self { screen, line } = self;
         drop(line);
@@ -204,7 +204,7 @@ impl Terminal {
     }
 }
 
-/// All that is ever written to `screen`, once nobody can write more.
+/// All that is ever written to `screen`, once all writers have closed it.
 fn seen(mut screen: File) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -343,7 +343,7 @@ fn w1_no_complaint_is_longer_than_the_window() {
 }
 
 #[test]
-fn d18_colors_go_when_the_terminal_has_none_or_nobody_wants_them() {
+fn d18_colors_go_when_the_terminal_has_none_or_the_user_wants_none() {
     let folder = folder("terminal-colors");
     let is_table = |call: &&Call| call.arguments == "plan cluster.yaml pods.yaml";
     let call = CALLS.iter().find(is_table).expect("a table");
@@ -379,8 +379,8 @@ fn errors_look_alike_wherever_they_are_found() {
     }
 }
 
-/// `command` as a shell in a terminal starts it. Whoever runs the tests in the background of a script
-/// has them ignore Ctrl-C, and what they start with them, as every program does that is started so.
+/// `command` as a shell in a terminal starts it. Running the tests in the background of a script
+/// makes them ignore Ctrl-C, and every program that they start.
 fn interruptible(command: Command) -> Command {
     // <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>: a bit for each signal, from 1 on.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -406,7 +406,7 @@ fn d1_ctrl_c_ends_a_command_at_once() {
         let mut command = interruptible(journeyman(&call, &folder));
         command.stdin(Stdio::piped()).stdout(terminal.line()).stderr(terminal.line());
         let mut child = command.spawn().expect("the command starts");
-        // Nobody but the program itself may hold its end open.
+        // Only the program itself may hold its end open.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let Terminal { mut screen, line } = terminal;
         drop(line);
@@ -435,7 +435,7 @@ fn no_command_is_left_out() {
 #[test]
 fn a_command_that_is_silent_for_a_second_draws_what_it_does() {
     let folder = folder("terminal-progress");
-    // The second is over long before the first, which reads what nobody writes.
+    // The second is over long before the first, which waits for input that never comes.
     let (input, _writer) = std::io::pipe().expect("a pipe");
     let call = answers("validate -", "");
     let Terminal { mut screen, line } = Terminal::open();

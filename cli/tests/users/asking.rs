@@ -140,7 +140,7 @@ fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() 
     run(&folder, "--help").says(&[
         "Karpenter without the controller.",
         "nodes of an Amazon EKS cluster",
-        "An AWS account, or a cluster\nthat has one, is changed by `install`, `uninstall`, `adopt` and `release` only",
+        "Only `install`, `uninstall`, `adopt` and `release` change a\ncluster or an AWS account",
     ]);
     for words in
         ["plan -R in", "hash -R in", "validate -R in", "simulate -R --manifests in --duration 1m"]
@@ -308,7 +308,7 @@ fn what_is_explained_may_be_named_as_kubectl_users_name_it() {
     let placed = played.out.split("pods placed").nth(1).expect("a summary");
     let placed: u32 = placed.split_whitespace().next().and_then(|n| n.parse().ok()).expect("pods");
     let pods = run(&folder, "explain pod web --ledger ledger.jsonl --limit 2");
-    let (all, hidden) = (format!("{placed} pods by that name"), format!("and {} more", placed - 2));
+    let (all, hidden) = (format!("{placed} pods match"), format!("and {} more", placed - 2));
     pods.says(&[&all, "default/web-", &hidden]);
     let node = run(&folder, "explain node ip-10-0-0-17 --ledger ledger.jsonl");
     node.says(&["node ip-10-0-0-17.us-west-2.compute.internal", "Interruption"]);

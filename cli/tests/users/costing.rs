@@ -169,7 +169,7 @@ fn fleets_are_compared_for_all_pods() {
     run(&folder, &format!("plan . --compare {NOW}")).says(&[
         "2 nodes, 8 pods: $0.8108 an hour",
         "today      $592     2      16     4.0        60%, 62%  3        m7i.2xlarge",
-        "All pods, those that run and those that wait, on nodes bought anew.",
+        "All pods, running and pending, on new nodes.",
     ]);
     // Through a pipe no line is folded: the table alone fits into 80 columns.
     let compared = run(&folder, &format!("plan . --compare {NOW}")).out;
@@ -234,7 +234,7 @@ fn replicas_of_a_static_pool_are_part_of_the_plan() {
     let words = "plan . --feature-gates StaticCapacity=true";
     let planned = run(&folder, words);
     planned.says(&["default/web ×2 (a replica of the pool)", "no plan can cost less than $0.1"]);
-    planned.is_silent_about(&["Onto what is there", "--ledger"]);
+    planned.is_silent_about(&["On existing nodes", "--ledger"]);
     let totals = &run(&folder, &format!("{words} -o json")).json()["totals"];
     assert_eq!((&totals["podsOnNewNodes"], &totals["podsOnExistingNodes"]), (&5.into(), &0.into()));
     let (instances, fleet) =

@@ -37,7 +37,7 @@ fn nodes_and_pods_are_listed_in_each_format() {
     }
     let listed = run(&folder, "get nodes -o json --ledger ledger.json").json();
     assert!(listed["items"][0]["nodeClaim"].is_string() && listed["items"][0]["name"].is_string());
-    run(&folder, "get pods --nodepool other --ledger ledger.json").says(&["there are none"]);
+    run(&folder, "get pods --nodepool other --ledger ledger.json").says(&["none found"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ spec:
       - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
 ";
 
-/// A Deployment of so many pods of one CPU.
+/// A Deployment of `replicas` pods of one CPU.
 pub(crate) fn deployment(name: &str, replicas: u32) -> String {
     format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  replicas: \

@@ -241,7 +241,7 @@ fn disruption_follows_the_controller_that_manages_the_nodes() {
 }
 
 #[test]
-fn drift_by_a_class_is_told_by_its_hash_or_said_to_be_unknown() {
+fn drift_by_a_class_is_found_by_its_hash_or_said_to_be_unknown() {
     let stamped = |hash: &str, version: &str| {
         format!(
             "  annotations: {{karpenter.k8s.aws/ec2nodeclass-hash: '{hash}', \

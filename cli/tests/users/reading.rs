@@ -48,11 +48,11 @@ fn d8_of_an_object_that_is_there_twice_the_last_counts_and_it_is_said() {
     planned.says(&[
         "default/web ×2",
         " spot ",
-        "./3.yaml:1: Deployment default/web is there again: ./4.yaml:1 counts",
-        "./2.yaml:1: NodePool general is there again: ./5.yaml:1 counts",
+        "./3.yaml:1: Deployment default/web appears again, and ./4.yaml:1 wins",
+        "./2.yaml:1: NodePool general appears again, and ./5.yaml:1 wins",
     ]);
     let played = run(&folder, "simulate --manifests . --duration 3m");
-    played.says(&["pods placed      2", "Deployment default/web is there again", ": spot "]);
+    played.says(&["pods placed      2", "Deployment default/web appears again", ": spot "]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn w8_a_directory_is_validated_with_a_summary() {
     assert_eq!(right.code, Some(0));
     let wrong = run(&folder, "validate -R a");
     wrong.says(&["a/b/pool.yaml:9: NodePool general: spec.template.spec.requirements[0].operator"]);
-    wrong.says(&["3 files: 1 problem in 1 file", "Deployment"]);
+    wrong.says(&["3 files: 1 problem in 1 of them", "Deployment"]);
     assert_eq!(wrong.code, Some(1));
 }
 
@@ -350,7 +350,7 @@ fn a_node_pool_whose_class_is_elsewhere_is_no_mistake() {
     alone.says(&["1 file: nothing is wrong", "no EC2NodeClass `default` among these files"]);
     assert_eq!(alone.code, Some(0));
     let beside = run(&folder, "validate pool.yaml other.yaml");
-    beside.says(&["2 files: 1 problem in 1 file", "there is no EC2NodeClass `default`"]);
+    beside.says(&["2 files: 1 problem in 1 of them", "there is no EC2NodeClass `default`"]);
     assert_eq!(beside.code, Some(1));
 }
 

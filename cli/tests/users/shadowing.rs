@@ -36,25 +36,25 @@ events:
         let prices = compared[side]["pricePerHour"].as_array().expect("prices").iter();
         prices.map(nanos).collect()
     };
-    let (they, we) = (prices("they"), prices("we"));
+    let (they, we) = (prices("current"), prices("journeyman"));
     // The dump of the end has every instance that runs then, at its price.
     let price = nanos(&played["summary"]["pricePerHour"]);
     assert_eq!(they.last(), Some(&price));
     assert!(they.iter().max() > they.last(), "the fleet shrank: {they:?}");
     // Each dump holds for five minutes, the last one for none.
     let cost = |prices: &[i128]| prices[..8].iter().map(|price| price * 300).sum::<i128>() / 3_600;
-    assert_eq!(nanos(&compared["they"]["cost"]), cost(&they));
-    assert_eq!(nanos(&compared["we"]["cost"]), cost(&we));
+    assert_eq!(nanos(&compared["current"]["cost"]), cost(&they));
+    assert_eq!(nanos(&compared["journeyman"]["cost"]), cost(&we));
     let difference = nanos(&compared["costDifference"]);
     assert_eq!(difference, cost(&we) - cost(&they));
     // Of the pods that went with the large node 24 were not wanted any more.
-    assert_eq!(compared["they"]["evictions"], 6);
+    assert_eq!(compared["current"]["evictions"], 6);
     // The demand is the same on both sides.
-    assert_eq!(compared["we"]["podsWaiting"][8], 0);
+    assert_eq!(compared["journeyman"]["podsWaiting"][8], 0);
     assert_eq!(compared["notes"], serde_json::json!([]));
 }
 
-/// Two nodes, each with a pod that needs half of one, for an hour: nobody removes one.
+/// Two nodes, each with a pod that needs half of one, for an hour: none is removed.
 fn idle(folder: &Path) {
     let node = |number: u32| {
         let labels = "karpenter.sh/nodepool: general, karpenter.sh/registered: \"true\", \
@@ -98,17 +98,17 @@ fn idle(folder: &Path) {
 }
 
 #[test]
-fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
+fn a_node_without_need_is_the_difference_to_the_cent() {
     let folder = folder("shadow-idle", &[]);
     idle(&folder);
     let compared = run(&folder, "shadow dumps -o json --html shadow.html").json();
-    // m7i.large is $0.1008 an hour. They pay for two in both half hours, we for one in the second.
-    assert_eq!(compared["they"]["cost"], 0.2016);
-    assert_eq!(compared["we"]["cost"], 0.1512);
+    // m7i.large is $0.1008 an hour. The cluster pays for two in both half hours, Journeyman for one in the second.
+    assert_eq!(compared["current"]["cost"], 0.2016);
+    assert_eq!(compared["journeyman"]["cost"], 0.1512);
     assert_eq!(compared["costDifference"], -0.0504);
-    assert_eq!(compared["they"]["evictions"], 0);
-    assert_eq!(compared["we"]["evictions"], 1);
-    assert_eq!(compared["we"]["nodes"], serde_json::json!([2, 1, 1]));
+    assert_eq!(compared["current"]["evictions"], 0);
+    assert_eq!(compared["journeyman"]["evictions"], 1);
+    assert_eq!(compared["journeyman"]["nodes"], serde_json::json!([2, 1, 1]));
     let page = fs::read_to_string(folder.join("shadow.html")).expect("a report");
     assert!(page.contains("-$0.0504"));
     // What both are measured against: no more than the one node that is needed.
@@ -126,14 +126,14 @@ fn a_node_that_nobody_needs_is_the_difference_to_the_cent() {
     );
     let shown = run(&folder, "shadow dumps");
     shown.says(&[
-        "cost                         $0.2016  $0.1512  -$0.0504 (-25.0%)",
-        "cost of a month              $147     $110     -$36.79",
-        "Proved: on any nodes of the NodePools their pods cost at least $0.",
-        "we: NodeClaim",
+        "cost                       $0.2016  $0.1512     -$0.0504 (-25.0%)",
+        "cost per month             $147     $110        -$36.79",
+        "Proved: on any nodes of the NodePools the pods of the dumps cost at least $0.",
+        "Journeyman: NodeClaim",
         "deleted: Underutilized",
     ]);
     assert_eq!(compared["costDifferencePercent"], -25.0);
-    let [least, ours] = [&compared["lowerBound"], &compared["we"]["cost"]].map(nanos);
+    let [least, ours] = [&compared["lowerBound"], &compared["journeyman"]["cost"]].map(nanos);
     assert!(0 < least && least <= ours, "{compared}");
 }
 
@@ -144,7 +144,7 @@ fn journeyman_differs_from_itself_by_nothing() {
     let folder = folder("shadow-self", &[]);
     run(&folder, "simulate --duration 110m --dumps dumps --every 1m");
     let compared = run(&folder, "shadow dumps -o json").json();
-    let (they, we) = (&compared["they"], &compared["we"]);
+    let (they, we) = (&compared["current"], &compared["journeyman"]);
     for number in ["launched", "removed", "evictions"] {
         assert_eq!(they[number], we[number], "{number}");
         assert_ne!(they[number], 0, "{number}");
@@ -153,15 +153,16 @@ fn journeyman_differs_from_itself_by_nothing() {
     let difference = nanos(&compared["costDifference"]);
     assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");
     let interruptions = serde_json::json!(
-        {"known": true, "theirs": 1, "played": 1, "evictionsLeftOut": 0}
+        {"known": true, "current": 1, "played": 1, "evictionsLeftOut": 0}
     );
     assert_eq!(compared["interruptions"], interruptions);
-    run(&folder, "shadow dumps")
-        .says(&["AWS took 1 instance of theirs away; the same happened to 1 of ours."]);
+    run(&folder, "shadow dumps").says(&[
+        "AWS took away 1 instance of the cluster; the same happened to 1 of Journeyman's.",
+    ]);
 }
 
-/// Somebody terminates an instance. When EC2, the cloud controller and the garbage collector notice is chance, and nobody
-/// pays for the instance until then.
+/// An instance is terminated. When EC2, the cloud controller and the garbage collector notice is chance, and the
+/// instance costs nothing until then.
 #[test]
 fn journeyman_differs_from_itself_by_nothing_where_an_instance_ends() {
     for (seed, at) in [(1, "10m20s"), (2, "12m35s")] {
@@ -170,7 +171,7 @@ fn journeyman_differs_from_itself_by_nothing_where_an_instance_ends() {
         let words = format!("simulate --scenario scenario --seed {seed} --duration 18m");
         run(&folder, &format!("{words} --dumps dumps --every 1m"));
         let compared = run(&folder, "shadow dumps -o json").json();
-        let (they, we) = (&compared["they"], &compared["we"]);
+        let (they, we) = (&compared["current"], &compared["journeyman"]);
         for number in ["launched", "removed", "evictions", "nodes", "pricePerHour", "cost"] {
             assert_eq!(they[number], we[number], "{at}: {number}: {compared}");
         }
@@ -178,7 +179,7 @@ fn journeyman_differs_from_itself_by_nothing_where_an_instance_ends() {
     }
 }
 
-/// A spot instance of theirs comes and goes that we would never buy.
+/// A spot instance of the cluster comes and goes that Journeyman would never buy.
 #[test]
 fn an_incident_without_an_instance_alike_on_our_side_counts_on_neither() {
     let folder = folder("shadow-alone", &[]);
@@ -209,20 +210,20 @@ fn an_incident_without_an_instance_alike_on_our_side_counts_on_neither() {
     fs::write(path("09-30-00"), after(&format!("---\n{event}"))).expect("a dump");
     let compared = run(&folder, "shadow dumps -o json").json();
     let interruptions = serde_json::json!(
-        {"known": true, "theirs": 1, "played": 0, "evictionsLeftOut": 1}
+        {"known": true, "current": 1, "played": 0, "evictionsLeftOut": 1}
     );
     assert_eq!(compared["interruptions"], interruptions, "{compared}");
-    assert_eq!(compared["they"]["evictions"], 0);
+    assert_eq!(compared["current"]["evictions"], 0);
     run(&folder, "shadow dumps").says(&[
-        "AWS took 1 instance of theirs away; the same happened to 0 of ours.",
-        "For 1 of theirs, no further instance of the same offering was running on our side: 1 eviction from there",
+        "AWS took away 1 instance of the cluster; the same happened to 0 of Journeyman's.",
+        "For 1 of them, Journeyman had no other instance of the same offering: 1 eviction from their nodes",
     ]);
 
     // Without events nothing is known of it, and so it is said.
     fs::write(path("09-30-00"), after("")).expect("a dump");
     let compared = run(&folder, "shadow dumps -o json").json();
     assert_eq!(compared["interruptions"]["known"], false);
-    assert_eq!(compared["they"]["evictions"], 1);
+    assert_eq!(compared["current"]["evictions"], 1);
     run(&folder, "shadow dumps")
         .says(&["The dumps have no events", "Dump events as well; --live needs the right"]);
 }
@@ -404,7 +405,7 @@ fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
     let compared = run(&folder, "shadow dumps -o json");
     assert_eq!(compared.code, Some(0), "{}", compared.complaints);
     let compared = compared.json();
-    let (they, we) = (&compared["they"], &compared["we"]);
+    let (they, we) = (&compared["current"], &compared["journeyman"]);
     for number in ["launched", "removed", "evictions"] {
         assert_eq!(they[number], we[number], "{number}: {compared}");
         assert_ne!(they[number], 0, "{number}");

@@ -118,6 +118,6 @@ fn yaml_has_the_version_too() {
         "validate a.yaml -o yaml",
         "simulate a.yaml --duration 1m -o yaml",
     ] {
-        run(&folder, words).says(&["schemaVersion: 1\n"]);
+        run(&folder, words).says(&["schemaVersion: 2\n"]);
     }
 }

@@ -9,7 +9,7 @@ fn pool(requirements: &str) -> String {
 }
 
 #[test]
-fn a_lone_node_pool_that_no_instance_type_fits_is_told_so() {
+fn a_lone_node_pool_that_no_instance_type_fits_is_reported() {
     let nothing = "pool.yaml:9: NodePool general: it launches nothing: its requirements leave no instance \
                    type that can be bought now: no instance type has";
     for (requirement, said) in [
@@ -78,7 +78,7 @@ fn regions_that_are_not_built_in_are_not_checked() {
 }
 
 #[test]
-fn a_pod_that_no_instance_type_can_host_is_told_so() {
+fn a_pod_that_no_instance_type_can_host_is_reported() {
     let pod = "apiVersion: v1
 kind: Pod
 metadata: {name: p}
@@ -167,7 +167,7 @@ fn a_document_that_is_no_yaml_hides_no_other_one() {
         "not valid YAML",
         &format!("all.yaml:{third}: NodePool general: spec.weight: must be 1 to 100"),
         "EC2NodeClass  1",
-        "1 file: 3 problems in 1 file",
+        "1 file: 3 problems",
     ]);
     let answer = run(&folder, "validate all.yaml -o json").json();
     let lines: Vec<u64> = answer["problems"]
@@ -216,7 +216,7 @@ fn user_data_that_refuses_each_launch_is_an_error() {
     let doubtful = class("echo hi");
     let folder = folder("user-data", &[("refused.yaml", &refused), ("doubtful.yaml", &doubtful)]);
     let said = run(&folder, "validate refused.yaml");
-    said.says(&["refused.yaml:9: ", "every launch from it is refused", "1 problem in 1 file"]);
+    said.says(&["refused.yaml:9: ", "every launch from it is refused", "1 file: 1 problem"]);
     assert_eq!(said.code, Some(1));
     let said = run(&folder, "validate doubtful.yaml");
     said.says(&["1 warning", "doubtful.yaml:9: ", "does not start with `#!`"]);

@@ -77,7 +77,7 @@ pub struct Chart {
     pub title: &'static str,
     /// What it shows, in a sentence.
     pub about: String,
-    /// Of which the values are so many parts: `$`.
+    /// The unit that the values are parts of: `$`.
     pub unit: &'static str,
     /// How many of the values are one unit: 1,000,000 for micro-dollars.
     pub per: u64,

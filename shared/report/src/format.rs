@@ -8,17 +8,17 @@ use clap::{
 /// How a command prints. Each command has some of these forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     #[value(alias = "text")]
     Table,
-    /// For people, with more columns.
+    /// Text with more columns.
     Wide,
     /// One JSON document.
     Json,
-    /// The same as YAML.
+    /// One YAML document.
     Yaml,
-    /// Only names, one a line.
+    /// One name a line.
     Name,
 }
 

@@ -9,7 +9,7 @@ use crate::{format::Format, output::exact_dollars};
 
 /// The version of the form of every JSON and YAML answer. It grows when a member is renamed or removed, or changes its
 /// type; members that are added do not change it.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// An answer, which is an object, with the version of its form.
 #[derive(Debug, Serialize)]

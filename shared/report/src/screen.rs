@@ -213,9 +213,39 @@ impl Screen {
     }
 
     /// Whether a table has room in the window.
-    pub fn fits(self, heads: &[&str], rows: &[Vec<String>]) -> bool {
+    fn fits(self, heads: &[&str], rows: &[Vec<String>]) -> bool {
         let width: usize = widths(heads, &self.cells(rows)).iter().map(|width| width + 2).sum();
         self.columns.is_none_or(|columns| width <= columns)
+    }
+
+    /// Writes a table without those columns of `spared`, the first first, for which the window has no room. A line below
+    /// names them, and the option `all` that shows them.
+    pub fn sparing_table(
+        self,
+        heads: &[&str],
+        mut rows: Vec<Vec<String>>,
+        (spared, all): (&[&str], &str),
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let (mut heads, mut hidden) = (heads.to_vec(), Vec::new());
+        for head in spared {
+            if self.fits(&heads, &rows) {
+                break;
+            }
+            if let Some(place) = heads.iter().position(|known| known == head) {
+                heads.remove(place);
+                for row in rows.iter_mut().filter(|row| place < row.len()) {
+                    row.remove(place);
+                }
+                hidden.push(*head);
+            }
+        }
+        self.table(&heads, &rows, out)?;
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let text = format!("no room for {}: {all} shows all columns", hidden.join(", "));
+        self.text(0, &text, out)
     }
 
     /// `rows` as they are shown here.

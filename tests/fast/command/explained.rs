@@ -117,7 +117,7 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
         for node in &nodes {
             let answer = explain(&ledger, (ExplainedKind::Node, node), Format::Table)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-            // A launch knows no node yet: what is told of it is told of the node's claim, and of no other.
+            // A launch knows no node yet: the answer is about the node's claim, and about no other.
             let launches = answer.split("\n\n").filter(|told| told.contains("Z  Launch\n"));
             let told = launches.flat_map(str::lines).map(str::trim_start);
             let claims = told.filter_map(|line| line.strip_prefix("NodeClaim ")?.split(' ').next());
@@ -125,8 +125,8 @@ fn whatever_a_story_had_is_explained_after_it_is_gone() {
             assert_eq!(named.len(), 1, "seed {seed}: {node}: {answer}");
             assert!(answer.contains("Launch"), "seed {seed}: {node}: {answer}");
         }
-        let answer = explain(&ledger, (ExplainedKind::Node, "nobody"), Format::Table);
-        assert!(answer.unwrap_err().starts_with("nothing is known of node nobody in "));
+        let answer = explain(&ledger, (ExplainedKind::Node, "missing"), Format::Table);
+        assert!(answer.unwrap_err().starts_with("nothing is known of node missing in "));
     }
 }
 
@@ -193,8 +193,8 @@ fn what_is_listed_is_what_the_ledger_has() {
 fn what_is_no_ledger_is_refused_with_its_line() {
     let path = ledger("broken.json");
     let cases = [
-        ("", "line 1: is not what `simulate --ledger` writes, version 1"),
-        ("{\"ledger\":9,\"at\":\"2026-11-21T12:00:00Z\"}", "line 1: is not what"),
+        ("", "line 1: is not a ledger that `simulate --ledger` writes, version 1"),
+        ("{\"ledger\":9,\"at\":\"2026-11-21T12:00:00Z\"}", "line 1: is not a ledger"),
         ("{\"ledger\":1,\"at\":\"2026-11-21T12:00:00Z\"}\nnonsense", "line 2: expected"),
     ];
     for (text, rule) in cases {

@@ -104,7 +104,7 @@ fn facts_that_are_gone_or_of_another_release_say_so() {
     assert!(ask().unwrap_err().contains("there is no decision "));
     fs::write(&ledger, whole.replace(",\"recorded\":", ",\"unknown\":")).expect("a file");
     assert!(ask().unwrap_err().contains("was made without keeping its facts"));
-    // `launch` withdraws what it cannot launch: nobody chose that.
+    // `launch` withdraws what it cannot launch: no decision chose that.
     let of_launch = ledger_line("launch", "Withdrawal");
     fs::write(&ledger, format!("{}\n{of_launch}\n", whole.trim_end()))
         .expect("a file for the test");
@@ -151,7 +151,9 @@ fn another_policy_makes_another_plan_and_what_of_it_counts_is_said() {
     let args = ReplayArgs { with, ..arguments_of(&ledger, id(launch)) };
     let (text, is_same) = replay(&args).unwrap_or_else(|error| panic!("{error}"));
     assert!(!is_same, "{text}");
-    for said in ["Then", "Now", "Difference", "- launch ", "+ launch ", "r7g.", "on-demand"] {
+    for said in
+        ["Recorded", "Repeated", "Difference", "- launch ", "+ launch ", "r7g.", "on-demand"]
+    {
         assert!(text.contains(said), "`{said}` is missing in\n{text}");
     }
     assert!(text.contains("namespace elsewhere is as it was: --with takes NodePools"), "{text}");

@@ -90,7 +90,7 @@ pub(super) fn answer(found: &Found<'_>) -> Vec<String> {
     }
     if !found.ahead.is_empty() {
         let claims = counted(found.ahead.len(), "NodeClaim");
-        lines.push(format!("Disrupted first, whatever runs on the nodes: {claims}"));
+        lines.push(format!("Disrupted first, regardless of their pods: {claims}"));
     }
     lines.push(headline(found));
     let (nodes, staying) = (found.facts.nodes.len(), staying::of(found).len());
@@ -113,7 +113,7 @@ fn show_ahead(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Re
     if found.ahead.is_empty() {
         return Ok(());
     }
-    screen.title("Disrupted first, whatever runs on the nodes", out)?;
+    screen.title("Disrupted first, regardless of their pods", out)?;
     let lines = found.ahead_lines();
     let (shown, more) = lines.split_at(lines.len().min(AHEAD_SHOWN));
     shown.iter().try_for_each(|line| screen.text(2, line, out))?;

@@ -23,7 +23,7 @@ pub(super) struct Line {
     pub(super) pods: Vec<PodKey>,
     /// What it is about, for machines.
     pub(super) about: About,
-    /// How it is told together with others.
+    /// How it is printed together with others.
     pub(super) like: Like,
 }
 
@@ -61,7 +61,7 @@ impl Like {
         Self::things(1, noun, verb, common)
     }
 
-    /// The same of so many things.
+    /// The line for a number of things.
     pub(super) fn things(
         number: u64,
         noun: &'static str,

@@ -120,9 +120,9 @@ fn nodes_that_stay_for_one_reason_are_one_line() {
         lines.iter().map(Line::show).collect::<Vec<_>>(),
         [
             // Not a node called `a NodeClaim has no instance yet`.
-            "2 nodes stay (b, …): not initialized",
+            "2 nodes not disrupted (b, …): not initialized",
             "nothing is disrupted while a NodeClaim has no instance",
-            "a stays: pod x: it stays",
+            "a not disrupted: pod x: it stays",
         ]
     );
 }

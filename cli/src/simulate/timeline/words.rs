@@ -72,7 +72,7 @@ impl Words {
         Like::thing("instance", verb, self.offering(name)).called(name)
     }
 
-    /// Kind, what is said, and how it is told together with others.
+    /// Kind, text, and how it is printed together with others.
     fn other(&mut self, happening: &Happening) -> (&'static str, String, Option<Like>) {
         match happening {
             Happening::WorkloadScaled { workload, replicas } => {

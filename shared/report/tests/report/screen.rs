@@ -87,3 +87,23 @@ fn a_window_that_cannot_show_all_shows_the_answer_at_its_end() {
     assert_eq!(written(None), "answer\na\nb\n");
     assert_eq!(written(Some(3)), "answer\na\nb\n\nSummary\n  answer\n");
 }
+
+#[test]
+fn a_narrow_window_goes_without_spared_columns_and_says_so() {
+    let row = ["general-x7k2p", "c7i-flex.8xlarge", "us-west-2a", "5m"];
+    let shown = |columns| {
+        let screen = Screen { columns: Some(columns), ..Screen::default() };
+        let mut out = Vec::new();
+        let rows = vec![row.map(str::to_owned).into()];
+        let spared: (&[&str], &str) = (&["ZONE", "AGE"], "-o wide");
+        screen.sparing_table(&["NAME", "TYPE", "ZONE", "AGE"], rows, spared, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let wide = shown(60);
+    assert!(wide.contains("ZONE") && !wide.contains("no room"), "{wide}");
+    assert_eq!(
+        shown(44),
+        "  NAME           TYPE              AGE\n  general-x7k2p  c7i-flex.8xlarge  5m\n\
+         no room for ZONE: -o wide shows all columns\n"
+    );
+}

@@ -170,7 +170,6 @@ fn documents_beside_one_that_is_no_yaml_are_read_with_directives_too() {
     for (text, line) in [
         (format!("# pools\n%YAML 1.2\n---\na: 1\na: 2\n---\n{CLASS}"), 7),
         (format!("%YAML 1.2\n---\n{CLASS}...\n# next\n%YAML 1.2\n---\na: 1\na: 2\n"), 3),
-        (format!("# text\n\n--- |\n  100\n%\n---\n{CLASS}---\na: 1\na: 2\n"), 7),
     ] {
         let read = read(&text, "x.yaml");
         assert_eq!(read.problems.len(), 1, "{text}: {:?}", read.problems);

@@ -78,7 +78,7 @@ fn the_built_in_story_places_every_pod_replaces_and_removes() {
         "default/web wants 10 pods",
         "deleted: Empty",
         "deleted: Underutilized",
-        " stay (",
+        " not disrupted (",
         "deleted: Expired",
         "pods unplaced    0",
         "Assumed of the account",

@@ -83,7 +83,7 @@ fn d11_static_pools_are_not_passed_over_in_silence() {
     let folder = folder("d11", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
     let played = run(&folder, "simulate --manifests . --duration 2m");
     played.says(&[
-        "Without a part in this\n",
+        "Not used\n",
         "NodePool general: spec.replicas has no effect: the feature gate StaticCapacity is off \
          (--feature-gates StaticCapacity=true)",
     ]);

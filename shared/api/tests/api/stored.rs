@@ -37,6 +37,7 @@ const NUMBERS: Because = Row("a number that the API server stores and");
 const SHARE: Because = Row("how much of a pool one node may hold");
 const DOLLARS: Because = Row("a cap in dollars");
 const PACKING: Because = Row("packing pods so that");
+const NAMES: Because = Row("a NodePool or EC2NodeClass with a name of");
 const TEMPLATE: Because = Row("your own launch template");
 
 /// Kind, field, and why.
@@ -47,6 +48,7 @@ const PROBLEMS: &[Difference] = &[
     ("NodePool", "annotation journeyman/max-dollars-per-hour", DOLLARS),
     ("NodePool", "annotation journeyman/max-node-share", SHARE),
     ("NodePool", "annotation journeyman/packing", PACKING),
+    ("NodePool", "metadata.name", NAMES),
     ("NodePool", "spec.limits", NUMBERS),
     ("NodePool", "spec.template.metadata.labels", VALIDATION),
     ("NodePool", "spec.template.spec.nodeClassRef", Karpenter("pkg/utils/nodepool/nodepool.go")),
@@ -58,6 +60,7 @@ const PROBLEMS: &[Difference] = &[
     ("NodeOverlay", "spec.priceAdjustment", NUMBERS),
     ("NodeOverlay", "spec.requirements", OVERLAYS),
     ("EC2NodeClass", "metadata.annotations", TEMPLATE),
+    ("EC2NodeClass", "metadata.name", NAMES),
     ("EC2NodeClass", "spec.amiSelectorTerms", TERMS),
     ("EC2NodeClass", "spec.blockDeviceMappings.ebs", NUMBERS),
     ("EC2NodeClass", "spec.capacityReservationSelectorTerms", TERMS),

@@ -56,7 +56,8 @@ fn by_itself(pod: &Value) -> Option<PodManifest> {
     pod["kind"] = json!("Pod");
     let manifest = api::files::read(&pod.to_string(), "x");
     match manifest.objects.into_iter().next() {
-        Some(Object::Pod(manifest)) => Some(manifest),
+        // Of what a server lists nothing is new.
+        Some(Object::Pod(manifest)) => Some(PodManifest { new: None, ..manifest }),
         _ => None,
     }
 }

@@ -12,9 +12,8 @@ mod unknown;
 
 use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
-use jiff::SignedDuration;
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Pod, facts::Facts, ledger::Decision, plan::Target,
+    NodeClaim, NodeClaimName, NodeName, Pod, facts::Facts, ledger::Decision,
     policies::ConsolidationSearch,
 };
 use planner::{
@@ -104,7 +103,12 @@ pub(super) fn run(
     let NextDisruption { ahead, facts, outlook, steps } = match view {
         View::Journeyman => foreseen::next_disruption(facts, &options),
         // Karpenter's methods still look at what its other controllers are about to delete.
-        View::Karpenter => NextDisruption { ahead: forced(facts), ..karpenters(facts, &options) },
+        View::Karpenter => NextDisruption {
+            ahead: forced(facts),
+            facts: Cow::Borrowed(facts),
+            outlook: disruption::outlook(facts, &options),
+            steps: Vec::new(),
+        },
     };
     let facts = &*facts;
     let preview = Found {
@@ -160,27 +164,6 @@ pub(super) fn ineffective_annotations(pods: &[Pod]) -> Vec<String> {
         format!("Pod {}: {text}", output::named(&names, PODS_NAMED))
     };
     by_value.into_iter().map(line).collect()
-}
-
-/// How long Karpenter spares a node that it nominated for pending pods; it nominates it anew every ten seconds.
-///
-/// Karpenter: `nominationWindow` in `pkg/controllers/state/cluster.go`.
-const NOMINATION: SignedDuration = SignedDuration::from_secs(20);
-
-/// What Karpenter's methods find: no object tells which nodes it nominated for pods that wait.
-fn karpenters<'f>(facts: &'f Facts, options: &Options) -> NextDisruption<'f> {
-    let plan = planner::provision(facts);
-    let nominated = plan.placements.iter().filter_map(|placement| match &placement.target {
-        Target::Node(node) => Some((node.clone(), facts.now.checked_add(NOMINATION).ok()?)),
-        Target::Claim(_) => None,
-    });
-    let nominated: Vec<_> = nominated.collect();
-    let mut facts = Cow::Borrowed(facts);
-    if !nominated.is_empty() {
-        facts.to_mut().surroundings.nominated.extend(nominated);
-    }
-    let outlook = disruption::outlook(&facts, options);
-    NextDisruption { ahead: Vec::new(), facts, outlook, steps: Vec::new() }
 }
 
 /// The decisions about what is disrupted without a method.

@@ -28,7 +28,7 @@ pub(super) struct Dump {
     pub(super) at: Timestamp,
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
-    /// Instances that ended or were told to, whose objects can be there for another minute: nobody pays for them.
+    /// Instances that ended or were told to, whose objects can be there for another minute: they cost nothing.
     pub(super) ended: BTreeSet<InstanceId>,
     /// Pods that have not ended.
     pub(super) pods: Vec<Pod>,

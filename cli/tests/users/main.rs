@@ -17,6 +17,7 @@ mod common;
 
 mod asking;
 mod costing;
+mod disrupting;
 mod drifting;
 mod helping;
 mod listing;

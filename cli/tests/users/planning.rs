@@ -173,49 +173,6 @@ fn d24_a_node_that_goes_is_not_said_to_stay() {
 }
 
 #[test]
-fn a_node_that_pending_pods_fit_onto_is_spared_as_karpenter_nominates_it() {
-    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m}]}\n";
-    let files =
-        [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("pod.yaml", pod)];
-    let answer =
-        run(&folder("nominated", &files), "plan . --disruption --now 2026-08-01T12:00:00Z");
-    answer.says(&["Nothing to disrupt", "ip-1: nominated for pending pods"]);
-}
-
-#[test]
-fn consolidate_after_is_named_where_karpenter_says_that_a_node_waits() {
-    let waits = NODE.replace(
-        "type: Consolidatable, status: \"True\"",
-        "type: Consolidatable, status: \"False\"",
-    );
-    let pool = format!("{POOL}  disruption: {{consolidateAfter: 1h}}\n");
-    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", &waits)];
-    let answer = run(&folder("waits", &files), "plan . --disruption --now 2026-08-01T12:00:00Z");
-    answer.says(&["waiting for consolidateAfter (1h0m0s) since its last pod change"]);
-}
-
-#[test]
-fn a_node_that_expires_is_not_said_to_stay_and_what_its_drain_waits_for_is_named() {
-    let expires = NODE.replace("  requirements: []", "  requirements: []\n  expireAfter: 1h");
-    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: a, namespace: default, annotations: \
-               {karpenter.sh/do-not-disrupt: 'true'}}\nspec: {nodeName: ip-1, containers: [{name: m}]}\nstatus: \
-               {phase: Running}\n";
-    let files =
-        [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", &*expires), ("pod.yaml", pod)];
-    let folder = folder("expires", &files);
-    let line = "general-1 is deleted: it is older than its expireAfter of 1h0m0s; its drain will wait: blocked by \
-                the annotation karpenter.sh/do-not-disrupt of pod default/a, and the NodeClaim has no \
-                terminationGracePeriod";
-    let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
-    for view in ["karpenter", "journeyman"] {
-        let answer = run(&folder, &format!("{words} --view {view}"));
-        answer.says(&[line]);
-        answer.is_silent_about(&["not disrupted ("]);
-        run(&folder, &format!("{words} --view {view} --explain ip-1")).says(&[line]);
-    }
-}
-
-#[test]
 fn disruption_follows_the_controller_that_manages_the_nodes() {
     let ours = NODE.replace(
         "  labels: {karpenter.sh/nodepool: general, node.kubernetes.io",

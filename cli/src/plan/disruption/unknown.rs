@@ -6,12 +6,16 @@ use model::{
     NodeClaim, NodeClassName, NodeName,
     disruption::{Command, Progress},
     facts::Facts,
+    plan::Target,
     static_hash::NODE_CLASS,
 };
 use planner::disruption::Outlook;
 use report::output::{many, named};
 
 use crate::{authority, plan::args::View};
+
+/// Nodes that a line names.
+const NODES_NAMED: usize = 3;
 
 /// A line for each thing that is unknown, by class. `foreign_context` is the context of the kubeconfig whose cluster the
 /// facts seem not to be of.
@@ -71,6 +75,15 @@ pub(super) fn of(
             }
         ));
     }
+    let nominated = if view == View::Karpenter { nominated(facts) } else { BTreeSet::new() };
+    if !nominated.is_empty() {
+        let names: Vec<&str> = nominated.iter().map(|node| node.as_str()).collect();
+        lines.push(format!(
+            "whether Karpenter has nominated {} for pending pods that fit there, and so does not disrupt it: no object \
+             says so; --view journeyman counts them",
+            named(&names, NODES_NAMED)
+        ));
+    }
     let empty = empty(facts);
     if view == View::Journeyman && 0 < empty {
         lines.push(format!(
@@ -86,6 +99,16 @@ pub(super) fn of(
         );
     }
     lines
+}
+
+/// Nodes that a plan would put pending pods onto.
+fn nominated(facts: &Facts) -> BTreeSet<NodeName> {
+    let placements = planner::provision(facts).placements.into_iter();
+    let nodes = placements.filter_map(|placement| match placement.target {
+        Target::Node(node) => Some(node),
+        Target::Claim(_) => None,
+    });
+    nodes.collect()
 }
 
 /// How many nodes have no pod that would need another node, in NodePools that wait for `consolidateAfter`.

@@ -184,8 +184,8 @@ fn faults(
     }
     let mut answer: Value = serde_json::from_slice(&out).expect("the answer is JSON");
     // Of Karpenter's answers none has a version or warns.
-    for own in ["schemaVersion", "warnings"] {
-        answer.as_object_mut().and_then(|members| members.remove(own));
+    for member in ["schemaVersion", "warnings"] {
+        answer.as_object_mut().and_then(|members| members.remove(member));
     }
     match kind {
         "hashes" | "render" if answer == entry.expected => Vec::new(),

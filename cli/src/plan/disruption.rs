@@ -77,9 +77,12 @@ impl Found<'_> {
         let is_unbounded = claim.termination_grace_period.is_none();
         let node = claim.node.as_ref().filter(|_| is_unbounded)?;
         let (now, budgets) = (self.facts.now, DisruptionBudgets::of(self.facts));
-        let blocked = |pod: &Pod| match pod.is_protected(now) {
-            true => Some(Immovable::Protected { pod: pod.key.clone() }),
-            false => budgets.objection(pod, now),
+        let blocked = |pod: &Pod| {
+            if pod.is_protected(now) {
+                Some(Immovable::Protected { pod: pod.key.clone() })
+            } else {
+                budgets.objection(pod, now)
+            }
         };
         let mut pods = self.facts.pods.iter().filter(|pod| pod.node.as_ref() == Some(node));
         let why = pods.find_map(blocked)?;

@@ -236,8 +236,8 @@ fn replaced(dumps: &[Dump], node: &NodeName, at: Timestamp) -> Option<Timestamp>
         let new = new.filter(|pod| lost.contains(&workload(pod)));
         new.map(|pod| pod.created_at).min()
     };
-    let later = dumps.windows(2).skip_while(|pair| pair.last().is_some_and(|to| to.at < at));
-    later.filter_map(of_pair).next()
+    let mut later = dumps.windows(2).skip_while(|pair| pair.last().is_some_and(|to| to.at < at));
+    later.find_map(of_pair)
 }
 
 /// An instance of theirs.

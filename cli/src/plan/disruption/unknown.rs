@@ -77,7 +77,7 @@ pub(super) fn of(
     }
     let nominated = if view == View::Karpenter { nominated(facts) } else { BTreeSet::new() };
     if !nominated.is_empty() {
-        let names: Vec<&str> = nominated.iter().map(|node| node.as_str()).collect();
+        let names: Vec<&str> = nominated.iter().map(NodeName::as_str).collect();
         lines.push(format!(
             "whether Karpenter has nominated {} for pending pods that fit there, and so does not disrupt it: no object \
              says so; --view journeyman counts them",

@@ -163,7 +163,9 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<VolumeManifest> {
     if terms.is_empty() && !places.is_empty() {
         terms.push(Vec::new());
     }
-    terms.iter_mut().for_each(|term| term.extend(places.iter().cloned()));
+    for term in &mut terms {
+        term.extend(places.iter().cloned());
+    }
     let claim = inner.get("claimRef").and_then(|field| {
         let mut fields = field.fields()?;
         let namespace = fields.get("namespace").and_then(|field| field.parsed(Namespace::new));

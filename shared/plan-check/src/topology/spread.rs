@@ -150,9 +150,12 @@ fn least(
 /// The domains of a label: those that are certainly known, and those that may be.
 type Universe = (BTreeSet<String>, BTreeSet<String>);
 
-/// By label, by the tolerations of pods to which taints matter, and by what nodes must have to count.
+/// The label, the tolerations of pods to which taints matter, and what nodes must have to count.
+type Place = (String, Option<Vec<Toleration>>, Vec<Requirements>);
+
+/// By what they are looked up for.
 #[derive(Default)]
-struct Universes(BTreeMap<(String, Option<Vec<Toleration>>, Vec<Requirements>), Universe>);
+struct Universes(BTreeMap<Place, Universe>);
 
 impl Universes {
     fn of(
@@ -193,7 +196,9 @@ fn sure(
         {
             continue;
         }
-        wanted.iter().for_each(|wanted| requirements.add_all(wanted));
+        for wanted in wanted {
+            requirements.add_all(wanted);
+        }
         for instance_type in world.types_of_pool(pool) {
             if requirements.intersects(&instance_type.requirements).is_err() {
                 continue;

@@ -88,7 +88,7 @@ impl Search {
             tries.iter().map(|tried| (tried.pod.key.clone(), tried.beside)).collect();
         self.facts.pods.extend(tries.into_iter().map(|tried| tried.pod));
         apply(&mut self.facts, changes);
-        // What is worked out about types that nobody offers is not worth keeping.
+        // What is worked out about types that are not offered is not worth keeping.
         let is_of_class = changes.iter().any(|change| matches!(change, Change::Class(..)));
         let known = if is_of_class { KnownTypes::default() } else { self.known.clone() };
         let places = self.solved(&known, &asked);

@@ -1,7 +1,10 @@
 //! Seeds with crashes, failures, duplicates and reordering: no double launch, no leaked instance,
 //! no lost pod.
 
-use std::num::NonZero;
+use std::{
+    num::NonZero,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use jiff::SignedDuration;
 use model::OfferingKey;
@@ -86,6 +89,9 @@ pub(crate) fn is_large() -> bool {
     variable("JOURNEYMAN_LARGE").is_some_and(|number| number != 0)
 }
 
+/// How many worlds are played for a line that says so.
+const WORLDS_PER_LINE: u64 = 50;
+
 /// Plays `seeds` worlds, or as many as the environment says. What fails names its seed.
 pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
     if let Some(seed) = variable("JOURNEYMAN_SEED") {
@@ -99,16 +105,23 @@ pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String>
 }
 
 /// The seeds below `seeds` that failed, in order, with why. Worlds share nothing, so every core plays
-/// its part of them.
+/// its part of them. A run of hours says how far it is, and what failed so far.
 fn failures(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) -> Vec<String> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let played = AtomicU64::new(0);
+    let play_one = |seed: u64| {
+        let failure = outcome(seed).err();
+        let number = 1 + played.fetch_add(1, Ordering::Relaxed);
+        if failure.is_some() || number.is_multiple_of(WORLDS_PER_LINE) {
+            println!("{number} of {seeds} worlds played; seed {seed}: {failure:?}");
+        }
+        Some((seed, failure?))
+    };
     let play_every = |first: u64| -> Vec<(u64, String)> {
-        (first..seeds)
-            .step_by(cores)
-            .filter_map(|seed| Some((seed, outcome(seed).err()?)))
-            .collect()
+        (first..seeds).step_by(cores).filter_map(&play_one).collect()
     };
     let mut failures: Vec<(u64, String)> = std::thread::scope(|scope| {
+        let play_every = &play_every;
         let started: Vec<_> =
             (0..).take(cores).map(|first| scope.spawn(move || play_every(first))).collect();
         started.into_iter().flat_map(|part| part.join().expect("a storm ends")).collect()

@@ -58,7 +58,7 @@ fn a_cluster_is_given_back_to_karpenter() {
     let aws = Aws::of_cluster(&server.url);
     let place = Place::new("release", &[]).of(&server).of_account(&aws);
     let scale = "kubectl scale deployment karpenter --namespace=k --replicas=2";
-    place.run("release demo").is(2, &[scale, "say --yes"]);
+    place.run("release demo").is(2, &[scale, "add --yes"]);
     let way = format!("reached by context here, server {}", server.url);
     place.run_answering("release demo", "n").is(1, &[&way, scale, "Nothing was done."]);
     assert_eq!(server.writes(), Vec::<String>::new());

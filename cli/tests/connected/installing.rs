@@ -19,7 +19,7 @@ fn what_changes_is_shown_before_it_is_applied() {
     let aws = Aws::of_cluster(&server.url);
     let place = Place::new("install", &[]).of(&server).of_account(&aws);
     // There is no terminal to ask on.
-    place.run("install demo").is(2, &ALL).is(2, &["say --yes"]);
+    place.run("install demo").is(2, &ALL).is(2, &["add --yes"]);
     place.run("install demo --diff").is(1, &ALL);
     place
         .run_answering("install demo", "n")

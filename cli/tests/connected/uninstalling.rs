@@ -152,7 +152,7 @@ fn it_is_shown_asked_for_and_done() {
     place.run_answering("uninstall demo", "no").is(1, &lines);
     let table = "aws dynamodb delete-table --table-name T";
     place.run_answering("uninstall demo", "no").is(1, &[table]);
-    place.run("uninstall demo").is(2, &["say --yes"]);
+    place.run("uninstall demo").is(2, &["add --yes"]);
     assert_eq!(server.writes(), Vec::<String>::new());
     account.is_stuck.store(true, Ordering::Relaxed);
     drop(aws.log());

@@ -16,12 +16,13 @@ use journeyman::{
 };
 use model::{
     NodeClaim, NodeClaimName, Plan,
+    disruption::Command,
     facts::Facts,
     labels,
     ledger::Snapshot,
     recorded::{Question, RecordedFacts},
 };
-use planner::NextSearch;
+use planner::{NextSearch, disruption::Options, foreseen};
 use simulator::Sim;
 
 use crate::{
@@ -143,13 +144,28 @@ fn void_for_nothing(facts: &[&RecordedFacts], seen: &Seen) -> Result<(), String>
                 continue;
             }
             seen.validated.fetch_add(1, Ordering::Relaxed);
-            if !is_begun {
+            if !is_begun && !is_late(at, command, at.now) {
                 let (from, decisions) = (found.facts.now, &plan.decisions);
                 return Err(format!("{}: {command:?} of {from} is void: {decisions:?}", at.now));
             }
         }
     }
     Ok(())
+}
+
+/// Whether nothing but time makes `command` void: on the same facts it is found at the time of its look, and not at the
+/// time `at`, when nodes have settled that take its pods.
+fn is_late(facts: &Facts, command: &Command, at: Timestamp) -> bool {
+    let is_found_at = |now: Timestamp| {
+        let mut facts = Facts { now, ..facts.clone() };
+        facts.ledger.commands.retain(|_, other| other != command);
+        let steps = foreseen::next_disruption(&facts, &Options::deployed()).steps;
+        steps.iter().any(|step| {
+            step.claims == command.candidates
+                && step.replacements.len() == command.replacements.len()
+        })
+    };
+    is_found_at(command.found_at) && !is_found_at(at)
 }
 
 fn is_deleted(claim: &NodeClaim) -> bool {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use model::{
     Bytes, InstanceType, InstanceTypeInfo, Millicores, Quantity, ResourceName, Resources, labels,
     node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass, TemplateSource},
-    resources::base_units,
+    resources::{PRIVATE_IPV4_ADDRESS, base_units},
 };
 
 use crate::{family, node_settings::NodeSettings};
@@ -23,7 +23,6 @@ const ARM_RESERVED_MIB: u64 = 64;
 const GIGABYTE: u64 = 1_000_000_000;
 const DEFAULT_VOLUME: Bytes = Bytes::from_gibibytes(20);
 const EFA: &str = "vpc.amazonaws.com/efa";
-const PRIVATE_IPV4_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 
 /// What is taken from a node's capacity before pods get any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,11 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::{Bytes, Millicores, Quantity, ResourceName, quantity::InvalidQuantity};
 
+/// The resource of which EKS adds one to each Windows pod: an address of its node.
+///
+/// <https://github.com/aws/amazon-vpc-resource-controller-k8s>
+pub const PRIVATE_IPV4_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
+
 /// Amounts by resource. What is not named is zero.
 ///
 /// There is no subtraction operator: running short is a value, see [`Resources::checked_sub`].

@@ -5,6 +5,7 @@
 use model::{
     PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration, labels,
     pod::HostPort,
+    resources::PRIVATE_IPV4_ADDRESS,
     storage::PodVolume,
     taint::{self, TolerationOperator},
 };
@@ -129,12 +130,6 @@ fn host_ports(init: &[Container], main: &[Container]) -> Vec<HostPort> {
     sidecars.chain(main).flat_map(|container| &container.host_ports).cloned().collect()
 }
 
-/// What EKS adds to a Windows pod when it is created: an address of its node. A node selector or a required term of
-/// the node affinity says that it is one.
-///
-/// <https://github.com/aws/amazon-vpc-resource-controller-k8s>
-const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
-
 impl ReadPodSpec {
     /// The spec as the API server of EKS stores it.
     pub(crate) fn admitted(mut self) -> Self {
@@ -143,9 +138,11 @@ impl ReadPodSpec {
     }
 }
 
+/// Adds what EKS adds to a Windows pod when it is created. A node selector or a required term of the node affinity says
+/// that it is one.
 pub(crate) fn add_windows_address(spec: &mut PodSpec) {
-    let is_missing = asks_for_windows(spec) && spec.requests.get(WINDOWS_ADDRESS) == 0;
-    if let Some(name) = ResourceName::new(WINDOWS_ADDRESS).ok().filter(|_| is_missing) {
+    let is_missing = asks_for_windows(spec) && spec.requests.get(PRIVATE_IPV4_ADDRESS) == 0;
+    if let Some(name) = ResourceName::new(PRIVATE_IPV4_ADDRESS).ok().filter(|_| is_missing) {
         spec.requests.set(&name, 1);
     }
 }

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use model::{
     CapacityType, InstanceType, Operator, Requirement, ResourceName, Resources, Zone, labels,
+    resources::PRIVATE_IPV4_ADDRESS,
 };
 
 use super::words::Words;
@@ -19,8 +20,6 @@ const OF_ONE_ARCHITECTURE: [&str; 3] =
     [labels::INSTANCE_TYPE, labels::INSTANCE_FAMILY, labels::INSTANCE_CPU_MANUFACTURER];
 /// More than a pod asks for, in pods, in addresses and in bytes of ephemeral storage.
 const PLENTY: u64 = 1 << 50;
-/// What pods of Windows request beside their size, which EKS adds.
-const WINDOWS_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 
 /// What could be otherwise in an EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +85,9 @@ impl Rule {
                 let build = if is_windows { Operator::Exists } else { Operator::DoesNotExist };
                 labeled(labels::OS, Operator::In, &[*system]);
                 labeled(labels::WINDOWS_BUILD, build, &[]);
-                if let Some(name) = ResourceName::new(WINDOWS_ADDRESS).ok().filter(|_| is_windows) {
-                    offered.capacity.set(&name, PLENTY);
+                let address = ResourceName::new(PRIVATE_IPV4_ADDRESS).ok();
+                if let Some(address) = address.filter(|_| is_windows) {
+                    offered.capacity.set(&address, PLENTY);
                 }
             }
             Self::Volumes => offered.capacity.ephemeral_storage.0 = PLENTY,

@@ -1,7 +1,7 @@
 //! What an API server writes into a new pod, or refuses it for: RuntimeClasses and LimitRanges.
 
 use model::{
-    Namespace, PodSpec, Problem, Requirements, Resources, Toleration,
+    Namespace, PodSpec, Problem, Requirements, ResourceName, Resources, Toleration,
     pod::{self, ContainerRequests},
     resources::format_amount,
 };
@@ -45,19 +45,12 @@ struct Bounds {
 /// What admission reads of a pod that no API server has stored yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPod {
-    init: Vec<Named>,
-    main: Vec<Named>,
+    init: Vec<Container>,
+    main: Vec<Container>,
     /// Requests for the pod as a whole, then limits.
     pod_level: Option<(Amounts, Amounts)>,
     overhead: Option<Resources>,
     runtime_class: Option<String>,
-}
-
-/// The requests of a container. `named` holds each resource that it writes down, zeros included.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
-    requests: ContainerRequests,
-    named: Amounts,
 }
 
 impl NewPod {
@@ -67,16 +60,12 @@ impl NewPod {
         init: Vec<Container>,
         main: Vec<Container>,
     ) -> Option<Self> {
-        let named = |containers: Vec<Container>| {
-            let named = containers.into_iter();
-            named.map(|Container { requests, named, .. }| Named { requests, named }).collect()
-        };
         let overhead = fields.get("overhead").map(|field| container::amounts(&field));
         let pod_level = fields.get("resources").map(|field| container::requests_and_limits(&field));
         let runtime_class = fields.get("runtimeClassName").and_then(|field| field.text());
         Some(Self {
-            init: named(init),
-            main: named(main),
+            init,
+            main,
             pod_level: match pod_level {
                 Some(read) => Some(read?),
                 None => None,
@@ -96,7 +85,7 @@ impl NewPod {
 
     /// What it takes of a node.
     pub(crate) fn requests(&self) -> Resources {
-        let requests_of = |containers: &[Named]| -> Vec<ContainerRequests> {
+        let requests_of = |containers: &[Container]| -> Vec<ContainerRequests> {
             containers.iter().map(|container| container.requests.clone()).collect()
         };
         let (init, main) = (&requests_of(&self.init), &requests_of(&self.main));
@@ -138,8 +127,9 @@ impl NewPod {
             }
         }
         spec.requests = self.requests();
+        let refusals = ranges.iter().flat_map(|range| self.refusals(range, &spec.requests));
+        spec.problems.extend(refusals.collect::<Vec<Problem>>());
         pod_spec::add_windows_address(&mut spec);
-        spec.problems.extend(ranges.iter().flat_map(|range| self.refusals(range)));
         spec
     }
 
@@ -164,43 +154,41 @@ impl NewPod {
         }
     }
 
+    /// What `range` refuses the pod for, which requests these `requests` in all.
+    ///
     /// Kubernetes: `PodValidateLimitFunc` in `plugin/pkg/admission/limitranger/admission.go`.
-    fn refusals<'a>(&'a self, range: &'a LimitRange) -> impl Iterator<Item = Problem> + 'a {
-        let of_list = |field: &'static str, containers: &'a [Named]| {
+    fn refusals(&self, range: &LimitRange, requests: &Resources) -> Vec<Problem> {
+        let numbered = |list: &'static str, containers: &'_ [Container]| -> Vec<Problem> {
             let numbered = containers.iter().enumerate();
-            numbered.flat_map(move |(place, container)| {
-                let field = format!("{field}[{place}]");
-                let requests = &container.requests.requests;
-                range.container.refusals(&range.name, field, move |name| requests.get(name))
-            })
+            let refused = numbered.flat_map(|(place, container)| {
+                let field = format!("{list}[{place}]");
+                range.container.refusals(&range.name, &field, &container.requests.requests)
+            });
+            refused.collect()
         };
-        let requests = self.requests();
-        of_list("initContainers", &self.init).chain(of_list("containers", &self.main)).chain(
-            range.pod.refusals(&range.name, "pod".to_owned(), move |name| requests.get(name)),
-        )
+        let of_pod = range.pod.refusals(&range.name, "pod", requests);
+        [numbered("initContainers", &self.init), numbered("containers", &self.main), of_pod]
+            .concat()
     }
 }
 
 impl Bounds {
-    fn refusals<'a>(
-        &'a self,
-        range: &'a str,
-        field: String,
-        requested: impl Fn(&str) -> u64 + 'a,
-    ) -> impl Iterator<Item = Problem> + 'a {
-        let least = self.least.iter().map(|(name, amount)| (name, *amount, "less"));
-        let most = self.most.iter().map(|(name, amount)| (name, *amount, "more"));
-        least.chain(most).filter_map(move |(name, bound, how)| {
-            let amount = requested(name.as_str());
-            let is_refused = if how == "less" { amount < bound } else { bound < amount };
-            let shown = |amount| format_amount(name.as_str(), amount);
+    /// What is wrong with the `requests` of `field`. `range` is the name of the LimitRange.
+    fn refusals(&self, range: &str, field: &str, requests: &Resources) -> Vec<Problem> {
+        let refusal = |(name, bound): (&ResourceName, &u64), how: &str| {
+            let in_words = |amount| format_amount(name.as_str(), amount);
+            let (request, bound) = (in_words(requests.get(name.as_str())), in_words(*bound));
             let words = format!(
-                "{name} {} is {how} than the {} that LimitRange {range} allows",
-                shown(amount),
-                shown(bound)
+                "{name} {request} is {how} than the {bound} that LimitRange {range} allows"
             );
-            is_refused.then(|| Problem::unusable(&field, words))
-        })
+            Problem::unusable(field, words)
+        };
+        let too_small =
+            self.least.iter().filter(|(name, least)| requests.get(name.as_str()) < **least);
+        let too_large =
+            self.most.iter().filter(|(name, most)| **most < requests.get(name.as_str()));
+        let too_small = too_small.map(|entry| refusal(entry, "less"));
+        too_small.chain(too_large.map(|entry| refusal(entry, "more"))).collect()
     }
 }
 

@@ -56,9 +56,10 @@ pub(crate) struct Granted {
 }
 
 /// A container that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(crate) requests: ContainerRequests,
-    /// The requests that are written, limits standing in.
+    /// The requests that are written, zeros included, limits standing in.
     pub(crate) named: Amounts,
     pub(crate) host_ports: Vec<HostPort>,
 }

@@ -6,7 +6,7 @@ use model::{Pod, PodKey, facts::Facts, node_pool::NodePool, words::counted};
 
 use super::{
     Change, Group, Standing, pod, pool,
-    search::{Places, Search, Try, key, tried},
+    search::{Search, Try, has_place, key, tried},
     words::{NAMED_MAX, Words},
 };
 
@@ -54,18 +54,13 @@ impl Batch {
 
     /// The numbers of the workloads that may be in the way of `pod`: its own, and then the largest.
     fn suspects(&self, pod: &Pod) -> Vec<usize> {
-        let workload = controller(pod);
-        let owns: BTreeSet<&PodKey> = self
-            .pods
-            .iter()
-            .filter(|other| controller(other) == workload)
-            .map(|pod| &pod.key)
-            .collect();
+        let sibling = self.pods.iter().find(|other| controller(other) == controller(pod));
+        let its = sibling
+            .and_then(|sibling| self.workloads.iter().position(|keys| keys.contains(&sibling.key)));
         let mut numbers: Vec<usize> = (0..self.workloads.len()).collect();
         numbers.sort_by_key(|number| {
-            let keys = self.workloads.get(*number);
-            let is_own = keys.is_some_and(|keys| keys.iter().any(|key| owns.contains(key)));
-            (!is_own, std::cmp::Reverse(keys.map_or(0, BTreeSet::len)))
+            let size = self.workloads.get(*number).map_or(0, BTreeSet::len);
+            (its != Some(*number), std::cmp::Reverse(size))
         });
         numbers.truncate(WORKLOADS_MAX);
         numbers
@@ -206,8 +201,4 @@ pub(super) fn drop_of_workload(facts: &mut Facts, pod: &Pod, rule: &pod::Rule) {
 fn limits_of(pool: &NodePool) -> Vec<Change> {
     let limits = pool::Rule::limits(pool).into_iter();
     limits.map(|limit| Change::Pool(pool.name.clone(), limit)).collect()
-}
-
-fn has_place(places: &Places, group: &Group<'_>, numbers: &[usize]) -> bool {
-    places.get(&key(group.pod, numbers)) == Some(&true)
 }

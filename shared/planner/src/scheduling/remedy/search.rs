@@ -147,22 +147,22 @@ impl Search {
         }
         let Some(places) = self.places(&[], tries) else { return };
         for (number, group) in groups.iter_mut().enumerate() {
-            let has_place =
-                |numbers: &[usize]| places.get(&key(group.pod, numbers)).copied() == Some(true);
             group.standing = match places.get(&key(group.pod, &[number])) {
                 None => Standing::Unknown,
                 Some(true) => Standing::Waits,
                 Some(false) => Standing::KeptOut,
             };
-            group.is_its_own_fault = has_place(&[number, 0]);
+            group.is_its_own_fault = has_place(&places, group, &[number, 0]);
             if !group.is_kept_out() {
                 continue;
             }
             let rules = group.rules.iter().enumerate();
-            let helping = rules.filter(|(place, _)| has_place(&[number, place + 1]));
+            let helping =
+                rules.filter(|(place, _)| has_place(&places, group, &[number, place + 1]));
             group.helping = helping.map(|(_, rule)| rule.in_words(group.pod)).collect();
             let mut sizes = group.rules.len()..group.rules.len() + group.sizes.len();
-            group.is_explained |= sizes.any(|place| has_place(&[number, place + 1]));
+            group.is_explained |=
+                sizes.any(|place| has_place(&places, group, &[number, place + 1]));
         }
     }
 
@@ -223,12 +223,12 @@ impl Search {
             }
             let Some(places) = self.places(std::slice::from_ref(change), tries) else { break };
             for (number, group) in groups.iter_mut().enumerate() {
-                let has_place =
-                    |numbers: &[usize]| places.get(&key(group.pod, numbers)) == Some(&true);
-                if has_place(&[number]) {
+                if has_place(&places, group, &[number]) {
                     group.helping.push(change.in_words());
                 } else if group.needs_sets() {
-                    let helps = |(place, _): &(usize, &pod::Rule)| has_place(&[number, place + 1]);
+                    let helps = |(place, _): &(usize, &pod::Rule)| {
+                        has_place(&places, group, &[number, place + 1])
+                    };
                     let rule = group.all_rules().enumerate().find(helps);
                     let rule = rule.map(|(_, rule)| rule.in_words(group.pod));
                     group.together = rule.map(|rule| vec![change.in_words(), rule]);
@@ -275,6 +275,11 @@ pub(super) fn tried(
     dropped: &[&pod::Rule],
 ) -> Try {
     Try { pod: pod::Rule::without(group.pod, key(group.pod, numbers), dropped), beside }
+}
+
+/// Whether the try of `group` with these `numbers` was made, and found a place.
+pub(super) fn has_place(places: &Places, group: &Group<'_>, numbers: &[usize]) -> bool {
+    places.get(&key(group.pod, numbers)) == Some(&true)
 }
 
 /// A name of its own for the pod of a try.

@@ -4,7 +4,7 @@ use model::node_pool::NodePool;
 
 use super::{
     Change, Group, pod,
-    search::{PAIRED_MAX, Search, Try, alone, key, of_pool},
+    search::{PAIRED_MAX, Search, Try, alone, has_place, key, of_pool},
     words::Words,
 };
 
@@ -38,7 +38,7 @@ impl Search {
         let Some(places) = self.places(&[], tries) else { return };
         for (number, group) in groups.iter_mut().enumerate() {
             let helps = |[first, second]: &[usize; 2]| {
-                places.get(&key(group.pod, &[number, *first, *second])) == Some(&true)
+                has_place(&places, group, &[number, *first, *second])
             };
             let Some(pair) = pairs(group).find(helps) else { continue };
             let rules = pair.into_iter().filter_map(|place| group.rules.get(place));
@@ -63,7 +63,7 @@ impl Search {
             let places = if tries.is_empty() { None } else { self.places(&shared, tries) };
             let places = places.unwrap_or_default();
             for (other, group) in groups.iter_mut().enumerate() {
-                if other == number || places.get(&key(group.pod, &[other])) == Some(&true) {
+                if other == number || has_place(&places, group, &[other]) {
                     group.together = Some(words.clone());
                 }
             }
@@ -119,7 +119,8 @@ impl Search {
             return Some(Vec::new());
         }
         for part in parts.clone() {
-            let others: Vec<Part<'_>> = parts.iter().copied().filter(|it| *it != part).collect();
+            let others: Vec<Part<'_>> =
+                parts.iter().copied().filter(|other| *other != part).collect();
             if self.helps(of, &others)? {
                 parts = others;
             }

@@ -61,6 +61,7 @@ pub use conditions::CLASS_DRIFT;
 pub use decide::PreparedCluster;
 pub use finding::Finding;
 pub use model::disruption::Cursor;
+pub use nodes::hosts_of_pending;
 pub use noted::{note, note_drift};
 pub use objection::Objection;
 pub use outlook::{Outlook, Said, outlook};

@@ -6,10 +6,9 @@ use model::{
     NodeClaim, NodeClassName, NodeName,
     disruption::{Command, Progress},
     facts::Facts,
-    plan::Target,
     static_hash::NODE_CLASS,
 };
-use planner::disruption::Outlook;
+use planner::{KnownTypes, disruption, disruption::Outlook};
 use report::output::{many, named};
 
 use crate::{authority, plan::args::View};
@@ -75,8 +74,10 @@ pub(super) fn of(
             }
         ));
     }
-    let nominated = if view == View::Karpenter { nominated(facts) } else { BTreeSet::new() };
-    if !nominated.is_empty() {
+    let is_karpenters = view == View::Karpenter;
+    let nominated =
+        is_karpenters.then(|| disruption::hosts_of_pending(facts, &KnownTypes::default()));
+    if let Some(nominated) = nominated.filter(|nodes| !nodes.is_empty()) {
         let names: Vec<&str> = nominated.iter().map(NodeName::as_str).collect();
         lines.push(format!(
             "whether Karpenter has nominated {} for pending pods that fit there, and so does not disrupt it: no object \
@@ -99,16 +100,6 @@ pub(super) fn of(
         );
     }
     lines
-}
-
-/// Nodes that a plan would put pending pods onto.
-fn nominated(facts: &Facts) -> BTreeSet<NodeName> {
-    let placements = planner::provision(facts).placements.into_iter();
-    let nodes = placements.filter_map(|placement| match placement.target {
-        Target::Node(node) => Some(node),
-        Target::Claim(_) => None,
-    });
-    nodes.collect()
 }
 
 /// How many nodes have no pod that would need another node, in NodePools that wait for `consolidateAfter`.

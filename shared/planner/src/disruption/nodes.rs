@@ -221,11 +221,8 @@ impl<'a> State<'a> {
     /// Spares the nodes that pending pods fit onto, which are planned anew on every look. Virtual pods of CapacityBuffers
     /// spare none: their nodes would never be disrupted.
     pub(crate) fn spare_for_pending(&mut self) {
-        if is_idle(self.facts) {
-            return;
-        }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
-        for name in hosts(self.facts, &self.types, false) {
+        for name in hosts_of_pending(self.facts, &self.types) {
             if let Some((name, _)) = self.facts.nodes.get_key_value(&name) {
                 self.nominated.insert(name, until);
             }
@@ -248,6 +245,11 @@ fn hosts_of_buffers(facts: &Facts, types: &KnownTypes) -> BTreeSet<NodeName> {
         return BTreeSet::new();
     }
     hosts(facts, types, true)
+}
+
+/// The nodes that pending pods fit onto, which a plan nominates for them.
+pub fn hosts_of_pending(facts: &Facts, types: &KnownTypes) -> BTreeSet<NodeName> {
+    if is_idle(facts) { BTreeSet::new() } else { hosts(facts, types, false) }
 }
 
 /// The nodes that take pods which wait: virtual pods of CapacityBuffers if they `are_virtual`, otherwise real ones.

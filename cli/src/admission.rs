@@ -25,8 +25,13 @@ struct Admission {
     missing: BTreeSet<String>,
 }
 
+/// Makes of all objects what they are soon after they are applied. Says what that takes for granted.
+pub(crate) fn applied(manifests: &mut [Manifest]) -> Vec<String> {
+    [admit(manifests), bind(manifests)].concat()
+}
+
 /// Completes all pods and templates that no API server has stored. Says which RuntimeClasses are not there.
-pub(crate) fn admit(manifests: &mut [Manifest]) -> Vec<String> {
+fn admit(manifests: &mut [Manifest]) -> Vec<String> {
     let mut admission = Admission::default();
     for object in manifests.iter().flat_map(|manifest| &manifest.objects) {
         match object {
@@ -122,52 +127,58 @@ pub(crate) fn default_class<'c>(
 
 /// Binds new claims whose volumes do not wait for pods, as the controllers of the cluster do soon after they are stored.
 /// Says of which claims the volume is made only then: it may be in any zone.
-pub(crate) fn bind(manifests: &mut [Manifest]) -> Vec<String> {
-    let objects = || manifests.iter().flat_map(|manifest| &manifest.objects);
-    let classes: Vec<StorageClassManifest> = objects()
-        .filter_map(|object| match object {
-            Object::StorageClass(class) => Some(class.clone()),
-            _ => None,
-        })
-        .collect();
-    let volumes: Vec<VolumeManifest> = objects()
-        .filter_map(|object| match object {
-            Object::Volume(volume) => Some(volume.clone()),
-            _ => None,
-        })
-        .collect();
-    let mut binder = Binder { default_class: default_class(&classes), classes, volumes, made: 0 };
+fn bind(manifests: &mut [Manifest]) -> Vec<String> {
+    let mut binder = Binder::of(manifests);
     let mut notes = Vec::new();
     for manifest in manifests {
+        let mut made = Vec::new();
         for (object, place) in manifest.objects.iter_mut().zip(&manifest.places) {
             let Object::VolumeClaim(key, claim) = object else { continue };
-            if !place.is_stored && !claim.is_bind_completed {
-                notes.extend(binder.bind(key, claim));
+            if place.is_stored || claim.is_bind_completed {
+                continue;
             }
+            let Some(volume) = binder.bind(key, claim) else { continue };
+            notes.push(format!(
+                "PersistentVolumeClaim {}/{} counts as bound: StorageClass {} makes its volume at \
+                 once, in a zone that is not known",
+                key.namespace, key.name, volume.storage_class
+            ));
+            made.push((Object::Volume(volume), place.clone()));
         }
-        for made in binder.volumes.drain(binder.volumes.len() - binder.made..) {
-            let file = manifest.places.first().map(|place| place.file.clone()).unwrap_or_default();
-            manifest.objects.push(Object::Volume(made));
-            manifest.places.push(Place { file, ..Place::default() });
-        }
-        binder.made = 0;
+        let (volumes, places): (Vec<Object>, Vec<Place>) = made.into_iter().unzip();
+        manifest.objects.extend(volumes);
+        manifest.places.extend(places);
     }
     notes
 }
 
 /// The volumes that claims can have.
+#[derive(Default)]
 struct Binder {
     default_class: Option<String>,
     classes: Vec<StorageClassManifest>,
     volumes: Vec<VolumeManifest>,
-    /// How many of the volumes, the last ones, are made here.
-    made: usize,
 }
 
 impl Binder {
+    fn of(manifests: &[Manifest]) -> Self {
+        let mut binder = Self::default();
+        for object in manifests.iter().flat_map(|manifest| &manifest.objects) {
+            match object {
+                Object::StorageClass(class) => binder.classes.push(class.clone()),
+                Object::Volume(volume) => binder.volumes.push(volume.clone()),
+                _ => {}
+            }
+        }
+        binder.default_class = default_class(&binder.classes);
+        binder
+    }
+
+    /// Binds `claim` if its volume does not wait for a pod. Returns the volume if it is made for the claim.
+    ///
     /// Kubernetes: `pkg/controller/volume/persistentvolume/pv_controller.go`, `syncUnboundClaim`. Sizes, access modes and
     /// selectors are not compared.
-    fn bind(&mut self, key: &VolumeClaimKey, claim: &mut VolumeClaim) -> Option<String> {
+    fn bind(&mut self, key: &VolumeClaimKey, claim: &mut VolumeClaim) -> Option<VolumeManifest> {
         if claim.volume.is_none() {
             claim.storage_class = claim.storage_class.take().or_else(|| self.default_class.clone());
         }
@@ -186,25 +197,18 @@ impl Binder {
             return None;
         }
         let class = class.filter(|_| !waits && claim.volume.is_none())?;
-        let volume = Volume {
-            terms: class.class.allowed_topologies.clone(),
-            driver: Some(class.class.provisioner.clone()),
-            ..Volume::default()
-        };
         let made = VolumeManifest {
             name: format!("pvc-{}-{}", key.namespace, key.name),
-            volume,
+            volume: Volume {
+                terms: class.class.allowed_topologies.clone(),
+                driver: Some(class.class.provisioner.clone()),
+                ..Volume::default()
+            },
             claim: Some(key.clone()),
-            storage_class: name.clone(),
+            storage_class: name,
         };
         (claim.volume, claim.is_bind_completed) = (Some(made.name.clone()), true);
-        self.volumes.push(made);
-        self.made += 1;
-        Some(format!(
-            "PersistentVolumeClaim {}/{} counts as bound: StorageClass {name} makes its volume at \
-             once, in a zone that is not known",
-            key.namespace, key.name
-        ))
+        Some(made)
     }
 }
 

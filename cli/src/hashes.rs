@@ -5,7 +5,11 @@ use std::{
     fmt,
 };
 
-use model::static_hash::{NODE_CLASS, NodeClassHash, StoredHash};
+use api::objects::NodeClassManifest;
+use model::{
+    NodeClassName,
+    static_hash::{NODE_CLASS, NodeClassHash, StoredHash},
+};
 use report::output::named;
 
 /// EC2NodeClasses that a line names.
@@ -42,6 +46,17 @@ pub(crate) struct ToHash<K> {
     pub(crate) annotations: Annotations,
     /// Whether its status is about this spec's generation, so that the controller saw this spec.
     pub(crate) is_observed: bool,
+}
+
+impl From<&NodeClassManifest> for ToHash<NodeClassName> {
+    fn from(read: &NodeClassManifest) -> Self {
+        Self {
+            name: read.class.name.clone(),
+            of_spec: read.class.hash,
+            annotations: read.hash_annotations.clone(),
+            is_observed: read.is_observed,
+        }
+    }
 }
 
 /// The hashes of classes, by name.

@@ -197,8 +197,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
     let mut manifests = workloads::without_offspring(read.manifests);
-    loaded.ignored.extend(admission::admit(&mut manifests));
-    loaded.ignored.extend(admission::bind(&mut manifests));
+    loaded.ignored.extend(admission::applied(&mut manifests));
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
@@ -238,12 +237,7 @@ impl Loaded {
             }
             objects::Object::NodeClass(read) => {
                 self.ignored.extend(unlaunchable(&read.class));
-                dump.classes.push(ToHash {
-                    name: read.class.name.clone(),
-                    of_spec: read.class.hash,
-                    annotations: read.hash_annotations,
-                    is_observed: read.is_observed,
-                });
+                dump.classes.push(ToHash::from(&*read));
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
             objects::Object::DaemonSet(daemon_set, _) => {

@@ -49,7 +49,7 @@ impl Filter {
             let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &text });
             if !labels::is_well_known(key) {
                 let near = near::did_you_mean(name, SHORT.iter().map(|(short, _)| *short));
-                return Err(bad(&format!("no instance type has such a label{near}")));
+                return Err(bad(&format!("no instance type has this label{near}")));
             }
             if values.contains('=') {
                 return Err(bad("each label takes a --where of its own"));

@@ -86,12 +86,11 @@ fn translate_hashes(classes: Vec<ToHash<NodeClassName>>, claims: &mut [NodeClaim
     for claim in claims {
         let class = &claim.node_class;
         let Some(new) = simulated.get(class) else { continue };
-        let Some(stored) = NODE_CLASS.of(&claim.annotations) else { continue };
-        if stored.version != NODE_CLASS.version || stored.hash == *new {
+        if !NODE_CLASS.differs(&claim.annotations, new) {
             continue;
         }
         let has_drifted = match hashes.known.get(class) {
-            Some(known) => stored.hash != known,
+            Some(hash) => NODE_CLASS.differs(&claim.annotations, hash),
             None => hashes.stored_difference(class, &claim.annotations).is_some(),
         };
         if !has_drifted {

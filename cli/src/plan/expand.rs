@@ -90,10 +90,10 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
 
 /// The first of `names`, and how many more there are.
 fn some(names: &[String]) -> String {
-    let shown = names.iter().take(PODS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let first = names.iter().take(PODS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(PODS_SHOWN) {
-        0 => shown,
-        others => format!("{shown} and {} more", words::many(others)),
+        0 => first,
+        others => format!("{first} and {} more", words::many(others)),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::objects::NodeClassManifest;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
@@ -51,13 +50,7 @@ pub(super) fn of(
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
     let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
-    let to_hash = |(read, _): &(NodeClassManifest, _)| ToHash {
-        name: read.class.name.clone(),
-        of_spec: read.class.hash,
-        annotations: read.hash_annotations.clone(),
-        is_observed: read.is_observed,
-    };
-    let to_hash = loaded.node_classes.iter().map(to_hash).collect();
+    let to_hash = loaded.node_classes.iter().map(|(read, _)| ToHash::from(read)).collect();
     let stored = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
     let hashes = ClassHashes::of(outside.authority, to_hash, stored);
     for claim in &mut claims {

@@ -86,8 +86,7 @@ pub(super) fn of(mut read: Read) -> Result<Loaded, BadInput> {
     }
     let foreign = read.foreign().cloned().collect();
     let mut loaded = Loaded { problems, foreign, notes: read.notes, ..Loaded::default() };
-    loaded.notes.extend(admission::admit(&mut read.manifests));
-    loaded.notes.extend(admission::bind(&mut read.manifests));
+    loaded.notes.extend(admission::applied(&mut read.manifests));
     for manifest in read.manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             loaded.take(object, place);

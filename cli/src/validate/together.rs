@@ -56,9 +56,9 @@ pub(super) struct Together<'m> {
 /// That the limit of memory is smaller than any node, if so: usually a missing unit.
 fn small_memory_limit(pool: &NodePool) -> Option<Warning> {
     let (name, limit) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "memory")?;
-    let shown = format_amount(name.as_str(), *limit);
+    let amount = format_amount(name.as_str(), *limit);
     let text = format!(
-        "spec.limits.memory: {shown} is less than any node has, so nothing is launched: write a unit, \
+        "spec.limits.memory: {amount} is less than any node has, so nothing is launched: write a unit, \
          such as `100Gi`"
     );
     let is_small = *limit > 0 && *limit < SMALLEST_MEMORY;

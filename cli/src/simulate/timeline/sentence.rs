@@ -4,7 +4,7 @@ use report::output::thousands;
 
 /// What is counted in a sentence: in the plural unless it is one.
 const NOUNS: [&str; 3] = ["claim", "node", "pod"];
-/// Verbs behind such a noun, of one and of several.
+/// Verbs behind these nouns, of one and of several.
 const VERBS: [(&str, &str); 3] = [("is", "are"), ("has", "have"), ("fits", "fit")];
 /// Words between a number and what it counts: `1 new node`.
 const NOUN_WITHIN: usize = 2;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::labels;
+use model::{condition::ConditionReason, labels};
 use serde_json::Value;
 
 use super::{
@@ -13,9 +13,6 @@ use super::{
 };
 
 const READ_CURE: &str = "Define the kinds first; then use a user that may list them.";
-
-/// The reason of a condition that waits for other conditions of the object.
-const WAITS: &str = "DependenciesNotReady";
 
 /// The condition `kind`: status, reason and message.
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a str, &'a str)> {
@@ -70,7 +67,9 @@ pub(super) fn classes(seen: &Observed) -> Judged {
             .into_iter()
             .filter_map(|kind| Some((kind, condition(class, kind)?)))
             // It repeats the conditions that it waits for.
-            .filter(|(_, (status, reason, _))| *status != "True" && *reason != WAITS)
+            .filter(|(_, (status, reason, _))| {
+                *status != "True" && *reason != ConditionReason::DependenciesNotReady.as_str()
+            })
             .collect();
         if wrong.is_empty() {
             found.push(format!("EC2NodeClass {}: not checked yet.", name(class)));

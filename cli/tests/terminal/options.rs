@@ -363,7 +363,7 @@ fn lines(text: &str) -> Vec<String> {
 fn look(call: &Call, folder: &Path, columns: u16) {
     let terminal = Terminal::of(window(columns));
     let mut command = journeyman(call, folder);
-    command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.env_remove("NO_COLOR");
     command.stdin(terminal.line()).stdout(terminal.line()).stderr(terminal.line());
     let (screen, code) = terminal.run(&mut command);
     let Call { arguments, exit_code, complaint, answer } = call;

@@ -4,8 +4,8 @@
 use std::{fs, path::Path, process::Stdio};
 
 use clap::CommandFactory as _;
-use expect_test::expect_file;
 use journeyman::args::Args;
+use similar::TextDiff;
 
 use super::{Call, Terminal, folder, journeyman, window};
 
@@ -171,6 +171,22 @@ fn pages(screens: &[(String, String)]) -> String {
     screens.iter().map(page).collect()
 }
 
+/// Checks that the golden file of `name` in `columns` holds `pages`, or writes it. What differs is all that is printed: a
+/// thousand lines that are alike would hide it.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "as expect-test reads it: a test has no bootstrap")]
+fn hold(name: &str, columns: u16, pages: &str) {
+    let relative = format!("tests/terminal/screens/{name}-{columns}.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&relative);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(path, pages).expect("the golden file");
+        return;
+    }
+    let golden = fs::read_to_string(path).expect("a golden file");
+    let difference = TextDiff::from_lines(&*golden, pages);
+    assert!(golden == pages, "{}", difference.unified_diff().header(&relative, "seen"));
+}
+
 #[test]
 fn screens_of_every_command_are_as_wide_as_the_window() {
     let (folder, names) = prepared("terminal-screens");
@@ -182,10 +198,7 @@ fn screens_of_every_command_are_as_wide_as_the_window() {
             let is_table = head == head.to_uppercase() || head == "none found";
             assert!(is_table || !arguments.starts_with("get "), "{arguments}: no table:\n{screen}");
         }
-        match columns {
-            80 => expect_file!["screens/answers-80.txt"].assert_eq(&pages(&screens)),
-            _ => expect_file!["screens/answers-120.txt"].assert_eq(&pages(&screens)),
-        }
+        hold("answers", columns, &pages(&screens));
         for (arguments, answers) in [
             (
                 "simulate story many.yaml --duration 5m",
@@ -231,15 +244,14 @@ fn helps_of_every_command_are_as_wide_as_the_window() {
         let names = command.get_subcommands().map(clap::Command::get_name);
         let calls =
             std::iter::once("--help".to_owned()).chain(names.map(|name| format!("{name} --help")));
-        let helps: Vec<(String, String)> =
-            calls.map(|call| (call.clone(), seen(&call, &folder, columns).0)).collect();
-        for (arguments, screen) in &helps {
-            fits(arguments, screen, columns);
-        }
-        match columns {
-            80 => expect_file!["screens/help-80.txt"].assert_eq(&pages(&helps)),
-            _ => expect_file!["screens/help-120.txt"].assert_eq(&pages(&helps)),
-        }
+        let help = |call: String| {
+            let (screen, code) = seen(&call, &folder, columns);
+            assert_eq!(code, Some(0), "{call}\n{screen}");
+            fits(&call, &screen, columns);
+            (call, screen)
+        };
+        let helps: Vec<(String, String)> = calls.map(help).collect();
+        hold("help", columns, &pages(&helps));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
+use crate::lists::pods::cursor::spaces;
+
 /// Takes the items out of a text that comes in pieces. What is left of it is the skeleton: the same text
 /// with a `0` for each item, which says whether it was a list in JSON at all.
 #[derive(Debug)]
@@ -78,8 +80,14 @@ impl Splitter {
     ) -> Option<()> {
         // Up to here everything is handed on or kept.
         let mut handed_on = 0;
-        for (at, byte) in piece.iter().enumerate() {
-            self.lines.0 += u32::from(*byte == b'\n');
+        let mut next = 0;
+        while let Some(byte) = piece.get(next) {
+            let at = next;
+            next += 1;
+            if *byte == b'\n' {
+                self.lines.0 += 1;
+                next += spaces(piece, next);
+            }
             match (self.place, byte) {
                 (Place::Text, b'"') => self.place = Place::Structure,
                 (Place::Text, b'\\') => self.place = Place::Escaped,

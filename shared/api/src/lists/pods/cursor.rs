@@ -179,6 +179,9 @@ impl<'a> JsonCursor<'a> {
                 return Some(byte);
             }
             self.at += 1;
+            if byte == b'\n' {
+                self.at += spaces(self.text.as_bytes(), self.at);
+            }
         }
     }
 
@@ -314,4 +317,10 @@ impl<'a> JsonCursor<'a> {
             _ => None,
         }
     }
+}
+
+/// How many spaces stand at `at`, or up to seven fewer: half of what `kubectl get -o json` prints is indentation.
+pub(crate) fn spaces(bytes: &[u8], at: usize) -> usize {
+    let chunks = bytes.get(at..).unwrap_or_default().chunks_exact(8);
+    8 * chunks.take_while(|chunk| *chunk == b"        ").count()
 }

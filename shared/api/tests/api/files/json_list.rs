@@ -54,7 +54,8 @@ fn pods_that_a_server_stored_are_read_apart_and_nothing_else_changes() {
 #[test]
 fn it_makes_no_difference_in_which_pieces_the_text_comes() {
     let typed = LIST.replace("\"List\"", "\"PodList\"").replace("\"b\"", "\"\u{fc}\\\"]}\"");
-    for text in [LIST, &typed] {
+    let indented = LIST.replace('\n', &format!("\n{}", " ".repeat(19)));
+    for text in [LIST, &typed, &indented] {
         let whole = read(text, "x.json");
         assert_eq!(whole.objects.len(), 3);
         for size in 1..text.len() {

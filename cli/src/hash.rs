@@ -4,7 +4,7 @@ use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::files::stored::{self, HashError, HashedNodeClaim, HashedNodeClass, Stored};
+use api::files::stored::{self, Absent, HashError, HashedNodeClaim, HashedNodeClass, Stored};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash, StoredHash};
 use report::{
     error::{BadInput, CommandError},
@@ -24,7 +24,8 @@ use crate::{
 /// Options of `hash`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HashArgs {
-    /// NodePools and EC2NodeClasses as the API server returns them: files, directories, or `-`.
+    /// NodePools and EC2NodeClasses as the API server returns them: files, directories, or `-`. With --against, the
+    /// defaults that the API server fills in are part of the hash.
     #[arg(value_name = "DIR|FILE", required_unless_present = "filenames")]
     pub manifests: Vec<PathBuf>,
     /// More of them, as kubectl takes them.
@@ -78,19 +79,26 @@ struct Hashes {
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do, or, with `--strict`, may.
 pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
-    let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
-    let claims = if args.against.is_empty() {
-        Vec::new()
+    let is_compared = !args.against.is_empty();
+    // What is compared with a cluster would be applied to it.
+    let absent = if is_compared { Absent::AsDefault } else { Absent::AsAbsent };
+    let stored = load(&args.more.after(&args.manifests), args.more.depth(), absent)?;
+    let claims = if is_compared {
+        load(&args.against, args.more.depth(), absent)?.node_claims
     } else {
-        load(&args.against, args.more.depth())?.node_claims
+        Vec::new()
     };
     let hashes = hashes(&stored, args.authority.read()?, &claims)?;
     let note = note(&hashes);
-    if args.against.is_empty() {
+    if !is_compared {
         if args.output.is_document() {
             report::json::write(&json!(hashes.hashes), args.output, out)?;
         } else {
+            let filled_in =
+                load(&args.more.after(&args.manifests), args.more.depth(), Absent::AsDefault)?;
+            let filled_in = self::hashes(&filled_in, args.authority.read()?, &claims)?;
             screen.lines(&table(&hashes), out)?;
+            screen.lines(&difference(&hashes, filled_in), out)?;
             screen.lines(&note, out)?;
         }
         return Ok(false);
@@ -115,6 +123,19 @@ pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool
     Ok(drifts || args.strict && is_unknown)
 }
 
+/// Which of `hashes` are others where an API server has filled in the defaults.
+fn difference(hashes: &Hashes, filled_in: Hashes) -> String {
+    let others =
+        filled_in.hashes.into_iter().filter(|(name, hash)| hashes.hashes.get(name) != Some(hash));
+    let line = |(name, hash): (String, Option<String>)| {
+        let hash = hash.unwrap_or_default();
+        format!(
+            "\nIn a cluster {name} has the hash {hash}: the API server fills in what is left out here.\n"
+        )
+    };
+    others.map(line).collect()
+}
+
 /// Where the certificate authority comes from if no option gives it, or what is unknown without one.
 fn note(hashes: &Hashes) -> String {
     let ClassHashes { context, foreign, .. } = &hashes.classes;
@@ -137,10 +158,10 @@ impl RunCommand for HashArgs {
     }
 }
 
-fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
+fn load(paths: &[PathBuf], depth: Depth, absent: Absent) -> Result<Stored, CommandError> {
     let mut merged = Stored::default();
     for file in manifests::files(paths, depth)? {
-        let mut stored = stored::read(&file.text, &file.name);
+        let mut stored = stored::read(&file.text, &file.name, absent);
         if !file.is_meant() {
             // Directories hold more than manifests.
             stored.problems.retain(|problem| problem.object.is_some());

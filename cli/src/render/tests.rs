@@ -199,7 +199,7 @@ fn a_difference_shows_what_changes_on_the_nodes() {
                  - effect: NoExecute
                    key: karpenter.sh/unregistered
 
-        Running nodes would drift: the hash of EC2NodeClass changes (17978512190065336868 → 13768738296024136622).
+        Running nodes would drift: the hash of EC2NodeClass changes (16046962574782165743 → 16714831695443106095).
     "#]].assert_eq(&shown(&args).unwrap());
     let same = vec![files.0.join("old.yaml"), files.0.join("old.yaml")];
     let nothing = shown(&RenderArgs { diff: same, ..files.args(&[]) }).unwrap();

@@ -54,10 +54,18 @@ fn answers(class: &str, of_node: &str, kubeconfig: &str) -> [Answer; 2] {
 
 #[test]
 fn a_stored_hash_says_nothing_of_an_edited_spec_nor_a_kubeconfig_of_another_cluster() {
-    let files = [("class.yaml", CLASS), ("pool.yaml", POOL)];
-    let hashes =
-        run(&folder("drifting-hash", &files), "hash . --ca-bundle Z29sZGVu -o json").json();
+    // As an API server returns it.
+    let returned = format!(
+        "{CLASS}  metadataOptions: {{httpEndpoint: enabled, httpProtocolIPv6: disabled, \
+         httpPutResponseHopLimit: 1, httpTokens: required}}\n"
+    );
+    let hash_of = |class: &str, output: &str| {
+        let files = [("class.yaml", class), ("pool.yaml", POOL)];
+        run(&folder("drifting-hash", &files), &format!("hash . --ca-bundle Z29sZGVu{output}"))
+    };
+    let hashes = hash_of(&returned, " -o json").json();
     let hash = hashes["EC2NodeClass/default"].as_str().expect("a hash");
+    hash_of(CLASS, "").says(&[&format!("In a cluster EC2NodeClass/default has the hash {hash}: ")]);
     let stored =
         CLASS.replacen("{name: default}", &format!("{{name: default, {}}}", stamp(hash)), 1);
     let edited = stored.replacen("spec:\n", "spec:\n  tags: {team: blue}\n", 1);

@@ -6,6 +6,7 @@ use std::{fs, hint::black_box};
 
 use api::{
     convert,
+    files::stored,
     lists::{self, PodReader},
 };
 use model::{HourlyPrice, duration, quantity::Quantity};
@@ -106,7 +107,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "stored objects",
             parse: |text| {
-                let _hashes = black_box(api::files::stored::read(text, "x"));
+                let _hashes = black_box(stored::read(text, "x", stored::Absent::AsDefault));
             },
             corpus: manifests,
             long: Some(many_fields),

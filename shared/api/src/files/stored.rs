@@ -1,5 +1,4 @@
-//! The drift hashes of Karpenter's objects: objects are taken field by field, nothing is interpreted
-//! and nothing filled in.
+//! The drift hashes of Karpenter's objects: objects are taken field by field, and nothing is interpreted.
 //!
 //! What is wrong with NodePools and EC2NodeClasses is said by the same readers as everywhere else.
 
@@ -12,15 +11,18 @@ use model::{
     problem::Weight,
     static_hash::NodeClassHash,
 };
-use serde::de::DeserializeOwned;
 
 use super::{Manifest, read_object};
 use crate::{
     convert::{self, ConversionSettings, FoundIn},
     document::{Diagnostic, Found, ObjectReference, documents, found_in, tree::Tree},
     karpenter::{
-        hash, kind::CustomObject, node_claim::NodeClaimSpec, node_class::Ec2NodeClassSpec,
+        hash,
+        kind::{CustomKind, CustomObject},
+        node_claim::NodeClaimSpec,
+        node_class::Ec2NodeClassSpec,
         node_pool::NodePoolSpec,
+        schema::fill_in,
     },
     objects::node_class,
 };
@@ -75,12 +77,23 @@ pub struct Stored {
     pub node_claims: Vec<HashedNodeClaim>,
     /// What is wrong with them.
     pub problems: Vec<Diagnostic>,
+    absent: Absent,
+}
+
+/// What fields that are absent are hashed as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Absent {
+    /// As absent: the object is as an API server returned it.
+    #[default]
+    AsAbsent,
+    /// As what an API server fills in.
+    AsDefault,
 }
 
 /// Reads NodePools, EC2NodeClasses and NodeClaims of `text`, which came from `file`; other kinds are
 /// left out.
-pub fn read(text: &str, file: &str) -> Stored {
-    let mut stored = Stored::default();
+pub fn read(text: &str, file: &str, absent: Absent) -> Stored {
+    let mut stored = Stored { absent, ..Stored::default() };
     let documents = documents(text, file, &mut stored.problems);
     let founds = found_in(&documents, file);
     if convert::is_needed(&founds) {
@@ -151,12 +164,12 @@ impl Stored {
         true
     }
 
-    fn deserialized<T: DeserializeOwned>(
+    fn deserialized<S: CustomKind>(
         &mut self,
         tree: &Tree,
         kind: &str,
         file: &str,
-    ) -> Option<T> {
+    ) -> Option<CustomObject<S>> {
         let refused = |error: serde_json::Error| Diagnostic {
             file: file.to_owned(),
             line: (tree.line > 0).then_some(tree.line),
@@ -169,7 +182,11 @@ impl Stored {
             cure: None,
             is_stored: tree.has_uid(),
         };
-        let object = serde_json::from_value(tree.to_json()).map_err(refused);
+        let mut object = tree.to_json();
+        if let Some(spec) = object.get_mut("spec").filter(|_| self.absent == Absent::AsDefault) {
+            fill_in(spec, S::schema());
+        }
+        let object = serde_json::from_value(object).map_err(refused);
         object.map_err(|problem| self.problems.push(problem)).ok()
     }
 }

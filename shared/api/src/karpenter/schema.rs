@@ -44,6 +44,40 @@ fn structural(schema: &mut Value) {
     }
 }
 
+/// Fills `value` in as an API server does when it reads an object: what is absent, or null, gets the default that
+/// `schema` has for it, and within that the defaults of its own.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting>
+pub(crate) fn fill_in(value: &mut Value, schema: &Value) {
+    let within = |key: &str| schema.get(key);
+    match value {
+        Value::Object(members) => {
+            let properties = within("properties").and_then(Value::as_object);
+            for (key, property) in properties.into_iter().flatten() {
+                if let Some(default) = property.get("default")
+                    && members.get(key).is_none_or(Value::is_null)
+                {
+                    members.insert(key.clone(), default.clone());
+                }
+            }
+            for (key, member) in members {
+                let property = properties.and_then(|properties| properties.get(key));
+                if let Some(of_member) = property.or_else(|| within("additionalProperties")) {
+                    fill_in(member, of_member);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(of_items) = within("items") {
+                for item in items {
+                    fill_in(item, of_items);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// `anyOf: [X, null]` is X: what is absent is absent, and nothing is null.
 fn unwrap_nullable(map: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = map.get_mut("anyOf") else { return };

@@ -7,7 +7,7 @@ use model::problem::Weight;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{node_class_rules, pattern, pool_rules, rule::Rule};
+use super::{node_class_rules, pattern, pool_rules, rule::Rule, schema::fill_in};
 use crate::document::{
     field::{Check, Field},
     spelling,
@@ -29,7 +29,8 @@ impl Hints {
     pub(crate) const NONE: Self = Self { cure: |_, _| None, dropped: &[] };
 }
 
-/// The typed form of `field`, if nothing is wrong with it; what is wrong goes to the complaints.
+/// The typed form of `field`, if nothing is wrong with it, with the defaults of `schema`; what is wrong goes to the
+/// complaints.
 pub(crate) fn typed<T: DeserializeOwned>(
     field: &Field<'_>,
     schema: &Value,
@@ -39,7 +40,9 @@ pub(crate) fn typed<T: DeserializeOwned>(
     if field.has_within(Weight::Refused) {
         return None;
     }
-    field.accept(serde_json::from_value(field.tree().to_json()))
+    let mut value = field.tree().to_json();
+    fill_in(&mut value, schema);
+    field.accept(serde_json::from_value(value))
 }
 
 /// Every rule by its expressions.

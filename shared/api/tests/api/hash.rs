@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
-use api::karpenter::{
-    hash::{canonical_size, node_class, node_pool},
-    node_class::Ec2NodeClassSpec,
+use api::{
+    files::stored::{self, Absent},
+    karpenter::{
+        hash::{canonical_size, node_class, node_pool},
+        node_class::Ec2NodeClassSpec,
+    },
 };
 
 /// The vectors that section 1.4 of the specification gives, from Karpenter's own tests.
@@ -131,6 +134,31 @@ fn a_node_pool_has_karpenters_hash() {
     other["spec"]["requirements"] =
         json!([{"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}]);
     assert_eq!(pool(other), pool(template()), "requirements are compared by themselves");
+}
+
+#[test]
+fn what_an_api_server_fills_in_is_part_of_the_hash() {
+    let hashes = |pool: &str, class: &str| {
+        let text = format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: general}}\nspec:\n  template:\n    \
+             spec:\n      nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}\n      \
+             requirements: []\n{pool}---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{name: \
+             default}}\nspec:\n  role: nodes\n  amiSelectorTerms: [{{alias: al2023@latest}}]\n  \
+             subnetSelectorTerms: [{{id: subnet-0a}}]\n  securityGroupSelectorTerms: [{{id: sg-0a}}]\n{class}"
+        );
+        let read = stored::read(&text, "x.yaml", Absent::AsDefault);
+        assert_eq!(read.problems, []);
+        (read.node_pools[0].hash.clone(), read.node_classes[0].hash.clone())
+    };
+    let options = |rest: &str| format!("  metadataOptions: {{httpEndpoint: enabled{rest}}}\n");
+    let complete =
+        options(", httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: required");
+    let short = hashes("", "");
+    assert_eq!(short, hashes("      expireAfter: 720h\n", &complete));
+    assert_eq!(short.1, hashes("", &options("")).1);
+    assert_eq!(short.0, hashes("      expireAfter: null\n", "").0);
+    assert_ne!(short.0, hashes("      expireAfter: Never\n", "").0);
+    assert_ne!(short.1, hashes("", &options(", httpTokens: optional")).1);
 }
 
 #[test]

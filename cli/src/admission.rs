@@ -91,7 +91,7 @@ impl Admission {
         let ranges: Vec<&LimitRange> = ranges.collect();
         let runtime = new.runtime_class();
         let class = self.runtimes.iter().find(|class| Some(class.name.as_str()) == runtime);
-        if class.is_some() || !ranges.is_empty() {
+        if class.is_some() || !ranges.is_empty() || new.requests_devices() {
             *spec = Arc::new(new.clone().admitted(spec, &ranges, class));
         }
         if let Some(name) = runtime.filter(|_| class.is_none() && !is_stored) {

@@ -1,7 +1,7 @@
 //! What admission adds to new pods.
 
 use api::objects::Object;
-use model::PodSpec;
+use model::{PodSpec, TaintEffect};
 
 use crate::manifests::{InputFile, Read};
 
@@ -44,6 +44,22 @@ fn admitted(before: &str, namespace: &str, spec: &str) -> (PodSpec, Vec<String>)
 
 fn amounts(spec: &PodSpec) -> (u64, u64) {
     (spec.requests.get("cpu"), spec.requests.get("memory") >> 20)
+}
+
+#[test]
+fn pods_tolerate_the_taints_of_the_devices_that_they_request() {
+    let spec = "initContainers: [{name: i, resources: {limits: {example.com/dongle: 1}}}], containers: [{name: a, \
+                resources: {limits: {nvidia.com/gpu: 1, cpu: 1, hugepages-2Mi: 2Mi}}}, {name: b, resources: {limits: \
+                {nvidia.com/gpu: 1}}}], tolerations: [{key: example.com/dongle, operator: Exists, effect: NoSchedule}]";
+    let tolerated: Vec<(String, Option<TaintEffect>)> = admitted("", "default", spec)
+        .0
+        .tolerations
+        .into_iter()
+        .map(|toleration| (toleration.key, toleration.effect))
+        .collect();
+    let no_schedule = Some(TaintEffect::NoSchedule);
+    let expected = [("example.com/dongle", no_schedule), ("nvidia.com/gpu", no_schedule)];
+    assert_eq!(tolerated, expected.map(|(key, effect)| (key.to_owned(), effect)));
 }
 
 #[test]

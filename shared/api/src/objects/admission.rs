@@ -1,9 +1,13 @@
-//! What an API server writes into a new pod, or refuses it for: RuntimeClasses and LimitRanges.
+//! What an API server writes into a new pod, or refuses it for: RuntimeClasses, LimitRanges, and tolerations of the taints
+//! that keep nodes for those that ask for their devices.
+
+use std::collections::BTreeSet;
 
 use model::{
-    Namespace, PodSpec, Problem, Requirements, ResourceName, Resources, Toleration,
+    Namespace, PodSpec, Problem, Requirements, ResourceName, Resources, TaintEffect, Toleration,
     pod::{self, ContainerRequests},
     resources::format_amount,
+    taint::TolerationOperator,
 };
 
 use super::{
@@ -104,6 +108,21 @@ impl NewPod {
         pod::effective_requests(init, main, Some(&pod_level), &overhead)
     }
 
+    /// The extended resources that containers request, as often as they do.
+    ///
+    /// Kubernetes: `IsExtendedResourceName` in `pkg/apis/core/helper/helpers.go`.
+    fn devices(&self) -> impl Iterator<Item = &ResourceName> {
+        let containers = self.init.iter().chain(&self.main);
+        let names = containers.flat_map(|container| container.requests.requests.extended.keys());
+        names
+            .filter(|name| name.as_str().contains('/') && !name.as_str().contains("kubernetes.io/"))
+    }
+
+    /// Whether an API server changes the pod even where no LimitRange and no RuntimeClass is.
+    pub fn requests_devices(&self) -> bool {
+        self.devices().next().is_some()
+    }
+
     /// `spec` as an API server with these objects stores it. What it refuses the pod for is a problem of the result.
     /// `ranges` are those of the pod's namespace; `class` is the pod's.
     pub fn admitted(
@@ -126,11 +145,32 @@ impl NewPod {
                 }
             }
         }
+        self.tolerate_devices(&mut spec);
         spec.requests = self.requests();
         let refusals = ranges.iter().flat_map(|range| self.refusals(range, &spec.requests));
         spec.problems.extend(refusals.collect::<Vec<Problem>>());
         pod_spec::add_windows_address(&mut spec);
         spec
+    }
+
+    /// Adds a toleration for each extended resource that a container requests: the admission plugin
+    /// ExtendedResourceToleration, which Amazon EKS has turned on.
+    ///
+    /// Kubernetes: `plugin/pkg/admission/extendedresourcetoleration/admission.go`.
+    /// <https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html>
+    fn tolerate_devices(&self, spec: &mut PodSpec) {
+        let names: BTreeSet<&ResourceName> = self.devices().collect();
+        for name in names {
+            let toleration = Toleration {
+                key: name.as_str().to_owned(),
+                operator: TolerationOperator::Exists,
+                value: String::new(),
+                effect: Some(TaintEffect::NoSchedule),
+            };
+            if !spec.tolerations.contains(&toleration) {
+                spec.tolerations.push(toleration);
+            }
+        }
     }
 
     /// Kubernetes: `plugin/pkg/admission/runtimeclass/admission.go`.

@@ -115,15 +115,19 @@ fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {
     Some(PodKey { namespace: namespace.clone(), name: ObjectName::new(name).ok()? })
 }
 
-/// How many live pods each owner has.
+/// How many live pods each owner has. Of a StatefulSet a pod that is being deleted counts, too: another one of its name
+/// cannot be created before it is gone.
 #[derive(Default)]
 struct Existing(BTreeMap<(Namespace, String, String), u32>);
 
 impl Existing {
     fn of(pods: &[Pod]) -> Self {
         let mut existing = Self::default();
-        for pod in pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
+        for pod in pods.iter().filter(|pod| !pod.is_terminal()) {
             let Some(owner) = &pod.owner else { continue };
+            if pod.is_terminating() && owner.kind != WorkloadKind::StatefulSet.as_str() {
+                continue;
+            }
             let mut add = |kind: &str, name: &str| {
                 let key = (pod.key.namespace.clone(), kind.to_owned(), name.to_owned());
                 *existing.0.entry(key).or_default() += 1;

@@ -52,6 +52,21 @@ fn a_workload_makes_the_pods_that_are_not_there_yet() {
 }
 
 #[test]
+fn a_stateful_set_waits_for_the_pod_that_is_being_deleted() {
+    let deleted = |text: String| {
+        text.replace(
+            "uid:",
+            "deletionTimestamp: '2026-08-01T11:00:00Z', deletionGracePeriodSeconds: 30, uid:",
+        )
+    };
+    let first = deleted(owned("web-0", "StatefulSet", "web"));
+    check(&format!("{}{first}", workload("StatefulSet", "replicas: 2")), &["default/web-1"]);
+    let other = deleted(owned("web-5d9c7b8f6-abcde", "ReplicaSet", "web-5d9c7b8f6"));
+    let both = &["default/web-0", "default/web-1"];
+    check(&format!("{}{other}", workload("Deployment", "replicas: 2")), both);
+}
+
+#[test]
 fn a_replica_set_of_a_deployment_that_is_there_makes_nothing_of_its_own() {
     let set = workload("ReplicaSet", "replicas: 2").replace(
         "{name: web}",

@@ -196,6 +196,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
         |problem: &Diagnostic| format!("{problem}: its NodePool's nodes are not disrupted");
     loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
+    let owners = workloads::owners(&read.manifests);
     let mut manifests = workloads::without_offspring(read.manifests);
     loaded.ignored.extend(admission::applied(&mut manifests));
     let mut problems = Vec::new();
@@ -206,6 +207,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
         }
     }
     dump.play(&mut loaded);
+    loaded.objects = workloads::with_owners(loaded.objects, &owners, &mut loaded.ignored);
     if problems.is_empty() { Ok(loaded) } else { Err(BadInput(problems)) }
 }
 

@@ -1,13 +1,19 @@
 //! Which workload makes which: a Deployment its ReplicaSets, and those their pods.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use api::{
     files::Manifest,
     objects::{Object, WorkloadKind},
 };
-use model::{Pod, PodKey, pod::PodPhase};
-use simulator::StartedPod;
+use model::{
+    ObjectName, Pod, PodKey,
+    pod::{Owner, PodPhase},
+};
+use simulator::{ClusterObject, StartedPod, StoryWorkload, StoryWorkloadKind};
 
 /// What a Deployment appends to its own name for a ReplicaSet: a number whose ten digits are written
 /// with these, so that no word comes of it.
@@ -119,6 +125,63 @@ pub(crate) fn started(manifests: &[Manifest]) -> BTreeMap<PodKey, Vec<StartedPod
     started
 }
 
+/// The owner of each pod that has one.
+pub(crate) fn owners(manifests: &[Manifest]) -> BTreeMap<PodKey, Arc<Owner>> {
+    let owner = |object: &Object| match object {
+        Object::Pod(read) => Some((read.pod.key.clone(), read.pod.owner.clone()?)),
+        _ => None,
+    };
+    manifests.iter().flat_map(|manifest| &manifest.objects).filter_map(owner).collect()
+}
+
+/// `objects` with a workload for pods whose controller, one of `owners`, is not among them: it wants as many pods as there
+/// are. Pods of a DaemonSet that is not there are left out.
+pub(crate) fn with_owners(
+    objects: Vec<ClusterObject>,
+    owners: &BTreeMap<PodKey, Arc<Owner>>,
+    notes: &mut Vec<String>,
+) -> Vec<ClusterObject> {
+    let mut missing = BTreeSet::new();
+    let mut made: BTreeMap<PodKey, StoryWorkload> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for object in objects {
+        let ClusterObject::Workload(workload) = object else {
+            kept.push(object);
+            continue;
+        };
+        let owner = owners.get(&workload.key()).filter(|_| workload.kind == StoryWorkloadKind::Pod);
+        let Some(owner) = owner else {
+            kept.push(ClusterObject::Workload(workload));
+            continue;
+        };
+        let kind = match owner.kind.as_str() {
+            "DaemonSet" => {
+                missing.insert(format!("DaemonSet {}/{}", workload.namespace, owner.name));
+                continue;
+            }
+            "StatefulSet" => StoryWorkloadKind::StatefulSet,
+            "Job" => StoryWorkloadKind::Job,
+            _ => StoryWorkloadKind::Deployment,
+        };
+        let name = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
+        let Ok(name) = ObjectName::new(name.unwrap_or(&owner.name)) else { continue };
+        let key = PodKey { namespace: workload.namespace.clone(), name: name.clone() };
+        match made.get_mut(&key) {
+            Some(known) => {
+                known.replicas += 1;
+                known.started.extend(workload.started);
+            }
+            None => {
+                made.insert(key, StoryWorkload { kind, name, ..workload });
+            }
+        }
+    }
+    let note = |set: String| format!("{set} is not among the objects: its pods are left out");
+    notes.extend(missing.into_iter().map(note));
+    kept.extend(made.into_values().map(ClusterObject::Workload));
+    kept
+}
+
 fn makes(makers: &BTreeSet<(WorkloadKind, PodKey)>, kind: &str, near: &PodKey, name: &str) -> bool {
     let kinds = [
         WorkloadKind::Deployment,
@@ -133,7 +196,7 @@ fn makes(makers: &BTreeSet<(WorkloadKind, PodKey)>, kind: &str, near: &PodKey, n
 
 /// What is called `name` in the namespace of `near`.
 fn sibling(near: &PodKey, name: &str) -> Option<PodKey> {
-    Some(PodKey { namespace: near.namespace.clone(), name: model::ObjectName::new(name).ok()? })
+    Some(PodKey { namespace: near.namespace.clone(), name: ObjectName::new(name).ok()? })
 }
 
 #[cfg(test)]
@@ -155,5 +218,39 @@ mod tests {
         for (replica_set, deployment) in names {
             assert_eq!(deployment_of(replica_set), deployment, "{replica_set}");
         }
+    }
+
+    #[test]
+    fn pods_of_a_workload_that_is_not_there_belong_to_one() {
+        let pod = |name: &str, kind: &str, owner: &str| {
+            format!(
+                "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, uid: {name}, ownerReferences: \
+                 [{{apiVersion: apps/v1, kind: {kind}, name: {owner}, controller: true}}]}}\nspec: {{nodeName: n1, \
+                 containers: [{{name: m}}]}}\nstatus: {{phase: Running}}\n"
+            )
+        };
+        let pods = [
+            pod("web-7d9c8b6f5-a", "ReplicaSet", "web-7d9c8b6f5"),
+            pod("web-7d9c8b6f5-b", "ReplicaSet", "web-7d9c8b6f5"),
+            pod("db-0", "StatefulSet", "db"),
+            pod("agent-a", "DaemonSet", "agent"),
+        ];
+        let input = crate::manifests::InputFile::named("pods.yaml", &pods.concat());
+        let loaded = crate::manifests::parse(&[input]).expect("pods");
+        let workloads = loaded.objects.iter().filter_map(|object| match object {
+            ClusterObject::Workload(made) => {
+                Some((made.key().to_string(), made.kind, made.replicas, made.started.len()))
+            }
+            _ => None,
+        });
+        let expected = [
+            ("default/db".to_owned(), StoryWorkloadKind::StatefulSet, 1, 1),
+            ("default/web".to_owned(), StoryWorkloadKind::Deployment, 2, 2),
+        ];
+        assert_eq!(workloads.collect::<Vec<_>>(), expected);
+        assert_eq!(
+            loaded.ignored,
+            ["DaemonSet default/agent is not among the objects: its pods are left out"]
+        );
     }
 }

@@ -9,18 +9,17 @@ use std::{
 use api::objects::{EventManifest, EventSubject, Object};
 use jiff::Timestamp;
 use model::{
-    DeletionReason, InstanceId, NodeClaim, ObjectName, OfferingKey, Pod, PodKey, ProviderId,
-    node::Node, policies::Policies,
+    DeletionReason, InstanceId, NodeClaim, OfferingKey, Pod, ProviderId, node::Node,
+    policies::Policies,
 };
 use report::error::BadInput;
-use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
+use simulator::ClusterObject;
 
 use super::{demand, incidents};
 use crate::{
     list_price::offering,
     manifests::{self, Depth, Read},
     simulate::dumps::file_name,
-    workloads::deployment_of,
 };
 
 /// A cluster at a time.
@@ -112,8 +111,7 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     let loaded = manifests::loaded(read)?;
     let mut notes = loaded.ignored;
     notes.extend(manifests::closed_gates(&loaded.objects, &Policies::default()));
-    let objects = with_owners(loaded.objects, &pods, &mut notes);
-    let ended = ended(&claims);
+    let (ended, objects) = (ended(&claims), loaded.objects);
     Ok(Dump { at, nodes, claims, ended, pods, events, has_events, objects, notes })
 }
 
@@ -125,54 +123,6 @@ pub(super) fn ended(claims: &[NodeClaim]) -> BTreeSet<InstanceId> {
     };
     let instances = claims.iter().filter(has_ended).filter_map(|claim| claim.instance.as_ref());
     instances.map(|instance| instance.id.clone()).collect()
-}
-
-/// `objects` with a workload for pods whose controller is not among them: as many pods as there are. Pods of
-/// a DaemonSet that is not there are left out.
-fn with_owners(
-    objects: Vec<ClusterObject>,
-    pods: &[Pod],
-    notes: &mut Vec<String>,
-) -> Vec<ClusterObject> {
-    let owned = pods.iter().filter_map(|pod| Some((&pod.key, pod.owner.as_ref()?)));
-    let owners: BTreeMap<&PodKey, _> = owned.collect();
-    let mut made: BTreeMap<PodKey, StoryWorkload> = BTreeMap::new();
-    let mut kept = Vec::new();
-    for object in objects {
-        let ClusterObject::Workload(workload) = object else {
-            kept.push(object);
-            continue;
-        };
-        let owner = owners.get(&workload.key()).filter(|_| workload.kind == StoryWorkloadKind::Pod);
-        let Some(owner) = owner else {
-            kept.push(ClusterObject::Workload(workload));
-            continue;
-        };
-        let kind = match owner.kind.as_str() {
-            "DaemonSet" => {
-                let name = &owner.name;
-                notes.push(format!("DaemonSet {name}: is not in the dumps: its pods are left out"));
-                continue;
-            }
-            "StatefulSet" => StoryWorkloadKind::StatefulSet,
-            "Job" => StoryWorkloadKind::Job,
-            _ => StoryWorkloadKind::Deployment,
-        };
-        let name = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
-        let Ok(name) = ObjectName::new(name.unwrap_or(&owner.name)) else { continue };
-        let key = PodKey { namespace: workload.namespace.clone(), name: name.clone() };
-        match made.get_mut(&key) {
-            Some(known) => {
-                known.replicas += 1;
-                known.started.extend(workload.started);
-            }
-            None => {
-                made.insert(key, StoryWorkload { kind, name, ..workload });
-            }
-        }
-    }
-    kept.extend(made.into_values().map(ClusterObject::Workload));
-    kept
 }
 
 impl Dump {

@@ -9,6 +9,9 @@ use super::{
     yaml,
 };
 
+/// What joins nodes of AL2 to their cluster.
+const OF_AL2: &str = "/etc/eks/bootstrap.sh";
+
 /// What in the class's user data nodes will not do, in words that go on after `spec.userData: `. Launches
 /// are not refused for it. Karpenter logs settings that it drops.
 pub fn user_data_warnings(class: &NodeClass) -> Vec<String> {
@@ -60,9 +63,20 @@ fn of_part(content_type: &str, body: &str, family: ImageFamily) -> Option<String
     let is_node_config = body.contains("NodeConfig") && body.contains("node.eks.aws/");
     let reads_node_configs = family == ImageFamily::Al2023;
     let media_type = media_type(content_type);
+    let fault =
+        || Some(unreadable(yaml::fault(body)?)).filter(|_| is_node_config && reads_node_configs);
     if media_type == self::media_type(SHELL) {
         if body.starts_with("#!") {
-            return None;
+            let calls = |line: &str| !line.trim_start().starts_with('#') && line.contains(OF_AL2);
+            return (reads_node_configs && body.lines().any(calls)).then(|| {
+                format!(
+                    "it calls {OF_AL2}, which AL2023 does not have: nodeadm joins nodes there. Write a NodeConfig, or \
+                     the settings of the kubelet in spec.kubelet"
+                )
+            });
+        }
+        if let Some(fault) = fault() {
+            return Some(fault);
         }
         let cure = if is_node_config && !reads_node_configs {
             "NodeConfig is for AL2023. On AL2, write a shell script, and the settings of the kubelet in spec.kubelet"
@@ -80,11 +94,22 @@ fn of_part(content_type: &str, body: &str, family: ImageFamily) -> Option<String
         return Some("a NodeConfig is for AL2023: nodes of AL2 ignore it".to_owned());
     }
     // nodeadm refuses all of the user data for it: `nodeadm/internal/configprovider/mime.go` of amazon-eks-ami.
+    if let Some(fault) = fault() {
+        return Some(fault);
+    }
     (!is_node_config).then(|| {
         "nodes get it as a NodeConfig, and it has not `apiVersion: node.eks.aws/v1alpha1` and `kind: NodeConfig`: \
          nodeadm cannot read it and stops, so that no node joins the cluster"
             .to_owned()
     })
+}
+
+/// That a NodeConfig is no YAML, with its line and the words of the parser.
+fn unreadable((line, why): (usize, String)) -> String {
+    format!(
+        "line {line} of the NodeConfig: not valid YAML: {why}. nodeadm cannot read it and stops, so that no node joins \
+         the cluster"
+    )
 }
 
 /// Why PowerShell cannot run `text`, which is put between `<powershell>` and `</powershell>`.

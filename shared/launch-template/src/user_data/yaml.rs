@@ -171,6 +171,18 @@ pub(super) fn is_mapping(text: &str) -> bool {
     is_mapping.unwrap_or(true)
 }
 
+/// The line and the words of what makes the first document of `text` no YAML; `None` if it is YAML.
+pub(super) fn fault(text: &str) -> Option<(usize, String)> {
+    for event in Parser::new_from_str(text) {
+        match event {
+            Ok((Event::DocumentEnd, _)) => break,
+            Ok(_) => {}
+            Err(error) => return Some((error.marker().line(), error.info())),
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

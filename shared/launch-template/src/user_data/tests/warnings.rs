@@ -14,7 +14,22 @@ fn user_data_that_nodes_cannot_read_is_warned_of() {
     };
     let script = "text/x-shellscript; charset=\"us-ascii\"";
     let other_boundary = archive(script, "#!/bin/sh").replace("boundary=\"X\"", "boundary=\"Y\"");
+    let broken = format!("{config}spec:\n kubelet:\n   config:\n  maxPods: 5\n");
+    let broken = broken.as_str();
     let rows: &[(ImageFamily, &str, Option<&str>)] = &[
+        (Al2023, broken, Some("line 6 of the NodeConfig: not valid YAML: ")),
+        (
+            Al2023,
+            &archive("application/node.eks.aws", broken),
+            Some("part 1 of the MIME archive: line 6 of the NodeConfig: not valid YAML: "),
+        ),
+        (Al2, broken, Some("NodeConfig is for AL2023")),
+        (Al2023, "#!/bin/bash\n/etc/eks/bootstrap.sh mine\n", Some("/etc/eks/bootstrap.sh")),
+        (Al2023, "#!/bin/bash\n# once: /etc/eks/bootstrap.sh\necho hi\n", None),
+        (Al2, "#!/bin/bash\n/etc/eks/bootstrap.sh mine\n", None),
+        // The archive is written with bare line ends, and cloud-init turns those of scripts into bare ones.
+        (Al2023, "#!/bin/bash\r\necho hi\r\n", None),
+        (Custom, "#!/bin/bash\r\necho hi\r\n", None),
         (Al2023, "this is neither yaml: [nor: shell\n", Some("does not start with `#!`")),
         (Al2023, "echo hi\n", Some("does not start with `#!`")),
         (Al2, "echo hi\n", Some("does not start with `#!`")),

@@ -123,6 +123,17 @@ pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
     if Conditions::of(object).is_empty() { Some(NotReady::Unseen) } else { not_ready(object) }
 }
 
+/// Complains of a `role` or `instanceProfile` that is no name, such as its ARN: IAM and EC2 refuse the calls that name
+/// it, so that the class never becomes ready.
+fn refuse_unless_name(field: &Field<'_>) {
+    let Some(text) = field.tree().as_text().filter(|text| text.contains([':', '/'])) else {
+        return;
+    };
+    let name = text.rsplit(['/', ':']).next().unwrap_or_default();
+    let what = if text.starts_with("arn:") { "an ARN" } else { "a path" };
+    field.complain_unusable(format!("`{text}` is {what}, not a name: write `{name}`"));
+}
+
 /// The class that `spec` means, which stands at `field` and breaks no rule of its schema.
 fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Option<NodeClass> {
     let image_terms = selector::images(spec.ami_selector_terms, &field.at("amiSelectorTerms"));
@@ -131,6 +142,9 @@ fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Opti
         None => image_terms.iter().find_map(selector::family_of).unwrap_or(ImageFamily::Custom),
     };
     let kubelet = field.has("kubelet").then(|| kubelet::read(&field.at("kubelet"), image_family));
+    for key in ["role", "instanceProfile"] {
+        refuse_unless_name(&field.at(key));
+    }
     let mappings = spec.block_device_mappings.unwrap_or_default().into_iter().enumerate();
     let field_of_volumes = field.at("blockDeviceMappings");
     let block_devices = mappings.map(|(index, mapping)| {

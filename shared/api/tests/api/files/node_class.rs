@@ -226,6 +226,9 @@ fn role_and_instance_profile_exclude_each_other() {
             "role: node => role: ''",
             // Right:
             "role: node => instanceProfile: x",
+            "role: node => role: 'arn:aws:iam::123456789012:role/team/node'",
+            "role: node => role: team/node",
+            "role: node => instanceProfile: 'arn:aws:iam::123456789012:instance-profile/node'",
         ],
         &expect![[r#"
             role: node => role: node\n  instanceProfile: x
@@ -236,6 +239,12 @@ fn role_and_instance_profile_exclude_each_other() {
                 x.yaml:5: EC2NodeClass default: spec.role: must not be empty
             role: node => instanceProfile: x
                 right
+            role: node => role: 'arn:aws:iam::123456789012:role/team/node'
+                x.yaml:5: EC2NodeClass default: spec.role: `arn:aws:iam::123456789012:role/team/node` is an ARN, not a name: write `node`
+            role: node => role: team/node
+                x.yaml:5: EC2NodeClass default: spec.role: `team/node` is a path, not a name: write `node`
+            role: node => instanceProfile: 'arn:aws:iam::123456789012:instance-profile/node'
+                x.yaml:5: EC2NodeClass default: spec.instanceProfile: `arn:aws:iam::123456789012:instance-profile/node` is an ARN, not a name: write `node`
         "#]],
     );
 }

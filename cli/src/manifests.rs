@@ -297,7 +297,7 @@ impl Loaded {
             | objects::Object::RuntimeClass(_)
             | objects::Object::LimitRange(_)
             | objects::Object::Event(_) => {}
-            objects::Object::Other { kind, name } => {
+            objects::Object::Other { kind, name, .. } => {
                 self.ignored.push(format!("{kind} {name}"));
             }
         }
@@ -410,6 +410,7 @@ pub(crate) fn named(object: &objects::Object) -> String {
         objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
         objects::Object::CsiNode(node, _) => format!("CSINode {node}"),
         objects::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
+        objects::Object::Node(node) => format!("Node {}", node.name),
         objects::Object::Pod(read) => format!("Pod {}", read.pod.key),
         objects::Object::Workload(workload) => {
             format!("{} {}", workload.kind.as_str(), workload.key)

@@ -281,7 +281,7 @@ fn looked_at(
     let applied = overlays.filter(|overlay| !rejected.contains_key(&overlay.name));
     assumptions.extend(gates::priced(applied, &facts.policies));
     if args.disruption {
-        left_out.extend(disruption::ineffective_annotations(&facts.pods));
+        left_out.extend(disruption::ineffective_annotations(&facts));
     }
     assumptions.extend(hashes.of_store().filter(|_| args.disruption));
     assumptions.extend(

@@ -14,7 +14,7 @@ use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod, facts::Facts, ledger::Decision,
-    policies::ConsolidationSearch,
+    policies::ConsolidationSearch, protection,
 };
 use planner::{
     disruption::{self, Finding, Options, Outlook, Proposal},
@@ -34,8 +34,8 @@ use crate::plan::args::{PlanArgs, View};
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
 
-/// How many pods a line names.
-const PODS_NAMED: usize = 3;
+/// How many pods or nodes a line names.
+const NAMED: usize = 3;
 
 /// What was found.
 struct Found<'a> {
@@ -154,17 +154,23 @@ fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
     })
 }
 
-/// The annotations `karpenter.sh/do-not-disrupt` of `pods` that protect nothing, a line for each value.
-pub(super) fn ineffective_annotations(pods: &[Pod]) -> Vec<String> {
-    let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for pod in pods {
-        if let Some(text) = pod.spec.ineffective_do_not_disrupt() {
-            by_value.entry(text).or_default().push(pod.key.to_string());
-        }
+/// The annotations of pods and nodes that protect nothing although they are meant to, a line for each value.
+pub(super) fn ineffective_annotations(facts: &Facts) -> Vec<String> {
+    let of_pods = facts.pods.iter().filter_map(|pod| {
+        let annotation = protection::ineffective_of_pod(&pod.spec)?;
+        Some((("Pod", annotation.text), pod.key.to_string()))
+    });
+    let of_nodes = facts.nodes.values().filter_map(|node| {
+        let annotation = protection::ineffective_of_node(&node.annotations)?;
+        Some((("Node", annotation.text), node.name.to_string()))
+    });
+    let mut by_value: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    for (said, name) in of_pods.chain(of_nodes) {
+        by_value.entry(said).or_default().push(name);
     }
-    let line = |(text, names): (String, Vec<String>)| {
+    let line = |((kind, text), names): ((&str, String), Vec<String>)| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        format!("Pod {}: {text}", output::named(&names, PODS_NAMED))
+        format!("{kind} {}: {text}", output::named(&names, NAMED))
     };
     by_value.into_iter().map(line).collect()
 }

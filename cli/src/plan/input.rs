@@ -1,6 +1,6 @@
 //! What `plan` reads: files or a live cluster, as objects by kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     document::Diagnostic,
@@ -12,6 +12,7 @@ use api::{
 };
 use model::{
     NodeClaim, Problem,
+    api_version::{AWS_GROUP, KARPENTER_GROUP},
     condition::NotReady,
     facts::{DaemonSet, Surroundings},
     node::Node,
@@ -19,7 +20,11 @@ use model::{
     plan::Reason,
     problem::{Rule, Weight},
 };
-use report::{error::BadInput, output::named, progress::ProgressLine};
+use report::{
+    error::BadInput,
+    output::{count, named},
+    progress::ProgressLine,
+};
 
 use super::live;
 use crate::{admission, manifests::Read, plan::args::PlanArgs};
@@ -43,6 +48,8 @@ pub(super) struct Loaded {
     pub(super) storage_classes: Vec<StorageClassManifest>,
     /// PodDisruptionBudgets that no API server has stored: nothing has counted what they allow.
     pub(super) uncounted_budgets: Vec<String>,
+    /// How many objects there are of API groups that neither Kubernetes nor Karpenter has, by the group.
+    others: BTreeMap<String, u64>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
     /// The NodePools that are left to another provider.
@@ -92,6 +99,12 @@ pub(super) fn of(mut read: Read) -> Result<Loaded, BadInput> {
             loaded.take(object, place);
         }
     }
+    let others = std::mem::take(&mut loaded.others).into_iter();
+    let others: Vec<String> =
+        others.map(|(group, number)| format!("{} of {group}", count(number, "object"))).collect();
+    if !others.is_empty() {
+        loaded.notes.push(format!("{}: other API groups are not read", others.join(", ")));
+    }
     let budgets = std::mem::take(&mut loaded.uncounted_budgets);
     let names: Vec<&str> = budgets.iter().map(String::as_str).collect();
     if !names.is_empty() && !loaded.nodes.is_empty() {
@@ -106,6 +119,12 @@ pub(super) fn of(mut read: Read) -> Result<Loaded, BadInput> {
 
 /// How many PodDisruptionBudgets a note names.
 const BUDGETS_NAMED: usize = 3;
+
+/// Whether neither Kubernetes nor Karpenter has the API group: Kubernetes' own are without a domain or in `k8s.io`.
+fn is_foreign(group: &str) -> bool {
+    let is_of_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
+    !is_of_kubernetes && ![KARPENTER_GROUP, AWS_GROUP].contains(&group)
+}
 
 /// Kinds that make pods which are not known here, and where they come from.
 const UNREAD: [(&str, &str); 4] = [
@@ -166,9 +185,11 @@ impl Loaded {
             | Object::RuntimeClass(_)
             | Object::LimitRange(_)
             | Object::Event(_) => {}
-            Object::Other { kind, name } => {
+            Object::Other { group, kind, name } => {
                 if let Some((_, why)) = UNREAD.iter().find(|(unread, _)| *unread == kind) {
                     self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));
+                } else if is_foreign(&group) {
+                    *self.others.entry(group).or_default() += 1;
                 }
             }
         }

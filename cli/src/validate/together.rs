@@ -15,6 +15,7 @@ use model::{
     ledger::Snapshot,
     node_class::{ResolvedNodeClass, ResolvedTemplate},
     node_pool::NodePool,
+    protection::{self, Ineffective},
     resources::format_amount,
 };
 use planner::Rejection;
@@ -63,6 +64,11 @@ fn small_memory_limit(pool: &NodePool) -> Option<Warning> {
     );
     let is_small = *limit > 0 && *limit < SMALLEST_MEMORY;
     is_small.then(|| warning(Spot::Field("spec.limits"), text))
+}
+
+/// That an annotation protects nothing.
+pub(super) fn unprotected(annotation: Ineffective) -> Warning {
+    warning(Spot::Value(annotation.key.to_owned(), None), annotation.text)
 }
 
 impl<'m> Together<'m> {
@@ -140,9 +146,7 @@ impl<'m> Together<'m> {
         };
         let whys: Option<Vec<Warning>> = alternatives(spec).into_iter().map(why).collect();
         warnings.extend(whys.into_iter().flatten().next());
-        let annotation = spec.ineffective_do_not_disrupt();
-        let spot = || Spot::Value(labels::DO_NOT_DISRUPT.to_owned(), None);
-        warnings.extend(annotation.map(|text| warning(spot(), text)));
+        warnings.extend(protection::ineffective_of_pod(spec).map(unprotected));
         warnings
     }
 
@@ -154,15 +158,8 @@ impl<'m> Together<'m> {
         warnings.extend(why.map(|why| {
             at_fault("it launches nothing", why, &known.comparable(pool).template.requirements)
         }));
-        let annotation = template.annotations.get(labels::DO_NOT_DISRUPT);
-        if let Some(text) = annotation.filter(|text| !["true", "false"].contains(&text.as_str())) {
-            let text = format!(
-                "spec.template.metadata.annotations: {} is `{text}`, which protects nothing: of nodes only \
-                 `true` counts",
-                labels::DO_NOT_DISRUPT
-            );
-            warnings.push(warning(Spot::Value(labels::DO_NOT_DISRUPT.to_owned(), None), text));
-        }
+        let annotation = protection::ineffective_of_node(&template.annotations);
+        warnings.extend(annotation.map(unprotected));
         warnings.extend(windows::warnings(pool));
         warnings.extend(small_memory_limit(pool));
         let startup_taints = template.startup_taints.iter();

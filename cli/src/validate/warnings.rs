@@ -6,10 +6,16 @@ use api::{
     files::{Manifest, Place, lines::Lines},
     objects::Object,
 };
-use model::{PodSpec, RegionCatalog, Requirement, Requirements, labels, node_class::NodeClass};
+use model::{
+    Operator, PodSpec, RegionCatalog, Requirement, Requirements, labels, node_class::NodeClass,
+    protection, quantity::Quantity,
+};
 use report::error::BadInput;
 
-use super::{together::Together, zones::Zones};
+use super::{
+    together::{Together, unprotected},
+    zones::Zones,
+};
 use crate::manifests::{self, InputFile};
 
 /// Labels whose values depend on the account, the region or the cluster, which are not looked at.
@@ -62,7 +68,8 @@ pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Fi
     let mut findings = Findings::default();
     let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for (object, place) in manifests.iter().flat_map(|m| m.objects.iter().zip(&m.places)) {
-        let (warnings, elsewhere) = of_object(object, &together, &known, &catalog);
+        let (mut warnings, elsewhere) = of_object(object, &together, &known, &catalog);
+        warnings.extend(place.converted_from.as_deref().map(converted));
         // What is said of user data names its class.
         let is_class = matches!(object, Object::NodeClass(_));
         let name = (!is_class).then(|| manifests::named(object));
@@ -114,6 +121,10 @@ fn of_object(
             (warnings, vec![overlay.requirements.iter().collect()])
         }
         Object::NodeClass(read) => (of_user_data(&read.class), Vec::new()),
+        Object::Node(node) => {
+            let annotation = protection::ineffective_of_node(&node.annotations);
+            (annotation.into_iter().map(unprotected).collect(), Vec::new())
+        }
         object => match pod_spec(object) {
             Some(spec) => (together.of_pods(spec, known), alternatives(spec)),
             None => (Vec::new(), Vec::new()),
@@ -130,6 +141,15 @@ fn of_object(
         elsewhere.extend(zones.elsewhere);
     }
     (warnings, elsewhere)
+}
+
+/// That API servers do not take an object that was written as `from`.
+fn converted(from: &str) -> Warning {
+    let text = format!(
+        "{from}: API servers with the definitions of Journeyman, or of Karpenter 1.1 and later, do not have this \
+         version. Write v1: `journeyman convert` does it"
+    );
+    warning(Spot::Field("apiVersion"), text)
 }
 
 pub(super) fn warning(spot: Spot, text: String) -> Warning {
@@ -167,6 +187,30 @@ pub(super) fn alternatives(spec: &PodSpec) -> Vec<Vec<&Requirement>> {
     terms.map(|term| spec.node_selector.iter().chain(term).collect()).collect()
 }
 
+/// The number of MiB that `text` stands for if it has a unit, such as `16Gi`, or else if it is in GiB.
+fn mebibytes(text: &str) -> Option<String> {
+    let bytes = Quantity::parse(text).ok()?.to_bytes().0;
+    let bytes = if text.parse::<u64>().is_ok() { bytes.checked_mul(1 << 30)? } else { bytes };
+    Some((bytes >> 20).to_string())
+}
+
+/// That `requirement` has a bound in GiB on a label whose values are in MiB, `smallest` the smallest of them, if so.
+fn in_gibibytes(field: &str, requirement: &Requirement, smallest: u64) -> Option<Warning> {
+    let key = requirement.key().as_str();
+    let is_small =
+        |value: &String| value.parse().is_ok_and(|bound: u64| 0 < bound && bound < smallest);
+    let has_small = |(operator, values): &(Operator, Vec<String>)| {
+        matches!(operator, Operator::Gte | Operator::Lte) && values.iter().any(is_small)
+    };
+    if !labels::is_in_mebibytes(key) || !requirement.entries().iter().any(has_small) {
+        return None;
+    }
+    let text = format!(
+        "{field}: {requirement}: the label is in MiB, and every instance type has at least {smallest}: multiply GiB by 1024"
+    );
+    Some(warning(Spot::Value(key.to_owned(), None), text))
+}
+
 /// The values of each label that some instance type has.
 pub(super) struct KnownValues {
     /// Of the instance types.
@@ -199,9 +243,15 @@ impl KnownValues {
         for requirement in requirements {
             let key = requirement.key().as_str();
             let Some(known) = self.by_label.get(key) else { continue };
+            let smallest = known.iter().filter_map(|value| value.parse().ok()).min();
+            warnings
+                .extend(smallest.and_then(|smallest| in_gibibytes(field, requirement, smallest)));
             let unknown = requirement.values().iter().filter(|value| !known.contains(&***value));
             for value in unknown {
                 let meant = labels::meant(value, known.iter().map(String::as_str));
+                let in_mebibytes = Some(key).filter(|key| labels::is_in_mebibytes(key));
+                let in_mebibytes = in_mebibytes.and_then(|_| mebibytes(value));
+                let meant = meant.or_else(|| known.get(&in_mebibytes?).map(String::as_str));
                 if requirement.is_complement() && meant.is_none() {
                     continue;
                 }

@@ -410,7 +410,7 @@ spec: {weight: 5, requirements: [{key: karpenter.k8s.aws/instance-family, operat
         "./a.yaml:14: NodePool a: spec.template.spec.requirements: no instance type has kubernetes.io/os `Linux`: write `linux`",
         "no instance type has karpenter.k8s.aws/instance-category `T`: write `t`",
         "no instance type of us-west-2 has node.kubernetes.io/instance-type `m99.large`",
-        "./a.yaml:7: NodePool a: spec.template.metadata.annotations: karpenter.sh/do-not-disrupt is `30m`, which protects nothing: of nodes only `true` counts",
+        "./a.yaml:7: NodePool a: annotation karpenter.sh/do-not-disrupt is `30m`, which protects nothing: of nodes only `true` counts",
         "./a.yaml:11: NodePool a: spec.template.spec.startupTaints: none of the workloads here tolerates example.com/agent:NoSchedule",
         "./a.yaml:31: NodePool b: it launches nothing: its requirements leave no instance type",
         "Deployment default/web: annotation karpenter.sh/do-not-disrupt is `True`",

@@ -50,3 +50,20 @@ fn pods_of_the_same_plan_that_are_in_the_way_are_named() {
         "that this plan schedules first",
     ]);
 }
+
+#[test]
+fn objects_that_are_not_read_are_named() {
+    let others = "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata: {name: a}\n---\n\
+                  apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: a}\n---\n\
+                  apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\n---\n\
+                  apiVersion: apps/v1\nkind: Deployments\nmetadata: {name: a}\n";
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("others.yaml", others)];
+    let planned = run(&folder("unread", &files), "plan .");
+    planned.says(&["2 objects of monitoring.coreos.com: other API groups are not read"]);
+    assert!(
+        planned.complaints.contains("so the object is not read; did you mean `Deployment`?"),
+        "{}",
+        planned.complaints
+    );
+    planned.is_silent_about(&["Ingress", "networking.k8s.io"]);
+}

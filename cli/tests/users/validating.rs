@@ -1,4 +1,4 @@
-//! What `validate` finds in one file alone.
+//! What `validate` finds in one file.
 
 use crate::{CLASS, POOL, deployment, folder, run};
 
@@ -259,4 +259,79 @@ fn names_and_limits_that_launch_nothing_are_named() {
         "is not a label value: at most 63",
         "spec.limits.memory: 4 is less than any node has",
     ]);
+}
+
+#[test]
+fn memory_of_instance_types_is_in_mebibytes() {
+    let key = "karpenter.k8s.aws/instance-memory";
+    for (operator, value, said) in [
+        ("Gt", "16", "Gt 16: the label is in MiB, and every instance type has at least 512"),
+        ("Lt", "64", "Lt 64: the label is in MiB"),
+        ("In", "16", "`16`: write `16384`"),
+        ("In", "16Gi", "`16Gi`: write `16384`"),
+    ] {
+        let requirement =
+            format!("      - {{key: {key}, operator: {operator}, values: ['{value}']}}\n");
+        let folder = folder("memory", &[("pool.yaml", &pool(&requirement))]);
+        run(&folder, "validate pool.yaml").says(&["pool.yaml:9: NodePool general: ", said]);
+    }
+    let refused = pool(&format!("      - {{key: {key}, operator: Gt, values: ['16Gi']}}\n"));
+    let folder = folder("memory-refused", &[("pool.yaml", &refused)]);
+    run(&folder, "validate pool.yaml").says(&["takes exactly one non-negative integer in MiB"]);
+    let right = pool(&format!("      - {{key: {key}, operator: Gt, values: ['16384']}}\n"));
+    let folder = self::folder("memory-right", &[("pool.yaml", &right)]);
+    run(&folder, "validate pool.yaml").says(&["1 file: nothing is wrong"]);
+}
+
+#[test]
+fn versions_that_no_api_server_has_are_named() {
+    let old = POOL.replace("karpenter.sh/v1", "karpenter.sh/v1beta1");
+    let budget = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n";
+    let folder =
+        folder("old", &[("class.yaml", CLASS), ("old.yaml", &old), ("budget.yaml", budget)]);
+    let said = run(&folder, "validate class.yaml old.yaml");
+    said.says(&[
+        "old.yaml:1: NodePool general: karpenter.sh/v1beta1 NodePool",
+        "`journeyman convert`",
+    ]);
+    assert_eq!(said.code, Some(0));
+    let refused = run(&folder, "validate budget.yaml");
+    refused.says(&["Kubernetes 1.25 removed `policy/v1beta1`; write policy/v1"]);
+    assert_eq!(refused.code, Some(1));
+}
+
+#[test]
+fn annotations_that_protect_nothing_here_are_named() {
+    let pod = |annotations: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: a, annotations: {{{annotations}}}}}\nspec: {{containers: \
+             [{{name: m}}]}}\n"
+        )
+    };
+    let node = |annotations: &str| {
+        format!(
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: node, annotations: {{{annotations}}}}}\n"
+        )
+    };
+    let right = "karpenter.sh/do-not-disrupt: 'true'";
+    let evict = "cluster-autoscaler.kubernetes.io/safe-to-evict: ";
+    for (text, said) in [
+        (
+            pod("karpenter.sh/do-not-evict: 'true'"),
+            Some("karpenter.sh/do-not-evict is of Karpenter"),
+        ),
+        (pod(&format!("{evict}'false'")), Some("safe-to-evict is of Cluster Autoscaler")),
+        (pod(&format!("{evict}'true'")), None),
+        (pod(&format!("{evict}'false', {right}")), None),
+        (node("karpenter.sh/do-not-disrupt: 48h"), Some("of nodes only `true` counts")),
+        (
+            node("cluster-autoscaler.kubernetes.io/scale-down-disabled: 'true'"),
+            Some("write `karpenter.sh/do"),
+        ),
+        (node(right), None),
+    ] {
+        let folder = folder("unprotected", &[("a.yaml", &text)]);
+        let answer = run(&folder, "validate a.yaml");
+        answer.says(&[said.unwrap_or("nothing is wrong")]);
+    }
 }

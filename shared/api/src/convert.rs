@@ -36,7 +36,8 @@ pub struct ConversionSettings {
 pub(crate) struct Converted {
     /// The object. A class keeps what its status says, and of which generation that is.
     pub(crate) tree: Tree,
-    was_old: bool,
+    /// The version and kind that it was converted from, such as `karpenter.sh/v1beta1 NodePool`; `None` if it was of v1.
+    pub(crate) from: Option<String>,
     /// What it was, before it was converted.
     was: ObjectReference,
     /// Where it stood.
@@ -49,7 +50,7 @@ impl Converted {
     /// What is wrong with the object in the words of the version that it was written in, as far as its
     /// fields had other names there.
     pub(crate) fn as_written(&self, problems: &mut [Diagnostic]) {
-        if !self.was_old {
+        if self.from.is_none() {
             return;
         }
         for problem in problems {
@@ -64,7 +65,7 @@ impl Converted {
     /// nothing about the new one, but of a claim its age and who still has to do with it.
     pub(crate) fn into_written(mut self) -> (Tree, Comments) {
         let is_class = self.tree.get("kind").and_then(Tree::as_text) == Some("EC2NodeClass");
-        if self.was_old && is_class {
+        if self.from.is_some() && is_class {
             self.tree.take("status");
             if let Some(metadata) = self.tree.get_mut("metadata") {
                 metadata.take("generation");
@@ -81,8 +82,8 @@ struct Draft {
     complaints: Vec<Complaint>,
     /// What it was, before it was converted.
     was: ObjectReference,
-    /// Whether it was of an older version.
-    was_old: bool,
+    /// The older version and kind that it was of, if so.
+    from: Option<String>,
     /// Where it stood.
     file: String,
 }
@@ -151,9 +152,9 @@ pub(crate) fn convert<'a>(
             problems.push(Diagnostic { file, line, object, problem, cure, is_stored });
         }
     }
-    let converted = |Draft { tree, comments, was_old, was, file, .. }| Converted {
+    let converted = |Draft { tree, comments, from, was, file, .. }| Converted {
         tree,
-        was_old,
+        from,
         was,
         file,
         comments,
@@ -191,14 +192,14 @@ fn draft(outlook: Found<'_>, file: &str, settings: &ConversionSettings, drafts: 
         comments: Comments::new(),
         complaints: Vec::new(),
         was: ObjectReference::of(kind, tree),
-        was_old: is_old(api_version, kind),
+        from: is_old(api_version, kind).then(|| format!("{api_version} {kind}")),
         file: file.to_owned(),
     };
-    if !draft.was_old {
+    let Some(from) = draft.from.clone() else {
         drafts.push(draft);
         return;
-    }
-    draft.note("", format!("Converted from {api_version} {kind}."));
+    };
+    draft.note("", format!("Converted from {from}."));
     let is_claim = matches!(kind, "NodeClaim" | "Machine");
     let is_class = matches!(kind, "EC2NodeClass" | "AWSNodeTemplate");
     clean_metadata(&mut draft, is_claim, is_class);

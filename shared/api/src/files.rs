@@ -57,6 +57,8 @@ pub struct Place {
     /// Of a NodePool and an EC2NodeClass: why it is not ready, by the conditions in its status, if it has
     /// any.
     pub not_ready: Option<NotReady>,
+    /// Of an object that was converted to v1: what it was written as, such as `karpenter.sh/v1beta1 NodePool`.
+    pub converted_from: Option<String>,
 }
 
 /// Reads `text`, multi-document YAML or JSON, which came from `file`. `List` kinds are expanded.
@@ -112,9 +114,12 @@ impl Manifest {
     /// Adds an object that was of an older version; what is wrong with it is said in that version's
     /// words.
     pub(crate) fn add_converted(&mut self, converted: &Converted) {
-        let before = self.problems.len();
+        let (before, place) = (self.problems.len(), self.places.len());
         let founds = found_in(std::slice::from_ref(&converted.tree), &converted.file);
         read_all(founds, &converted.file, self);
+        for place in self.places.get_mut(place..).unwrap_or_default() {
+            place.converted_from.clone_from(&converted.from);
+        }
         converted.as_written(self.problems.get_mut(before..).unwrap_or_default());
     }
 }
@@ -148,11 +153,13 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
             "NodePool" => node_pool::not_ready(tree),
             _ => None,
         },
+        converted_from: None,
     };
     let read = objects::read(&root, &complaints, api_version, kind);
     let object = read.map(|read| {
         place.node_class_line = read.node_class_line.and_then(line_of);
         read.object.unwrap_or_else(|| Object::Other {
+            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
             kind: reference.kind.clone(),
             name: reference.name.clone(),
         })

@@ -13,7 +13,10 @@ use model::{
     storage::{VolumeClaim, VolumeClaimKey},
 };
 
-use crate::document::field::{Complaints, Field};
+use crate::document::{
+    field::{Complaints, Field},
+    spelling,
+};
 
 mod admission;
 mod affinity;
@@ -40,6 +43,7 @@ pub(crate) mod pod;
 mod pod_spec;
 pub(crate) mod requirement;
 mod selector;
+mod served;
 mod topology;
 pub(crate) mod volume;
 pub(crate) mod workload;
@@ -99,6 +103,8 @@ pub enum Object {
     Event(EventManifest),
     /// Anything else: it decides nothing here.
     Other {
+        /// Such as `argoproj.io`; empty for `v1`.
+        group: String,
         /// Such as `Service`.
         kind: String,
         /// Its name.
@@ -216,7 +222,12 @@ fn other(root: &Field<'_>, api_version: &str, kind: &str) {
             "EC2NodeClass" => version.complain_with(rule, "write karpenter.k8s.aws/v1"),
             "NodePool" => version.complain_with(rule, "write karpenter.sh/v1"),
             "NodeOverlay" => version.complain_with(rule, "write karpenter.sh/v1alpha1"),
-            _ => root.at("kind").complain(rule),
+            _ => {
+                let kinds = ["NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass"];
+                root.at("kind").complain_cured(rule, spelling::cure(kind, kinds.into_iter()));
+            }
         }
+    } else if let Some((rule, cure)) = served::unserved(api_version, kind, root.tree().has_uid()) {
+        root.at("apiVersion").complain_cured(rule, cure);
     }
 }

@@ -205,6 +205,11 @@ pub fn meant<'k>(value: &str, known: impl IntoIterator<Item = &'k str>) -> Optio
 /// Domains in which users may not invent labels.
 const RESTRICTED_DOMAINS: [&str; 2] = ["karpenter.sh", "karpenter.k8s.aws"];
 
+/// Whether the values of the label `key` are amounts of memory in MiB.
+pub fn is_in_mebibytes(key: &str) -> bool {
+    matches!(key, "karpenter.k8s.aws/instance-memory" | "karpenter.k8s.aws/instance-gpu-memory")
+}
+
 /// Whether `key` is one that instance types and offerings define.
 pub fn is_well_known(key: &str) -> bool {
     WELL_KNOWN.contains(&key)

@@ -34,6 +34,7 @@ pub mod pod;
 pub mod policies;
 pub mod price;
 pub mod problem;
+pub mod protection;
 pub mod pulse;
 pub mod quantity;
 pub mod recorded;

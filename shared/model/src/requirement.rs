@@ -89,7 +89,8 @@ pub enum InvalidRequirement {
     Key,
     /// Gt, Lt, Gte or Lte without exactly one non-negative integer.
     #[error(
-        "operator {operator} on `{key}` takes exactly one non-negative integer, not {values:?}"
+        "operator {operator} on `{key}` takes exactly one non-negative integer{unit}, not {values:?}",
+        unit = if labels::is_in_mebibytes(key) { " in MiB" } else { "" }
     )]
     Integer {
         /// The label.

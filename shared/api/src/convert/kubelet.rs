@@ -65,7 +65,7 @@ fn settle(drafts: &mut Vec<Draft>, at: usize, name: &str, kubelet: Option<Tree>,
         comments: original.comments.clone(),
         complaints: Vec::new(),
         was: original.was.clone(),
-        was_old: original.was_old,
+        from: original.from.clone(),
         file: original.file.clone(),
     };
     let line = copy.tree.line;

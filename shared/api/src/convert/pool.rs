@@ -171,7 +171,7 @@ fn node_class_of(
             kind: "spec.provider of Provisioner".to_owned(),
             name: name.to_owned(),
         },
-        was_old: true,
+        from: draft.from.clone(),
         file: draft.file.clone(),
     };
     class.note("", format!("Converted from spec.provider of Provisioner {name}."));

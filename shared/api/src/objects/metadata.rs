@@ -8,6 +8,7 @@ use model::{
     api_version::{AWS_GROUP, KARPENTER_GROUP},
     labels,
     pod::Owner,
+    protection,
 };
 
 use crate::document::field::{Field, Fields};
@@ -70,6 +71,11 @@ impl Metadata {
         kept(&self.annotations, is_read_of_pods)
     }
 
+    /// What a node is read for.
+    pub(crate) fn node_annotations(&self) -> BTreeMap<String, String> {
+        kept(&self.annotations, is_read_of_nodes)
+    }
+
     /// Annotations of Karpenter's own domain: the others decide nothing, and would keep pods that
     /// are alike from being seen as alike.
     pub(crate) fn own_annotations(&self) -> BTreeMap<String, String> {
@@ -110,7 +116,12 @@ fn is_own(key: &str) -> bool {
 
 /// Whether anything reads this annotation of a pod.
 pub(crate) fn is_read_of_pods(key: &str) -> bool {
-    is_own(key) || key == labels::POD_DELETION_COST
+    is_own(key) || key == labels::POD_DELETION_COST || protection::is_foreign(key)
+}
+
+/// Whether anything reads this annotation of a node.
+fn is_read_of_nodes(key: &str) -> bool {
+    is_own(key) || protection::is_foreign(key)
 }
 
 /// A time as RFC 3339.

@@ -28,7 +28,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         provider_id: provider_id.and_then(|text| ProviderId::new(text).ok()),
         created_at: metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH),
         is_deleting: metadata.deleted_at.is_some(),
-        annotations: metadata.own_annotations(),
+        annotations: metadata.node_annotations(),
         labels: metadata.labels,
         finalizers: metadata.finalizers,
         taints,

@@ -122,7 +122,7 @@ items:
     let manifest = read(list, "x.yaml");
     assert_eq!(manifest.problems, []);
     assert!(matches!(&manifest.objects[..],
-        [Object::Other { kind, name }, Object::Pod(pod)]
+        [Object::Other { kind, name, .. }, Object::Pod(pod)]
             if kind == "Service" && name == "web" && pod.pod.key.to_string() == "default/a"));
 }
 
@@ -244,6 +244,73 @@ fn old_versions_and_unknown_kinds_are_named() {
             x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
             x.yaml:13: NodeOverlay d: apiVersion: `karpenter.sh/v1` has no kind `NodeOverlay`; write karpenter.sh/v1alpha1"#]],
     );
+}
+
+#[test]
+fn kinds_and_versions_that_no_api_server_has_are_named() {
+    each(
+        |input| {
+            let (version, kind) = input.split_once(' ').unwrap();
+            format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n")
+        },
+        &[
+            "karpenter.sh/v1 NodePol",
+            "apps/v1 Deployments",
+            "apps/v1 Pods",
+            "v1 Deploymnet",
+            "v1 Pods",
+            "v1 Job",
+            "v1 Service",
+            "v1 Config",
+            "apps/v2 Deployment",
+            "apps/v2 Other",
+            "extensions/v1beta1 Deployment",
+            "extensions/v1beta1 Ingress",
+            "policy/v1beta1 PodDisruptionBudget",
+            "policy/v1beta1 PodSecurityPolicy",
+            "storage.k8s.io/v1alpha1 VolumeAttributesClass",
+            "argoproj.io/v1alpha1 Deployments",
+        ],
+        &expect![[r#"
+            karpenter.sh/v1 NodePol
+                x.yaml:2: NodePol a: kind: `karpenter.sh/v1` has no kind `NodePol`; did you mean `NodePool`?
+            apps/v1 Deployments
+                x.yaml:1: Deployments a: apiVersion: `apps/v1` has no kind `Deployments`, so the object is not read; did you mean `Deployment`?
+            apps/v1 Pods
+                x.yaml:1: Pods a: apiVersion: `apps/v1` has no kind `Pods`, so the object is not read
+            v1 Deploymnet
+                x.yaml:1: Deploymnet a: apiVersion: `v1` has no kind `Deploymnet`, so the object is not read
+            v1 Pods
+                x.yaml:1: Pods a: apiVersion: `v1` has no kind `Pods`, so the object is not read
+            v1 Job
+                x.yaml:1: Job a: apiVersion: `v1` has no kind `Job`, so the object is not read; write batch/v1
+            v1 Service
+                right
+            v1 Config
+                right
+            apps/v2 Deployment
+                x.yaml:1: Deployment a: apiVersion: `apps/v2` has no kind `Deployment`, so the object is not read; write apps/v1
+            apps/v2 Other
+                right
+            extensions/v1beta1 Deployment
+                x.yaml:1: Deployment a: apiVersion: Kubernetes 1.22 removed `extensions/v1beta1`; write apps/v1
+            extensions/v1beta1 Ingress
+                x.yaml:1: Ingress a: apiVersion: Kubernetes 1.22 removed `extensions/v1beta1`
+            policy/v1beta1 PodDisruptionBudget
+                x.yaml:1: PodDisruptionBudget a: apiVersion: Kubernetes 1.25 removed `policy/v1beta1`; write policy/v1
+            policy/v1beta1 PodSecurityPolicy
+                x.yaml:1: PodSecurityPolicy a: apiVersion: Kubernetes 1.25 removed `policy/v1beta1`
+            storage.k8s.io/v1alpha1 VolumeAttributesClass
+                x.yaml:1: VolumeAttributesClass a: apiVersion: `storage.k8s.io/v1alpha1` has no kind `VolumeAttributesClass`, so the object is not read; write storage.k8s.io/v1
+            argoproj.io/v1alpha1 Deployments
+                right
+        "#]],
+    );
+    let stored = |version: &str, kind: &str| {
+        problems(&format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a, uid: u}}\n"))
+    };
+    assert_eq!(stored("v1", "KindOfALaterRelease"), "");
+    assert_ne!(stored("policy/v1beta1", "PodDisruptionBudget"), "");
 }
 
 #[test]

@@ -4,7 +4,7 @@
     large-cluster.py [--nodes 5000] [--pods 50000] [--pending 500] > cluster.json
 
 One NodePool and its EC2NodeClass, nodes with their NodeClaims, Deployments with their ReplicaSets, and
-their pods: all of them as a server stores them, with what nobody reads. The last `--pending` of the pods
+their pods: all of them as a server stores them, with the fields that Journeyman does not read. The last `--pending` of the pods
 wait. The same arguments print the same bytes. Standard library only.
 """
 import argparse

@@ -1,6 +1,6 @@
 """The commands that docs/install.md prints to build everything, beside those by which this repository itself builds it.
 
-Where `install` takes what is built already, nobody types the printed commands. Then they are those that are known to work:
+Where `install` takes what is built already, the test does not run the printed commands. Then they equal commands that are known to work:
 the one for the functions is what `.ci/run functions` runs, the one for the command is what the other pages print, in the
 profile of every test and with the feature that everything live is tested with. By itself it says where they differ:
 

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 def merge(target, patch):
-    """RFC 7386, which is near enough to a strategic merge and to server-side apply for objects that
-    nobody shares."""
+    """RFC 7386. For objects with one owner, its results equal those of a strategic merge and of server-side
+    apply."""
     for key, value in patch.items():
         if value is None:
             target.pop(key, None)

@@ -41,7 +41,7 @@ SETTINGS = {
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
     "JOURNEYMAN_TABLE_NAME": "journeyman",
     "JOURNEYMAN_CLUSTER_NAME": "demo",
-    # With these nobody asks EKS; its answer would come over TLS, as every call does.
+    # With these settings the function does not ask EKS, whose answer would come over TLS.
     "JOURNEYMAN_CLUSTER_ENDPOINT": "https://127.0.0.1:6443",
     "JOURNEYMAN_CLUSTER_CA_BUNDLE": certificate(),
     "JOURNEYMAN_LOG_LEVEL": "info",
@@ -53,7 +53,7 @@ SETTINGS = {
 
 
 class Runtime(HTTPServer):
-    """Answers nobody: the first question says that the function is ready."""
+    """Answers no request: the first one shows that the function is ready."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Question)

@@ -340,7 +340,7 @@ def run(checks, template):
     try:
         parameters = {
             "ClusterName": CLUSTER,
-            # The emulator has no access entries, and there is no EKS cluster to admit anybody to.
+            # The emulator has no access entries, and there is no EKS cluster that could admit a role.
             "CreateAccessEntries": "false",
             "TableDeletionProtection": "false",
             # So that a malformed event is a dead letter within seconds.

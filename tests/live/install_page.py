@@ -35,8 +35,8 @@ KEPT = {
 STAND_INS = """What stands in for what the page's reader has:
 * the account: ministack, with IAM's policies enforced, over loopback, which counts as TLS; EC2, SSM, prices and instance profiles are the simulated account's
 * tags of its subnets and security groups: kept beside it; the simulated account owns one for whatever is selected
-* the cluster: a real API server, scheduler and controllers on loopback, which asks ministack's EKS who somebody is
-* the entry of whoever made the cluster: EKS has an authorizer of its own for AmazonEKSClusterAdminPolicy; here its group is
+* the cluster: a real API server, scheduler and controllers on loopback, which asks ministack's EKS for the identity behind a token
+* the access entry of the creator of the cluster: EKS has an authorizer of its own for AmazonEKSClusterAdminPolicy; here its group is
   bound to cluster-admin
 * machines and kubelets: played by the test; images are not pulled
 * EC2's events: made by the simulated account, put on EventBridge by the test
@@ -83,7 +83,7 @@ def make_cluster():
 
 
 def bind_administrators(reader):
-    """EKS's own authorizer for the policy of whoever made the cluster."""
+    """EKS's own authorizer for the policy of the creator of the cluster."""
     environment = reader.environment()
     asked = ["kubectl", "auth", "whoami", "--output=json"]
     who = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout
@@ -126,7 +126,7 @@ class World:
 
     @staticmethod
     def cluster():
-        """Every object of every kind that can be listed, and what holds nobody: events, and what controllers keep."""
+        """Every object of every kind that can be listed, without events and what controllers keep."""
         kinds = kubectl("api-resources", "--verbs=list", "--output=name").split()
         passing = ("events", "events.events.k8s.io", "componentstatuses", "ipaddresses.networking.k8s.io")
         kinds = sorted(kind for kind in kinds if kind not in passing)
@@ -272,7 +272,7 @@ def run(checks):
         **os.environ,
         "KUBECONFIG": f"{work}/kubeconfig",
         "AWS_PAGER": "",
-        # The token is a request to STS that nobody sends, signed for its real address.
+        # The token is a request to STS, signed for its real address. The test does not send it.
         "AWS_ENDPOINT_URL_STS": "https://sts.us-west-2.amazonaws.com",
     }
     # The page builds into `target`.

@@ -265,7 +265,7 @@ def check_catalog(checks, way):
 
 
 def check_guard(checks, way):
-    """Until sweep saw that nobody else provisions the cluster, nothing is done."""
+    """Until `sweep` has seen that no other program provisions the cluster, the functions do nothing."""
     way.invoke("provision answers before that", "provision", event("provision-schedule"))
     checks.check("no claim is created yet", way.phases() == [], way.phases())
     way.invoke("sweep looks who is in charge", "sweep", event("sweep-schedule"))
@@ -277,7 +277,7 @@ def check_guard(checks, way):
 def check_class(checks, way):
     way.invoke("resolve answers its schedule", "resolve", event("resolve-schedule"))
     validated = way.conditions().get("ValidationSucceeded")
-    checks.check("nobody knows yet whether the class can be launched", validated == "Unknown")
+    checks.check("whether the class can be launched is unknown", validated == "Unknown")
     way.visit_until(
         "launch, asked by resolve, tries the class out",
         "launch",
@@ -367,8 +367,8 @@ def check_end(checks, way):
 
 
 def check_unused(checks, way):
-    """What nobody uses goes in the minutes in which sweep looks for it: profiles each half hour,
-    templates each hour. In the others it stays, and that is what is checked then."""
+    """`sweep` deletes unused profiles each half hour and unused templates each hour. In all other minutes the test
+    checks that they stay."""
 
     def left():
         templates = way.ec2.describe_launch_templates()["LaunchTemplates"]

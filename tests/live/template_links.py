@@ -1,5 +1,5 @@
 """The addresses that the stack's outputs give, and what its dashboard shows: made for a stack of each partition as
-CloudFormation would, and held to their form. Nobody opens them here: there is no console without an account.
+CloudFormation would, and held to their form. The test opens none of them: there is no console without an account.
 """
 
 import json

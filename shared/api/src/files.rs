@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Problem, condition::NotReady, problem::Weight};
+use model::{Operator, Problem, Requirement, Requirements, condition::NotReady, problem::Weight};
 
 use crate::{
     convert::{self, ConversionSettings, Converted, FoundIn},
@@ -13,7 +13,7 @@ use crate::{
         Diagnostic, Found, ObjectReference, documents,
         field::{Complaint, Complaints, Field, Unknown},
         found_in,
-        tree::Tree,
+        tree::{Tree, TreeValue},
     },
     lists::{self, Page},
     objects::{self, Object, PodManifest, node_class, node_pool},
@@ -166,6 +166,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     });
     if kind == "NodePool" {
         manifest.warnings.extend(pruned_kubelet(tree, file, &reference));
+        manifest.warnings.extend(contradiction(tree, file, &reference));
     }
     let list = complaints.into_list();
     let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
@@ -202,6 +203,44 @@ fn pruned_kubelet(tree: &Tree, file: &str, reference: &ObjectReference) -> Optio
         cure: Some("kubelet settings belong in the EC2NodeClass".to_owned()),
         is_stored: tree.has_uid(),
     })
+}
+
+/// Two requirements of a NodePool on one label that no value meets.
+fn contradiction(tree: &Tree, file: &str, reference: &ObjectReference) -> Option<Diagnostic> {
+    let spec = tree.get("spec")?.get("template")?.get("spec")?;
+    let TreeValue::List(items) = &spec.get("requirements")?.value else { return None };
+    let asked: Vec<(&Tree, Requirement)> =
+        items.iter().filter_map(|item| Some((item, requirement_of(item)?))).collect();
+    let exclude = |one: &Requirement, other: &Requirement| {
+        let [one, other] = [one, other].map(|asked| Requirements::of_distinct([asked.clone()]));
+        one.intersects(&other).is_err()
+    };
+    let (line, one, other) = asked.iter().enumerate().find_map(|(place, (item, other))| {
+        let before = asked.iter().take(place).map(|(_, one)| one);
+        let one = before.into_iter().find(|one| exclude(one, other))?;
+        Some((item.line, one, other))
+    })?;
+    Some(Diagnostic {
+        file: file.to_owned(),
+        line: line_of(line),
+        object: Some(reference.clone()),
+        problem: Problem::unusable(
+            "spec.template.spec.requirements",
+            format!("`{one}` and `{other}` exclude each other: no node meets both"),
+        ),
+        cure: None,
+        is_stored: tree.has_uid(),
+    })
+}
+
+fn requirement_of(item: &Tree) -> Option<Requirement> {
+    let operator = Operator::parse(item.get("operator")?.as_text()?)?;
+    let values = item.get("values").map(|values| &values.value);
+    let values: Vec<&str> = match values {
+        Some(TreeValue::List(values)) => values.iter().filter_map(Tree::as_text).collect(),
+        _ => Vec::new(),
+    };
+    Requirement::new(item.get("key")?.as_text()?, operator, values).ok()
 }
 
 fn line_of(line: u32) -> Option<u32> {

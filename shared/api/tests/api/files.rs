@@ -301,7 +301,7 @@ fn kinds_and_versions_that_no_api_server_has_are_named() {
             policy/v1beta1 PodSecurityPolicy
                 x.yaml:1: PodSecurityPolicy a: apiVersion: Kubernetes 1.25 removed `policy/v1beta1`
             storage.k8s.io/v1alpha1 VolumeAttributesClass
-                x.yaml:1: VolumeAttributesClass a: apiVersion: `storage.k8s.io/v1alpha1` has no kind `VolumeAttributesClass`, so the object is not read; write storage.k8s.io/v1
+                right
             argoproj.io/v1alpha1 Deployments
                 right
         "#]],

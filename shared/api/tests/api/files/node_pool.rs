@@ -414,3 +414,25 @@ fn placeholders_that_were_left_in_are_found_everywhere() {
     "#]],
     );
 }
+
+#[test]
+fn two_requirements_that_exclude_each_other_are_both_named() {
+    let warned = |requirements: &str| {
+        let pool = POOL.replace("requirements: []", &format!("requirements:\n{requirements}"));
+        let warnings = read(&pool, "x.yaml").warnings;
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warned(
+            "      - {key: kubernetes.io/arch, operator: In, values: [amd64]}\n      - {key: a, operator: Exists}\n      \
+             - {key: beta.kubernetes.io/arch, operator: In, values: [arm64]}\n"
+        ),
+        [
+            "x.yaml:11: NodePool general: spec.template.spec.requirements: `kubernetes.io/arch In [amd64]` and \
+             `kubernetes.io/arch In [arm64]` exclude each other: no node meets both"
+        ]
+    );
+    let together = "      - {key: a, operator: NotIn, values: [b]}\n      - {key: a, operator: DoesNotExist}\n      \
+                    - {key: c, operator: Gt, values: ['1']}\n      - {key: c, operator: In, values: ['1', '2']}\n";
+    assert_eq!(warned(together), Vec::<String>::new());
+}

@@ -43,6 +43,8 @@ pub struct VolumeClaim {
     pub is_deleting: bool,
     /// `status.phase` is `Lost`.
     pub is_lost: bool,
+    /// `ReadWriteOncePod` is among its `spec.accessModes`: one pod at a time may use it.
+    pub is_for_one_pod: bool,
 }
 
 /// A PersistentVolume.

@@ -112,10 +112,12 @@ pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeCl
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     let mut spec = fields.require("spec").and_then(|field| field.fields())?;
-    spec.ignore(&["accessModes", "resources", "selector", "volumeMode", "dataSource"]);
+    spec.ignore(&["resources", "selector", "volumeMode", "dataSource"]);
     spec.ignore(&["dataSourceRef", "volumeAttributesClassName"]);
     let volume = spec.get("volumeName").and_then(|f| f.text()).filter(|name| !name.is_empty());
     let storage_class = class_name(&mut spec);
+    let modes = spec.get("accessModes").and_then(|field| field.texts()).unwrap_or_default();
+    let is_for_one_pod = modes.contains(&"ReadWriteOncePod");
     spec.done();
     let status = fields.get("status");
     let phase = status.as_ref().and_then(|status| status.tree().get("phase")?.as_text());
@@ -128,6 +130,7 @@ pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeCl
         is_bind_completed: metadata.annotations.contains_key(BIND_COMPLETED),
         is_deleting: metadata.deleted_at.is_some(),
         is_lost: phase == Some("Lost"),
+        is_for_one_pod,
     };
     Some((VolumeClaimKey { namespace: key.namespace, name: key.name }, claim))
 }

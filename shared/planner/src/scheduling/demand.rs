@@ -376,7 +376,7 @@ fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
     }
     let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
     let wrong: BTreeSet<String> = chain.filter_map(wrong).collect();
-    let volumes = volume::problems(pod, &facts.surroundings.storage);
+    let volumes = volume::problems(pod, &facts.surroundings.storage, &facts.pods);
     let problems: Vec<String> = wrong.into_iter().chain(volumes).collect();
     (!problems.is_empty()).then(|| problems.join("; "))
 }

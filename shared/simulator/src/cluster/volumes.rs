@@ -128,8 +128,22 @@ impl ClusterState {
 
     /// Whether every volume of `pod` can be used on `node`.
     pub(super) fn can_mount(&self, pod: &Pod, node: &Node) -> bool {
-        claims_of(pod)
-            .all(|key| self.storage.claims.get(&key).is_some_and(|c| self.is_usable(c, node)))
+        claims_of(pod).all(|key| {
+            let claim = self.storage.claims.get(&key);
+            claim.is_some_and(|claim| {
+                self.is_usable(claim, node)
+                    && !(claim.is_for_one_pod && self.is_used_by_another(&key, pod))
+            })
+        })
+    }
+
+    fn is_used_by_another(&self, key: &VolumeClaimKey, pod: &Pod) -> bool {
+        let mut bound = self.selected(&PodSelection::All).filter(|other| other.node.is_some());
+        bound.any(|other| {
+            other.key != pod.key
+                && !other.is_terminal()
+                && claims_of(other).any(|claim| claim == *key)
+        })
     }
 
     fn is_usable(&self, claim: &VolumeClaim, node: &Node) -> bool {

@@ -54,7 +54,9 @@ structures! {
     }
     Storage { 1 claims, 2 volumes, 3 classes, 4 attach_limits }
     VolumeClaimKey { 1 namespace, 2 name }
-    VolumeClaim { 1 volume, 2 storage_class, 3 is_bind_completed, 4 is_deleting, 5 is_lost }
+    VolumeClaim {
+        1 volume, 2 storage_class, 3 is_bind_completed, 4 is_deleting, 5 is_lost, 6 is_for_one_pod,
+    }
     Volume { 1 terms, 2 is_local, 3 driver, 4 is_deleting }
     StorageClass { 1 provisioner, 2 waits_for_first_consumer, 3 allowed_topologies }
     NodeOverlay { 1 name, 2 weight, 3 requirements, 4 price, 5 capacity, 6 problems }

@@ -89,16 +89,33 @@ fn of_volume(volume: &Volume) -> Vec<Requirements> {
 /// the way.
 ///
 /// Karpenter knows drivers and topology keys that a provider declares unsupported; AWS declares
-/// none.
-pub fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
+/// none. A claim that `others` use is in the way only here: docs/compatibility.md.
+pub fn problems(pod: &Pod, storage: &Storage, others: &[Pod]) -> Vec<String> {
     let problem = |(key, claim): (VolumeClaimKey, Option<&VolumeClaim>)| {
         let why = match claim {
+            Some(claim) if claim.is_for_one_pod => {
+                problem_of(claim, storage).or_else(|| used_by_another(pod, &key, others))?
+            }
             Some(claim) => problem_of(claim, storage)?,
             None => "it does not exist".to_owned(),
         };
         Some(format!("PersistentVolumeClaim {}: {why}", key.name))
     };
     claims(pod, storage).filter_map(problem).collect()
+}
+
+/// That another of `pods` has the claim called `key`, which one pod at a time may use. One that ends makes way.
+fn used_by_another(pod: &Pod, key: &VolumeClaimKey, pods: &[Pod]) -> Option<String> {
+    let holds = |other: &&Pod| {
+        other.node.is_some()
+            && other.key != pod.key
+            && other.key.namespace == key.namespace
+            && !other.is_terminal()
+            && !other.is_terminating()
+            && names(other).any(|name| name == key.name)
+    };
+    let holder = pods.iter().find(holds)?;
+    Some(format!("its access mode ReadWriteOncePod is for one pod, and pod {} uses it", holder.key))
 }
 
 fn problem_of(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
@@ -193,16 +210,20 @@ fn claims<'a>(
     pod: &'a Pod,
     storage: &'a Storage,
 ) -> impl Iterator<Item = (VolumeClaimKey, Option<&'a VolumeClaim>)> {
-    pod.volumes.iter().filter_map(|volume| {
-        let name = match volume {
-            PodVolume::Claim(name) => name.clone(),
-            PodVolume::Ephemeral { volume, .. } => {
-                ObjectName::new(&format!("{}-{volume}", pod.key.name)).ok()?
-            }
-        };
+    names(pod).map(|name| {
         let key = VolumeClaimKey { namespace: pod.key.namespace.clone(), name };
         let claim = storage.claims.get(&key);
-        Some((key, claim))
+        (key, claim)
+    })
+}
+
+/// What the claims of a pod's volumes are called.
+fn names(pod: &Pod) -> impl Iterator<Item = ObjectName> {
+    pod.volumes.iter().filter_map(|volume| match volume {
+        PodVolume::Claim(name) => Some(name.clone()),
+        PodVolume::Ephemeral { volume, .. } => {
+            ObjectName::new(&format!("{}-{volume}", pod.key.name)).ok()
+        }
     })
 }
 

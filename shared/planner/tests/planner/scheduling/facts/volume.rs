@@ -81,14 +81,14 @@ fn check_problem(change: impl FnOnce(&mut Storage), claim: &str, expected: &str)
     change(&mut storage);
     let expected: &[String] =
         if expected.is_empty() { &[] } else { &[format!("PersistentVolumeClaim {expected}")] };
-    assert_eq!(problems(&pod(&[claim]), &storage), expected);
+    assert_eq!(problems(&pod(&[claim]), &storage, &[]), expected);
 }
 
 #[test]
 fn a_pod_without_claims_may_go_anywhere() {
     check(&storage(), &pod(&[]), &[""]);
     check(&storage(), &pod(&["unbound"]), &[""]);
-    assert_eq!(problems(&pod(&["unbound"]), &storage()), Vec::<String>::new());
+    assert_eq!(problems(&pod(&["unbound"]), &storage(), &[]), Vec::<String>::new());
 }
 
 #[test]
@@ -146,10 +146,10 @@ fn an_ephemeral_volume_is_the_claim_named_after_pod_and_volume() {
     let volume = PodVolume::Ephemeral { volume: "scratch".to_owned(), storage_class };
     let pod = Pod { volumes: vec![volume], ..pending("db", spec("cpu=1")) };
     let missing = "PersistentVolumeClaim db-scratch: it does not exist";
-    assert_eq!(problems(&pod, &storage), [missing]);
+    assert_eq!(problems(&pod, &storage, &[]), [missing]);
     check(&storage, &pod, &[""]);
     add(&mut storage, "db-scratch", of_class("zonal"));
-    assert_eq!(problems(&pod, &storage), Vec::<String>::new());
+    assert_eq!(problems(&pod, &storage, &[]), Vec::<String>::new());
     let zones = ["topology.kubernetes.io/zone=zone-1", "topology.kubernetes.io/zone=zone-2"];
     check(&storage, &pod, &zones);
     check_attached(&storage, &pod, &[("ebs.csi.aws.com", &["db-scratch"])]);

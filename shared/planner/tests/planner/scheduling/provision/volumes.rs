@@ -117,6 +117,36 @@ fn a_bad_claim_keeps_only_its_own_pod_waiting() {
     assert_eq!(plan.new_claims.len(), 1);
 }
 
+/// Why the pod called `name` has no place, without the names of NodePools.
+#[track_caller]
+fn check_reason(facts: &Facts, name: &str, expected: &str) {
+    let plan = provision(facts);
+    let unplaced = plan.unplaced.iter().find(|unplaced| unplaced.pod.name.as_str() == name);
+    let reasons = &unplaced.expect("it has no place").reasons;
+    assert_eq!(reasons[0].text, expected);
+}
+
+#[test]
+fn a_claim_for_one_pod_is_not_shared() {
+    let mut facts = world(&["one"], spec("cpu=1"));
+    let claim = facts.surroundings.storage.claims.get_mut(&key("one")).unwrap();
+    claim.is_for_one_pod = true;
+    check_zones(&facts, "zone-1");
+    add_node(&mut facts, node("own cpu=100 memory=100Gi pods=1000 zone=zone-1"));
+    let mut holder = pod("holder on:own cpu=1m");
+    holder.volumes = mounted(&["one"]);
+    facts.pods.push(holder);
+    let used = "PersistentVolumeClaim one: its access mode ReadWriteOncePod is for one pod, and pod default/holder uses it";
+    check_reason(&facts, "db", used);
+    assert_eq!(placed(&facts), 0);
+    // One that ends makes way.
+    facts.pods[1].deleted_at = Some(facts.now);
+    assert_eq!(placed(&facts), 1);
+    facts.pods[1].deleted_at = None;
+    facts.surroundings.storage.claims.get_mut(&key("one")).unwrap().is_for_one_pod = false;
+    assert_eq!(placed(&facts), 1);
+}
+
 #[test]
 fn volumes_of_no_kind_that_counts_decide_nothing() {
     let mut facts = world(&["nfs"], spec("cpu=1"));

@@ -110,7 +110,9 @@ impl<'a> Problem<'a> {
                 // Claims whose node did not join yet bring no domain.
                 let Target::Node(name) = &existing.target else { continue };
                 let domain = self.hosts.domains[place].known(key).copied().flatten();
-                let Some(domain) = domain.filter(|domain| !tally.known.contains(*domain)) else {
+                let ignores_labels = group.filter.ignores_labels();
+                let counted = if ignores_labels { &tally.there } else { &tally.known };
+                let Some(domain) = domain.filter(|domain| !counted.contains(*domain)) else {
                     continue;
                 };
                 let node = self.facts.nodes.get(name);
@@ -118,6 +120,7 @@ impl<'a> Problem<'a> {
                     group.filter.is_open() || counts_node(&self.groups, number, node)
                 }) {
                     tally.know(domain);
+                    tally.there.insert(domain);
                 }
             }
         }

@@ -56,6 +56,11 @@ impl Filter {
         self.terms.is_empty() && self.tolerations.is_none()
     }
 
+    /// Whether nodes pass whatever their labels are.
+    pub(crate) fn ignores_labels(&self) -> bool {
+        self.terms.is_empty()
+    }
+
     /// Whether a node with `taints` passes that has labels as `accepts` says.
     pub(crate) fn passes(&self, taints: &[Taint], accepts: impl Fn(&Requirements) -> bool) -> bool {
         let tolerated = self
@@ -164,7 +169,7 @@ impl Group {
     }
 
     /// Whether a pod with `labels` is meant if its namespace is.
-    fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub(crate) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.selector.as_ref().is_some_and(|selector| selector.selects(labels))
     }
 }

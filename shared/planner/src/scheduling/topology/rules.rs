@@ -68,6 +68,10 @@ pub(crate) fn allowed(
     }
     let (domains, choice) = match groups.all[rule.group].purpose {
         Purpose::Spread { max_skew, min_domains } => {
+            // `nodeAffinityPolicy: Ignore`: kube-scheduler looks for the least also where the pod may not go.
+            if asked.is_some() && groups.all[rule.group].filter.ignores_labels() {
+                supported.add(&tally.there);
+            }
             let fewest = fewest(tally, &supported, min_domains);
             let most = u64::from(fewest) + u64::from(max_skew);
             let number = u64::from(rule.is_own);

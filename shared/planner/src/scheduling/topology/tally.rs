@@ -38,6 +38,8 @@ pub(crate) struct Hosts<K> {
 pub(crate) struct Tally {
     /// Of a label: the domains that there are.
     pub(crate) known: Domains,
+    /// Of a spread that counts nodes whatever pods ask of them: the domains of the nodes that are there.
+    pub(crate) there: Domains,
     /// Of a label: pods by domain.
     pub(crate) counts: Table<kind::Domain, u32>,
     /// Of the hostname: what is there or coming.

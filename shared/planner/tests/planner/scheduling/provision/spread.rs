@@ -377,6 +377,29 @@ fn a_selector_limits_the_domains_of_its_pods() {
     check(&world(6, &spec), ZONE, "3/3");
 }
 
+/// kube-scheduler looks for the fewest pods also in zones where the pod may not go, if nodes are there.
+#[test]
+fn zones_that_the_pod_excludes_hold_it_back_if_affinity_is_ignored_and_nodes_are_there() {
+    let in_two = |policy| {
+        let zonal = SpreadConstraint { node_affinity_policy: policy, ..spread("zone", 1) };
+        PodSpec {
+            required_terms: vec![requirements("zone=zone-1,zone-2").iter().cloned().collect()],
+            ..app(&[zonal])
+        }
+    };
+    let ignoring = in_two(NodeInclusionPolicy::Ignore);
+    check(&world(4, &ignoring), ZONE, "2/2");
+    let mut third = world(4, &ignoring);
+    add_full(&mut third, "third", "zone-3", 0);
+    check(&third, ZONE, "1/1, 2 left");
+    let mut honoring = world(4, &in_two(NodeInclusionPolicy::Honor));
+    add_full(&mut honoring, "third", "zone-3", 0);
+    check(&honoring, ZONE, "2/2");
+    let mut ahead = world(4, &ignoring);
+    add_full(&mut ahead, "third", "zone-3", 1);
+    check(&ahead, ZONE, "1/2/2");
+}
+
 #[test]
 fn a_preferred_zone_limits_no_domains() {
     let zones = requirement("zone=zone-1,zone-2");

@@ -2,7 +2,10 @@
 //!
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 /// A label selector. An empty one selects everything; where the field is absent, nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +57,32 @@ impl LabelSelector {
     /// Whether an object with `labels` is selected.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         !self.is_invalid && self.expressions.iter().all(|expression| expression.holds(labels))
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    /// As kubectl takes it: `app=web,tier in (a,b),!old`; `every pod` of an empty one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expressions: Vec<String> = self.expressions.iter().map(ToString::to_string).collect();
+        if expressions.is_empty() {
+            return f.write_str("every pod");
+        }
+        f.write_str(&expressions.join(","))
+    }
+}
+
+impl fmt::Display for SelectorExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<&str> = self.values.iter().map(String::as_str).collect();
+        let (key, listed) = (&self.key, values.join(","));
+        match (self.operator, values.as_slice()) {
+            (SelectorOperator::In, [value]) => write!(f, "{key}={value}"),
+            (SelectorOperator::NotIn, [value]) => write!(f, "{key}!={value}"),
+            (SelectorOperator::In, _) => write!(f, "{key} in ({listed})"),
+            (SelectorOperator::NotIn, _) => write!(f, "{key} notin ({listed})"),
+            (SelectorOperator::Exists, _) => f.write_str(key),
+            (SelectorOperator::DoesNotExist, _) => write!(f, "!{key}"),
+        }
     }
 }
 

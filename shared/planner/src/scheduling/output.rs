@@ -93,7 +93,7 @@ impl Reasons {
         for (pod, failure) in &solution.failed {
             let class = problem.demand.pods[*pod].class;
             reasons.entry((class, *failure)).or_insert_with(|| {
-                explain::reasons(problem, &solution.state, class, *failure).into()
+                explain::reasons(problem, &solution.state, *pod, *failure).into()
             });
         }
         Self(reasons)

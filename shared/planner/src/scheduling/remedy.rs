@@ -121,6 +121,8 @@ struct Group<'f> {
     is_whole: bool,
     /// Whether dropping all of its rules helps.
     is_its_own_fault: bool,
+    /// Whether all that helps is to do without a volume, which most pods cannot.
+    is_of_volumes: bool,
     /// Whether the reasons of the NodePools say it all: it is too large, or waits for the next plan.
     is_explained: bool,
     /// Single changes that let it be scheduled.
@@ -178,6 +180,7 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
                 standing: Standing::Unknown,
                 is_whole: true,
                 is_its_own_fault: false,
+                is_of_volumes: false,
                 is_explained: unplaced.reasons.iter().any(waits),
                 helping: Vec::new(),
                 together: None,

@@ -290,8 +290,7 @@ fn new_node(problem: &Problem<'_>, in_flight: &solver::InFlightClaim, draft: Dra
 }
 
 fn reason(problem: &Problem<'_>, solution: &Solution, pod: PodId, failure: Failure) -> String {
-    let class = problem.demand.pods[pod].class;
-    let reasons = explain::reasons(problem, &solution.state, class, failure);
+    let reasons = explain::reasons(problem, &solution.state, pod, failure);
     let words: Vec<String> = reasons.iter().map(ToString::to_string).collect();
     words.join("; ")
 }

@@ -56,6 +56,15 @@ pub fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
     requirements
 }
 
+/// What each volume of the pod needs of a node: one of the alternatives of its claim. Volumes that can be used anywhere
+/// are left out.
+pub(crate) fn of_each(pod: &Pod, storage: &Storage) -> Vec<(ObjectName, Vec<Requirements>)> {
+    let volumes = claims(pod, storage).map(|(key, claim)| {
+        (key.name, claim.map(|claim| of_claim(claim, storage)).unwrap_or_default())
+    });
+    volumes.filter(|(_, alternatives)| !alternatives.is_empty()).collect()
+}
+
 fn fit(before: &Requirements, requirements: &Requirements) -> bool {
     before.intersects(requirements).is_ok()
 }

@@ -3,15 +3,18 @@
 //! Only what a NodePool would launch is explained: that the nodes that are there are full is why
 //! the pods were looked at in the first place.
 
+mod topology;
+mod volumes;
+
 use model::{
-    Requirements, ResourceName, ledger::RejectionReason, plan::Reason, policies::MinValuesPolicy,
-    requirements::Undefined, resources::format_amount, taint,
+    PodKey, PodSpec, Requirements, ResourceName, ledger::RejectionReason, plan::Reason,
+    policies::MinValuesPolicy, requirements::Undefined, resources::format_amount, taint,
 };
 
 use crate::{
-    index::id::{ClassId, TemplateId, TypeId},
+    index::id::{PodId, TemplateId, TypeId},
     scheduling::{
-        demand::{class::Class, profile::Preferences},
+        demand::{Wanted, class::Class, profile::Preferences},
         dollars::Cap,
         launchable::{
             cause::{cause, conflict},
@@ -21,18 +24,19 @@ use crate::{
         problem::Problem,
         solver::Failure,
         state::State,
-        topology::{groups::Purpose, rules},
     },
 };
 
-/// Why nothing takes pods of `class`, and no pool launches anything for them, in the order in which
+/// Why nothing takes `pod`, or those that are alike, and no pool launches anything for them, in the order in which
 /// the pools are tried; `state` is what is left of everything.
 pub(crate) fn reasons(
     problem: &Problem<'_>,
     state: &State,
-    class: ClassId,
+    pod: PodId,
     failure: Failure,
 ) -> Vec<Reason> {
+    let Wanted { key, class, .. } = &problem.demand.pods[pod];
+    let (pod, class) = (key.as_ref(), *class);
     let preference = problem.profile(class).preferences.iter().last();
     let class = &problem.classes[class];
     let about_pod = |reason: RejectionReason, text: &str| {
@@ -55,7 +59,7 @@ pub(crate) fn reasons(
         }
         Failure::NoPlace => {}
     }
-    let view = View { problem, state, class, preference };
+    let view = View { problem, state, pod, class, preference };
     let mut reasons: Vec<Reason> = problem
         .templates
         .ids()
@@ -83,6 +87,7 @@ pub(crate) fn reasons(
 struct View<'p, 'a> {
     problem: &'p Problem<'a>,
     state: &'p State,
+    pod: &'p PodKey,
     class: &'p Class,
     /// The last that it asked for.
     preference: Option<&'p Preferences>,
@@ -102,8 +107,12 @@ impl View<'_, '_> {
             return (RejectionReason::TaintNotTolerated, text);
         }
         let terms = 0..self.class.spec.required_terms.len().max(1);
-        let mut reasons: Vec<(RejectionReason, String)> =
-            terms.map(|term| self.of_term(number, &self.class.spec.requirements(term))).collect();
+        let spec = &self.class.spec;
+        let of_term = |term| match contradiction(spec, term) {
+            Some(text) => (RejectionReason::IncompatibleRequirements, text),
+            None => self.of_term(number, &spec.requirements(term)),
+        };
+        let mut reasons: Vec<(RejectionReason, String)> = terms.map(of_term).collect();
         reasons.dedup();
         let reason = reasons.first().map(|(reason, _)| *reason).unwrap_or_default();
         let texts: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
@@ -125,11 +134,12 @@ impl View<'_, '_> {
         let fitting: Vec<&Requirements> = volumes
             .filter(|requirements| both.compatible(requirements, Undefined::WellKnown).is_ok())
             .collect();
-        let Some(volumes) = fitting.first() else {
-            let texts: Vec<String> =
-                self.class.alternatives.iter().map(ToString::to_string).collect();
-            let text = format!("its volumes need a node with {}", texts.join(", or with "));
-            return (Why::VolumesElsewhere, text);
+        // Volumes in several zones ask for no zone at all, which a NodePool without zones does not exclude.
+        let is_apart = |needs: &Requirements| {
+            needs.iter().any(|needs| !needs.is_complement() && needs.values().is_empty())
+        };
+        let Some(volumes) = fitting.first().filter(|needs| !is_apart(needs)) else {
+            return (Why::VolumesElsewhere, self.of_volumes(template, wanted));
         };
         if fitting.len() == 1 {
             both.add_all(volumes);
@@ -159,118 +169,25 @@ impl View<'_, '_> {
         of_types.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
     }
 
-    /// Why its rules about other pods leave nothing, where it asks for `wanted` and its volumes for `volumes`, and
-    /// `both` is that together with what its NodePool asks for.
-    fn of_rules(
-        &self,
-        template: &Template<'_>,
-        (both, wanted, volumes): (&Requirements, &Requirements, &Requirements),
-    ) -> (RejectionReason, String) {
-        let (problem, state) = (self.problem, self.state);
-        let Some(preference) = self.preference else {
-            let text = "its NodePool had room for it, and no longer has";
-            return (RejectionReason::NothingTogether, text.to_owned());
+    fn of_volumes(&self, template: &Template<'_>, wanted: &Requirements) -> String {
+        let facts = self.problem.facts;
+        let required = self.problem.sets.get(template.set);
+        let Some(pod) = facts.pods.iter().find(|pod| pod.key == *self.pod) else {
+            return "its volumes are elsewhere".to_owned();
         };
-        let mut reasons: Vec<String> = Vec::new();
-        for rule in &preference.on_hosts {
-            if !rules::allows_new_host(rule, &problem.groups, &state.tallies[rule.group]) {
-                let group = &problem.groups.all[rule.group];
-                let mut daemon_sets = problem.facts.daemon_sets.iter();
-                let daemon_set =
-                    daemon_sets.find(|set| group.means(&set.key.namespace, &set.spec.labels));
-                let daemons = daemon_set.map(|set| {
-                    let name = &set.key;
-                    format!(
-                        " (the pod of DaemonSet {name} does not count: it comes after the node)"
-                    )
-                });
-                let text = "a new node has no pod that its affinity asks to be with";
-                reasons.push(format!("{text}{}", daemons.unwrap_or_default()));
-            }
-        }
-        for (key, rule) in &preference.on_domains {
-            let label = problem.keys.all[*key].label.as_str();
-            let tally = &state.tallies[rule.group];
-            let allowed = rules::allowed(rule, *key, &problem.groups, tally, None, false).domains;
-            let is_open = |value: &&model::requirement::Value| {
-                both.get(label).is_none_or(|requirement| requirement.has(value))
-            };
-            if problem.keys.all[*key].names(&allowed).any(|value| is_open(&value)) {
-                continue;
-            }
-            reasons.push(match problem.groups.all[rule.group].purpose {
-                Purpose::Spread { max_skew, min_domains } => {
-                    let key = &problem.keys.all[*key];
-                    let count = |domain| format!("{} {}", key.name(domain), tally.count(domain));
-                    let there: Vec<String> = tally.known.iter().map(count).collect();
-                    let open: Vec<String> = key.names(&allowed).map(ToString::to_string).collect();
-                    let why = if open.is_empty() {
-                        too_few_domains(min_domains, there.len())
-                    } else {
-                        kept_from(label, &open, (wanted, volumes))
-                    };
-                    let there = if there.is_empty() {
-                        "there is none".to_owned()
-                    } else {
-                        there.join(", ")
-                    };
-                    format!(
-                        "spreading over {label} with maxSkew {max_skew} leaves nothing that it may \
-                         use (pods there: {there}){why}"
-                    )
-                }
-                Purpose::Affinity => {
-                    format!(
-                        "no {label} that it may use has a pod that its affinity asks to be with"
-                    )
-                }
-                Purpose::AntiAffinity | Purpose::Inverse => {
-                    format!(
-                        "every {label} that it may use has, or may get, a pod to keep away from"
-                    )
-                }
-            });
-        }
-        if reasons.is_empty() {
-            let pool = template.name();
-            let text = format!("all that it asks for together is nowhere in NodePool {pool}");
-            return (RejectionReason::NothingTogether, text);
-        }
-        // What a rule and its inverse forbid is said in the same words.
-        reasons.dedup();
-        (RejectionReason::TopologyRules, reasons.join("; "))
+        let storage = &facts.surroundings.storage;
+        volumes::reason((pod, storage), (template.name(), &required), wanted)
     }
 }
 
-/// What `minDomains` makes of a spread over fewer domains than it asks for; nothing where it has enough.
-fn too_few_domains(min_domains: Option<u32>, there: usize) -> String {
-    match min_domains {
-        Some(least) if there < usize::try_from(least).unwrap_or(usize::MAX) => format!(
-            ": minDomains is {least} and there are {there}, so that the fewest pods count as 0"
-        ),
-        Some(_) | None => String::new(),
-    }
-}
-
-/// What keeps a pod from every value of `label` in `open`, which its spread leaves: its volumes, itself, or else its
-/// NodePool.
-fn kept_from(
-    label: &str,
-    open: &[String],
-    (wanted, volumes): (&Requirements, &Requirements),
-) -> String {
-    let excludes = |asked: &Requirements| {
-        let of_label = asked.get(label);
-        of_label.is_some_and(|asked| !open.iter().any(|value| asked.has(value)))
-    };
-    let by = if excludes(volumes) {
-        "its volumes cannot be"
-    } else if excludes(wanted) {
-        "its node selector or affinity does not let it be"
-    } else {
-        "its NodePool has no nodes"
-    };
-    format!(": it could use {}, where {by}", open.join(" or "))
+/// That the node selector of a pod excludes what its required affinity asks for in its alternative `term`.
+fn contradiction(spec: &PodSpec, term: usize) -> Option<String> {
+    let affinity = spec.required_terms.get(term)?;
+    let mut pairs = spec.node_selector.iter().filter_map(|selected| {
+        Some((selected, affinity.iter().find(|asked| asked.key() == selected.key())?))
+    });
+    let (selected, asked) = pairs.find(|(selected, asked)| !selected.has_intersection(asked))?;
+    Some(format!("its node selector {selected} and its node affinity {asked} exclude each other"))
 }
 
 /// Why none of the types that the requirements allow will do, if so.

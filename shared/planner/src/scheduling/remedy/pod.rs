@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{
     Pod, PodKey, PodSpec, Requirement, Resources,
+    selector::LabelSelector,
     storage::PodVolume,
     topology::{PodAffinityTerm, WhenUnsatisfiable},
 };
@@ -92,22 +93,36 @@ impl Rule {
     /// `its node selector kubernetes.io/arch In [arm64]`
     pub(super) fn in_words(&self, pod: &Pod) -> Words {
         let spec = &pod.spec;
-        let place = |terms: &[PodAffinityTerm], place: usize| {
-            terms.get(place).map(|term| term.topology_key.to_string()).unwrap_or_default()
+        let of_terms = |what: &str, terms: &[PodAffinityTerm], place: usize| {
+            let term = terms.get(place);
+            term.map_or_else(
+                || what.to_owned(),
+                |term| {
+                    format!(
+                        "{what} to {} over {}",
+                        selected(term.selector.as_ref()),
+                        term.topology_key
+                    )
+                },
+            )
         };
         Words::Without(match self {
             Self::Selector(asked) => format!("its node selector {asked}"),
             Self::Affinity(_, asked) => format!("its node affinity {asked}"),
             Self::Spread(place) => {
-                let key = spec.spread.get(*place).map(|spread| spread.topology_key.to_string());
-                format!("its spread over {}", key.unwrap_or_default())
+                let key = spec.spread.get(*place).map(|spread| &spread.topology_key);
+                let others = spec.spread.iter().filter(|spread| Some(&spread.topology_key) == key);
+                let among = (1 < others.count()).then(|| {
+                    let spread = spec.spread.get(*place);
+                    let selector = spread.and_then(|spread| spread.selector.as_ref());
+                    format!(" among {}", selected(selector))
+                });
+                let key = key.map(ToString::to_string).unwrap_or_default();
+                format!("its spread over {key}{}", among.unwrap_or_default())
             }
-            Self::PodAffinity(at) => {
-                format!("its pod affinity over {}", place(&spec.pod_affinity.required, *at))
-            }
+            Self::PodAffinity(at) => of_terms("its pod affinity", &spec.pod_affinity.required, *at),
             Self::PodAntiAffinity(at) => {
-                let terms = &spec.pod_anti_affinity.required;
-                format!("its pod anti-affinity over {}", place(terms, *at))
+                of_terms("its pod anti-affinity", &spec.pod_anti_affinity.required, *at)
             }
             Self::HostPort(place) => {
                 let port = spec.host_ports.get(*place).map(|port| port.port.to_string());
@@ -124,6 +139,11 @@ impl Rule {
             Self::Request(name) => return Words::With(format!("a smaller request of {name}")),
         })
     }
+}
+
+/// The pods that `selector` selects: `app=web`.
+fn selected(selector: Option<&LabelSelector>) -> String {
+    selector.map_or_else(|| "no pod".to_owned(), ToString::to_string)
 }
 
 /// `requests` without those that do not stay.

@@ -1,6 +1,6 @@
 //! Rules of a NodePool.
 
-use model::{Requirement, Requirements, ResourceName, node_pool::NodePool, taint::Taint};
+use model::{LabelKey, Requirement, Requirements, ResourceName, node_pool::NodePool, taint::Taint};
 
 use super::words::Words;
 
@@ -9,6 +9,8 @@ use super::words::Words;
 pub(super) enum Rule {
     Taint(Taint),
     Requirement(Requirement),
+    /// How many values of the label its nodes must be able to have.
+    MinValues(LabelKey, u32),
     Limit(ResourceName),
 }
 
@@ -17,6 +19,14 @@ impl Rule {
         let taints = pool.template.taints.iter().cloned().map(Self::Taint);
         let requirements = pool.template.requirements.iter().cloned().map(Self::Requirement);
         taints.chain(requirements).chain(Self::limits(pool)).collect()
+    }
+
+    /// Those that a pod's own rules may contradict, although each of them can be met.
+    pub(super) fn min_values(pool: &NodePool) -> Vec<Self> {
+        let requirements = pool.template.requirements.iter();
+        let counted =
+            requirements.filter_map(|asked| Some((asked.key().clone(), asked.min_values()?)));
+        counted.map(|(key, min)| Self::MinValues(key, min)).collect()
     }
 
     pub(super) fn limits(pool: &NodePool) -> Vec<Self> {
@@ -32,6 +42,13 @@ impl Rule {
                 let others = others.filter(|other| *other != requirement);
                 pool.template.requirements = others.cloned().collect::<Requirements>();
             }
+            Self::MinValues(key, _) => {
+                let requirements = pool.template.requirements.iter().cloned();
+                let relaxed = requirements.map(|asked| {
+                    if asked.key() == key { asked.with_min_values(None) } else { asked }
+                });
+                pool.template.requirements = relaxed.collect();
+            }
             Self::Limit(resource) => {
                 pool.limits.0.remove(resource);
             }
@@ -42,8 +59,15 @@ impl Rule {
     pub(super) fn in_words(&self, pool: &str) -> Words {
         Words::Without(match self {
             Self::Taint(taint) => format!("the taint {taint} of NodePool {pool}"),
+            // Nothing meets an empty set: it was written so, or as several requirements that exclude each other.
+            Self::Requirement(asked) if !asked.is_complement() && asked.values().is_empty() => {
+                format!("what NodePool {pool} requires of {}", asked.key())
+            }
             Self::Requirement(requirement) => {
                 format!("the requirement {requirement} of NodePool {pool}")
+            }
+            Self::MinValues(key, min) => {
+                format!("minValues {min} on {key} of NodePool {pool}")
             }
             Self::Limit(resource) => format!("the limit of {resource} of NodePool {pool}"),
         })

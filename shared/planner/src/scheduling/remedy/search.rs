@@ -159,7 +159,9 @@ impl Search {
             let rules = group.rules.iter().enumerate();
             let helping =
                 rules.filter(|(place, _)| has_place(&places, group, &[number, place + 1]));
-            group.helping = helping.map(|(_, rule)| rule.in_words(group.pod)).collect();
+            let helping: Vec<&pod::Rule> = helping.map(|(_, rule)| rule).collect();
+            group.is_of_volumes = helping.iter().all(|rule| matches!(rule, pod::Rule::Volume(_)));
+            group.helping = helping.into_iter().map(|rule| rule.in_words(group.pod)).collect();
             let mut sizes = group.rules.len()..group.rules.len() + group.sizes.len();
             group.is_explained |=
                 sizes.any(|place| has_place(&places, group, &[number, place + 1]));
@@ -168,8 +170,10 @@ impl Search {
 
     /// Drops single rules of NodePools.
     pub(super) fn of_pools(&mut self, groups: &mut [Group<'_>]) {
+        let min_values: Vec<Change> = self.usable_pools().flat_map(min_values_of).collect();
+        self.of_changes(groups, &min_values, |_| true);
         let changes: Vec<Change> = self.usable_pools().flat_map(of_pool).collect();
-        self.of_changes(groups, &changes, |group| group.helping.is_empty());
+        self.of_changes(groups, &changes, |group| group.helping.is_empty() || group.is_of_volumes);
     }
 
     /// Drops single rules of EC2NodeClasses, as far as the instance types that they offer show them.
@@ -241,6 +245,11 @@ impl Search {
 /// The rules of `pool`.
 pub(super) fn of_pool(pool: &NodePool) -> Vec<Change> {
     pool::Rule::of(pool).into_iter().map(|rule| Change::Pool(pool.name.clone(), rule)).collect()
+}
+
+fn min_values_of(pool: &NodePool) -> Vec<Change> {
+    let rules = pool::Rule::min_values(pool).into_iter();
+    rules.map(|rule| Change::Pool(pool.name.clone(), rule)).collect()
 }
 
 fn apply(facts: &mut Facts, changes: &[Change]) {

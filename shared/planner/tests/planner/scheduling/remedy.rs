@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
-    Bytes, InstanceType, PodKey,
+    Bytes, InstanceType, Operator, PodKey, Requirement,
     facts::{ClassOffer, Facts},
     node_pool::NodePool,
 };
@@ -24,6 +24,14 @@ fn helps(facts: &Facts) -> Vec<String> {
 fn check(facts: &Facts, expected: &[&str]) {
     assert_eq!(helps(facts), expected);
     assert_eq!(helps(facts), expected, "asked twice");
+}
+
+/// Why the pod called `name` has no place in the only NodePool.
+#[track_caller]
+fn check_reason(facts: &Facts, name: &str, expected: &str) {
+    let plan = provision(facts);
+    let unplaced = plan.unplaced.iter().find(|unplaced| unplaced.pod.name.as_str() == name);
+    assert_eq!(unplaced.expect("it has no place").reasons[0].text, expected);
 }
 
 fn pooled(text: &str, change: impl FnOnce(&mut NodePool)) -> Facts {
@@ -80,6 +88,72 @@ fn the_smallest_set_is_named_where_no_single_rule_helps() {
            and its node selector team In [a] together",
         ],
     );
+}
+
+#[test]
+fn rules_about_other_pods_are_told_apart_by_their_selectors() {
+    let text = "a cpu=1 on:n1 label:app=a; b cpu=1 on:n2 label:app=b; w cpu=1 near:zone:app=a near:zone:app=b";
+    let mut apart = facts(pods(text));
+    add_node(&mut apart, node("n1 cpu=1 pods=1 zone=zone-1"));
+    add_node(&mut apart, node("n2 cpu=1 pods=1 zone=zone-2"));
+    let zone = "over topology.kubernetes.io/zone";
+    check(
+        &apart,
+        &[&format!(
+            "w: it could be scheduled without its pod affinity to app=a {zone}, or without its pod affinity to app=b {zone}"
+        )],
+    );
+}
+
+#[test]
+fn the_pod_that_a_rule_is_about_is_named_where_it_does_not_count() {
+    let nowhere = "no topology.kubernetes.io/zone that it may use has a pod that its affinity asks to be with (app=a)";
+    let mut other = facts(pods("a cpu=1 on:n1 label:app=a; w cpu=1 near:zone:app=a"));
+    add_node(&mut other, node("n1 cpu=1 pods=1 zone=zone-1"));
+    other.pods[0].key.namespace = "two".parse().unwrap();
+    let misses = "pod two/a is in another namespace, which the affinity does not name (namespaces, namespaceSelector)";
+    check_reason(&other, "w", &format!("{nowhere}: {misses}"));
+    let mut full = facts(pods("a cpu=1 on:n1 label:app=a; w cpu=1 near:host:app=a"));
+    add_node(&mut full, node("n1 cpu=1 pods=1 zone=zone-1"));
+    let new = "a new node has no pod that its affinity asks to be with (app=a)";
+    check_reason(
+        &full,
+        "w",
+        &format!("{new}: pod default/a is on n1, which does not take the pod"),
+    );
+}
+
+#[test]
+fn the_pod_whose_anti_affinity_keeps_another_away_is_named() {
+    let on = |zone: &str| format!("db-{zone} cpu=1 on:{zone} label:app=db away:zone:app=w; ");
+    let there: String = ZONES.into_iter().map(on).collect();
+    let mut facts = facts(pods(&format!("{there}w cpu=1 label:app=w")));
+    for zone in ZONES {
+        add_node(&mut facts, node(&format!("{zone} cpu=1 pods=1 zone={zone}")));
+    }
+    let away = "every topology.kubernetes.io/zone that it may use has, or may get, a pod whose anti-affinity keeps it away";
+    check_reason(&facts, "w", &format!("{away}, such as pod default/db-zone-1"));
+}
+
+#[test]
+fn min_values_that_a_spread_contradicts_are_named() {
+    let facts = pooled("w x2 cpu=1 label:app=w spread:zone:app=w", |pool| {
+        let zones =
+            Requirement::new("topology.kubernetes.io/zone", Operator::In, ["zone-1", "zone-2"]);
+        pool.template.requirements.add(zones.unwrap().with_min_values(Some(2)));
+    });
+    let key = "topology.kubernetes.io/zone";
+    let text = format!(
+        "it could be scheduled without its spread over {key}, or without minValues 2 on {key} of NodePool general"
+    );
+    check(&facts, &[&format!("w-0: {text}"), &format!("w-1: {text}")]);
+}
+
+#[test]
+fn requirements_of_one_pod_that_exclude_each_other_are_both_named() {
+    let text = "its node selector kubernetes.io/arch In [amd64] and its node affinity kubernetes.io/arch In [arm64] \
+                exclude each other";
+    check_reason(&facts(pods("w cpu=1 select:arch=amd64 require:arch=arm64")), "w", text);
 }
 
 #[test]
@@ -165,7 +239,7 @@ fn the_ami_family_is_named_where_it_is_for_another_system() {
 
 #[test]
 fn other_pods_of_the_plan_that_are_in_the_way_are_named() {
-    let rule = "without its pod anti-affinity over topology.kubernetes.io/zone";
+    let rule = "without its pod anti-affinity to app=a over topology.kubernetes.io/zone";
     let first = |pod: &str| format!("without the pod default/{pod} that this plan schedules first");
     check(
         &facts(pods("a x2 cpu=1 label:app=a away:zone:app=a")),

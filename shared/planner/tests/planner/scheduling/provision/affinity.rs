@@ -371,7 +371,7 @@ fn a_label_that_no_node_has_keeps_no_pods_apart() {
 #[test]
 fn who_waits_for_the_pod_of_a_daemon_set_reads_that_it_comes_later() {
     let mut facts = facts(pods("a cpu=1 near:host:app=logs"));
-    let text = "a new node has no pod that its affinity asks to be with";
+    let text = "a new node has no pod that its affinity asks to be with (app=logs)";
     assert_eq!(provision(&facts).unplaced[0].reasons[0].text, text);
     facts.daemon_sets = vec![daemon_set("logs app=logs cpu=10m")];
     let later = "(the pod of DaemonSet default/logs does not count: it comes after the node)";

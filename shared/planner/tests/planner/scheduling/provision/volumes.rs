@@ -148,6 +148,34 @@ fn a_claim_for_one_pod_is_not_shared() {
 }
 
 #[test]
+fn the_volume_that_keeps_a_pod_away_is_named_with_what_excludes_it() {
+    let zone = "topology.kubernetes.io/zone In";
+    let mut facts = world(&["anywhere", "three"], spec("cpu=1"));
+    facts.node_pools[0].template.requirements = requirements("zone=zone-1,zone-2");
+    check_reason(
+        &facts,
+        "db",
+        &format!(
+            "its volume three needs a node with {zone} [zone-3], and NodePool general requires {zone} [zone-1 zone-2]"
+        ),
+    );
+    check_reason(
+        &world(&["one"], spec("cpu=1 select:zone=zone-2")),
+        "db",
+        &format!(
+            "its volume one needs a node with {zone} [zone-1], and its node selector or affinity asks for {zone} [zone-2]"
+        ),
+    );
+    check_reason(
+        &world(&["one", "two-or-three"], spec("cpu=1")),
+        "db",
+        &format!(
+            "no node suits all of its volumes: one needs {zone} [zone-1], two-or-three needs {zone} [zone-2] or {zone} [zone-3]"
+        ),
+    );
+}
+
+#[test]
 fn volumes_of_no_kind_that_counts_decide_nothing() {
     let mut facts = world(&["nfs"], spec("cpu=1"));
     add_bound(&mut facts.surroundings.storage, "nfs", &[]);

@@ -5,6 +5,7 @@ mod warnings;
 mod windows;
 mod zones;
 
+pub(crate) use self::{windows::is_endless, zones::elsewhere};
 use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{

@@ -20,7 +20,7 @@ use report::error::BadInput;
 
 use super::args::PlanArgs;
 use super::input::Loaded;
-use crate::{assumed, catalog::source, cluster_facts, manifests};
+use crate::{assumed, catalog::source, cluster_facts, manifests, validate};
 
 /// What can be bought.
 #[derive(Default)]
@@ -54,6 +54,7 @@ pub(super) fn load(
         let offers = of_region(args, loaded, &catalog)?;
         (Offers { is_whole, ..offers }, catalog)
     };
+    offers.notes.extend(validate::elsewhere(&loaded.node_pools, &catalog));
     offers.charge(loaded, &catalog.region);
     offers.images = images(&offers.classes, loaded);
     Ok((offers, catalog))

@@ -46,6 +46,12 @@ fn fault(budget: &Budget, window: &BudgetWindow) -> Option<String> {
     })
 }
 
+/// Whether the window opens again before it closes, each time: it never ends.
+pub(crate) fn is_endless(window: &BudgetWindow) -> bool {
+    let schedule = window.read_schedule().ok();
+    schedule.and_then(|schedule| longest_gap(&schedule)).is_some_and(|gap| gap <= window.duration)
+}
+
 /// The longest time between two firings in a row; `None` if there is no firing.
 fn longest_gap(schedule: &CronSchedule) -> Option<SignedDuration> {
     let first = schedule.next_after(BASE)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{RegionCatalog, Requirement, Zone, labels};
+use model::{RegionCatalog, Requirement, Zone, labels, node_pool::NodePool, requirement::Value};
 
 use super::warnings::{Spot, Warning, warning};
 
@@ -59,6 +59,31 @@ impl Zones {
         let spot = Spot::Value(key.to_owned(), Some(value.to_owned()));
         self.impossible.push(warning(spot, text));
     }
+}
+
+/// The NodePools that ask for other regions than the catalog's alone, a line for each.
+pub(crate) fn elsewhere(pools: &[NodePool], catalog: &RegionCatalog) -> Vec<String> {
+    let line = |pool: &NodePool| {
+        let asked = || pool.template.requirements.iter();
+        let elsewhere = Zones::of(asked(), catalog).elsewhere;
+        let is_here = |value: &Value| region_of(value) == Some(catalog.region.as_str());
+        let is_elsewhere = |asked: &Requirement| {
+            [labels::REGION, labels::ZONE].contains(&asked.key().as_str())
+                && !asked.is_complement()
+                && !asked.values().is_empty()
+                && !asked.values().iter().any(is_here)
+        };
+        let (values, here) =
+            (elsewhere.into_iter().collect::<Vec<_>>().join(", "), &catalog.region);
+        asked().any(is_elsewhere).then(|| {
+            format!(
+                "NodePool {}: {values}: instance types, zones and prices here are those of {here}; for another region use \
+                 --region or --instance-types",
+                pool.name
+            )
+        })
+    };
+    pools.iter().filter_map(line).collect()
 }
 
 /// Whether a zone of the region of `catalog` may be there: one of its zones, or a local zone, which is not listed.

@@ -46,3 +46,26 @@ fn a_node_that_expires_is_not_said_to_stay_and_what_its_drain_waits_for_is_named
         run(&folder, &format!("{words} --view {view} --explain ip-1")).says(&[line]);
     }
 }
+
+#[test]
+fn a_budget_that_never_ends_has_no_end() {
+    for (schedule, duration, said) in [
+        ("0 0 * * mon", "200h", "without end: the window of a budget opens again before it closes"),
+        ("*/5 * * * *", "5m", "without end: the window of a budget opens again before it closes"),
+        ("0 0 * * *", "20h", "until 2026-08-01T20:00:00Z"),
+    ] {
+        let budget = format!("{{nodes: '0', schedule: '{schedule}', duration: {duration}}}");
+        let pool = format!("{POOL}  disruption: {{budgets: [{budget}]}}\n");
+        let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", NODE)];
+        let folder = folder("endless", &files);
+        run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z").says(&[said]);
+    }
+}
+
+#[test]
+fn a_feature_gate_that_is_not_there_is_named() {
+    let folder = folder("gate", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
+    run(&folder, "plan . --feature-gates Foo=true").complains(&[
+        "--feature-gates: `Foo=true`: there is no such gate; there are CapacityBuffer",
+    ]);
+}

@@ -67,3 +67,33 @@ fn objects_that_are_not_read_are_named() {
     );
     planned.is_silent_about(&["Ingress", "networking.k8s.io"]);
 }
+
+#[test]
+fn a_node_pool_of_another_region_is_named_with_the_option_for_it() {
+    let requirement = |key: &str, values: &str| {
+        POOL.replace(
+            "      - {key",
+            &format!("      - {{key: topology.kubernetes.io/{key}, operator: In, values: [{values}]}}\n      - {{key"),
+        )
+    };
+    for (key, values, is_named) in [
+        ("zone", "us-east-1a, us-east-1b", true),
+        ("region", "us-east-1", true),
+        ("zone", "us-east-1a, us-west-2a", false),
+        ("zone", "us-west-2a", false),
+    ] {
+        let pool = requirement(key, values);
+        let files =
+            [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &deployment("web", 1))];
+        let planned = run(&folder("region", &files), "plan .");
+        let line = format!(
+            "NodePool general: {values}: instance types, zones and prices here are those of us-west-2; for another \
+             region use --region"
+        );
+        if is_named {
+            planned.says(&[&line]);
+        } else {
+            planned.is_silent_about(&["--region"]);
+        }
+    }
+}

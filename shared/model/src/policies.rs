@@ -183,7 +183,10 @@ impl Policies {
             };
             let known = GATES.iter().find(|(known, _)| *known == name.trim());
             let (_, of_gate) = known.ok_or_else(|| {
-                bad(format!("there are {}", GATES.map(|(known, _)| known).join(", ")))
+                bad(format!(
+                    "there is no such gate; there are {}",
+                    GATES.map(|(known, _)| known).join(", ")
+                ))
             })?;
             *of_gate(&mut policies) = is_on;
         }

@@ -20,7 +20,7 @@ use report::{
 };
 
 use super::{Found, moves, staying, staying::disrupted};
-use crate::plan::args::View;
+use crate::{plan::args::View, validate};
 
 /// NodeClaims that are deleted before a method is asked, and that have a line.
 const AHEAD_SHOWN: usize = 10;
@@ -335,9 +335,8 @@ fn budgets_in_words(
         let names = names.join(", ");
         match number {
             0 => {
-                let until = reasons.first().and_then(|reason| closed_until(pool, *reason, now));
-                let until = until.map(|until| format!(", until {until}")).unwrap_or_default();
-                format!("no node for {names}{until}")
+                let until = reasons.first().map(|reason| closed_until(pool, *reason, now));
+                format!("no node for {names}{}", until.unwrap_or_default())
             }
             u64::MAX => format!("any number for {names}"),
             number => format!("{} for {names}", count(number, "node")),
@@ -346,14 +345,17 @@ fn budgets_in_words(
     by_number.into_iter().map(words).collect::<Vec<_>>().join("; ")
 }
 
-/// When the window ends of the budget of `pool` that allows no node for `reason`, if it has one.
-fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> Option<Timestamp> {
+/// When the window ends of the budget of `pool` that allows no node for `reason`, if it has one: `, until …`.
+fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> String {
     let closing = pool.disruption.budgets.iter().filter(|budget| {
         let is_meant = budget.reasons.is_empty() || budget.reasons.contains(&reason);
         is_meant && matches!(budget.nodes, BudgetNodes::Count(0) | BudgetNodes::Percent(0))
     });
-    let ends = closing.filter_map(|budget| {
-        let window = budget.window.as_ref()?;
+    let mut windows = closing.filter_map(|budget| budget.window.as_ref());
+    if windows.clone().any(validate::is_endless) {
+        return ", without end: the window of a budget opens again before it closes".to_owned();
+    }
+    let ends = windows.by_ref().filter_map(|window| {
         let schedule = window.read_schedule().ok()?;
         let mut hit = schedule.next_after(now.checked_sub(window.duration).ok()?)?;
         if hit > now {
@@ -364,7 +366,7 @@ fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> Op
         }
         hit.checked_add(window.duration).ok()
     });
-    ends.max()
+    ends.max().map(|until| format!(", until {until}")).unwrap_or_default()
 }
 
 pub(super) fn per_month(nanos: u64) -> String {

@@ -211,14 +211,15 @@ fn contradiction(tree: &Tree, file: &str, reference: &ObjectReference) -> Option
     let TreeValue::List(items) = &spec.get("requirements")?.value else { return None };
     let asked: Vec<(&Tree, Requirement)> =
         items.iter().filter_map(|item| Some((item, requirement_of(item)?))).collect();
-    let exclude = |one: &Requirement, other: &Requirement| {
-        let [one, other] = [one, other].map(|asked| Requirements::of_distinct([asked.clone()]));
-        one.intersects(&other).is_err()
+    let exclude = |first: &Requirement, second: &Requirement| {
+        let [first, second] =
+            [first, second].map(|asked| Requirements::of_distinct([asked.clone()]));
+        first.intersects(&second).is_err()
     };
-    let (line, one, other) = asked.iter().enumerate().find_map(|(place, (item, other))| {
-        let before = asked.iter().take(place).map(|(_, one)| one);
-        let one = before.into_iter().find(|one| exclude(one, other))?;
-        Some((item.line, one, other))
+    let (line, earlier, later) = asked.iter().enumerate().find_map(|(place, (item, later))| {
+        let mut before = asked.iter().take(place).map(|(_, asked)| asked);
+        let earlier = before.find(|earlier| exclude(earlier, later))?;
+        Some((item.line, earlier, later))
     })?;
     Some(Diagnostic {
         file: file.to_owned(),
@@ -226,7 +227,7 @@ fn contradiction(tree: &Tree, file: &str, reference: &ObjectReference) -> Option
         object: Some(reference.clone()),
         problem: Problem::unusable(
             "spec.template.spec.requirements",
-            format!("`{one}` and `{other}` exclude each other: no node meets both"),
+            format!("`{earlier}` and `{later}` exclude each other: no node meets both"),
         ),
         cure: None,
         is_stored: tree.has_uid(),

@@ -42,8 +42,8 @@ pub struct Ineffective {
 /// The annotation of a pod like `spec` that protects nothing.
 pub fn ineffective_of_pod(spec: &PodSpec) -> Option<Ineffective> {
     let text = spec.ineffective_do_not_disrupt();
-    let own = text.map(|text| Ineffective { key: labels::DO_NOT_DISRUPT, text });
-    own.or_else(|| foreign(&spec.annotations, &OF_PODS))
+    let invalid = text.map(|text| Ineffective { key: labels::DO_NOT_DISRUPT, text });
+    invalid.or_else(|| foreign(&spec.annotations, &OF_PODS))
 }
 
 /// The annotation among those of a node, or of a NodePool's template, that protects nothing.
@@ -67,13 +67,13 @@ pub fn is_foreign(key: &str) -> bool {
 }
 
 fn foreign(annotations: &BTreeMap<String, String>, known: &[Foreign]) -> Option<Ineffective> {
-    let own = labels::DO_NOT_DISRUPT;
+    let right = labels::DO_NOT_DISRUPT;
     let is_set = |foreign: &&Foreign| {
         annotations.get(foreign.key).is_some_and(|value| value == foreign.value)
     };
     let Foreign { key, whose, .. } = known.iter().find(is_set)?;
     let text = format!(
-        "annotation {key} is of {whose}, and protects nothing here: write `{own}: \"true\"`"
+        "annotation {key} is of {whose}, and protects nothing here: write `{right}: \"true\"`"
     );
-    (!annotations.contains_key(own)).then_some(Ineffective { key, text })
+    (!annotations.contains_key(right)).then_some(Ineffective { key, text })
 }

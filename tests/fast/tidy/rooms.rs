@@ -68,6 +68,7 @@ const CLI: &[Room] = &[
             "manifests",
             "options",
             "records",
+            "validate",
             "workloads",
         ],
     ),

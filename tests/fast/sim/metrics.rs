@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use handlers::{Metered, Metrics, Reading};
 use model::{
     ClaimPhase, ClusterName, DeletionReason, NodeClaim,
+    claim::Reboot,
     disruption::{Command, DisruptionReason, Method, Progress},
     ledger::{Basis, Commit, CommitOutcome, Head, WriteOutcome},
 };
@@ -231,5 +232,70 @@ fn what_a_claim_is_deleted_for_is_a_label() {
         world.commit(&commit);
         let names = labels.map(|labels| (format!("nodeclaims_disrupted_total{{{labels}}}"), 1));
         assert_eq!(world.counted(), names.into_iter().collect::<Counted>(), "{reason}");
+    }
+}
+
+#[test]
+fn reboots_are_counted_when_they_succeed_or_fail() {
+    let world = World::new();
+    let head = world.head();
+    world.look();
+    let now = world.sim.now();
+    let names = ["a", "b", "c"];
+    let claims = names.map(|name| {
+        let instance = Some(build::launched_instance(&format!("i-0123456789abcdef{name}")));
+        NodeClaim { instance, ..build::claim(name) }
+    });
+    let command = |name: &str| Command {
+        method: Method::Repair,
+        found_at: now,
+        candidates: vec![name.parse().expect("a name")],
+        replacements: Vec::new(),
+        drain: None,
+        progress: Progress::Rebooting { since: now },
+    };
+    let id = |name: &str| -> model::CommandId { format!("repair-{name}").parse().expect("an id") };
+    let started = names.iter().map(|name| (id(name), command(name))).collect();
+    world.commit(&Commit { started, ..build::commit("one", &head, claims.to_vec()) });
+    let decisions =
+        world.counted().remove("voluntary_disruption_decisions_total{reboot,unhealthy,}");
+    assert_eq!(decisions, Some(3));
+    let rebooted = |claim: &NodeClaim, issued_at, ended_at| {
+        let reboot = Reboot {
+            requested_at: now,
+            boot_id: "boot-1".to_owned(),
+            drained_at: now,
+            issued_at,
+            ended_at,
+        };
+        NodeClaim { conditions: claim.conditions.with_reboot(reboot), ..claim.following() }
+    };
+    let issued = claims.each_ref().map(|claim| rebooted(claim, Some(now), None));
+    world.write(&issued[0]);
+    world.write(&issued[1]);
+    assert_eq!(world.counted(), Counted::new());
+    let back = rebooted(&issued[0], Some(now), Some(now));
+    world.write(&back);
+    // The next writes of the claim say the same reboot.
+    world.write(&back.following());
+    assert_eq!(
+        world.counted(),
+        counted([
+            ("nodes_reboots_total{succeeded}", 1),
+            ("nodes_reboot_duration_seconds{succeeded}", 1),
+            ("nodes_reboot_recovery_duration_seconds{}", 1),
+        ])
+    );
+    // EC2 took one request and not the other.
+    let failing = [&issued[1], &claims[2]]
+        .map(|claim| claim.deleted(DeletionReason::Disrupted(DisruptionReason::Unhealthy), now));
+    let ended = ["b", "c"].map(id).into();
+    let commit = build::commit("two", &world.head(), Vec::new());
+    world.commit(&Commit { basis: Basis::Claims, changed: failing.into(), ended, ..commit });
+    let failed = world.counted();
+    for result in ["recovery_timeout", "provider_error"] {
+        for metric in ["nodes_reboots_total", "nodes_reboot_duration_seconds"] {
+            assert_eq!(failed.get(&format!("{metric}{{{result}}}")), Some(&1), "{failed:?}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::functions::read;
 /// The metrics of Karpenter 1.15 without the prefix `karpenter_`.
 ///
 /// Karpenter: <https://karpenter.sh/docs/reference/metrics/>, and the `metrics.go` of each controller.
-const KARPENTER: [&str; 75] = [
+const KARPENTER: [&str; 79] = [
     "build_info",
     "cloudprovider_batcher_batch_size",
     "cloudprovider_batcher_batch_time_seconds",
@@ -51,6 +51,9 @@ const KARPENTER: [&str; 75] = [
     "nodes_current_lifetime_seconds",
     "nodes_drained_total",
     "nodes_lifetime_duration_seconds",
+    "nodes_reboot_duration_seconds",
+    "nodes_reboot_recovery_duration_seconds",
+    "nodes_reboots_total",
     "nodes_system_overhead",
     "nodes_terminated_total",
     "nodes_termination_duration_seconds",
@@ -87,6 +90,7 @@ const KARPENTER: [&str; 75] = [
     "voluntary_disruption_eligible_nodes",
     "voluntary_disruption_failed_validations_total",
     "voluntary_disruption_queue_failures_total",
+    "voluntary_disruption_terminate_first_decisions_total",
 ];
 
 fn karpenter() -> BTreeSet<String> {

@@ -5,10 +5,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, ClusterName, CommandId, DeletionReason, InstanceId, NodeClaim, NodeClaimName,
     OfferingKey,
+    claim::ClaimConditions,
     disruption::{Command, DisruptionReason, Method, Progress},
     ledger::{Commit, CommitOutcome, Shortage, Snapshot, WriteOutcome},
 };
@@ -18,7 +19,8 @@ use super::{
     Metrics,
     registry::{
         CLAIM_TERMINATION, CREATED, DECISIONS, DISRUPTED, FAILED_VALIDATIONS, LAUNCH_FAILURES,
-        LIFETIME, NODES_CREATED, NODES_DRAINED, NODES_TERMINATED, QUEUE_FAILURES, TERMINATED,
+        LIFETIME, NODES_CREATED, NODES_DRAINED, NODES_TERMINATED, QUEUE_FAILURES, REBOOT_DURATION,
+        REBOOT_RECOVERY, REBOOTS, TERMINATED,
     },
 };
 
@@ -53,11 +55,18 @@ impl Known {
 struct Stage {
     phase: ClaimPhase,
     is_drained: bool,
+    /// When its latest reboot was over, if it is.
+    rebooted_at: Option<Timestamp>,
 }
 
 impl Stage {
     fn of(claim: &NodeClaim) -> Self {
-        Self { phase: claim.phase, is_drained: claim.conditions.drained_since.is_some() }
+        let ClaimConditions { drained_since, reboots, .. } = &claim.conditions;
+        Self {
+            phase: claim.phase,
+            is_drained: drained_since.is_some(),
+            rebooted_at: reboots.last().and_then(|reboot| reboot.ended_at),
+        }
     }
 }
 
@@ -107,7 +116,12 @@ impl<L, C: Clock> Metered<L, C> {
             let candidates =
                 command.candidates.iter().filter_map(|name| deleted.get_key_value(name));
             let before = of_commands.len();
-            of_commands.extend(candidates.map(|(name, _)| *name));
+            for (name, claim) in candidates {
+                of_commands.insert(*name);
+                if let Progress::Rebooting { since } = command.progress {
+                    self.reboot_failed(claim, since);
+                }
+            }
             match (command.progress, before < of_commands.len()) {
                 (Progress::Found, true) => self.decided("delete", command.method),
                 (Progress::Found, false) => {
@@ -148,6 +162,18 @@ impl<L, C: Clock> Metered<L, C> {
         self.metrics.count(&DECISIONS, &[decision, reason(method), consolidation_type(method)]);
     }
 
+    /// Counts that the reboot of `claim`, which was decided at `since`, is not waited for any longer.
+    fn reboot_failed(&self, claim: &NodeClaim, since: Timestamp) {
+        let issued_at = claim.conditions.reboot(since).and_then(|reboot| reboot.issued_at);
+        let result = issued_at.map_or("provider_error", |_| "recovery_timeout");
+        self.rebooted(result, self.clock.now().duration_since(since));
+    }
+
+    fn rebooted(&self, result: &str, duration: SignedDuration) {
+        self.metrics.count(&REBOOTS, &[result]);
+        self.metrics.observe(&REBOOT_DURATION, &[result], duration);
+    }
+
     /// Counts what `claim` came to, where it was something else before.
     fn moved(&self, claim: &NodeClaim) {
         let stage = Stage::of(claim);
@@ -161,6 +187,15 @@ impl<L, C: Clock> Metered<L, C> {
         }
         if stage.is_drained && !before.is_drained {
             self.metrics.count(&NODES_DRAINED, &[pool]);
+        }
+        if let Some(reboot) = claim.conditions.reboots.last()
+            && let Some(ended_at) =
+                reboot.ended_at.filter(|_| before.rebooted_at != reboot.ended_at)
+        {
+            self.rebooted("succeeded", ended_at.duration_since(reboot.requested_at));
+            if let Some(issued_at) = reboot.issued_at {
+                self.metrics.observe(&REBOOT_RECOVERY, &[], ended_at.duration_since(issued_at));
+            }
         }
         let Some(deletion) =
             claim.deletion.as_ref().filter(|_| before.phase != ClaimPhase::Deleting)

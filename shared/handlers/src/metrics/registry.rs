@@ -59,6 +59,11 @@ const OF_LIFETIME: &[u64] = &[
     259_200, 432_000, 604_800, 864_000, 1_209_600, 1_728_000, 2_592_000,
 ];
 
+/// Bounds of how long a reboot takes.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/reboot/metrics.go`.
+const OF_REBOOT: &[u64] = &[10, 20, 40, 80, 160, 320, 640, 1_280];
+
 const fn counter(
     name: &'static str,
     labels: &'static [&'static str],
@@ -149,6 +154,30 @@ pub(super) static QUEUE_FAILURES: Metric = counter(
     "Disruption commands rolled back because a replacement failed.",
 );
 
+pub(super) static REBOOTS: Metric = counter(
+    "karpenter_nodes_reboots_total",
+    &["result"],
+    "Reboots of ill nodes that ended; `result` is `succeeded`, `provider_error` or `recovery_timeout`.",
+);
+
+pub(super) static REBOOT_DURATION: Metric = Metric {
+    kind: MetricKind::Histogram(OF_REBOOT),
+    ..counter(
+        "karpenter_nodes_reboot_duration_seconds",
+        &["result"],
+        "From the decision to reboot a node until the reboot succeeded or failed.",
+    )
+};
+
+pub(super) static REBOOT_RECOVERY: Metric = Metric {
+    kind: MetricKind::Histogram(OF_REBOOT),
+    ..counter(
+        "karpenter_nodes_reboot_recovery_duration_seconds",
+        &[],
+        "From the request to EC2 until the node is ready after another boot.",
+    )
+};
+
 pub(super) static LAUNCH_FAILURES: Metric = counter(
     "karpenter_cloudprovider_instance_launch_failures_total",
     &["zone", "capacity_type", "reason"],
@@ -189,7 +218,7 @@ pub(super) static NODES_ALLOCATABLE: Metric = gauge(
 );
 
 /// All of them, by name.
-pub static METRICS: [&Metric; 19] = [
+pub static METRICS: [&Metric; 22] = [
     &LAUNCH_FAILURES,
     &NODE_COUNT,
     &MESSAGES_RECEIVED,
@@ -204,6 +233,9 @@ pub static METRICS: [&Metric; 19] = [
     &NODES_CREATED,
     &NODES_DRAINED,
     &LIFETIME,
+    &REBOOT_DURATION,
+    &REBOOT_RECOVERY,
+    &REBOOTS,
     &NODES_TERMINATED,
     &UNSCHEDULABLE_PODS,
     &DECISIONS,

@@ -119,7 +119,9 @@ fn batches_decisions_and_verdicts_are_read() {
         wire::record::decode_validation(record(item)).expect("a verdict")
     };
     assert_eq!(validation("passed").failure, None);
-    for check in FailedCheck::ALL {
+    // What that release could say.
+    let checks = FailedCheck::ALL.into_iter().filter(|it| *it != FailedCheck::InstanceProfile);
+    for check in checks {
         let failure = validation(check.as_str()).failure;
         assert_eq!(failure, Some((check, "no policy allows it".to_owned())));
     }

@@ -240,7 +240,7 @@ pub fn judged(
         (DryRunAnswer::NoProfile(_), NodeIdentity::Role(_)) => None,
         (DryRunAnswer::NoProfile(_), NodeIdentity::InstanceProfile(name)) => {
             let text = format!("EC2 knows no instance profile `{name}`");
-            Some(Validation::passing(key, (check, text), now))
+            Some(Validation::passing(key, (FailedCheck::InstanceProfile, text), now))
         }
     }
 }
@@ -257,6 +257,7 @@ fn forbidden(check: FailedCheck) -> &'static str {
             "the function launch may not call ec2:RunInstances for this EC2NodeClass"
         }
         FailedCheck::UserDataSize => "the user data is too long",
+        FailedCheck::InstanceProfile => "the instance profile does not exist",
     }
 }
 

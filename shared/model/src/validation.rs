@@ -35,12 +35,19 @@ pub enum FailedCheck {
     RunInstances,
     /// The user data is too long.
     UserDataSize,
+    /// The instance profile that the EC2NodeClass names does not exist.
+    InstanceProfile,
 }
 
 impl FailedCheck {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::CreateLaunchTemplate, Self::CreateFleet, Self::RunInstances, Self::UserDataSize];
+    pub const ALL: [Self; 5] = [
+        Self::CreateLaunchTemplate,
+        Self::CreateFleet,
+        Self::RunInstances,
+        Self::UserDataSize,
+        Self::InstanceProfile,
+    ];
 
     /// The reason of the condition `ValidationSucceeded`, by which it is stored as well.
     pub const fn as_str(self) -> &'static str {
@@ -49,6 +56,7 @@ impl FailedCheck {
             Self::CreateFleet => "CreateFleetAuthCheckFailed",
             Self::RunInstances => "RunInstancesAuthCheckFailed",
             Self::UserDataSize => "UserDataSizeLimitExceeded",
+            Self::InstanceProfile => "InstanceProfileNotFound",
         }
     }
 

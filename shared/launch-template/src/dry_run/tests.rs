@@ -230,7 +230,8 @@ fn a_profile_that_is_missing_is_waited_for_or_told_by_whose_it_is() {
     class.identity = NodeIdentity::InstanceProfile("mine".to_owned());
     let validation = judged(run, &missing, &class, "1f", now()).unwrap();
     assert_eq!(validation.due_at, now(), "and looked for again at once");
-    assert_eq!(validation.failure.unwrap().1, "EC2 knows no instance profile `mine`");
+    let words = "EC2 knows no instance profile `mine`".to_owned();
+    assert_eq!(validation.failure, Some((FailedCheck::InstanceProfile, words)));
     let passed = judged(run, &DryRunAnswer::Works, &class, "1f", now()).unwrap();
     assert_eq!(passed.failure, None);
 }

@@ -184,6 +184,7 @@ fn each_failed_check_has_its_reason() {
         (FailedCheck::CreateFleet, "CreateFleetAuthCheckFailed"),
         (FailedCheck::RunInstances, "RunInstancesAuthCheckFailed"),
         (FailedCheck::UserDataSize, "UserDataSizeLimitExceeded"),
+        (FailedCheck::InstanceProfile, "InstanceProfileNotFound"),
     ] {
         let dry_run = DryRun::Failed(check, "explicit deny".to_owned());
         let set = conditions(&al2023(), &good(), &Checks { dry_run, ..passed() });

@@ -277,6 +277,9 @@ impl Loaded {
             objects::Object::Namespace(name, labels) => {
                 self.objects.push(ClusterObject::Namespace(name, labels));
             }
+            objects::Object::Service((key, selector)) => {
+                self.objects.push(ClusterObject::Service(key, selector));
+            }
             objects::Object::Node(node) => dump.nodes.push(node),
             objects::Object::NodeClaim(claim) => dump.claims.push(*claim),
             objects::Object::DisruptionBudget(budget) => {
@@ -297,6 +300,9 @@ impl Loaded {
             | objects::Object::RuntimeClass(_)
             | objects::Object::LimitRange(_)
             | objects::Object::Event(_) => {}
+            objects::Object::ReplicationController((key, _)) => {
+                self.ignored.push(format!("ReplicationController {}", key.name));
+            }
             objects::Object::Other { kind, name, .. } => {
                 self.ignored.push(format!("{kind} {name}"));
             }
@@ -309,6 +315,7 @@ impl Loaded {
             Some(why) => self.running(key, workload.replicas, &why, dump),
             None => workload.replicas,
         };
+        let plain = plain(workload.key, replicas, workload.spec);
         self.objects.push(ClusterObject::Workload(StoryWorkload {
             kind: match workload.kind {
                 objects::WorkloadKind::StatefulSet => StoryWorkloadKind::StatefulSet,
@@ -319,7 +326,8 @@ impl Loaded {
             },
             volumes: workload.volumes,
             claim_templates: workload.claim_templates,
-            ..plain(workload.key, replicas, workload.spec)
+            selector: workload.selector.unwrap_or(plain.selector),
+            ..plain
         }));
     }
 

@@ -23,6 +23,7 @@ use std::{
     io::{self, Write},
 };
 
+use dispatch::Settings;
 use jiff::Timestamp;
 use model::{
     HourlyPrice, NodeClaim, ObjectName, Plan, RegionCatalog,
@@ -30,7 +31,6 @@ use model::{
     labels,
     node_pool::{self, NodePool},
     plan::Target,
-    policies::Policies,
 };
 use planner::{Fleets, KnownTypes, Launches, Rejection, foreseen};
 use report::{
@@ -154,7 +154,7 @@ pub fn run(
         return Err(BadInput::one(rule).into());
     }
     let now = now(args)?;
-    let policies = args.settings()?.policies;
+    let settings = args.settings()?;
     let progress = ProgressLine::new("reading");
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
@@ -170,7 +170,7 @@ pub fn run(
     let refused = loaded.refused();
     let exit =
         PlanExit { unplaced: 0, problems: loaded.problems.len(), mistakes: loaded.mistakes() };
-    let Looked { facts, remarks, catalog } = looked_at(args, loaded, policies, now)?;
+    let Looked { facts, remarks, catalog } = looked_at(args, loaded, &settings, now)?;
     let machines = cluster::machines(&facts, &catalog);
     drop(catalog);
     let cluster = Cluster::of(&facts, &machines);
@@ -244,9 +244,9 @@ impl RunCommand for PlanArgs {
 /// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
-    let policies = args.settings()?.policies;
+    let settings = args.settings()?;
     let loaded = input::load(args, &ProgressLine::new("reading"))?;
-    Ok(looked_at(args, loaded, policies, now)?.facts)
+    Ok(looked_at(args, loaded, &settings, now)?.facts)
 }
 
 /// What a plan is made of.
@@ -260,9 +260,10 @@ struct Looked {
 fn looked_at(
     args: &PlanArgs,
     loaded: input::Loaded,
-    policies: Policies,
+    settings: &Settings,
     now: Timestamp,
 ) -> Result<Looked, CommandError> {
+    let (policies, default_spread) = (settings.policies, &settings.default_spread);
     let (offers, catalog) = offers::load(args, &loaded, &policies)?;
     let (mut assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
@@ -270,7 +271,8 @@ fn looked_at(
     let records = args.records()?;
     left_out.extend(records.as_ref().and_then(Records::unreadable_in_words));
     let outside = facts::Outside { authority, records };
-    let Gathered { mut facts, notes, hashes } = facts::of(loaded, offers, policies, outside, now)?;
+    let Gathered { mut facts, notes, hashes } =
+        facts::of(loaded, offers, (policies, default_spread), outside, now)?;
     if let Some(text) = &args.max_node_share {
         share_nodes(&mut facts.node_pools, text)?;
     }

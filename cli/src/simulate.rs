@@ -81,6 +81,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     args.change(functions)?;
     play.loaded.ignored.extend(manifests::closed_gates(&play.loaded.objects, &functions.policies));
     let mut settings = play.scenario.settings(args.seed);
+    settings.default_spread = play.scenario.functions.default_spread.clone();
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;
     }

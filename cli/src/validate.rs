@@ -173,6 +173,8 @@ fn kind_of(object: &Object) -> &str {
         Object::PriorityClass(_) => "PriorityClass",
         Object::RuntimeClass(_) => "RuntimeClass",
         Object::LimitRange(_) => "LimitRange",
+        Object::Service(_) => "Service",
+        Object::ReplicationController(_) => "ReplicationController",
         Object::DisruptionBudget(_) => "PodDisruptionBudget",
         Object::Event(_) => "Event",
         Object::Other { kind, .. } => kind,

@@ -115,6 +115,16 @@ fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {
     Some(PodKey { namespace: namespace.clone(), name: ObjectName::new(name).ok()? })
 }
 
+/// What the pods of `workload` that are made here name as their owner: of a Deployment its ReplicaSet, which is not there
+/// yet either, by its own name.
+pub(super) fn owner(workload: &Workload) -> Owner {
+    let kind = match workload.kind {
+        WorkloadKind::Deployment => WorkloadKind::ReplicaSet,
+        kind => kind,
+    };
+    kind.owner(&workload.key.name)
+}
+
 /// How many live pods each owner has. Of a StatefulSet a pod that is being deleted counts, too: another one of its name
 /// cannot be created before it is gone.
 #[derive(Default)]
@@ -214,23 +224,16 @@ impl Maker<'_> {
     }
 
     fn pod(&mut self, workload: &Workload, key: PodKey, number: u32) -> Option<Pod> {
-        let (kind, name) = (workload.kind, &workload.key.name);
+        let name = &workload.key.name;
         let mut volumes = workload.volumes.clone();
         for (template, class) in &workload.claim_templates {
             let claim = ObjectName::new(&format!("{template}-{name}-{number}")).ok()?;
             self.claim(&key.namespace, claim.clone(), class.as_ref());
             volumes.push(PodVolume::Claim(claim));
         }
-        // Its Deployment's ReplicaSet, which is not there yet either.
-        let kind = if kind == WorkloadKind::Deployment { WorkloadKind::ReplicaSet } else { kind };
-        let owner = Owner {
-            api_version: kind.api_version().to_owned(),
-            kind: kind.as_str().to_owned(),
-            name: name.as_str().to_owned(),
-        };
         let uid = PodUid::new(&format!("{}-{number}", workload.uid)).ok()?;
         let pod = Pod {
-            owner: Some(Arc::new(owner)),
+            owner: Some(Arc::new(owner(workload))),
             volumes,
             ..Pod::waiting(key, uid, Arc::clone(&workload.spec), self.now)
         };

@@ -7,6 +7,7 @@ use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
     buffer::{BufferTarget, CapacityBuffer},
     claim::Disrupting,
+    default_spread::DefaultSpread,
     disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
@@ -42,13 +43,14 @@ pub(super) struct Gathered {
 pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
-    policies: Policies,
+    (policies, default_spread): (Policies, &DefaultSpread),
     outside: Outside,
     now: Timestamp,
 ) -> Result<Gathered, BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
-    let pods = expand::pods(&mut loaded, now);
+    let mut pods = expand::pods(&mut loaded, now);
+    default_spread.apply(&mut pods, &loaded.selectors);
     let mut claims = loaded.claims;
     let to_hash = loaded.node_classes.iter().map(|(read, _)| ToHash::from(read)).collect();
     let stored = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
@@ -65,6 +67,7 @@ pub(super) fn of(
     let referable = &loaded.referable;
     let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
+    default_spread.apply_to_buffers(&mut surroundings.capacity_buffers, &loaded.selectors);
     let is_open = policies.capacity_buffer;
     let missing = surroundings.capacity_buffers.iter().filter(|_| is_open).filter_map(empty_buffer);
     loaded.notes.extend(missing);

@@ -14,6 +14,7 @@ use model::{
     NodeClaim, Problem,
     api_version::{AWS_GROUP, KARPENTER_GROUP},
     condition::NotReady,
+    default_spread::PodSelectors,
     facts::{DaemonSet, Surroundings},
     node::Node,
     node_pool::NodePool,
@@ -26,7 +27,7 @@ use report::{
     progress::ProgressLine,
 };
 
-use super::live;
+use super::{expand, live};
 use crate::{admission, manifests::Read, plan::args::PlanArgs};
 
 /// Objects by kind, in the order of the input.
@@ -45,6 +46,8 @@ pub(super) struct Loaded {
     pub(super) surroundings: Surroundings,
     pub(super) buffers: Vec<BufferManifest>,
     pub(super) referable: Referable,
+    /// Of Services and controllers; of a Deployment as of its ReplicaSet, which is called as it is.
+    pub(super) selectors: PodSelectors,
     pub(super) storage_classes: Vec<StorageClassManifest>,
     /// PodDisruptionBudgets that no API server has stored: nothing has counted what they allow.
     pub(super) uncounted_budgets: Vec<String>,
@@ -155,6 +158,11 @@ impl Loaded {
             Object::Pod(pod) => self.pods.push((pod, place.is_stored)),
             Object::Workload(workload) => {
                 self.referable.add(&workload);
+                if let Some(selector) = &workload.selector {
+                    let owner = expand::owner(&workload);
+                    let namespace = workload.key.namespace.clone();
+                    self.selectors.add_controller(namespace, owner, selector.clone());
+                }
                 self.workloads.push(*workload);
             }
             Object::DaemonSet(daemon_set, _) => self.daemon_sets.push(daemon_set),
@@ -180,19 +188,32 @@ impl Loaded {
                 }
                 around.disruption_budgets.push(budget);
             }
+            Object::Service((key, labels)) => self.selectors.add_service(key.namespace, labels),
+            Object::ReplicationController((key, labels)) => {
+                let name = key.name.as_str();
+                let _is_unread = self.unread("ReplicationController", name);
+                self.selectors.add_replication_controller(key.namespace, name, labels);
+            }
             // Pods are admitted already.
             Object::PriorityClass(_)
             | Object::RuntimeClass(_)
             | Object::LimitRange(_)
             | Object::Event(_) => {}
             Object::Other { group, kind, name } => {
-                if let Some((_, why)) = UNREAD.iter().find(|(unread, _)| *unread == kind) {
-                    self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));
-                } else if is_foreign(&group) {
+                if !self.unread(&kind, &name) && is_foreign(&group) {
                     *self.others.entry(group).or_default() += 1;
                 }
             }
         }
+    }
+
+    /// Notes that the pods of an object are left out, and says so, if it makes any.
+    fn unread(&mut self, kind: &str, name: &str) -> bool {
+        let unread = UNREAD.iter().find(|(unread, _)| *unread == kind);
+        if let Some((_, why)) = unread {
+            self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));
+        }
+        unread.is_some()
     }
 
     /// How many objects from files an API server would refuse. Objects that it has stored are not counted: the user

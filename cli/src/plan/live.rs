@@ -31,6 +31,10 @@ const NEEDED: [ObjectKind; 2] = [kinds::NODE_POOLS, kinds::NODE_CLASSES];
 const REFERABLE: [ObjectKind; 4] =
     [kinds::POD_TEMPLATES, kinds::DEPLOYMENTS, kinds::STATEFUL_SETS, kinds::REPLICA_SETS];
 
+/// What selects pods: needed for default spread constraints.
+const SELECTING: [ObjectKind; 4] =
+    [kinds::SERVICES, kinds::REPLICATION_CONTROLLERS, kinds::STATEFUL_SETS, kinds::REPLICA_SETS];
+
 /// What was read, and of whom.
 pub(super) struct Read {
     pub(super) manifests: Vec<Manifest>,
@@ -42,11 +46,17 @@ pub(super) struct Read {
 pub(super) fn read(args: &PlanArgs, progress: &ProgressLine) -> Result<Read, BadInput> {
     live::needed("plan --live")?;
     let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
-    let manifests = manifests(&cluster, progress).map_err(BadInput::one)?;
+    let spreads = !args.settings()?.default_spread.constraints.is_empty();
+    let manifests = manifests(&cluster, spreads, progress).map_err(BadInput::one)?;
     Ok(Read { manifests, server: cluster.server().to_owned() })
 }
 
-fn manifests(cluster: &ClusterClient, progress: &ProgressLine) -> LiveAnswer<Vec<Manifest>> {
+/// `spreads`: whether pods may get default spread constraints.
+fn manifests(
+    cluster: &ClusterClient,
+    spreads: bool,
+    progress: &ProgressLine,
+) -> LiveAnswer<Vec<Manifest>> {
     let mut manifests = Vec::new();
     let mut has_buffers = false;
     for kind in KINDS {
@@ -66,7 +76,10 @@ fn manifests(cluster: &ClusterClient, progress: &ProgressLine) -> LiveAnswer<Vec
             None => {}
         }
     }
-    for kind in REFERABLE.iter().filter(|_| has_buffers) {
+    let referable = REFERABLE.iter().filter(|_| has_buffers);
+    let selecting =
+        SELECTING.iter().filter(|kind| spreads && !(has_buffers && REFERABLE.contains(kind)));
+    for kind in referable.chain(selecting) {
         progress.says(format!("reading {kind}"));
         manifests.push(manifest(kind, &cluster.objects(kind)?));
     }

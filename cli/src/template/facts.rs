@@ -121,7 +121,11 @@ fn parameter(setting: &Setting) -> Vec<String> {
         Allowed::Dollars => vec![format!("AllowedPattern: \"^{DOLLARS}$\"")],
         Allowed::DollarsOrNone => vec![format!("AllowedPattern: \"^(none|{DOLLARS})$\"")],
         // What CloudFormation cannot judge is judged by the functions.
-        Allowed::Duration(..) | Allowed::Share | Allowed::Gates | Allowed::Namespaces => Vec::new(),
+        Allowed::Duration(..)
+        | Allowed::Share
+        | Allowed::Gates
+        | Allowed::SchedulerConfig
+        | Allowed::Namespaces => Vec::new(),
     };
     let (kind, default) = match &setting.allowed {
         Allowed::Whole(..) => ("Number", setting.default.to_owned()),

@@ -26,6 +26,7 @@ mod playing;
 mod reading;
 mod reporting;
 mod shadowing;
+mod spreading;
 mod typed;
 mod unschedulable;
 mod validating;

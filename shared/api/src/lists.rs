@@ -31,9 +31,9 @@ use crate::{
         tree::{self, Tree},
     },
     objects::{
-        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
-        conditions, metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod,
-        volume, workload,
+        BufferManifest, LabelsSelected, StorageClassManifest, Workload, WorkloadKind, budget,
+        buffer, class_status, conditions, metadata::Metadata, node, node_claim, node_class,
+        node_pool, overlay, pod, selecting, volume, workload,
     },
 };
 
@@ -281,6 +281,16 @@ pub fn stateful_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
 /// Reads a ReplicaSetList.
 pub fn replica_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
     list(body, "ReplicaSet", |root, _| workload::read(root, WorkloadKind::ReplicaSet))
+}
+
+/// Reads a ServiceList: which pods each selects.
+pub fn service_list(body: &[u8]) -> Result<Page<LabelsSelected>, Error> {
+    list(body, "Service", |root, _| selecting::read_service(root))
+}
+
+/// Reads a ReplicationControllerList: which pods are each one's own.
+pub fn replication_controller_list(body: &[u8]) -> Result<Page<LabelsSelected>, Error> {
+    list(body, "ReplicationController", |root, _| selecting::read_replication_controller(root))
 }
 
 /// Reads a NamespaceList: names and labels.

@@ -42,6 +42,8 @@ pub(crate) mod overlay;
 pub(crate) mod pod;
 mod pod_spec;
 pub(crate) mod requirement;
+pub mod scheduler_config;
+pub(crate) mod selecting;
 mod selector;
 mod served;
 mod topology;
@@ -55,6 +57,7 @@ pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
 pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
+pub use selecting::LabelsSelected;
 pub use volume::{StorageClassManifest, VolumeManifest};
 pub use workload::{Workload, WorkloadKind};
 
@@ -97,6 +100,10 @@ pub enum Object {
     RuntimeClass(RuntimeClass),
     /// `v1` LimitRange.
     LimitRange(LimitRange),
+    /// `v1` Service: which pods it selects.
+    Service(LabelsSelected),
+    /// `v1` ReplicationController: which pods are its own.
+    ReplicationController(LabelsSelected),
     /// `policy/v1` PodDisruptionBudget.
     DisruptionBudget(PodDisruptionBudget),
     /// `v1` Event.
@@ -105,7 +112,7 @@ pub enum Object {
     Other {
         /// Such as `argoproj.io`; empty for `v1`.
         group: String,
-        /// Such as `Service`.
+        /// Such as `ConfigMap`.
         kind: String,
         /// Its name.
         name: String,
@@ -179,6 +186,10 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         }
         ("v1", "Namespace") => {
             budget::read_namespace(root).map(|(name, labels)| Object::Namespace(name, labels))
+        }
+        ("v1", "Service") => selecting::read_service(root).map(Object::Service),
+        ("v1", "ReplicationController") => {
+            selecting::read_replication_controller(root).map(Object::ReplicationController)
         }
         ("v1", "LimitRange") => admission::read_limit_range(root).map(Object::LimitRange),
         ("node.k8s.io/v1", "RuntimeClass") => {

@@ -16,6 +16,7 @@ mod api {
     mod node_claim_patch;
     mod node_class_patch;
     mod node_pool_patch;
+    mod scheduler_config;
     mod stored;
     mod validation;
 }

@@ -18,6 +18,7 @@ mod node_patch;
 mod node_pools;
 mod nodes;
 mod presign;
+mod selectors;
 mod status;
 mod surroundings;
 mod token;

@@ -23,12 +23,14 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
     words::many,
 };
-use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError, Surrounded};
+use ports::{
+    Cluster, Fault, FoundSelectors, Listing, Malformed, PodSelection, PortError, Surrounded,
+};
 
 use crate::{
     KubeCluster,
     call::{CallError, Effect},
-    surroundings,
+    selectors, surroundings,
 };
 
 /// One kind of list.
@@ -119,6 +121,10 @@ impl Cluster for KubeCluster {
 
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
         surroundings::read(self, policies).await
+    }
+
+    async fn pod_selectors(&self) -> Result<FoundSelectors, PortError> {
+        selectors::read(self).await
     }
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {

@@ -55,12 +55,12 @@ const POD_TEMPLATES: Kind<lists::PodTemplate> =
     kind("list PodTemplates", "/api/v1/podtemplates", lists::pod_template_list);
 const DEPLOYMENTS: Kind<Workload> =
     kind("list Deployments", "/apis/apps/v1/deployments", lists::deployment_list);
-const STATEFUL_SETS: Kind<Workload> =
+pub(crate) const STATEFUL_SETS: Kind<Workload> =
     kind("list StatefulSets", "/apis/apps/v1/statefulsets", lists::stateful_set_list);
-const REPLICA_SETS: Kind<Workload> =
+pub(crate) const REPLICA_SETS: Kind<Workload> =
     kind("list ReplicaSets", "/apis/apps/v1/replicasets", lists::replica_set_list);
 
-const fn kind<T>(
+pub(crate) const fn kind<T>(
     operation: &'static str,
     path: &'static str,
     read: fn(&[u8]) -> Result<lists::Page<T>, lists::Error>,

@@ -13,6 +13,7 @@ use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
     InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
+    default_spread::DefaultSpread,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
@@ -21,8 +22,8 @@ use model::{
     problem::{Rule, Weight},
 };
 use ports::{
-    Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
-    Surrounded,
+    Adapters, Catalog as _, Cluster, Discovery as _, FoundSelectors, Invocation, Listing,
+    Malformed, PodSelection, Surrounded,
 };
 
 use crate::{error::Error, live::reservations};
@@ -34,6 +35,7 @@ pub(crate) struct Sources<'a, A: Adapters> {
     pub(crate) discovery: &'a A::Discovery,
     pub(crate) offers: &'a Offers,
     pub(crate) policies: Policies,
+    pub(crate) default_spread: &'a DefaultSpread,
 }
 
 impl<A: Adapters> Sources<'_, A> {
@@ -74,7 +76,7 @@ impl<A: Adapters> Sources<'_, A> {
         }
         seen.facts.classes = Some(offers);
         seen.facts.class_images = images;
-        seen.demand(self.cluster).await
+        seen.demand(self.cluster, self.default_spread).await
     }
 
     async fn supply(&self, ledger: Snapshot, at: &Invocation) -> Result<Seen, Error> {
@@ -140,12 +142,23 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    async fn demand(mut self, cluster: &impl Cluster) -> Result<Self, Error> {
+    async fn demand(
+        mut self,
+        cluster: &impl Cluster,
+        default_spread: &DefaultSpread,
+    ) -> Result<Self, Error> {
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();
         self.facts.unlocated_pod =
             unlocated.map(|Malformed { object, problem, .. }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
+        if !default_spread.constraints.is_empty() {
+            let FoundSelectors { selectors, malformed } = cluster.pod_selectors().await?;
+            self.malformed.extend(malformed);
+            default_spread.apply(&mut self.facts.pods, &selectors);
+            let buffers = &mut self.facts.surroundings.capacity_buffers;
+            default_spread.apply_to_buffers(buffers, &selectors);
+        }
         Ok(self)
     }
 }

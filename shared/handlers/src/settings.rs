@@ -9,9 +9,12 @@ mod registry;
 
 use std::{collections::BTreeSet, fmt};
 
+use api::objects::scheduler_config;
 use jiff::SignedDuration;
 use launch_template::NodeSettings;
-use model::{interruption::RebalanceRecommendations, policies::Policies};
+use model::{
+    default_spread::DefaultSpread, interruption::RebalanceRecommendations, policies::Policies,
+};
 
 use planner::pace::BatchWindow;
 
@@ -26,6 +29,8 @@ pub struct Settings {
     pub policies: Policies,
     /// What concerns all nodes.
     pub nodes: NodeSettings,
+    /// What pods without spread constraints get.
+    pub default_spread: DefaultSpread,
     /// For how long pods are gathered before nodes are asked for.
     pub batch: BatchWindow,
     /// Between two looks for pending pods while nothing happens.
@@ -65,6 +70,7 @@ impl Default for Settings {
         Self {
             policies: Policies::default(),
             nodes: NodeSettings::default(),
+            default_spread: DefaultSpread::default(),
             batch: BatchWindow::default(),
             poll_interval: SignedDuration::from_secs(5),
             dry_runs: DryRuns::default(),
@@ -122,6 +128,8 @@ pub enum Allowed {
     Dollars,
     /// A decimal number of dollars, or `none`.
     DollarsOrNone,
+    /// What Karpenter takes as `SCHEDULER_CONFIG`, in YAML or JSON.
+    SchedulerConfig,
     /// Names of namespaces, separated by commas.
     Namespaces,
     /// Feature gates that functions carry out, each with `=true` or `=false`, separated by commas.
@@ -135,6 +143,16 @@ const WITHOUT_EFFECT: [&str; 1] = ["PodDeletionCostManagement"];
 pub fn gates() -> impl Iterator<Item = &'static str> {
     let names = Policies::default().gates().into_iter().map(|(name, _)| name);
     names.filter(|name| !WITHOUT_EFFECT.contains(name))
+}
+
+impl Allowed {
+    /// What a value must be that `value` is not, and what is wrong with it where that can be named.
+    fn broken_by(self, value: &str) -> String {
+        match (self, scheduler_config::read(value)) {
+            (Self::SchedulerConfig, Err(why)) => format!("{self}: {why}"),
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Allowed {
@@ -153,6 +171,9 @@ impl fmt::Display for Allowed {
             Self::Dollars => f.write_str("a decimal number of dollars such as `0.01`"),
             Self::DollarsOrNone => {
                 f.write_str("a decimal number of dollars such as `12.5`, or `none`")
+            }
+            Self::SchedulerConfig => {
+                f.write_str("`podTopologySpread.defaultConstraints` in YAML or JSON")
             }
             Self::Namespaces => f.write_str("a list of namespaces such as `kube-system,karpenter`"),
             Self::Gates => {
@@ -205,7 +226,7 @@ impl Settings {
         (setting.set)(self, value).ok_or_else(|| InvalidSetting {
             name: name.to_owned(),
             value: value.to_owned(),
-            rule: setting.allowed.to_string(),
+            rule: setting.allowed.broken_by(value),
         })
     }
 }

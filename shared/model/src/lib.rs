@@ -8,6 +8,7 @@ pub mod buffer;
 pub mod catalog;
 pub mod claim;
 pub mod condition;
+pub mod default_spread;
 pub mod disruption;
 pub mod duration;
 pub mod event;

@@ -6,6 +6,7 @@ mod model {
     mod catalog;
     mod claim;
     mod condition;
+    mod default_spread;
     mod duration;
     mod event;
     mod id;

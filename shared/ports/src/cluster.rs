@@ -7,6 +7,7 @@ use model::{
     Condition, InstanceId, NodeClaim, NodeClaimName, NodeName, Pod, ProviderId,
     buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
+    default_spread::PodSelectors,
     event::ObjectEvent,
     facts::{DaemonSet, Surroundings},
     lease::{LedgerLease, ObservedLeases},
@@ -80,6 +81,15 @@ pub struct Surrounded {
     pub malformed: Vec<Malformed>,
 }
 
+/// What selects pods, and what could not be read of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundSelectors {
+    /// What could be read.
+    pub selectors: PodSelectors,
+    /// The rest.
+    pub malformed: Vec<Malformed>,
+}
+
 /// Which pods to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodSelection {
@@ -108,6 +118,9 @@ ports! {
         /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
         /// objects.
         async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
+        /// Which pods Services, ReplicaSets, StatefulSets and ReplicationControllers select. Read after the pods: whose
+        /// controllers are there then.
+        async fn pod_selectors(&self) -> Result<FoundSelectors, PortError>;
         /// Pods. One that cannot be read is malformed, and among the items all the same, as far as it could be
         /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
         /// ([`Listing::unlocated`]).

@@ -17,6 +17,7 @@ mod planned;
 mod pods;
 mod records;
 mod scheduler;
+mod selectors;
 mod volumes;
 mod waiting;
 
@@ -45,7 +46,7 @@ pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
 pub use records::{ConditionRecord, ObjectRecord};
 
-use self::{records::Records, waiting::Waiting};
+use self::{records::Records, selectors::SpreadSpecs, waiting::Waiting};
 use crate::{
     story::{Action, BufferReferent, ClusterObject, StoryWorkload},
     timeline::{Happening, Summary},
@@ -180,6 +181,10 @@ pub(crate) struct ClusterState {
     pub(crate) classes_from_before: BTreeSet<NodeClassName>,
     pub(crate) pool_statuses: BTreeMap<NodePoolName, NodePoolStatus>,
     pub(crate) node_claims: BTreeMap<NodeClaimName, NodeClaimObject>,
+    /// The labels that Services select pods by.
+    pub(crate) services: BTreeMap<PodKey, BTreeMap<String, String>>,
+    /// What kube-scheduler takes for the specs of pods without spread constraints.
+    pub(crate) spread_specs: SpreadSpecs,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,
@@ -384,6 +389,10 @@ impl World {
                 let default = &self.cluster.default_storage_class;
                 claim.storage_class = claim.storage_class.or_else(|| default.clone());
                 self.cluster.storage.claims.insert(key, claim);
+            }
+            ClusterObject::Service(key, selector) => {
+                self.cluster.services.insert(key, selector);
+                self.cluster.spread_specs.clear();
             }
             ClusterObject::Namespace(name, labels) => {
                 self.cluster.namespaces.insert(name, labels);

@@ -9,21 +9,23 @@ mod charge;
 pub mod costs;
 mod functions;
 mod latency;
+pub mod load;
 mod quotas;
 mod sizes;
 
 pub use action::{ApiAction, ApiService};
 pub use bucket::{RequestLimits, TokenBucket};
-pub use costs::{Load, actions_of};
+pub use costs::actions_of;
 pub use functions::{
     FunctionLimits, FunctionQueue, FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop,
 };
 pub use latency::Latencies;
+pub use load::Load;
 pub use quotas::Quotas;
 pub use sizes::{claim_bytes, decision_bytes};
 
 pub(crate) use charge::Usage;
-pub(crate) use costs::number;
+pub(crate) use load::number;
 pub(crate) use sizes::{
     claim_units, commit as commit_load, created_bytes, decision_units, read as read_load, refusal,
     removal_units, write_units,

@@ -60,6 +60,10 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
             others: number(cluster.nodes.len()),
             ..Load::items(cluster.storage.claims.len())
         },
+        "Cluster.pod_selectors" => Load {
+            others: number(cluster.services.len()),
+            ..Load::items(cluster.workloads_number())
+        },
         "Cluster.volume_attachments" => Load::items(cluster.attachments.len()),
         "NodeClaims.synced" | "NodeClaims.objects" => Load::items(cluster.node_claims.len()),
         "Fleet.list" | "Fleet.of_batch" => Load::items(world.account.instances.len()),

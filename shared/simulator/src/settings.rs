@@ -1,7 +1,7 @@
 //! What can be set about a simulated world, with defaults that look like a day in an account.
 
 use jiff::{SignedDuration, Timestamp};
-use model::ClusterName;
+use model::{ClusterName, default_spread::DefaultSpread};
 
 use crate::{account::JoinFailure, chance::Span, limits::AccountLimits, made_up};
 
@@ -145,6 +145,8 @@ pub struct WorldSettings {
     pub trace: Trace,
     /// What kube-scheduler prefers.
     pub scoring: ScoringStrategy,
+    /// What kube-scheduler gives pods without spread constraints. Default: nothing.
+    pub default_spread: DefaultSpread,
     /// What is broken on purpose. Default: nothing.
     pub sabotage: Sabotage,
 }
@@ -182,6 +184,7 @@ impl Default for WorldSettings {
             disorder: Disorder::default(),
             trace: Trace::default(),
             scoring: ScoringStrategy::default(),
+            default_spread: DefaultSpread::default(),
             sabotage: Sabotage::default(),
         }
     }

@@ -13,6 +13,7 @@ use model::{
     node_class::NodeClass,
     node_pool::NodePool,
     overlay::NodeOverlay,
+    selector::LabelSelector,
     storage::{PodVolume, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::Malformed;
@@ -43,6 +44,8 @@ pub struct StoryWorkload {
     pub kind: StoryWorkloadKind,
     /// How many pods it wants.
     pub replicas: u32,
+    /// Which pods belong together, as it says.
+    pub selector: LabelSelector,
     /// What its pods are.
     pub spec: Arc<PodSpec>,
     /// How long a pod runs before it ends well; `None` is for ever.
@@ -74,13 +77,15 @@ pub struct StoryNode {
 }
 
 impl StoryWorkload {
-    /// A Deployment of a number of pods that run until they are deleted, without volumes.
+    /// A Deployment of a number of pods that run until they are deleted, without volumes. It selects all their labels.
     pub fn deployment(key: PodKey, replicas: u32, spec: Arc<PodSpec>) -> Self {
+        let labels = spec.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         Self {
             namespace: key.namespace,
             name: key.name,
             kind: StoryWorkloadKind::Deployment,
             replicas,
+            selector: LabelSelector::of_labels(labels),
             spec,
             runs_for: None,
             volumes: Vec::new(),
@@ -150,6 +155,8 @@ pub enum ClusterObject {
     VolumeAttachment(VolumeAttachment),
     /// A PersistentVolumeClaim.
     VolumeClaim(VolumeClaimKey, VolumeClaim),
+    /// A Service, and the labels that it selects pods by.
+    Service(PodKey, BTreeMap<String, String>),
     /// A namespace with labels.
     Namespace(Namespace, BTreeMap<String, String>),
 }
@@ -177,6 +184,7 @@ impl fmt::Display for ClusterObject {
             Self::VolumeClaim(key, _) => {
                 write!(f, "PersistentVolumeClaim {}/{}", key.namespace, key.name)
             }
+            Self::Service(key, _) => write!(f, "Service {key}"),
             Self::Namespace(name, _) => write!(f, "Namespace {name}"),
         }
     }

@@ -18,7 +18,7 @@ use simulator::{
 use crate::{
     buffers, overlays, repair, reservations,
     rights::Asked,
-    settings::settings,
+    settings::{settings, spread},
     standalone, storm, sweep_jobs, volumes,
     world::{
         catalog, keep_authorizations, minute, play, runner, runner_with, scale, sell_none, sim,
@@ -207,6 +207,7 @@ fn played() -> Seen {
     seen.add(&repair::rebooting());
     seen.add(&overlays::played());
     seen.add(&buffers::played());
+    seen.add(&spread());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

@@ -2,7 +2,8 @@
 
 use dispatch::Settings;
 use jiff::SignedDuration;
-use simulator::{Happening, WorldSettings};
+use model::{default_spread::DefaultSpread, labels};
+use simulator::{Happening, Sim, WorldSettings};
 
 use crate::world::{MANIFESTS, minute, runner_with, sim, sim_of};
 
@@ -50,4 +51,48 @@ fn launched(parameters: &[(&str, &str)]) -> u32 {
 fn nodes_are_reckoned_with_the_memory_that_the_settings_leave_them() {
     let (usual, less) = (launched(&[]), launched(&[("VmMemoryOverheadPercent", "0.6")]));
     assert!(usual < less, "{usual} and {less} instances");
+}
+
+/// Pods without spread constraints are to be spread over zones.
+const SPREAD: &str = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: \
+                      topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
+
+/// Some minutes of the usual world with default spread constraints.
+pub(crate) fn spread() -> Sim {
+    let functions = settings(&[("SchedulerConfig", SPREAD)]);
+    let default_spread = functions.default_spread.clone();
+    let sim = sim(WorldSettings { default_spread, ..WorldSettings::default() });
+    let (mut runner, _reports) = runner_with(&sim, functions);
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    sim
+}
+
+/// How many pods of the Deployment `web` are in each zone that has any.
+fn pods_by_zone(sim: &Sim) -> Vec<usize> {
+    let mut zones = std::collections::BTreeMap::<String, usize>::new();
+    let nodes = sim.nodes();
+    for pod in
+        sim.pods().iter().filter(|pod| pod.spec.labels.get("app").is_some_and(|a| a == "web"))
+    {
+        let node = nodes.iter().find(|node| Some(&node.name) == pod.node.as_ref());
+        let zone = node.and_then(|node| node.labels.get(labels::ZONE)).expect("it has a zone");
+        *zones.entry(zone.clone()).or_default() += 1;
+    }
+    zones.into_values().collect()
+}
+
+#[test]
+fn pods_without_constraints_are_spread_as_the_scheduler_is_configured() {
+    let spread = spread();
+    let zones = spread.zones().len();
+    assert!(1 < zones);
+    assert_eq!(pods_by_zone(&spread), vec![12 / zones; zones], "each zone has as many");
+    assert_eq!(spread.pods_waiting(), 0);
+    // Each workload is spread by itself, and nothing was launched that is not needed.
+    assert_eq!(spread.check_liveness(), Vec::<String>::new());
+    let plain = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner_with(&plain, Settings::default());
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    assert_ne!(pods_by_zone(&plain), pods_by_zone(&spread));
+    assert_eq!(Settings::default().default_spread, DefaultSpread::default());
 }

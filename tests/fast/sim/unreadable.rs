@@ -133,6 +133,8 @@ fn object_of(sim: &Sim, resource: &str, is_unlucky: bool) -> String {
         "pods" => format!("Pod default/{ODD}-0"),
         "podtemplates" => format!("PodTemplate default/{ODD}"),
         "replicasets" => format!("ReplicaSet default/{ODD}"),
+        "replicationcontrollers" => format!("ReplicationController default/{ODD}"),
+        "services" => format!("Service default/{ODD}"),
         "statefulsets" => format!("StatefulSet default/{ODD}"),
         "storageclasses" => format!("StorageClass {ODD}"),
         "volumeattachments" => format!("VolumeAttachment csi-pvc-default-data-{ODD}-0-{node}"),
@@ -236,8 +238,15 @@ pub(crate) fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(
     let is_hard = world_settings.never_joins_per_mille > 0;
     let sim = world(world_settings);
     begin(&sim);
-    let gates = [("FeatureGates", "CapacityBuffer=true,NodeOverlay=true")];
-    let (mut runner, reports) = runner_with(&sim, settings(&gates));
+    let all_kinds_read = [
+        ("FeatureGates", "CapacityBuffer=true,NodeOverlay=true"),
+        (
+            "SchedulerConfig",
+            "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, \
+             whenUnsatisfiable: ScheduleAnyway}]}",
+        ),
+    ];
+    let (mut runner, reports) = runner_with(&sim, settings(&all_kinds_read));
     let failed = |why: String| format!("{resource}: {why}");
     runner.run_until(minute(SINCE)).map_err(|why| failed(why.to_string()))?;
     let object = object_of(&sim, resource, is_hard);

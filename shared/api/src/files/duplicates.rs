@@ -88,6 +88,10 @@ fn key(object: &Object) -> Option<Key<'_>> {
             ("DaemonSet", set.key.namespace.as_str(), set.key.name.as_str())
         }
         Object::PodTemplate(key, _) => ("PodTemplate", key.namespace.as_str(), key.name.as_str()),
+        Object::Service((key, _)) => ("Service", key.namespace.as_str(), key.name.as_str()),
+        Object::ReplicationController((key, _)) => {
+            ("ReplicationController", key.namespace.as_str(), key.name.as_str())
+        }
         Object::Volume(read) => ("PersistentVolume", "", &read.name),
         Object::VolumeClaim(key, _) => {
             ("PersistentVolumeClaim", key.namespace.as_str(), key.name.as_str())

@@ -35,7 +35,8 @@ pub(crate) fn spread(field: &Field<'_>, labels: &Labels) -> Vec<SpreadConstraint
     items.iter().filter_map(|item| constraint(item, labels)).collect()
 }
 
-fn constraint(item: &Field<'_>, labels: &Labels) -> Option<SpreadConstraint> {
+/// Reads one of them.
+pub(crate) fn constraint(item: &Field<'_>, labels: &Labels) -> Option<SpreadConstraint> {
     let mut fields = item.fields()?;
     let topology_key = topology_key(&mut fields);
     let max_skew =

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::{ObjectName, PodKey, PodSpec, PodUid, pod::Owner, storage::PodVolume};
+use model::{
+    ObjectName, PodKey, PodSpec, PodUid, pod::Owner, selector::LabelSelector, storage::PodVolume,
+};
 
-use super::{admission::NewPod, metadata::Metadata, pod, volume};
+use super::{admission::NewPod, label_selector, metadata::Metadata, pod, volume};
 use crate::document::field::{Field, Fields};
 
 const DEPLOYMENT: &[&str] =
@@ -19,6 +21,7 @@ const STATEFUL_SET: &[&str] = &[
     "persistentVolumeClaimRetentionPolicy",
 ];
 const JOB: &[&str] = &[
+    "selector",
     "activeDeadlineSeconds",
     "podFailurePolicy",
     "successPolicy",
@@ -63,6 +66,12 @@ impl WorkloadKind {
             Self::Job => "batch/v1",
         }
     }
+
+    /// The controller of this kind called `name`, as its pods name it.
+    pub fn owner(self, name: &ObjectName) -> Owner {
+        let (api_version, kind) = (self.api_version().to_owned(), self.as_str().to_owned());
+        Owner { api_version, kind, name: name.to_string() }
+    }
 }
 
 /// A Deployment, StatefulSet, Job or ReplicaSet.
@@ -78,6 +87,8 @@ pub struct Workload {
     pub replicas: u32,
     /// What controls it: a ReplicaSet often has a Deployment.
     pub owner: Option<Owner>,
+    /// Which pods belong together, as it says; of a Job that is not read. Whose a pod is, the pod names.
+    pub selector: Option<LabelSelector>,
     /// What each pod is like.
     pub spec: Arc<PodSpec>,
     /// Volumes of each pod that are claims.
@@ -106,8 +117,10 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
     let spec = fields.require("spec").and_then(|field| field.fields());
     fields.done();
     let mut spec = spec?;
-    // Pods name their owner: whose they are is not read from selectors.
-    spec.ignore(&["selector"]);
+    let selector = match kind {
+        WorkloadKind::Job => None,
+        _ => spec.get("selector").and_then(|field| label_selector::read(&field)),
+    };
     spec.ignore(match kind {
         WorkloadKind::Deployment => DEPLOYMENT,
         WorkloadKind::StatefulSet => STATEFUL_SET,
@@ -135,6 +148,7 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
         key,
         replicas,
         owner: metadata.owner,
+        selector,
         spec: Arc::new(template.spec),
         volumes: template.volumes,
         claim_templates: templates,

@@ -111,7 +111,7 @@ apiVersion: v1
 kind: List
 items:
 - apiVersion: v1
-  kind: Service
+  kind: ConfigMap
   metadata: {name: web}
 - apiVersion: v1
   kind: PodList
@@ -123,7 +123,7 @@ items:
     assert_eq!(manifest.problems, []);
     assert!(matches!(&manifest.objects[..],
         [Object::Other { kind, name, .. }, Object::Pod(pod)]
-            if kind == "Service" && name == "web" && pod.pod.key.to_string() == "default/a"));
+            if kind == "ConfigMap" && name == "web" && pod.pod.key.to_string() == "default/a"));
 }
 
 #[test]

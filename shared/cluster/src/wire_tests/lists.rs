@@ -301,3 +301,32 @@ async fn a_buffer_is_listed_with_what_it_refers_to() {
     assert!(matches!(target, BufferTarget::Workload(_, 4)), "{target:?}");
     assert_eq!(read.malformed.len(), 1, "the cluster does not know NodeOverlays");
 }
+
+#[tokio::test]
+async fn what_selects_pods_is_listed_with_its_namespace() {
+    let object = |name: &str, spec: Value| {
+        let metadata = json!({ "name": name, "namespace": "shop", "uid": "u" });
+        json!({ "metadata": metadata, "spec": spec })
+    };
+    let template = json!({ "spec": { "containers": [{ "name": "m" }] } });
+    let of_app = json!({ "matchLabels": { "app": "web" } });
+    let set = object("web-1", json!({ "selector": of_app, "template": template }));
+    let old = object("old", json!({ "selector": { "app": "old" }, "template": template }));
+    let services = [
+        object("web", json!({ "selector": { "app": "web" }, "ports": [{ "port": 80 }] })),
+        object("external", json!({ "type": "ExternalName", "externalName": "example.com" })),
+    ];
+    let server = Server::at_paths([
+        ("/api/v1/services", list("Service", "7", None, &services)),
+        ("/api/v1/replicationcontrollers", list("ReplicationController", "7", None, &[old])),
+        ("/apis/apps/v1/replicasets", list("ReplicaSet", "7", None, &[set])),
+        ("/apis/apps/v1/statefulsets", list("StatefulSet", "7", None, &[json!({ "spec": 5 })])),
+    ]);
+    let read = server.cluster().pod_selectors().await.unwrap();
+    let services = read.selectors.services.get("shop").map(Vec::len);
+    let controllers = &read.selectors.controllers["shop"];
+    let names: Vec<&str> = controllers.keys().map(|owner| owner.name.as_str()).collect();
+    assert_eq!((services, names), (Some(1), vec!["web-1", "old"]), "one selects no pod");
+    assert_eq!(read.malformed.len(), 1, "{:?}", read.malformed);
+    assert!(server.answers.lock().unwrap().is_empty(), "not everything was asked for");
+}

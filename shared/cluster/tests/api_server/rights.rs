@@ -23,7 +23,7 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    Listing, PodSelection, PortError, Surrounded,
+    FoundSelectors, Listing, PodSelection, PortError, Surrounded,
     rights::rbac::{RIGHTS, Right},
 };
 use serde_json::{Value, json};
@@ -84,6 +84,7 @@ each_with_its_rights! {
         fn node_overlays() -> Listing<NodeOverlay>;
         fn daemon_sets() -> Listing<DaemonSet>;
         fn surroundings(policies: &Policies) -> Surrounded;
+        fn pod_selectors() -> FoundSelectors;
         fn pods(selection: &PodSelection) -> Listing<Pod>;
         fn volume_attachments() -> Listing<VolumeAttachment>;
         fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use api::objects::scheduler_config;
 use jiff::SignedDuration;
 use launch_template::Share;
 use model::{
@@ -25,7 +26,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 23] = [
+pub const SETTINGS: [Setting; 24] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -68,6 +69,17 @@ pub const SETTINGS: [Setting; 23] = [
             };
             put(&mut settings.policies.min_values, policy)
         },
+    },
+    Setting {
+        parameter: "SchedulerConfig",
+        variable: "JOURNEYMAN_SCHEDULER_CONFIG",
+        karpenter: Some("SCHEDULER_CONFIG"),
+        default: "",
+        allowed: Allowed::SchedulerConfig,
+        meaning: "Topology spread constraints for pods that have none, as a profile of kube-scheduler \
+                  defines them. Set the same ones in kube-scheduler. Services and controllers decide \
+                  which pods count together.",
+        set: |settings, text| put(&mut settings.default_spread, scheduler_config::read(text).ok()),
     },
     Setting {
         parameter: "BatchMaxDuration",

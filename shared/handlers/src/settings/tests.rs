@@ -24,6 +24,11 @@ fn each_setting_changes_something() {
         ("FeatureGates", "SpotToSpotConsolidation=true,ReservedCapacity=false"),
         ("PreferencePolicy", "Ignore"),
         ("MinValuesPolicy", "BestEffort"),
+        (
+            "SchedulerConfig",
+            "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, \
+             whenUnsatisfiable: DoNotSchedule}]}",
+        ),
         ("BatchMaxDuration", "30s"),
         ("BatchIdleDuration", "1500ms"),
         ("VmMemoryOverheadPercent", "0.05"),
@@ -80,6 +85,11 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("NodeCharge", "-1", "a decimal number of dollars such as `0.01`"),
         ("NodeCharge", "none", "a decimal number of dollars such as `0.01`"),
         ("RebalanceRecommendations", "replace", "`ignore` or `replace-first`"),
+        (
+            "SchedulerConfig",
+            "profiles: []",
+            "`podTopologySpread.defaultConstraints` in YAML or JSON: profiles: unknown field",
+        ),
     ] {
         let expected = format!("{parameter}: `{value}` is not {rule}");
         assert_eq!(read(&[(parameter, value)]), Err(vec![expected]));

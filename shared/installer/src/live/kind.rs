@@ -109,6 +109,9 @@ pub mod kinds {
     pub const DAEMON_SETS: ObjectKind = built_in(APPS, "daemonsets", "DaemonSet");
     pub const DEPLOYMENTS: ObjectKind = built_in(APPS, "deployments", "Deployment");
     pub const REPLICA_SETS: ObjectKind = built_in(APPS, "replicasets", "ReplicaSet");
+    pub const SERVICES: ObjectKind = built_in(CORE, "services", "Service");
+    pub const REPLICATION_CONTROLLERS: ObjectKind =
+        built_in(CORE, "replicationcontrollers", "ReplicationController");
     pub const STATEFUL_SETS: ObjectKind = built_in(APPS, "statefulsets", "StatefulSet");
     pub const STORAGE_CLASSES: ObjectKind = built_in(STORAGE, "storageclasses", "StorageClass");
     pub const CSI_NODES: ObjectKind = built_in(STORAGE, "csinodes", "CSINode");
@@ -144,6 +147,8 @@ pub mod kinds {
         DAEMON_SETS,
         DEPLOYMENTS,
         REPLICA_SETS,
+        SERVICES,
+        REPLICATION_CONTROLLERS,
         STATEFUL_SETS,
         STORAGE_CLASSES,
         CSI_NODES,

@@ -27,6 +27,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ("Cluster.node_overlays", API_SERVER),
     ("Cluster.node_pools", API_SERVER),
     ("Cluster.nodes", API_SERVER),
+    ("Cluster.pod_selectors", API_SERVER),
     ("Cluster.pods", API_SERVER),
     ("Cluster.surroundings", API_SERVER),
     ("Cluster.volume_attachments", API_SERVER),

@@ -55,6 +55,8 @@ const LIST_NODES: Right = right("list", CORE, "nodes");
 const LIST_OVERLAYS: Right = right("list", KARPENTER, "nodeoverlays");
 const LIST_PODS: Right = right("list", CORE, "pods");
 const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
+const LIST_REPLICA_SETS: Right = right("list", APPS, "replicasets");
+const LIST_STATEFUL_SETS: Right = right("list", APPS, "statefulsets");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 
 /// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
@@ -79,6 +81,15 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Cluster.node_overlays", &[LIST_OVERLAYS]),
     ("Cluster.node_pools", &[LIST_POOLS]),
     ("Cluster.nodes", &[LIST_NODES]),
+    (
+        "Cluster.pod_selectors",
+        &[
+            right("list", CORE, "replicationcontrollers"),
+            right("list", CORE, "services"),
+            LIST_REPLICA_SETS,
+            LIST_STATEFUL_SETS,
+        ],
+    ),
     ("Cluster.pods", &[LIST_PODS]),
     (
         "Cluster.surroundings",
@@ -88,8 +99,8 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
             right("list", CORE, "persistentvolumes"),
             right("list", CORE, "podtemplates"),
             right("list", APPS, "deployments"),
-            right("list", APPS, "replicasets"),
-            right("list", APPS, "statefulsets"),
+            LIST_REPLICA_SETS,
+            LIST_STATEFUL_SETS,
             right("list", BUFFERS, "capacitybuffers"),
             LIST_OVERLAYS,
             right("list", POLICY, "poddisruptionbudgets"),

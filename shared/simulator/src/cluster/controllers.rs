@@ -171,19 +171,7 @@ impl World {
     pub(super) fn workload_pod(&mut self, key: &PodKey, pod: &PodKey) -> Option<Pod> {
         let entry = self.cluster.workloads.get(key)?;
         let workload = &entry.workload;
-        let owner = |api_version: &str, kind: &str, name: String| {
-            Some(Owner { api_version: api_version.to_owned(), kind: kind.to_owned(), name })
-        };
-        let owner = match workload.kind {
-            StoryWorkloadKind::Deployment => {
-                owner("apps/v1", "ReplicaSet", format!("{}-{}", workload.name, entry.hash))
-            }
-            StoryWorkloadKind::StatefulSet => {
-                owner("apps/v1", "StatefulSet", workload.name.to_string())
-            }
-            StoryWorkloadKind::Job => owner("batch/v1", "Job", workload.name.to_string()),
-            StoryWorkloadKind::Pod => None,
-        };
+        let owner = entry.owner();
         let spec = Arc::clone(&workload.spec);
         let workload = workload.clone();
         let mut created = self.new_pod(pod.clone(), owner, spec);

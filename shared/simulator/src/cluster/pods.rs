@@ -38,7 +38,8 @@ impl World {
     }
 
     pub(super) fn create_pod(&mut self, entry: PodEntry) {
-        self.cluster.waiting.insert(&entry);
+        let spec = self.cluster.scheduled_spec(&entry.pod, &self.settings.default_spread);
+        self.cluster.waiting.insert(&entry, spec);
         self.admit(entry);
         self.touch();
     }

@@ -5,7 +5,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use model::{NodeName, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated};
+use model::{
+    NodeName, Pod, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated,
+};
 
 use super::{NodeEntry, controllers::is_hard, waiting::QueuedPod};
 use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
@@ -94,6 +96,7 @@ impl World {
         let Some(pod) = self.cluster.pods.get(key).map(|entry| entry.pod.clone()) else {
             return false;
         };
+        let pod = Pod { spec: Arc::clone(spec), ..pod };
         let candidates = self.candidates(spec);
         let neighbours = self.cluster.neighbours();
         let around = neighbours.of(&pod);

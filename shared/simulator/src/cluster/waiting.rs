@@ -34,13 +34,14 @@ pub(super) struct QueuedPod {
 }
 
 impl Waiting {
-    pub(super) fn insert(&mut self, entry: &PodEntry) {
+    /// `spec` is what the pod is scheduled by.
+    pub(super) fn insert(&mut self, entry: &PodEntry, spec: Arc<PodSpec>) {
         let pod = &entry.pod;
         self.keys.insert(pod.key.clone());
         let queued = QueuedPod {
-            spec: Arc::clone(&pod.spec),
             pinned: entry.pinned.clone(),
-            is_choosy: is_choosy(&pod.spec) || !pod.volumes.is_empty(),
+            is_choosy: is_choosy(&spec) || !pod.volumes.is_empty(),
+            spec,
             is_marked: false,
         };
         self.queue.insert(turn(entry), queued);

@@ -11,7 +11,7 @@ use ports::{Fault, PortError};
 
 use super::{
     TableLimits,
-    costs::{Load, number},
+    load::{Load, number},
 };
 use crate::ledger::ClusterLedger;
 

@@ -18,8 +18,8 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    AlphaStatuses, Cluster, Events, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools,
-    Nodes, PodSelection, PortError, Surrounded,
+    AlphaStatuses, Cluster, Events, Fault, FoundSelectors, Leases, Listing, NodeClaims,
+    NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
 };
 
 use crate::{
@@ -75,6 +75,10 @@ impl Cluster for Sim {
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
         self.step(("Cluster.surroundings", Read), "", |world| Ok(world.surroundings(*policies)))
             .await
+    }
+
+    async fn pod_selectors(&self) -> Result<FoundSelectors, PortError> {
+        self.step(("Cluster.pod_selectors", Read), "", |world| Ok(world.found_selectors())).await
     }
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {

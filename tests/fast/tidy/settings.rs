@@ -123,3 +123,89 @@ fn the_page_says_what_can_be_set() {
     let page = read("docs/settings.md");
     expect_file!["../../../docs/settings.md"].assert_eq(&with_tables(&page));
 }
+
+/// Settings of Karpenter's core 1.15.0 and AWS provider 1.15.1, by the name of the variable.
+///
+/// Karpenter: `pkg/operator/options/options.go` of both.
+const KARPENTER: [&str; 39] = [
+    "AMI_REFRESH_INTERVAL",
+    "AWS_FEATURE_GATES",
+    "BATCH_IDLE_DURATION",
+    "BATCH_MAX_DURATION",
+    "CLUSTER_CA_BUNDLE",
+    "CLUSTER_ENDPOINT",
+    "CLUSTER_NAME",
+    "CPU_REQUESTS",
+    "DISABLE_CLUSTER_STATE_OBSERVABILITY",
+    "DISABLE_CONTROLLER_WARMUP",
+    "DISABLE_DRY_RUN",
+    "DISABLE_LEADER_ELECTION",
+    "DISABLE_WEBHOOK",
+    "EKS_CONTROL_PLANE",
+    "ENABLE_PROFILING",
+    "ENABLE_ZONAL_SHIFT",
+    "FEATURE_GATES",
+    "HEALTH_PROBE_PORT",
+    "IGNORE_DRA_REQUESTS",
+    "INTERRUPTION_QUEUE",
+    "ISOLATED_VPC",
+    "KARPENTER_SERVICE",
+    "KUBE_CLIENT_BURST",
+    "KUBE_CLIENT_QPS",
+    "LEADER_ELECTION_NAME",
+    "LEADER_ELECTION_NAMESPACE",
+    "LEGACY_NODE_REPAIR",
+    "LOG_ERROR_OUTPUT_PATHS",
+    "LOG_LEVEL",
+    "LOG_OUTPUT_PATHS",
+    "MEMORY_LIMIT",
+    "METRICS_PORT",
+    "MIN_VALUES_POLICY",
+    "PREFERENCE_POLICY",
+    "RESERVED_ENIS",
+    "SCHEDULER_CONFIG",
+    "SECURITY_GROUP_REFRESH_INTERVAL",
+    "SUBNET_REFRESH_INTERVAL",
+    "VM_MEMORY_OVERHEAD_PERCENT",
+];
+
+/// Feature gates of both.
+const GATES: [&str; 13] = [
+    "CapacityBuffer",
+    "DRAEFA",
+    "DRANVIDIAGPU",
+    "NodeClassCEL",
+    "NodeOverlay",
+    "NodeRepair",
+    "PodDeletionCostManagement",
+    "RebootForRepair",
+    "ReservedCapacity",
+    "SpotToSpotConsolidation",
+    "StaticCapacity",
+    "TerminateFirstDrift",
+    "TerminateFirstRepair",
+];
+
+/// What the cells number `cell` of the rows between `start` and `end` of `page` name.
+fn named<'p>(page: &'p str, (start, end): (&str, &str), cell: usize) -> Vec<&'p str> {
+    let (_, part) = page.split_once(start).expect("the part of the page");
+    let (part, _) = part.split_once(end).unwrap_or((part, ""));
+    let rows = part.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.trim_matches('|').split(" | ").nth(cell));
+    cells.flat_map(|text| text.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn every_setting_and_gate_of_karpenter_is_there_or_answered() {
+    let page = read("docs/settings.md");
+    let variables = named(&page, ("<!-- settings -->", "<!-- end -->"), 1);
+    let answered = named(&page, ("## Karpenter's other settings", "\n## "), 0);
+    let mut said: Vec<&str> = variables.into_iter().chain(answered).collect();
+    said.sort_unstable();
+    assert_eq!(said, KARPENTER, "each once, and none besides");
+    let gates = named(&page, ("<!-- gates -->", "<!-- end -->"), 0);
+    let row = page.lines().find(|line| line.starts_with("| `AWS_FEATURE_GATES`")).expect("a row");
+    let closed = row.split('`').skip(1).step_by(2).filter(|word| GATES.contains(word));
+    let said: BTreeSet<&str> = gates.into_iter().chain(closed).collect();
+    assert_eq!(said, BTreeSet::from(GATES));
+}

@@ -1,6 +1,6 @@
 //! What only the objects together tell, or requirements together: what launches nothing, whatever comes.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use api::{
     files::{self, Manifest},
@@ -64,6 +64,24 @@ fn small_memory_limit(pool: &NodePool) -> Option<Warning> {
     );
     let is_small = *limit > 0 && *limit < SMALLEST_MEMORY;
     is_small.then(|| warning(Spot::Field("spec.limits"), text))
+}
+
+/// That a static NodePool has no room for the replacement of a node, if so.
+fn full_static_pool(pool: &NodePool) -> Option<Warning> {
+    let replicas = pool.replicas.filter(|replicas| 0 < *replicas)?;
+    let (_, limit) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "nodes")?;
+    let text = match limit.cmp(&replicas) {
+        Ordering::Less => format!(
+            "spec.limits.nodes: {limit} is less than spec.replicas, so {} of {replicas} nodes are never launched",
+            replicas - limit
+        ),
+        Ordering::Equal => format!(
+            "spec.limits.nodes: {limit} has no room for a replacement, so drifted nodes remain: raise it above \
+             spec.replicas, or set FeatureGates=TerminateFirstDrift=true"
+        ),
+        Ordering::Greater => return None,
+    };
+    Some(warning(Spot::Field("spec.limits"), text))
 }
 
 /// That an annotation protects nothing.
@@ -162,6 +180,7 @@ impl<'m> Together<'m> {
         warnings.extend(annotation.map(unprotected));
         warnings.extend(windows::warnings(pool));
         warnings.extend(small_memory_limit(pool));
+        warnings.extend(full_static_pool(pool));
         let startup_taints = template.startup_taints.iter();
         warnings.extend(startup_taints.filter(|taint| self.is_lasting(taint)).map(|taint| {
             let text = format!(

@@ -335,3 +335,16 @@ fn annotations_that_protect_nothing_here_are_named() {
         answer.says(&[said.unwrap_or("nothing is wrong")]);
     }
 }
+
+#[test]
+fn a_static_pool_without_room_for_a_replacement_is_named() {
+    for (limit, said) in [
+        (2, "1 of 3 nodes are never launched"),
+        (3, "no room for a replacement"),
+        (4, "nothing is wrong"),
+    ] {
+        let pool = format!("{POOL}  replicas: 3\n  limits: {{nodes: {limit}}}\n");
+        let folder = folder("full-static-pool", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
+        run(&folder, "validate .").says(&[said]);
+    }
+}

@@ -63,6 +63,33 @@ pub const INSTANCE_LOCAL_NVME: &str = "karpenter.k8s.aws/instance-local-nvme";
 pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 /// `default` or `dedicated`.
 pub const INSTANCE_TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
+/// Who made the accelerators of an instance type: `aws` or `habana`.
+pub const INSTANCE_ACCELERATOR_MANUFACTURER: &str =
+    "karpenter.k8s.aws/instance-accelerator-manufacturer";
+/// The name of the accelerators of an instance type, such as `inferentia`.
+pub const INSTANCE_ACCELERATOR_NAME: &str = "karpenter.k8s.aws/instance-accelerator-name";
+/// Whether an instance type is a flex type, such as `c7i-flex.large`.
+pub const INSTANCE_CAPABILITY_FLEX: &str = "karpenter.k8s.aws/instance-capability-flex";
+/// Virtual CPUs of an instance type.
+pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
+/// Sustained clock speed of an instance type's processors in MHz.
+pub const INSTANCE_CPU_CLOCK_SPEED: &str =
+    "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz";
+/// Largest bandwidth of an instance type to EBS in Mbit/s.
+pub const INSTANCE_EBS_BANDWIDTH: &str = "karpenter.k8s.aws/instance-ebs-bandwidth";
+/// Whether an instance type encrypts its traffic to others.
+pub const INSTANCE_ENCRYPTION_IN_TRANSIT: &str =
+    "karpenter.k8s.aws/instance-encryption-in-transit-supported";
+/// Who made the GPUs of an instance type, such as `nvidia`.
+pub const INSTANCE_GPU_MANUFACTURER: &str = "karpenter.k8s.aws/instance-gpu-manufacturer";
+/// Memory of one GPU of an instance type in MiB.
+pub const INSTANCE_GPU_MEMORY: &str = "karpenter.k8s.aws/instance-gpu-memory";
+/// The name of the GPUs of an instance type, such as `t4`.
+pub const INSTANCE_GPU_NAME: &str = "karpenter.k8s.aws/instance-gpu-name";
+/// Memory of an instance type in MiB.
+pub const INSTANCE_MEMORY: &str = "karpenter.k8s.aws/instance-memory";
+/// Baseline network bandwidth of an instance type in Mbit/s.
+pub const INSTANCE_NETWORK_BANDWIDTH: &str = "karpenter.k8s.aws/instance-network-bandwidth";
 /// Node: registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
 /// Node: initialized.
@@ -157,25 +184,25 @@ const WELL_KNOWN: &[&str] = &[
     RESERVATION_INTERRUPTIBLE,
     RESERVATION_TYPE,
     INSTANCE_ACCELERATOR_COUNT,
-    "karpenter.k8s.aws/instance-accelerator-manufacturer",
-    "karpenter.k8s.aws/instance-accelerator-name",
-    "karpenter.k8s.aws/instance-capability-flex",
+    INSTANCE_ACCELERATOR_MANUFACTURER,
+    INSTANCE_ACCELERATOR_NAME,
+    INSTANCE_CAPABILITY_FLEX,
     INSTANCE_CATEGORY,
-    "karpenter.k8s.aws/instance-cpu",
+    INSTANCE_CPU,
     INSTANCE_CPU_MANUFACTURER,
-    "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
-    "karpenter.k8s.aws/instance-ebs-bandwidth",
-    "karpenter.k8s.aws/instance-encryption-in-transit-supported",
+    INSTANCE_CPU_CLOCK_SPEED,
+    INSTANCE_EBS_BANDWIDTH,
+    INSTANCE_ENCRYPTION_IN_TRANSIT,
     INSTANCE_FAMILY,
     INSTANCE_GENERATION,
     INSTANCE_GPU_COUNT,
-    "karpenter.k8s.aws/instance-gpu-manufacturer",
-    "karpenter.k8s.aws/instance-gpu-memory",
-    "karpenter.k8s.aws/instance-gpu-name",
+    INSTANCE_GPU_MANUFACTURER,
+    INSTANCE_GPU_MEMORY,
+    INSTANCE_GPU_NAME,
     INSTANCE_HYPERVISOR,
     INSTANCE_LOCAL_NVME,
-    "karpenter.k8s.aws/instance-memory",
-    "karpenter.k8s.aws/instance-network-bandwidth",
+    INSTANCE_MEMORY,
+    INSTANCE_NETWORK_BANDWIDTH,
     INSTANCE_SIZE,
     INSTANCE_TENANCY,
     PLACEMENT_GROUP_ID,
@@ -207,7 +234,7 @@ const RESTRICTED_DOMAINS: [&str; 2] = ["karpenter.sh", "karpenter.k8s.aws"];
 
 /// Whether the values of the label `key` are amounts of memory in MiB.
 pub fn is_in_mebibytes(key: &str) -> bool {
-    matches!(key, "karpenter.k8s.aws/instance-memory" | "karpenter.k8s.aws/instance-gpu-memory")
+    matches!(key, INSTANCE_MEMORY | INSTANCE_GPU_MEMORY)
 }
 
 /// Whether `key` is one that instance types and offerings define.

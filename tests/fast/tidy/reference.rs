@@ -127,9 +127,9 @@ fn rejections() -> String {
     of_enum(block, RejectionReason::ALL, RejectionReason::as_str)
 }
 
-/// Labels, annotations, taints, tags and finalizers, without the labels that instance types and offerings define:
-/// Karpenter's page has those.
-fn labels() -> String {
+/// Labels, annotations, taints, tags and finalizers: those that instance types and offerings define, if they
+/// `are_well_known`, or all others.
+fn labels(are_well_known: bool) -> String {
     let docs = documented("shared/model/src/labels.rs", "well-known-labels>\n");
     let text = read("shared/model/src/labels.rs");
     let value = |name: &str| {
@@ -140,8 +140,12 @@ fn labels() -> String {
     let words = docs.iter().filter_map(|(name, _)| Some((name.clone(), value(name)?)));
     // What only other labels start with is no label.
     let words = words.filter(|(_, word)| word.contains('/') && !word.ends_with(['/', '-']));
-    let words = words.filter(|(_, word)| !model::labels::is_well_known(word));
-    table(words, &docs)
+    let words = words.filter(|(_, word)| model::labels::is_well_known(word) == are_well_known);
+    let words: Vec<(String, String)> = words.collect();
+    if are_well_known {
+        assert_eq!(words.len(), model::labels::well_known().count(), "each is documented");
+    }
+    table(words.into_iter(), &docs)
 }
 
 /// `rows` as the table `name` of the page, each with what `page` says is to be done.
@@ -170,7 +174,8 @@ fn with_tables(page: &str) -> String {
     let others = [
         ("conditions", "type", conditions()),
         ("decisions", "kind", kinds()),
-        ("labels", "name", labels()),
+        ("labels", "name", labels(false)),
+        ("node labels", "name", labels(true)),
     ];
     let others =
         others.map(|(name, head, rows)| (name, format!("| {head} | meaning |\n|---|---|\n{rows}")));

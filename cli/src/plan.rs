@@ -263,16 +263,14 @@ fn looked_at(
     settings: &Settings,
     now: Timestamp,
 ) -> Result<Looked, CommandError> {
-    let (policies, default_spread) = (settings.policies, &settings.default_spread);
-    let (offers, catalog) = offers::load(args, &loaded, &policies)?;
+    let (offers, catalog) = offers::load(args, &loaded, &settings.policies)?;
     let (mut assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
     let is_catalog_whole = offers.is_whole;
     let authority = args.certificate_authority()?;
     let records = args.records()?;
     left_out.extend(records.as_ref().and_then(Records::unreadable_in_words));
     let outside = facts::Outside { authority, records };
-    let Gathered { mut facts, notes, hashes } =
-        facts::of(loaded, offers, (policies, default_spread), outside, now)?;
+    let Gathered { mut facts, notes, hashes } = facts::of(loaded, offers, settings, outside, now)?;
     if let Some(text) = &args.max_node_share {
         share_nodes(&mut facts.node_pools, text)?;
     }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use dispatch::Settings;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClusterName, CommandId, NodeClaim, NodeClaimName, NodeClassName,
     buffer::{BufferTarget, CapacityBuffer},
     claim::Disrupting,
-    default_spread::DefaultSpread,
     disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
-    policies::Policies,
+    protection,
 };
 use planner::disruption::CLASS_DRIFT;
 use report::error::BadInput;
@@ -43,13 +43,18 @@ pub(super) struct Gathered {
 pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
-    (policies, default_spread): (Policies, &DefaultSpread),
+    settings: &Settings,
     outside: Outside,
     now: Timestamp,
 ) -> Result<Gathered, BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
+    let Settings { policies, default_spread, .. } = settings;
     let mut pods = expand::pods(&mut loaded, now);
+    if settings.honors_autoscaler {
+        protection::honor_on_pods(&mut pods);
+        protection::honor_on_nodes(&mut loaded.nodes);
+    }
     default_spread.apply(&mut pods, &loaded.selectors);
     let mut claims = loaded.claims;
     let to_hash = loaded.node_classes.iter().map(|(read, _)| ToHash::from(read)).collect();
@@ -83,7 +88,7 @@ pub(super) fn of(
         daemon_sets,
         pods,
         surroundings,
-        policies,
+        policies: *policies,
         ..Facts::of(cluster, now, ledger)
     };
     Ok(Gathered { facts, notes: loaded.notes, hashes })

@@ -18,6 +18,7 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         clock: &WallClock,
         recorder: Recorder { events: &cluster, memory },
+        settings: platform.settings(),
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::drain(&ports, signal, at).await?;

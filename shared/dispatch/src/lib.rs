@@ -296,6 +296,7 @@ async fn drain<W: World>(
         fleet: world,
         mailbox: world,
         recorder: Recorder { events: world, memory: process.memory(Function::Drain) },
+        settings: &process.settings,
         clock: world,
     };
     handlers::drain(&ports, signal, at).await

@@ -119,15 +119,8 @@ async fn look<A: Adapters>(
     at: &Invocation,
 ) -> Result<(Report, PulseNote), Error> {
     let DisruptPorts { cluster, node_claims, catalog, discovery, clock, memory, .. } = *ports;
-    let policies = ports.settings.policies;
-    let sources = Sources::<A> {
-        cluster,
-        catalog,
-        discovery,
-        offers: &memory.offers,
-        policies,
-        default_spread: &ports.settings.default_spread,
-    };
+    let settings = ports.settings;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers: &memory.offers, settings };
     let Seen { mut facts, mut malformed, .. } = sources.look(snapshot, at).await?;
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;

@@ -31,6 +31,7 @@ use crate::{
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start},
     recorder::Recorder,
+    settings::Settings,
     settle::ignore_missing,
     sync::{keep, remove, sync},
 };
@@ -72,6 +73,8 @@ pub struct DrainPorts<'a, A: Adapters> {
     pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
+    /// How to work.
+    pub settings: &'a Settings,
 }
 
 /// Drains the nodes of deleted claims, terminates their instances, removes both.

@@ -13,20 +13,19 @@ use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
     InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
-    default_spread::DefaultSpread,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
-    policies::Policies,
     problem::{Rule, Weight},
+    protection,
 };
 use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, FoundSelectors, Invocation, Listing,
     Malformed, PodSelection, Surrounded,
 };
 
-use crate::{error::Error, live::reservations};
+use crate::{error::Error, live::reservations, settings::Settings};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
@@ -34,8 +33,7 @@ pub(crate) struct Sources<'a, A: Adapters> {
     pub(crate) catalog: &'a A::Catalog,
     pub(crate) discovery: &'a A::Discovery,
     pub(crate) offers: &'a Offers,
-    pub(crate) policies: Policies,
-    pub(crate) default_spread: &'a DefaultSpread,
+    pub(crate) settings: &'a Settings,
 }
 
 impl<A: Adapters> Sources<'_, A> {
@@ -76,11 +74,11 @@ impl<A: Adapters> Sources<'_, A> {
         }
         seen.facts.classes = Some(offers);
         seen.facts.class_images = images;
-        seen.demand(self.cluster, self.default_spread).await
+        seen.demand(self.cluster, self.settings).await
     }
 
     async fn supply(&self, ledger: Snapshot, at: &Invocation) -> Result<Seen, Error> {
-        let (cluster, policies) = (self.cluster, self.policies);
+        let (cluster, policies) = (self.cluster, self.settings.policies);
         let mut malformed = Vec::new();
         // A claim of a volume that comes after this is found at the next look.
         let (nodes, node_pools, daemon_sets, surrounded) = Box::pin(try_join4(
@@ -142,16 +140,17 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    async fn demand(
-        mut self,
-        cluster: &impl Cluster,
-        default_spread: &DefaultSpread,
-    ) -> Result<Self, Error> {
+    async fn demand(mut self, cluster: &impl Cluster, settings: &Settings) -> Result<Self, Error> {
+        let Settings { default_spread, honors_autoscaler, .. } = settings;
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();
         self.facts.unlocated_pod =
             unlocated.map(|Malformed { object, problem, .. }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
+        if *honors_autoscaler {
+            protection::honor_on_pods(&mut self.facts.pods);
+            protection::honor_on_nodes(self.facts.nodes.values_mut());
+        }
         if !default_spread.constraints.is_empty() {
             let FoundSelectors { selectors, malformed } = cluster.pod_selectors().await?;
             self.malformed.extend(malformed);

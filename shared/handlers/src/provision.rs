@@ -119,15 +119,7 @@ async fn look<A: Adapters>(
 ) -> Result<(Report, Option<Looked>), Error> {
     let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, memory, settings, .. } =
         *ports;
-    let policies = settings.policies;
-    let sources = Sources::<A> {
-        cluster,
-        catalog,
-        discovery,
-        offers: &memory.offers,
-        policies,
-        default_spread: &settings.default_spread,
-    };
+    let sources = Sources::<A> { cluster, catalog, discovery, offers: &memory.offers, settings };
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let disrupted = pace::disrupted_lately(&snapshot, at.now);
     let Observed { mut facts, buffers, malformed } = sources.look(snapshot, at).await?;

@@ -41,6 +41,8 @@ pub struct Settings {
     pub rebalance_recommendations: RebalanceRecommendations,
     /// What is kept of decisions.
     pub record: Record,
+    /// Whether annotations of Cluster Autoscaler keep pods and nodes from voluntary disruption.
+    pub honors_autoscaler: bool,
     /// Whether zones are left that traffic of the cluster is shifted away from.
     pub heeds_zonal_shifts: bool,
     /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
@@ -76,6 +78,7 @@ impl Default for Settings {
             dry_runs: DryRuns::default(),
             rebalance_recommendations: RebalanceRecommendations::default(),
             record: Record::default(),
+            honors_autoscaler: false,
             heeds_zonal_shifts: false,
             is_isolated: false,
             metrics: MetricDimensions::default(),

@@ -1,8 +1,9 @@
-//! Annotations by which people mean to keep pods and nodes from voluntary disruption, and that keep them from nothing.
+//! Annotations by which people mean to keep pods and nodes from voluntary disruption, and that keep them from nothing,
+//! unless a setting has those of Cluster Autoscaler honored.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{PodSpec, labels};
+use crate::{Pod, PodSpec, labels, node::Node};
 
 /// An annotation of another program, or of an older version of Karpenter.
 struct Foreign {
@@ -10,25 +11,84 @@ struct Foreign {
     /// The value that protects there.
     value: &'static str,
     whose: &'static str,
+    /// The setting that has it honored, if there is one.
+    setting: Option<&'static str>,
 }
 
+const HONOR: Option<&str> = Some("AutoscalerAnnotations=honor");
+
+const SAFE_TO_EVICT: Foreign = Foreign {
+    key: "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    value: "false",
+    whose: "Cluster Autoscaler",
+    setting: HONOR,
+};
+
+const SCALE_DOWN_DISABLED: Foreign = Foreign {
+    key: "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    value: "true",
+    whose: "Cluster Autoscaler",
+    setting: HONOR,
+};
+
 const OF_PODS: [Foreign; 2] = [
-    Foreign { key: "karpenter.sh/do-not-evict", value: "true", whose: "Karpenter v1alpha5" },
     Foreign {
-        key: "cluster-autoscaler.kubernetes.io/safe-to-evict",
-        value: "false",
-        whose: "Cluster Autoscaler",
+        key: "karpenter.sh/do-not-evict",
+        value: "true",
+        whose: "Karpenter v1alpha5",
+        setting: None,
     },
+    SAFE_TO_EVICT,
 ];
 
 const OF_NODES: [Foreign; 2] = [
-    Foreign { key: "karpenter.sh/do-not-consolidate", value: "true", whose: "Karpenter v1alpha5" },
     Foreign {
-        key: "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+        key: "karpenter.sh/do-not-consolidate",
         value: "true",
-        whose: "Cluster Autoscaler",
+        whose: "Karpenter v1alpha5",
+        setting: None,
     },
+    SCALE_DOWN_DISABLED,
 ];
+
+impl Foreign {
+    /// Whether it is set among `annotations`, without Karpenter's own.
+    fn is_meant(&self, annotations: &BTreeMap<String, String>) -> bool {
+        annotations.get(self.key).is_some_and(|value| value == self.value)
+            && !annotations.contains_key(labels::DO_NOT_DISRUPT)
+    }
+}
+
+/// Has each of `pods` that Cluster Autoscaler would not evict say so by Karpenter's annotation. A pod that a DaemonSet or
+/// a kubelet puts onto its node keeps no node there.
+pub fn honor_on_pods<'p>(pods: impl IntoIterator<Item = &'p mut Pod>) {
+    // The old spec is kept with the new one, so that no other spec takes its address.
+    let mut made: BTreeMap<*const PodSpec, (Arc<PodSpec>, Arc<PodSpec>)> = BTreeMap::new();
+    for pod in pods {
+        if !SAFE_TO_EVICT.is_meant(&pod.spec.annotations)
+            || pod.is_owned_by_daemon_set()
+            || pod.is_mirror()
+        {
+            continue;
+        }
+        let (_, protected) = made.entry(Arc::as_ptr(&pod.spec)).or_insert_with(|| {
+            let mut spec = PodSpec::clone(&pod.spec);
+            protect(&mut spec.annotations);
+            (Arc::clone(&pod.spec), Arc::new(spec))
+        });
+        pod.spec = Arc::clone(protected);
+    }
+}
+
+/// Has each of `nodes` that Cluster Autoscaler would not remove say so by Karpenter's annotation.
+pub fn honor_on_nodes<'n>(nodes: impl IntoIterator<Item = &'n mut Node>) {
+    let meant = nodes.into_iter().filter(|node| SCALE_DOWN_DISABLED.is_meant(&node.annotations));
+    meant.for_each(|node| protect(&mut node.annotations));
+}
+
+fn protect(annotations: &mut BTreeMap<String, String>) {
+    annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+}
 
 /// An annotation that protects nothing although its writer meant it to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +128,11 @@ pub fn is_foreign(key: &str) -> bool {
 
 fn foreign(annotations: &BTreeMap<String, String>, known: &[Foreign]) -> Option<Ineffective> {
     let right = labels::DO_NOT_DISRUPT;
-    let is_set = |foreign: &&Foreign| {
-        annotations.get(foreign.key).is_some_and(|value| value == foreign.value)
-    };
-    let Foreign { key, whose, .. } = known.iter().find(is_set)?;
+    let Foreign { key, whose, setting, .. } =
+        known.iter().find(|foreign| foreign.is_meant(annotations))?;
+    let setting = setting.map(|setting| format!(", or set {setting}")).unwrap_or_default();
     let text = format!(
-        "annotation {key} is of {whose}, and protects nothing here: write `{right}: \"true\"`"
+        "annotation {key} is of {whose}, and protects nothing here: write `{right}: \"true\"`{setting}"
     );
-    (!annotations.contains_key(right)).then_some(Ineffective { key, text })
+    Some(Ineffective { key, text })
 }

@@ -19,6 +19,7 @@ mod model {
     mod policies;
     mod price;
     mod problem;
+    mod protection;
     mod pulse;
     mod quantity;
     mod repair;

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use model::{default_spread::DefaultSpread, labels};
 use simulator::{Happening, Sim, WorldSettings};
 
-use crate::world::{MANIFESTS, minute, runner_with, sim, sim_of};
+use crate::world::{MANIFESTS, drift, minute, runner_with, sim, sim_of};
 
 /// Settings as parameters of the stack say them.
 pub(crate) fn settings(parameters: &[(&str, &str)]) -> Settings {
@@ -95,4 +95,44 @@ fn pods_without_constraints_are_spread_as_the_scheduler_is_configured() {
     runner.run_until(minute(8)).expect("nothing unsafe happens");
     assert_ne!(pods_by_zone(&plain), pods_by_zone(&spread));
     assert_eq!(Settings::default().default_spread, DefaultSpread::default());
+}
+
+/// A world whose pods Cluster Autoscaler must not evict, with `life` as the life of its nodes, after 30 minutes. Nodes of
+/// arm64 drift from the eighth minute on.
+fn unsafe_to_evict(life: &str, parameters: &[(&str, &str)]) -> Sim {
+    let text = MANIFESTS
+        .replace(
+            "metadata: {labels: {app: web}}",
+            "metadata: {annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\"}, \
+             labels: {app: web}}",
+        )
+        .replace("replicas: 3", "replicas: 0")
+        .replace("expireAfter: Never", life);
+    let sim = sim_of(WorldSettings::default(), &text);
+    let (mut runner, _reports) = runner_with(&sim, settings(parameters));
+    if life == "expireAfter: Never" {
+        drift(&sim, minute(8));
+    }
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    sim
+}
+
+#[test]
+fn annotations_of_cluster_autoscaler_protect_where_a_setting_says_so() {
+    let honor = [("AutoscalerAnnotations", "honor")];
+    let evictions = |parameters: &[(&str, &str)]| {
+        unsafe_to_evict("expireAfter: Never", parameters).summary().evictions
+    };
+    assert!(0 < evictions(&[]), "drift moves pods");
+    assert_eq!(evictions(&honor), 0);
+    // A drain waits for such pods as long as it may.
+    let removed = |parameters: &[(&str, &str)]| {
+        let life = "expireAfter: 8m\n      terminationGracePeriod: 10m";
+        let events = unsafe_to_evict(life, parameters).timeline(0).into_iter();
+        let is_removed = |happening: &Happening| matches!(happening, Happening::NodeRemoved { .. });
+        events.filter(|event| is_removed(&event.happening)).map(|event| event.at).min()
+    };
+    let (usual, honored) =
+        (removed(&[]).expect("it expires"), removed(&honor).expect("it expires"));
+    assert!(usual + SignedDuration::from_mins(7) < honored, "{usual} and {honored}");
 }

@@ -11,6 +11,7 @@ use model::{
     claim::Deletion,
     launch::{Instance, InstanceState},
     node::Node,
+    protection,
 };
 use planner::InstanceView;
 use ports::{
@@ -49,6 +50,8 @@ pub(super) struct Observed {
     lists_all: bool,
     /// Instances in zones that traffic is shifted away from.
     shifted: BTreeSet<InstanceId>,
+    /// Whether annotations of Cluster Autoscaler protect pods.
+    honors_autoscaler: bool,
 }
 
 /// Whether the instance of `claim` may have ended: EC2 was told to terminate it, or said so itself, or its drain
@@ -80,6 +83,7 @@ impl Observed {
             are_many,
             lists_all: are_many && of_cluster < claims.len() * LISTED_FROM_ONE_IN,
             shifted: BTreeSet::new(),
+            honors_autoscaler: ports.settings.honors_autoscaler,
         };
         if claims.iter().all(|claim| claim.instance.is_none()) {
             return Ok(observed);
@@ -169,7 +173,10 @@ impl Observed {
     }
 
     /// Where a pod cannot be read, each node is asked for its own: that says on which it is.
-    fn list_pods(&mut self, listing: Listing<Pod>) {
+    fn list_pods(&mut self, mut listing: Listing<Pod>) {
+        if self.honors_autoscaler {
+            protection::honor_on_pods(&mut listing.items);
+        }
         if !listing.malformed.is_empty() {
             self.malformed.extend(listing.malformed);
             return;
@@ -192,7 +199,10 @@ impl Observed {
         if let Some(pods) = &self.pods {
             return Ok(pods.get(node).cloned().unwrap_or_default());
         }
-        let listing = nodes.pods_on(node).await?;
+        let mut listing = nodes.pods_on(node).await?;
+        if self.honors_autoscaler {
+            protection::honor_on_pods(&mut listing.items);
+        }
         match listing.malformed.first() {
             None => Ok(listing.items),
             Some(Malformed { object, problem, .. }) => {

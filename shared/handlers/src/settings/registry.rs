@@ -26,7 +26,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [Setting; 25] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -171,6 +171,24 @@ pub const SETTINGS: [Setting; 24] = [
                 _ => None,
             };
             put(&mut settings.rebalance_recommendations, said)
+        },
+    },
+    Setting {
+        parameter: "AutoscalerAnnotations",
+        variable: "JOURNEYMAN_AUTOSCALER_ANNOTATIONS",
+        karpenter: None,
+        default: "ignore",
+        allowed: Allowed::OneOf(&["ignore", "honor"]),
+        meaning: "What annotations of Cluster Autoscaler do. `ignore`: nothing, as in Karpenter. `honor`: \
+                  `safe-to-evict: \"false\"` on pods and `scale-down-disabled: \"true\"` on nodes \
+                  count as `karpenter.sh/do-not-disrupt: \"true\"`.",
+        set: |settings, text| {
+            let honors = match text {
+                "ignore" => Some(false),
+                "honor" => Some(true),
+                _ => None,
+            };
+            put(&mut settings.honors_autoscaler, honors)
         },
     },
     Setting {

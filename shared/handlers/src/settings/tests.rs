@@ -37,6 +37,7 @@ fn each_setting_changes_something() {
         ("DisableDryRun", "true"),
         ("EnableZonalShift", "true"),
         ("RebalanceRecommendations", "replace-first"),
+        ("AutoscalerAnnotations", "honor"),
         ("PollIntervalSeconds", "60"),
         ("Consolidation", "thorough"),
         ("WorkloadRest", "30m"),
@@ -85,6 +86,7 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("NodeCharge", "-1", "a decimal number of dollars such as `0.01`"),
         ("NodeCharge", "none", "a decimal number of dollars such as `0.01`"),
         ("RebalanceRecommendations", "replace", "`ignore` or `replace-first`"),
+        ("AutoscalerAnnotations", "true", "`ignore` or `honor`"),
         (
             "SchedulerConfig",
             "profiles: []",

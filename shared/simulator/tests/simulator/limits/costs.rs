@@ -1,6 +1,6 @@
 //! What one call of a port costs over the wire: the one table that buckets and the meter share.
 
-use simulator::limits::costs::*;
+use simulator::limits::{costs::*, load::Load};
 
 #[track_caller]
 fn check(operation: &'static str, load: Load, expected: &[(&str, u64)]) {

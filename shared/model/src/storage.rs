@@ -32,6 +32,7 @@ pub enum PodVolume {
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each comes from another field of the object")]
 pub struct VolumeClaim {
     /// `spec.volumeName`: the volume that it is bound to.
     pub volume: Option<String>,

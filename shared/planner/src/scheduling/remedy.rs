@@ -110,6 +110,7 @@ enum Standing {
 }
 
 /// Equal pods without a place.
+#[expect(clippy::struct_excessive_bools, reason = "each is found by a search of its own")]
 struct Group<'f> {
     keys: Vec<PodKey>,
     pod: &'f Pod,

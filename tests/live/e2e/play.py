@@ -52,7 +52,8 @@ POOL, SMALL_POOL = HERE / "nodepool.yaml", WORK / "nodepool-small.yaml"
 TWO_CPUS = '        - { key: karpenter.k8s.aws/instance-cpu, operator: In, values: ["2"] }\n'
 # What a suite takes to start and to end beside its spec.
 MARGIN_SECONDS = 60
-LIMIT_SECONDS = int(os.environ.get("JOURNEYMAN_E2E_SECONDS", "1500"))
+# The longest spec waits 35 minutes for two reboots and a replacement.
+LIMIT_SECONDS = int(os.environ.get("JOURNEYMAN_E2E_SECONDS", "2400"))
 # What the logs of a failed spec are joined by.
 KINDS = ["nodes", "nodeclaims", "nodepools", "ec2nodeclasses", "pods", "events"]
 

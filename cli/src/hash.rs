@@ -4,7 +4,7 @@ use crate::options::MoreManifests;
 use report::command::RunCommand;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::files::stored::{self, Absent, HashError, HashedNodeClaim, HashedNodeClass, Stored};
+use api::files::stored::{self, HashError, HashedNodeClaim, HashedNodeClass, Stored};
 use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash, StoredHash};
 use report::{
     error::{BadInput, CommandError},
@@ -79,34 +79,28 @@ struct Hashes {
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do, or, with `--strict`, may.
 pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
-    let is_compared = !args.against.is_empty();
-    // What is compared with a cluster would be applied to it.
-    let absent = if is_compared { Absent::AsDefault } else { Absent::AsAbsent };
-    let stored = load(&args.more.after(&args.manifests), args.more.depth(), absent)?;
-    let claims = if is_compared {
-        load(&args.against, args.more.depth(), absent)?.node_claims
-    } else {
-        Vec::new()
-    };
-    let hashes = hashes(&stored, args.authority.read()?, &claims)?;
-    let note = note(&hashes);
-    if !is_compared {
+    let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
+    let authority = args.authority.read()?;
+    if args.against.is_empty() {
+        let hashes = hashes(&stored, Absent::StaysAbsent, authority.clone(), &[])?;
         if args.output.is_document() {
             report::json::write(&json!(hashes.hashes), args.output, out)?;
         } else {
-            let filled_in =
-                load(&args.more.after(&args.manifests), args.more.depth(), Absent::AsDefault)?;
-            let filled_in = self::hashes(&filled_in, args.authority.read()?, &claims)?;
+            let filled_in = self::hashes(&stored, Absent::IsFilledIn, authority, &[])?;
             screen.lines(&table(&hashes), out)?;
             screen.lines(&difference(&hashes, filled_in), out)?;
-            screen.lines(&note, out)?;
+            screen.lines(&note(&hashes), out)?;
         }
         return Ok(false);
     }
+    let claims = load(&args.against, args.more.depth())?.node_claims;
     if claims.is_empty() {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
         return Err(CommandError::Input(BadInput::one(text)));
     }
+    // What is compared with a cluster would be applied to it.
+    let hashes = hashes(&stored, Absent::IsFilledIn, authority, &claims)?;
+    let note = note(&hashes);
     let comparisons: Vec<_> = claims.iter().map(|claim| comparison(claim, &hashes)).collect();
     let drifts = comparisons.iter().any(|comparison| comparison.drifts);
     let is_unknown = comparisons.iter().any(|comparison| comparison.is_unknown);
@@ -158,10 +152,10 @@ impl RunCommand for HashArgs {
     }
 }
 
-fn load(paths: &[PathBuf], depth: Depth, absent: Absent) -> Result<Stored, CommandError> {
+fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, CommandError> {
     let mut merged = Stored::default();
     for file in manifests::files(paths, depth)? {
-        let mut stored = stored::read(&file.text, &file.name, absent);
+        let mut stored = stored::read(&file.text, &file.name);
         if !file.is_meant() {
             // Directories hold more than manifests.
             stored.problems.retain(|problem| problem.object.is_some());
@@ -177,19 +171,36 @@ fn load(paths: &[PathBuf], depth: Depth, absent: Absent) -> Result<Stored, Comma
     Err(CommandError::Input(BadInput(merged.problems.iter().map(ToString::to_string).collect())))
 }
 
+/// What becomes of fields that are absent in the manifests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    StaysAbsent,
+    /// By an API server, with its default.
+    IsFilledIn,
+}
+
 /// The hashes of all objects.
 fn hashes(
     stored: &Stored,
+    absent: Absent,
     authority: Authority,
     claims: &[HashedNodeClaim],
 ) -> Result<Hashes, CommandError> {
     let mut hashes = BTreeMap::new();
     for pool in &stored.node_pools {
         let name = format!("NodePool/{}", pool.name);
-        hashes.insert(name.clone(), Some(known(&name, pool.hash.clone())?.to_string()));
+        let hash = match absent {
+            Absent::StaysAbsent => pool.hash.clone(),
+            Absent::IsFilledIn => pool.hash_filled_in.clone(),
+        };
+        hashes.insert(name.clone(), Some(known(&name, hash)?.to_string()));
     }
     let to_hash = |class: &HashedNodeClass| {
-        let of_spec = known(&format!("EC2NodeClass/{}", class.name), class.hash.clone())?;
+        let hash = match absent {
+            Absent::StaysAbsent => class.hash.clone(),
+            Absent::IsFilledIn => class.hash_filled_in.clone(),
+        };
+        let of_spec = known(&format!("EC2NodeClass/{}", class.name), hash)?;
         let annotations = class.annotations.clone();
         let (name, is_observed) = (class.name.clone(), class.is_observed);
         Ok(ToHash { name, of_spec: Some(of_spec), annotations, is_observed })

@@ -16,6 +16,7 @@ use report::output::named;
 const NAMED: usize = 3;
 
 /// Where a cluster's certificate authority is known from, in base64.
+#[derive(Clone)]
 pub(crate) enum Authority {
     /// An option, or the live cluster.
     Given(String),

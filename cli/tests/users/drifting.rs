@@ -1,6 +1,8 @@
 //! Whether nodes have drifted from an EC2NodeClass: `hash` and `plan --disruption` answer by the same rule.
 
-use crate::{Answer, CLASS, POOL, answer, command, deployment, folder, planning::NODE, run};
+use crate::{
+    Answer, CLASS, POOL, answer, command, deployment, folder, planning::NODE, run, run_with,
+};
 
 /// The annotations that store a hash, as YAML.
 fn stamp(hash: &str) -> String {
@@ -152,4 +154,14 @@ fn nodes_of_a_saved_cluster_drift_in_a_simulated_one_as_they_do_in_theirs() {
         assert_eq!(has_drifted, drifts, "{seen} {of_node}: {}{}", played.out, played.complaints);
         assert_eq!(played.out.contains(unknown), seen == 1 && !drifts, "{}", played.out);
     }
+}
+
+#[test]
+fn a_hash_of_standard_input_is_that_of_a_file() {
+    let text = format!("{CLASS}---\n{POOL}");
+    let folder = folder("drifting-stdin", &[("in.yaml", &text)]);
+    let (file, piped) = ("hash in.yaml --ca-bundle Z29sZGVu", "hash - --ca-bundle Z29sZGVu");
+    let (file, piped) = (run(&folder, file), run_with(&folder, piped, &text));
+    file.says(&["In a cluster EC2NodeClass/default has the hash"]);
+    assert_eq!((&piped.out, piped.code), (&file.out, Some(0)), "{}", piped.complaints);
 }

@@ -107,7 +107,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "stored objects",
             parse: |text| {
-                let _hashes = black_box(stored::read(text, "x", stored::Absent::AsDefault));
+                let _hashes = black_box(stored::read(text, "x"));
             },
             corpus: manifests,
             long: Some(many_fields),

@@ -34,8 +34,10 @@ pub use crate::karpenter::hash::Error as HashError;
 pub struct HashedNodePool {
     /// The NodePool's name.
     pub name: String,
-    /// The hash, or why the NodePool has none.
+    /// The hash of what is written, or why the NodePool has none.
     pub hash: Result<u64, HashError>,
+    /// The same with the defaults that an API server fills in.
+    pub hash_filled_in: Result<u64, HashError>,
 }
 
 /// An EC2NodeClass with its drift hash.
@@ -43,8 +45,10 @@ pub struct HashedNodePool {
 pub struct HashedNodeClass {
     /// The EC2NodeClass's name.
     pub name: String,
-    /// The hash, which awaits the cluster's certificate authority, or why the EC2NodeClass has none.
+    /// The hash of what is written, which awaits the cluster's certificate authority, or why the EC2NodeClass has none.
     pub hash: Result<NodeClassHash, HashError>,
+    /// The same with the defaults that an API server fills in.
+    pub hash_filled_in: Result<NodeClassHash, HashError>,
     /// Those of its annotations that are a hash and its version.
     pub annotations: BTreeMap<String, String>,
     /// Whether its status is about the present generation of its spec, which its controller has seen then.
@@ -77,23 +81,12 @@ pub struct Stored {
     pub node_claims: Vec<HashedNodeClaim>,
     /// What is wrong with them.
     pub problems: Vec<Diagnostic>,
-    absent: Absent,
-}
-
-/// What fields that are absent are hashed as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Absent {
-    /// As absent: the object is as an API server returned it.
-    #[default]
-    AsAbsent,
-    /// As what an API server fills in.
-    AsDefault,
 }
 
 /// Reads NodePools, EC2NodeClasses and NodeClaims of `text`, which came from `file`; other kinds are
 /// left out.
-pub fn read(text: &str, file: &str, absent: Absent) -> Stored {
-    let mut stored = Stored { absent, ..Stored::default() };
+pub fn read(text: &str, file: &str) -> Stored {
+    let mut stored = Stored::default();
     let documents = documents(text, file, &mut stored.problems);
     let founds = found_in(&documents, file);
     if convert::is_needed(&founds) {
@@ -122,12 +115,12 @@ impl Stored {
         let Found { tree, api_version, kind } = outlook;
         match (api_version, kind) {
             (KARPENTER_V1, "NodePool") if self.is_accepted(outlook, file) => {
+                let pool = self.deserialized(tree, kind, file);
                 let pool =
-                    self.deserialized(tree, kind, file).map(|pool: CustomObject<NodePoolSpec>| {
-                        HashedNodePool {
-                            name: pool.metadata.name,
-                            hash: hash::node_pool(&pool.spec.template),
-                        }
+                    pool.map(|[pool, filled_in]: [CustomObject<NodePoolSpec>; 2]| HashedNodePool {
+                        name: pool.metadata.name,
+                        hash: hash::node_pool(&pool.spec.template),
+                        hash_filled_in: hash::node_pool(&filled_in.spec.template),
                     });
                 self.node_pools.extend(pool);
             }
@@ -135,17 +128,20 @@ impl Stored {
                 let annotations = node_class::hash_annotations(tree);
                 let is_observed = node_class::is_observed(tree);
                 let class = self.deserialized(tree, kind, file);
-                let class = class.map(|class: CustomObject<Ec2NodeClassSpec>| HashedNodeClass {
-                    name: class.metadata.name,
-                    hash: hash::node_class(&class.spec),
-                    annotations,
-                    is_observed,
+                let class = class.map(|[class, filled_in]: [CustomObject<Ec2NodeClassSpec>; 2]| {
+                    HashedNodeClass {
+                        name: class.metadata.name,
+                        hash: hash::node_class(&class.spec),
+                        hash_filled_in: hash::node_class(&filled_in.spec),
+                        annotations,
+                        is_observed,
+                    }
                 });
                 self.node_classes.extend(class);
             }
             (KARPENTER_V1, "NodeClaim") => {
                 let claim = self.deserialized(tree, kind, file);
-                self.node_claims.extend(claim.map(HashedNodeClaim::of));
+                self.node_claims.extend(claim.map(|[claim, _]| HashedNodeClaim::of(claim)));
             }
             _ => {}
         }
@@ -164,12 +160,13 @@ impl Stored {
         true
     }
 
+    /// The object as it is written, and with the defaults that an API server fills in.
     fn deserialized<S: CustomKind>(
         &mut self,
         tree: &Tree,
         kind: &str,
         file: &str,
-    ) -> Option<CustomObject<S>> {
+    ) -> Option<[CustomObject<S>; 2]> {
         let refused = |error: serde_json::Error| Diagnostic {
             file: file.to_owned(),
             line: (tree.line > 0).then_some(tree.line),
@@ -182,12 +179,14 @@ impl Stored {
             cure: None,
             is_stored: tree.has_uid(),
         };
-        let mut object = tree.to_json();
-        if let Some(spec) = object.get_mut("spec").filter(|_| self.absent == Absent::AsDefault) {
+        let written = tree.to_json();
+        let mut filled_in = written.clone();
+        if let Some(spec) = filled_in.get_mut("spec") {
             fill_in(spec, S::schema());
         }
-        let object = serde_json::from_value(object).map_err(refused);
-        object.map_err(|problem| self.problems.push(problem)).ok()
+        let both = serde_json::from_value(written)
+            .and_then(|written| Ok([written, serde_json::from_value(filled_in)?]));
+        both.map_err(|error| self.problems.push(refused(error))).ok()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use api::{
-    files::stored::{self, Absent},
+    files::stored,
     karpenter::{
         hash::{canonical_size, node_class, node_pool},
         node_class::Ec2NodeClassSpec,
@@ -146,9 +146,9 @@ fn what_an_api_server_fills_in_is_part_of_the_hash() {
              default}}\nspec:\n  role: nodes\n  amiSelectorTerms: [{{alias: al2023@latest}}]\n  \
              subnetSelectorTerms: [{{id: subnet-0a}}]\n  securityGroupSelectorTerms: [{{id: sg-0a}}]\n{class}"
         );
-        let read = stored::read(&text, "x.yaml", Absent::AsDefault);
+        let read = stored::read(&text, "x.yaml");
         assert_eq!(read.problems, []);
-        (read.node_pools[0].hash.clone(), read.node_classes[0].hash.clone())
+        (read.node_pools[0].hash_filled_in.clone(), read.node_classes[0].hash_filled_in.clone())
     };
     let options = |rest: &str| format!("  metadataOptions: {{httpEndpoint: enabled{rest}}}\n");
     let complete =

@@ -11,7 +11,6 @@ use model::{
     disruption::{Command, Method, Progress},
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
-    protection,
 };
 use planner::disruption::CLASS_DRIFT;
 use report::error::BadInput;
@@ -49,13 +48,8 @@ pub(super) fn of(
 ) -> Result<Gathered, BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
-    let Settings { policies, default_spread, .. } = settings;
-    let mut pods = expand::pods(&mut loaded, now);
-    if settings.honors_autoscaler {
-        protection::honor_on_pods(&mut pods);
-        protection::honor_on_nodes(&mut loaded.nodes);
-    }
-    default_spread.apply(&mut pods, &loaded.selectors);
+    let policies = settings.policies;
+    let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
     let to_hash = loaded.node_classes.iter().map(|(read, _)| ToHash::from(read)).collect();
     let stored = claims.iter().map(|claim| (&claim.node_class, &claim.annotations));
@@ -72,13 +66,12 @@ pub(super) fn of(
     let referable = &loaded.referable;
     let buffers = loaded.buffers.into_iter().map(|buffer| referable.resolved(buffer));
     surroundings.capacity_buffers = buffers.collect();
-    default_spread.apply_to_buffers(&mut surroundings.capacity_buffers, &loaded.selectors);
     let is_open = policies.capacity_buffer;
     let missing = surroundings.capacity_buffers.iter().filter(|_| is_open).filter_map(empty_buffer);
     loaded.notes.extend(missing);
     sort(&mut surroundings);
     let ledger = ledger(claims, outside.records);
-    let facts = Facts {
+    let mut facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
@@ -88,9 +81,10 @@ pub(super) fn of(
         daemon_sets,
         pods,
         surroundings,
-        policies: *policies,
+        policies,
         ..Facts::of(cluster, now, ledger)
     };
+    settings.apply_to(&mut facts, &loaded.selectors);
     Ok(Gathered { facts, notes: loaded.notes, hashes })
 }
 

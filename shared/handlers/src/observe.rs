@@ -18,7 +18,6 @@ use model::{
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
     problem::{Rule, Weight},
-    protection,
 };
 use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, FoundSelectors, Invocation, Listing,
@@ -141,23 +140,19 @@ pub(crate) struct Seen {
 
 impl Seen {
     async fn demand(mut self, cluster: &impl Cluster, settings: &Settings) -> Result<Self, Error> {
-        let Settings { default_spread, honors_autoscaler, .. } = settings;
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();
         self.facts.unlocated_pod =
             unlocated.map(|Malformed { object, problem, .. }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
-        if *honors_autoscaler {
-            protection::honor_on_pods(&mut self.facts.pods);
-            protection::honor_on_nodes(self.facts.nodes.values_mut());
-        }
-        if !default_spread.constraints.is_empty() {
-            let FoundSelectors { selectors, malformed } = cluster.pod_selectors().await?;
-            self.malformed.extend(malformed);
-            default_spread.apply(&mut self.facts.pods, &selectors);
-            let buffers = &mut self.facts.surroundings.capacity_buffers;
-            default_spread.apply_to_buffers(buffers, &selectors);
-        }
+        let FoundSelectors { selectors, malformed } =
+            if settings.default_spread.constraints.is_empty() {
+                FoundSelectors::default()
+            } else {
+                cluster.pod_selectors().await?
+            };
+        self.malformed.extend(malformed);
+        settings.apply_to(&mut self.facts, &selectors);
         Ok(self)
     }
 }

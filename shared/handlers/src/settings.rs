@@ -13,7 +13,11 @@ use api::objects::scheduler_config;
 use jiff::SignedDuration;
 use launch_template::NodeSettings;
 use model::{
-    default_spread::DefaultSpread, interruption::RebalanceRecommendations, policies::Policies,
+    default_spread::{DefaultSpread, PodSelectors},
+    facts::Facts,
+    interruption::RebalanceRecommendations,
+    policies::Policies,
+    protection,
 };
 
 use planner::pace::BatchWindow;
@@ -151,8 +155,11 @@ pub fn gates() -> impl Iterator<Item = &'static str> {
 impl Allowed {
     /// What a value must be that `value` is not, and what is wrong with it where that can be named.
     fn broken_by(self, value: &str) -> String {
-        match (self, scheduler_config::read(value)) {
-            (Self::SchedulerConfig, Err(why)) => format!("{self}: {why}"),
+        match self {
+            Self::SchedulerConfig => {
+                let why = scheduler_config::read(value).err().unwrap_or_default();
+                format!("{self}: {why}")
+            }
             _ => self.to_string(),
         }
     }
@@ -201,6 +208,18 @@ pub struct InvalidSetting {
 }
 
 impl Settings {
+    /// Makes of `facts` what the settings say of their pods, nodes and buffers. `selectors` are read only if there are
+    /// default spread constraints.
+    pub fn apply_to(&self, facts: &mut Facts, selectors: &PodSelectors) {
+        if self.honors_autoscaler {
+            protection::honor_on_pods(&mut facts.pods);
+            protection::honor_on_nodes(facts.nodes.values_mut());
+        }
+        self.default_spread.apply(&mut facts.pods, selectors);
+        let buffers = &mut facts.surroundings.capacity_buffers;
+        self.default_spread.apply_to_buffers(buffers, selectors);
+    }
+
     /// Reads settings by `get`; what it does not have is as by default, and so is an empty text.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     Namespace, Pod, PodSpec,
     buffer::{BufferTarget, CapacityBuffer},
-    pod::Owner,
+    pod::{self, Owner},
     selector::LabelSelector,
     topology::SpreadConstraint,
 };
@@ -104,19 +104,11 @@ impl DefaultSpread {
         if self.constraints.is_empty() {
             return;
         }
-        // The old spec is kept with the new one, so that no other spec takes its address.
-        let mut made: BTreeMap<_, (Arc<PodSpec>, Option<Arc<PodSpec>>)> = BTreeMap::new();
-        for pod in pods {
-            let key = (Arc::as_ptr(&pod.spec), pod.key.namespace.clone(), pod.owner.clone());
-            let (_, spread) = made.entry(key).or_insert_with(|| {
-                let spread =
-                    self.spread(&pod.spec, &pod.key.namespace, pod.owner.as_deref(), selectors);
-                (Arc::clone(&pod.spec), spread)
-            });
-            if let Some(spread) = spread {
-                pod.spec = Arc::clone(spread);
-            }
-        }
+        pod::change_specs(
+            pods,
+            |pod| (pod.key.namespace.clone(), pod.owner.clone()),
+            |pod| self.spread(&pod.spec, &pod.key.namespace, pod.owner.as_deref(), selectors),
+        );
     }
 
     /// The same for the pods that `buffers` stand for, which no controller has.

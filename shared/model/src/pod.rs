@@ -355,3 +355,21 @@ fn pod_level_amounts(pod_level: &Resources) -> Vec<(crate::ResourceName, u64)> {
         .filter_map(|(name, amount)| Some((crate::ResourceName::new(name).ok()?, amount)));
     named.collect()
 }
+
+/// Gives each of `pods` the spec that `change` makes of its own; `None` leaves it. Pods that share a spec and have one
+/// `alike` share the new one as well, and `change` is asked once for them.
+pub(crate) fn change_specs<'p, K: Ord>(
+    pods: impl IntoIterator<Item = &'p mut Pod>,
+    alike: impl Fn(&Pod) -> K,
+    change: impl Fn(&Pod) -> Option<Arc<PodSpec>>,
+) {
+    // The old spec is kept with the new one, so that no other spec takes its address.
+    let mut made: BTreeMap<_, (Arc<PodSpec>, Option<Arc<PodSpec>>)> = BTreeMap::new();
+    for pod in pods {
+        let key = (Arc::as_ptr(&pod.spec), alike(pod));
+        let (_, changed) = made.entry(key).or_insert_with(|| (Arc::clone(&pod.spec), change(pod)));
+        if let Some(changed) = changed {
+            pod.spec = Arc::clone(changed);
+        }
+    }
+}

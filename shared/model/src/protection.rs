@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{Pod, PodSpec, labels, node::Node};
+use crate::{Pod, PodSpec, labels, node::Node, pod};
 
 /// An annotation of another program, or of an older version of Karpenter.
 struct Foreign {
@@ -62,22 +62,20 @@ impl Foreign {
 /// Has each of `pods` that Cluster Autoscaler would not evict say so by Karpenter's annotation. A pod that a DaemonSet or
 /// a kubelet puts onto its node keeps no node there.
 pub fn honor_on_pods<'p>(pods: impl IntoIterator<Item = &'p mut Pod>) {
-    // The old spec is kept with the new one, so that no other spec takes its address.
-    let mut made: BTreeMap<*const PodSpec, (Arc<PodSpec>, Arc<PodSpec>)> = BTreeMap::new();
-    for pod in pods {
-        if !SAFE_TO_EVICT.is_meant(&pod.spec.annotations)
-            || pod.is_owned_by_daemon_set()
-            || pod.is_mirror()
-        {
-            continue;
-        }
-        let (_, protected) = made.entry(Arc::as_ptr(&pod.spec)).or_insert_with(|| {
+    let protected = pods.into_iter().filter(|pod| {
+        SAFE_TO_EVICT.is_meant(&pod.spec.annotations)
+            && !pod.is_owned_by_daemon_set()
+            && !pod.is_mirror()
+    });
+    pod::change_specs(
+        protected,
+        |_| (),
+        |pod| {
             let mut spec = PodSpec::clone(&pod.spec);
             protect(&mut spec.annotations);
-            (Arc::clone(&pod.spec), Arc::new(spec))
-        });
-        pod.spec = Arc::clone(protected);
-    }
+            Some(Arc::new(spec))
+        },
+    );
 }
 
 /// Has each of `nodes` that Cluster Autoscaler would not remove say so by Karpenter's annotation.

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use model::{Operator, Problem, Requirement, Requirements, condition::NotReady, problem::Weight};
+use model::{
+    Operator, Problem, Requirement, Requirements, api_version, condition::NotReady, problem::Weight,
+};
 
 use crate::{
     convert::{self, ConversionSettings, Converted, FoundIn},
@@ -159,7 +161,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     let object = read.map(|read| {
         place.node_class_line = read.node_class_line.and_then(line_of);
         read.object.unwrap_or_else(|| Object::Other {
-            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            group: api_version::group(api_version).to_owned(),
             kind: reference.kind.clone(),
             name: reference.name.clone(),
         })
@@ -209,15 +211,16 @@ fn pruned_kubelet(tree: &Tree, file: &str, reference: &ObjectReference) -> Optio
 fn contradiction(tree: &Tree, file: &str, reference: &ObjectReference) -> Option<Diagnostic> {
     let spec = tree.get("spec")?.get("template")?.get("spec")?;
     let TreeValue::List(items) = &spec.get("requirements")?.value else { return None };
-    let asked: Vec<(&Tree, Requirement)> =
+    let requirements: Vec<(&Tree, Requirement)> =
         items.iter().filter_map(|item| Some((item, requirement_of(item)?))).collect();
     let exclude = |first: &Requirement, second: &Requirement| {
         let [first, second] =
-            [first, second].map(|asked| Requirements::of_distinct([asked.clone()]));
+            [first, second].map(|alone| Requirements::of_distinct([alone.clone()]));
         first.intersects(&second).is_err()
     };
-    let (line, earlier, later) = asked.iter().enumerate().find_map(|(place, (item, later))| {
-        let mut before = asked.iter().take(place).map(|(_, asked)| asked);
+    let mut places = requirements.iter().enumerate();
+    let (line, earlier, later) = places.find_map(|(place, (item, later))| {
+        let mut before = requirements.iter().take(place).map(|(_, earlier)| earlier);
         let earlier = before.find(|earlier| exclude(earlier, later))?;
         Some((item.line, earlier, later))
     })?;

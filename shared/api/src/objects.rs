@@ -223,7 +223,7 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
 
 /// Complains about kinds and versions that would change decisions if they were honored.
 fn other(root: &Field<'_>, api_version: &str, kind: &str) {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let group = model::api_version::group(api_version);
     if let Some((rule, cure)) = cures::old_version(api_version, kind) {
         root.at("apiVersion").complain_with(rule, cure);
     } else if matches!(group, KARPENTER_GROUP | AWS_GROUP) {

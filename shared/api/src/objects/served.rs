@@ -2,6 +2,8 @@
 //!
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>
 
+use model::api_version::group;
+
 use crate::document::spelling;
 
 /// Kinds by version. A kubeconfig counts as an object of `v1`: it lies beside manifests.
@@ -61,25 +63,20 @@ const REMOVED: [(&str, &str); 8] = [
 ];
 
 /// That API servers have no `kind` in `api_version`, and what to write instead where that is clear; `None` if they
-/// have it, or if nothing is known of it. Of what a server stored, only removed versions are told: it may be newer.
+/// have it, or if nothing is known of it. Of what a server stored, only removed versions count: the server may be newer.
 pub(super) fn unserved(
     api_version: &str,
     kind: &str,
     is_stored: bool,
 ) -> Option<(String, Option<String>)> {
-    let group_of = |version: &'static str| version.split_once('/').map_or("", |(group, _)| group);
-    let versions_of = |kind: &str| {
-        let kind = kind.to_owned();
-        SERVED.into_iter().filter(move |(_, kinds)| kinds.contains(&kind.as_str()))
-    };
-    let elsewhere = versions_of(kind).next().map(|(version, _)| format!("write {version}"));
+    let elsewhere = SERVED.iter().find(|(_, kinds)| kinds.contains(&kind));
+    let elsewhere = elsewhere.map(|(version, _)| format!("write {version}"));
     if let Some((version, release)) = REMOVED.into_iter().find(|(old, _)| *old == api_version) {
         return Some((format!("Kubernetes {release} removed `{version}`"), elsewhere));
     }
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let kinds = SERVED.into_iter().find(|(version, _)| *version == api_version);
     let is_known = kinds.is_some_and(|(_, kinds)| kinds.contains(&kind));
-    let is_of_group = SERVED.into_iter().any(|(version, _)| group_of(version) == group);
+    let is_of_group = SERVED.into_iter().any(|(version, _)| group(version) == group(api_version));
     // Alpha and beta versions have kinds that are not known here.
     let is_stable =
         kinds.is_some() || !["alpha", "beta"].iter().any(|stage| api_version.contains(stage));

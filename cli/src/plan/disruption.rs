@@ -165,8 +165,8 @@ pub(super) fn ineffective_annotations(facts: &Facts) -> Vec<String> {
         Some((("Node", annotation.text), node.name.to_string()))
     });
     let mut by_value: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
-    for (said, name) in of_pods.chain(of_nodes) {
-        by_value.entry(said).or_default().push(name);
+    for (value, name) in of_pods.chain(of_nodes) {
+        by_value.entry(value).or_default().push(name);
     }
     let line = |((kind, text), names): ((&str, String), Vec<String>)| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

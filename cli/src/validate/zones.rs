@@ -64,22 +64,21 @@ impl Zones {
 /// The NodePools that ask for other regions than the catalog's alone, a line for each.
 pub(crate) fn elsewhere(pools: &[NodePool], catalog: &RegionCatalog) -> Vec<String> {
     let line = |pool: &NodePool| {
-        let asked = || pool.template.requirements.iter();
-        let elsewhere = Zones::of(asked(), catalog).elsewhere;
+        let requirements = &pool.template.requirements;
         let is_here = |value: &Value| region_of(value) == Some(catalog.region.as_str());
-        let is_elsewhere = |asked: &Requirement| {
-            [labels::REGION, labels::ZONE].contains(&asked.key().as_str())
-                && !asked.is_complement()
-                && !asked.values().is_empty()
-                && !asked.values().iter().any(is_here)
+        let is_elsewhere = |requirement: &Requirement| {
+            [labels::REGION, labels::ZONE].contains(&requirement.key().as_str())
+                && !requirement.is_complement()
+                && !requirement.values().is_empty()
+                && !requirement.values().iter().any(is_here)
         };
-        let (values, here) =
-            (elsewhere.into_iter().collect::<Vec<_>>().join(", "), &catalog.region);
-        asked().any(is_elsewhere).then(|| {
+        requirements.iter().any(is_elsewhere).then(|| {
+            let values = Zones::of(requirements.iter(), catalog).elsewhere;
+            let (name, here) = (&pool.name, &catalog.region);
             format!(
-                "NodePool {}: {values}: instance types, zones and prices here are those of {here}; for another region use \
+                "NodePool {name}: {}: instance types, zones and prices here are those of {here}; for another region use \
                  --region or --instance-types",
-                pool.name
+                values.into_iter().collect::<Vec<_>>().join(", ")
             )
         })
     };

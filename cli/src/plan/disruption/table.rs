@@ -351,11 +351,11 @@ fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> St
         let is_meant = budget.reasons.is_empty() || budget.reasons.contains(&reason);
         is_meant && matches!(budget.nodes, BudgetNodes::Count(0) | BudgetNodes::Percent(0))
     });
-    let mut windows = closing.filter_map(|budget| budget.window.as_ref());
+    let windows = closing.filter_map(|budget| budget.window.as_ref());
     if windows.clone().any(validate::is_endless) {
         return ", without end: the window of a budget opens again before it closes".to_owned();
     }
-    let ends = windows.by_ref().filter_map(|window| {
+    let ends = windows.filter_map(|window| {
         let schedule = window.read_schedule().ok()?;
         let mut hit = schedule.next_after(now.checked_sub(window.duration).ok()?)?;
         if hit > now {

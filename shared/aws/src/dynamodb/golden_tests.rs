@@ -150,7 +150,8 @@ async fn a_table_of_405e221_is_a_snapshot() {
 async fn verdicts_and_the_catalog_of_405e221_are_read() {
     let class = build::id("default");
     // What that release could say.
-    let checks = FailedCheck::ALL.into_iter().filter(|it| *it != FailedCheck::InstanceProfile);
+    let checks =
+        FailedCheck::ALL.into_iter().filter(|check| *check != FailedCheck::InstanceProfile);
     let failures =
         checks.map(|check| (check.as_str(), Some((check, "no policy allows it".to_owned()))));
     for (name, failure) in [("passed", None)].into_iter().chain(failures) {

@@ -184,10 +184,13 @@ impl View<'_, '_> {
 fn contradiction(spec: &PodSpec, term: usize) -> Option<String> {
     let affinity = spec.required_terms.get(term)?;
     let mut pairs = spec.node_selector.iter().filter_map(|selected| {
-        Some((selected, affinity.iter().find(|asked| asked.key() == selected.key())?))
+        Some((selected, affinity.iter().find(|required| required.key() == selected.key())?))
     });
-    let (selected, asked) = pairs.find(|(selected, asked)| !selected.has_intersection(asked))?;
-    Some(format!("its node selector {selected} and its node affinity {asked} exclude each other"))
+    let (selected, required) =
+        pairs.find(|(selected, required)| !selected.has_intersection(required))?;
+    Some(format!(
+        "its node selector {selected} and its node affinity {required} exclude each other"
+    ))
 }
 
 /// Why none of the types that the requirements allow will do, if so.

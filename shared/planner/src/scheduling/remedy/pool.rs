@@ -24,8 +24,8 @@ impl Rule {
     /// Those that a pod's own rules may contradict, although each of them can be met.
     pub(super) fn min_values(pool: &NodePool) -> Vec<Self> {
         let requirements = pool.template.requirements.iter();
-        let counted =
-            requirements.filter_map(|asked| Some((asked.key().clone(), asked.min_values()?)));
+        let counted = requirements
+            .filter_map(|requirement| Some((requirement.key().clone(), requirement.min_values()?)));
         counted.map(|(key, min)| Self::MinValues(key, min)).collect()
     }
 
@@ -44,8 +44,12 @@ impl Rule {
             }
             Self::MinValues(key, _) => {
                 let requirements = pool.template.requirements.iter().cloned();
-                let relaxed = requirements.map(|asked| {
-                    if asked.key() == key { asked.with_min_values(None) } else { asked }
+                let relaxed = requirements.map(|requirement| {
+                    if requirement.key() == key {
+                        requirement.with_min_values(None)
+                    } else {
+                        requirement
+                    }
                 });
                 pool.template.requirements = relaxed.collect();
             }
@@ -60,8 +64,10 @@ impl Rule {
         Words::Without(match self {
             Self::Taint(taint) => format!("the taint {taint} of NodePool {pool}"),
             // Nothing meets an empty set: it was written so, or as several requirements that exclude each other.
-            Self::Requirement(asked) if !asked.is_complement() && asked.values().is_empty() => {
-                format!("what NodePool {pool} requires of {}", asked.key())
+            Self::Requirement(requirement)
+                if !requirement.is_complement() && requirement.values().is_empty() =>
+            {
+                format!("what NodePool {pool} requires of {}", requirement.key())
             }
             Self::Requirement(requirement) => {
                 format!("the requirement {requirement} of NodePool {pool}")

@@ -59,8 +59,8 @@ impl View<'_, '_> {
             ),
             None => self.near_misses(group),
         };
-        let asked = selected(group);
-        Some(format!("a new node has no pod that its affinity asks to be with{asked}{remark}"))
+        let pods = selected(group);
+        Some(format!("a new node has no pod that its affinity asks to be with{pods}{remark}"))
     }
 
     /// Why a rule about the label `key` leaves no value that is open, if so.
@@ -73,12 +73,13 @@ impl View<'_, '_> {
         let (known, label) = (&problem.keys.all[key], problem.keys.all[key].label.as_str());
         let tally = &state.tallies[rule.group];
         let allowed = rules::allowed(rule, key, &problem.groups, tally, None, false).domains;
-        let is_open = |value: &&Value| both.get(label).is_none_or(|asked| asked.has(value));
+        let is_open =
+            |value: &&Value| both.get(label).is_none_or(|requirement| requirement.has(value));
         if known.names(&allowed).any(|value| is_open(&value)) {
             return None;
         }
         let group = &problem.groups.all[rule.group];
-        let asked = selected(group);
+        let pods = selected(group);
         Some(match group.purpose {
             Purpose::Spread { max_skew, min_domains } => {
                 let count = |domain| format!("{} {}", known.name(domain), tally.count(domain));
@@ -99,11 +100,11 @@ impl View<'_, '_> {
             Purpose::Affinity => {
                 let misses = self.near_misses(group);
                 format!(
-                    "no {label} that it may use has a pod that its affinity asks to be with{asked}{misses}"
+                    "no {label} that it may use has a pod that its affinity asks to be with{pods}{misses}"
                 )
             }
             Purpose::AntiAffinity => format!(
-                "every {label} that it may use has, or may get, a pod to keep away from{asked}"
+                "every {label} that it may use has, or may get, a pod to keep away from{pods}"
             ),
             Purpose::Inverse => {
                 let other = self.repelling(label, group);
@@ -158,7 +159,7 @@ impl View<'_, '_> {
         first_bound(&others).map(words).unwrap_or_default()
     }
 
-    /// That a NodePool asks for several values of one of the labels `keys`, of which its rules leave each node one.
+    /// That a NodePool asks for several values of one of the labels `keys`, while its rules leave each node one of them.
     fn min_values(&self, both: &Requirements, keys: impl Iterator<Item = KeyId>) -> Option<String> {
         let mut labels = keys.map(|key| self.problem.keys.all[key].label.as_str());
         let (label, min) = labels.find_map(|label| {
@@ -209,9 +210,9 @@ fn kept_from(
     open: &[String],
     (wanted, volumes): (&Requirements, &Requirements),
 ) -> String {
-    let excludes = |asked: &Requirements| {
-        let of_label = asked.get(label);
-        of_label.is_some_and(|asked| !open.iter().any(|value| asked.has(value)))
+    let excludes = |requirements: &Requirements| {
+        let of_label = requirements.get(label);
+        of_label.is_some_and(|requirement| !open.iter().any(|value| requirement.has(value)))
     };
     let by = if excludes(volumes) {
         "its volumes cannot be"

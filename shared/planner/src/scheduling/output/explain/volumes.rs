@@ -16,8 +16,8 @@ pub(super) fn reason(
     let volumes = volume::of_each(pod, storage);
     let mut both = required.clone();
     both.add_all(wanted);
-    let fits = |asked: &Requirements, needs: &[Requirements]| {
-        needs.iter().any(|needs| asked.compatible(needs, Undefined::WellKnown).is_ok())
+    let fits = |limits: &Requirements, needs: &[Requirements]| {
+        needs.iter().any(|needs| limits.compatible(needs, Undefined::WellKnown).is_ok())
     };
     let Some((name, needs)) = volumes.iter().find(|(_, needs)| !fits(&both, needs)) else {
         let texts: Vec<String> = volumes
@@ -27,13 +27,15 @@ pub(super) fn reason(
         return format!("no node suits all of its volumes: {}", texts.join(", "));
     };
     let needed = format!("its volume {name} needs a node with {}", in_words(needs));
-    let by = if fits(required, needs) {
+    let (by, limits) = if fits(required, needs) {
         ("its node selector or affinity asks for".to_owned(), wanted)
     } else {
         (format!("NodePool {pool} requires"), required)
     };
-    let against = needs.iter().find_map(|needs| disjoint(by.1, needs));
-    against.map_or_else(|| needed.clone(), |against| format!("{needed}, and {} {against}", by.0))
+    match needs.iter().find_map(|needs| disjoint(limits, needs)) {
+        Some(against) => format!("{needed}, and {by} {against}"),
+        None => needed,
+    }
 }
 
 /// `topology.kubernetes.io/zone In [us-west-2a] or …`
@@ -42,9 +44,9 @@ fn in_words(needs: &[Requirements]) -> String {
     texts.join(" or ")
 }
 
-/// What in `asked` excludes `needs`.
-fn disjoint(asked: &Requirements, needs: &Requirements) -> Option<String> {
-    let problems = asked.compatible(needs, Undefined::WellKnown).err()?;
+/// What in `limits` excludes `needs`.
+fn disjoint(limits: &Requirements, needs: &Requirements) -> Option<String> {
+    let problems = limits.compatible(needs, Undefined::WellKnown).err()?;
     problems.into_iter().find_map(|problem| match problem {
         Incompatible::Disjoint { offered, .. } => Some(offered.to_string()),
         Incompatible::Undefined { .. } | Incompatible::NoLabel(_) => None,

@@ -21,7 +21,7 @@ use crate::{
     calls::with_every_kind_of_class,
     neighbour::{self, Neighbour},
     overlays, repair,
-    settings::settings,
+    settings::{SPREAD_ANYWAY, settings},
     storm::play_seeds,
     sweep_jobs, volumes,
     world::{catalog, drift, minute, offerings, runner_with, scale, sell_none, sim},
@@ -36,7 +36,7 @@ const STRIDE: u64 = 5;
 pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// Those without which nothing can be decided or done: no object is at fault.
-const OUTAGES: [&str; 21] = [
+const OUTAGES: [&str; 22] = [
     "Catalog.catalog",
     "Cluster.daemon_sets",
     "Cluster.node_classes",
@@ -44,6 +44,8 @@ const OUTAGES: [&str; 21] = [
     "Cluster.node_overlays",
     "Cluster.node_pools",
     "Cluster.nodes",
+    // A pod without its Service would be spread otherwise.
+    "Cluster.pod_selectors",
     "Cluster.pods",
     "Cluster.surroundings",
     "Cluster.volume_attachments",
@@ -92,6 +94,10 @@ fn story_of(operation: &str) -> Story {
         "Cluster.volume_claim" => {
             Story { joined: volumes::delete_its_node, ..Story::of(volumes::tolerating()) }
         }
+        "Cluster.pod_selectors" => Story {
+            parameters: vec![("SchedulerConfig", SPREAD_ANYWAY)],
+            ..Story::of(sim(WorldSettings::default()))
+        },
         "Fleet.reboot" => Story {
             parameters: vec![("FeatureGates", repair::REBOOTS)],
             joined: repair::make_one_ill,

@@ -57,6 +57,10 @@ fn nodes_are_reckoned_with_the_memory_that_the_settings_leave_them() {
 const SPREAD: &str = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: \
                       topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
 
+/// Pods without spread constraints are rather spread over zones.
+pub(crate) const SPREAD_ANYWAY: &str = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: \
+                                        topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}";
+
 /// Some minutes of the usual world with default spread constraints.
 pub(crate) fn spread() -> Sim {
     let functions = settings(&[("SchedulerConfig", SPREAD)]);

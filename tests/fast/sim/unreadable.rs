@@ -16,7 +16,7 @@ use simulator::{Action, ClusterObject, Happening, Sim, SpotTarget, WorldSettings
 use crate::{
     buffers::spec,
     refused::{PENDING_MAX, guilty},
-    settings::settings,
+    settings::{SPREAD_ANYWAY, settings},
     storm::play_seeds,
     sweep_jobs::{neglected, open, swept},
     volumes::with_volumes,
@@ -240,11 +240,7 @@ pub(crate) fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(
     begin(&sim);
     let all_kinds_read = [
         ("FeatureGates", "CapacityBuffer=true,NodeOverlay=true"),
-        (
-            "SchedulerConfig",
-            "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, \
-             whenUnsatisfiable: ScheduleAnyway}]}",
-        ),
+        ("SchedulerConfig", SPREAD_ANYWAY),
     ];
     let (mut runner, reports) = runner_with(&sim, settings(&all_kinds_read));
     let failed = |why: String| format!("{resource}: {why}");

@@ -23,6 +23,8 @@ mod calls;
 mod churn;
 #[path = "sim/commands.rs"]
 mod commands;
+#[path = "sim/deletion_costs.rs"]
+mod deletion_costs;
 #[path = "sim/dollars.rs"]
 mod dollars;
 #[path = "sim/dry_run.rs"]

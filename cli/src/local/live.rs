@@ -9,7 +9,7 @@ use std::{
 };
 
 use dispatch::Settings;
-use installer::live::Manifests;
+use installer::live::{Manifests, RoleArgs};
 use jiff::{SignedDuration, tz::TimeZone};
 use local::{ApiServer, LocalOptions, LocalReady, LogLine};
 use report::{
@@ -66,7 +66,7 @@ fn start(
         api_server: api_server(args)?,
         cluster: args.cluster_name.clone(),
         catalog: Arc::new(catalog),
-        objects: Manifests::all().map_err(BadInput::one)?,
+        objects: Manifests::all(RoleArgs::of(&settings.policies)).map_err(BadInput::one)?,
         settings,
         boot: duration("--boot", &args.boot)?,
         schedule: duration("--schedule", &args.schedule)?,

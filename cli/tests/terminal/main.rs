@@ -132,7 +132,7 @@ const CALLS: &[Call] = &[
     answers("hash cluster.yaml", "NodePool/general"),
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
-    answers("rbac", "ClusterRoleBinding"),
+    answers("rbac --pod-deletion-costs", "journeyman-pod-deletion-costs"),
     answers("template", "AWS::Serverless::Function"),
     complains("explain pod web --ledger ./nowhere", 2, "No such file"),
     answers("explain reason SpotToSpot", "What to do: "),

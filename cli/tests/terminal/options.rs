@@ -239,7 +239,7 @@ const CALLS: &[Call] = &[
         "journeyman doctor: not in this build",
     ),
     complains(
-        "install demo --diff --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
+        "install demo --diff --pod-deletion-costs --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
         2,
         "journeyman install: not in this build",
     ),

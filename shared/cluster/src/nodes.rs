@@ -8,9 +8,11 @@ use kube::{
 use model::{
     NodeName, Pod, labels,
     node::{Eviction, EvictionRequest, Node, NodePatch},
+    pod::DeletionCost,
 };
 use ports::{Cluster as _, Listing, Nodes, PodSelection, PortError};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     KubeCluster,
@@ -25,6 +27,7 @@ const NODES_PATH: &str = "/api/v1/nodes";
 const GET_NODE: &str = "get a node";
 const PATCH_NODE: &str = "patch a node";
 const EVICT_POD: &str = "evict a pod";
+const PATCH_POD: &str = "patch a pod";
 const DELETE_NODE: &str = "delete a node";
 
 /// What is looked at of a pod that may be a namesake.
@@ -90,6 +93,16 @@ impl Nodes for KubeCluster {
                 Err(error.into_port_error(EVICT_POD, Effect::Writes))
             }
         }
+    }
+
+    async fn set_deletion_cost(&self, cost: &DeletionCost) -> Result<(), PortError> {
+        let text = cost.cost.map(|cost| cost.to_string());
+        let body = json!({ "metadata": { "annotations": { labels::POD_DELETION_COST: text } } });
+        let path = format!("/api/v1/namespaces/{}/pods", cost.pod.namespace);
+        let request =
+            Request::new(path).patch(cost.pod.name.as_str(), &patch_params(), &Patch::Merge(body));
+        let answer = self.call(request).await;
+        answer.map(drop).map_err(|error| error.into_port_error(PATCH_POD, Effect::Writes))
     }
 
     async fn delete(&self, node: &Node) -> Result<(), PortError> {

@@ -187,6 +187,7 @@ async fn disrupt<W: World>(
     let ports = DisruptPorts::<Only<'_, _, _, _>> {
         cluster: world,
         node_claims: world,
+        nodes: world,
         catalog: world,
         discovery: world,
         ledger: world,
@@ -195,6 +196,7 @@ async fn disrupt<W: World>(
         memory: process.memory(Function::Disrupt),
         recorder: Recorder { events: world, memory: process.memory(Function::Disrupt) },
         settings: &process.settings,
+        metrics: &process.metrics,
     };
     handlers::disrupt(&ports, signal, at).await
 }

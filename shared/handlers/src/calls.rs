@@ -72,6 +72,7 @@ const DISRUPT: &[&str] = &[
     "Ledger.write_pulse",
     "Mailbox.send",
     "NodeClaims.synced",
+    "Nodes.set_deletion_cost",
 ];
 const LAUNCH: &[&str] = &[
     "Catalog.catalog",

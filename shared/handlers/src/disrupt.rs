@@ -5,6 +5,7 @@
 //! the ledger and begins only if it still holds. If the pods fit onto other nodes, claims are deleted at once; if they
 //! need a new node, that is launched first.
 
+mod deletion_costs;
 mod observe;
 
 use model::{
@@ -23,6 +24,7 @@ use crate::{
     decide::{ATTEMPTS_MAX, Decider},
     error::Error,
     memory::ProcessMemory,
+    metrics::Metrics,
     observe::{Seen, Sources, ledger_only},
     pass::is_time_up,
     pulse::{Beating, Pass, Start},
@@ -37,6 +39,8 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub cluster: &'a A::Cluster,
     /// The NodeClaim objects: which ones are being deleted.
     pub node_claims: &'a A::NodeClaims,
+    /// The pods, whose deletion costs it writes.
+    pub nodes: &'a A::Nodes,
     /// Instance types and their offerings.
     pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and which capacity reservations are about to end.
@@ -53,6 +57,8 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub memory: &'a ProcessMemory,
     /// How to decide.
     pub settings: &'a Settings,
+    /// What becomes of deletion costs.
+    pub metrics: &'a Metrics,
 }
 
 /// Finds nodes to disrupt, and carries out what was found.
@@ -129,5 +135,6 @@ async fn look<A: Adapters>(
     let outcome = decider.decide_all(&mut facts, question, goes_on, at).await?;
     let committed = outcome.plan.as_ref().filter(|_| outcome.last.is_some());
     let due = pace::next_disruption(&facts, committed);
+    deletion_costs::write(ports, &facts, at).await;
     Ok((Report { plan: outcome.plan, malformed }, due))
 }

@@ -1,7 +1,11 @@
 //! What one process of a function remembers from one call to the next.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
+use jiff::Timestamp;
 use launch_template::{NodeSettings, Offers};
 use planner::{Memory, NextSearch, pace::LastLook};
 
@@ -21,6 +25,8 @@ pub struct ProcessMemory {
     pub(crate) planner: Memory,
     /// `disrupt`: where the next look for consolidation continues.
     pub(crate) next_search: RefCell<NextSearch>,
+    /// `disrupt`: when it last wrote what deleting pods costs.
+    pub(crate) deletion_costs_at: Cell<Option<Timestamp>>,
     /// `provision`: what the last look was about.
     pub(crate) last_look: RefCell<Option<Rc<LastLook>>>,
     /// `launch`: free addresses of subnets.

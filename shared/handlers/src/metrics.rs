@@ -10,12 +10,15 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use model::{
-    HourlyPrice, NodeClaim,
+    HourlyPrice, NodeClaim, NodePoolName,
     interruption::{Interruption, InterruptionKind},
     ledger::Snapshot,
-    node_pool::{NodePoolStatus, ObservedNodePool},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
 };
+use ports::Fault;
 
 use crate::{Report, pools};
 
@@ -50,6 +53,31 @@ pub fn note_report(metrics: &Metrics, report: &Report) {
     if let Some(plan) = &report.plan {
         let unplaced = Micros::whole(count(plan.unplaced.len()));
         metrics.set(&registry::UNSCHEDULABLE_PODS, &["provisioner"], unplaced);
+    }
+}
+
+/// Counts a write of a deletion cost, which came to `fault` if it failed.
+///
+/// Karpenter: `pkg/controllers/pod/deletioncost/metrics.go`.
+pub(crate) fn count_deletion_cost(metrics: &Metrics, fault: Option<Fault>) {
+    let result = match fault {
+        None => "updated",
+        Some(Fault::NotFound) => "skipped_notfound",
+        Some(Fault::Conflict) => "skipped_conflict",
+        Some(Fault::Transient | Fault::Unknown | Fault::Permanent) => "error",
+    };
+    metrics.count(&registry::DELETION_COST_WRITES, &[result]);
+}
+
+/// Notes how many nodes of each NodePool of `known` have their deletion costs in a later pass.
+pub(crate) fn note_pending_costs(
+    metrics: &Metrics,
+    known: &[NodePool],
+    pending: &BTreeMap<NodePoolName, u64>,
+) {
+    for NodePool { name, .. } in known {
+        let nodes = Micros::whole(pending.get(name).copied().unwrap_or_default());
+        metrics.set(&registry::DELETION_COST_PENDING, &[name.as_str()], nodes);
     }
 }
 

@@ -143,13 +143,9 @@ pub enum Allowed {
     Gates,
 }
 
-/// Gates that decide something which no function carries out.
-const WITHOUT_EFFECT: [&str; 1] = ["PodDeletionCostManagement"];
-
 /// The gates that functions carry out, by name.
 pub fn gates() -> impl Iterator<Item = &'static str> {
-    let names = Policies::default().gates().into_iter().map(|(name, _)| name);
-    names.filter(|name| !WITHOUT_EFFECT.contains(name))
+    Policies::default().gates().into_iter().map(|(name, _)| name)
 }
 
 impl Allowed {

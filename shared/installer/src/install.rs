@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{
     doctor::gather::InstallationClients,
     installation::{InstallationArgs, answers, is_wanted},
-    live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, namespace_of},
+    live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, RoleArgs, namespace_of},
 };
 
 /// Options of `install`.
@@ -31,6 +31,9 @@ pub struct InstallArgs {
     /// Do not ask for confirmation.
     #[arg(short, long)]
     pub yes: bool,
+    /// Which roles the functions have.
+    #[command(flatten)]
+    pub roles: RoleArgs,
     /// Where to.
     #[command(flatten)]
     pub place: InstallationArgs,
@@ -66,7 +69,7 @@ fn run_with(
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
-    let outlooks = outlooks(cluster).map_err(BadInput::one)?;
+    let outlooks = outlooks(cluster, args.roles).map_err(BadInput::one)?;
     drop(looking);
     screen.lines(&identity.to_string(), out)?;
     for Outlook { object, change } in &outlooks {
@@ -107,7 +110,7 @@ fn run_with(
 }
 
 /// What would become of every object, definitions first.
-fn outlooks(cluster: &ClusterClient) -> LiveAnswer<Vec<Outlook>> {
+fn outlooks(cluster: &ClusterClient, roles: RoleArgs) -> LiveAnswer<Vec<Outlook>> {
     let outlook = |object: Value| {
         let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -115,5 +118,5 @@ fn outlooks(cluster: &ClusterClient) -> LiveAnswer<Vec<Outlook>> {
         let applied = cluster.apply(&object, true)?;
         Ok(Outlook { change: Change::of(present.as_ref(), &applied), object })
     };
-    Manifests::all()?.into_iter().map(outlook).collect()
+    Manifests::all(roles)?.into_iter().map(outlook).collect()
 }

@@ -27,7 +27,7 @@ pub use account::AccountClient;
 pub use connection::ApiConnection;
 pub use kind::{ObjectKind, kinds};
 pub use kubernetes::{ClusterClient, ObjectFilter, namespace_of};
-pub use manifests::{Manifests, ROLES};
+pub use manifests::{Manifests, RoleArgs};
 use model::{HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone, ZoneId};
 use report::error::BadInput;
 

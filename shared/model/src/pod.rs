@@ -53,6 +53,15 @@ pub struct Owner {
     pub name: String,
 }
 
+/// What the annotation [`POD_DELETION_COST`](crate::labels::POD_DELETION_COST) of a pod is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletionCost {
+    /// The pod.
+    pub pod: PodKey,
+    /// The lower it is, the sooner its ReplicaSet deletes the pod; `None` takes the annotation away.
+    pub cost: Option<i32>,
+}
+
 /// A pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {

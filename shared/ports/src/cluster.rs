@@ -15,6 +15,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     overlay::{NodeOverlay, ObservedOverlay},
+    pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -149,6 +150,9 @@ ports! {
         /// Asks the API server to evict a pod, or to delete it; see [`EvictionRequest`]. Repeating it is
         /// harmless: a pod that is being deleted stays so.
         async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
+        /// Has a pod say what deleting it costs; what else it says stays. Repeating it changes nothing. `NotFound`
+        /// when it is gone.
+        async fn set_deletion_cost(&self, cost: &DeletionCost) -> Result<(), PortError>;
         /// Deletes this very node; one that is not there was deleted. A node of the same name with another provider
         /// ID stays.
         async fn delete(&self, node: &Node) -> Result<(), PortError>;

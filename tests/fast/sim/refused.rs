@@ -19,6 +19,7 @@ use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 use crate::{
     buffers,
     calls::with_every_kind_of_class,
+    deletion_costs,
     neighbour::{self, Neighbour},
     overlays, repair,
     settings::{SPREAD_ANYWAY, settings},
@@ -98,6 +99,9 @@ fn story_of(operation: &str) -> Story {
             parameters: vec![("SchedulerConfig", SPREAD_ANYWAY)],
             ..Story::of(sim(WorldSettings::default()))
         },
+        "Nodes.set_deletion_cost" => {
+            Story { parameters: vec![deletion_costs::OPEN], ..Story::of(deletion_costs::world()) }
+        }
         "Fleet.reboot" => Story {
             parameters: vec![("FeatureGates", repair::REBOOTS)],
             joined: repair::make_one_ill,

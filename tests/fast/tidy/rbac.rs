@@ -10,7 +10,7 @@ use handlers::calls;
 use model::Function;
 use ports::{
     PORTS, Side,
-    rights::rbac::{RIGHTS, Right},
+    rights::rbac::{OF_DELETION_COSTS, RIGHTS, Right},
 };
 
 const HEADER: &str = "\
@@ -19,9 +19,20 @@ const HEADER: &str = "\
 # UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
 ";
 
-/// What a function needs of the API server.
+const HEADER_OF_DELETION_COSTS: &str = "\
+# What the gate PodDeletionCostManagement needs beside rbac.yaml: the right to patch pods, and so to give them
+# another image. Made of `handlers::calls` and `ports::rights::rbac` by
+# UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
+";
+
+/// What a function needs of the API server without gates that have a role of their own.
 fn rights(function: Function) -> BTreeSet<Right> {
-    let rows = calls(function).iter().filter_map(|call| {
+    rights_of(function, |call| !OF_DELETION_COSTS.contains(&call))
+}
+
+/// What a function needs of the API server for those of its calls that are `meant`.
+fn rights_of(function: Function, meant: impl Fn(&str) -> bool) -> BTreeSet<Right> {
+    let rows = calls(function).iter().filter(|call| meant(call)).filter_map(|call| {
         RIGHTS.iter().find(|(known, _)| known == call).map(|(_, rights)| rights.iter().copied())
     });
     rows.flatten().collect()
@@ -62,17 +73,17 @@ fn rules(rights: &[Right]) -> String {
     rules.into_iter().map(text).collect()
 }
 
-/// The role of `function` in one namespace, or in all of the cluster, and who has it.
-fn role(function: Function, namespace: Option<&str>, rights: &[Right]) -> String {
+/// The role called `name` of `function` in one namespace, or in all of the cluster, and who has it.
+fn role((function, name): (Function, &str), namespace: Option<&str>, rights: &[Right]) -> String {
     let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
     let namespace = namespace.map(|name| format!("\n  namespace: {name}")).unwrap_or_default();
     let metadata = format!(
-        "metadata:\n  name: journeyman-{function}{namespace}\n  labels:\n    app.kubernetes.io/name: journeyman"
+        "metadata:\n  name: {name}{namespace}\n  labels:\n    app.kubernetes.io/name: journeyman"
     );
     let api = "apiVersion: rbac.authorization.k8s.io/v1";
     format!(
         "---\n{api}\nkind: {kind}\n{metadata}\nrules:\n{}---\n{api}\nkind: {kind}Binding\n{metadata}\n\
-         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: journeyman-{function}\n\
+         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}\n\
          subjects:\n- apiGroup: rbac.authorization.k8s.io\n  kind: Group\n  name: journeyman:{function}\n",
         rules(rights)
     )
@@ -86,10 +97,23 @@ fn roles() -> String {
             by_namespace.entry(right.namespace).or_default().push(right);
         }
         for (namespace, rights) in by_namespace {
-            text.push_str(&role(function, namespace, &rights));
+            let name = format!("journeyman-{function}");
+            text.push_str(&role((function, &name), namespace, &rights));
         }
     }
     text + &priority()
+}
+
+fn roles_of_deletion_costs() -> String {
+    let mut text = HEADER_OF_DELETION_COSTS.to_owned();
+    for function in Function::ALL {
+        let rights = rights_of(function, |call| OF_DELETION_COSTS.contains(&call));
+        if !rights.is_empty() {
+            let rights: Vec<Right> = rights.into_iter().collect();
+            text.push_str(&role((function, "journeyman-pod-deletion-costs"), None, &rights));
+        }
+    }
+    text
 }
 
 /// What the functions ask has the priority that controllers in `kube-system` have: without it, an API server that is
@@ -114,6 +138,7 @@ fn priority() -> String {
 #[test]
 fn the_roles_are_what_the_functions_call() {
     expect_file!["../../../deploy/rbac.yaml"].assert_eq(&roles());
+    expect_file!["../../../deploy/pod-deletion-costs.yaml"].assert_eq(&roles_of_deletion_costs());
 }
 
 /// Cluster and its like are all that the API server is asked for; the adapters over AWS have their own table.

@@ -3,6 +3,7 @@
 use model::{
     Taint, TaintEffect,
     node::{Eviction, EvictionRequest, Node, NodePatch},
+    pod::DeletionCost,
 };
 use ports::{Fault, Nodes as _, PortError};
 use serde_json::{Value, json};
@@ -260,4 +261,21 @@ async fn nodes_that_are_not_initialized_are_selected_by_the_api_server() {
     let decoded = |text: &str| text.replace("%2F", "/").replace("%21", "!");
     let query: Vec<_> = query.iter().map(|(key, value)| (key.clone(), decoded(value))).collect();
     assert!(query.contains(&(selector.0, decoded(&selector.1))), "{query:?}");
+}
+
+#[tokio::test]
+async fn a_deletion_cost_is_all_that_is_changed_of_a_pod() {
+    let pod = request(None).pod;
+    for (cost, sent) in [(Some(-3), json!("-3")), (None, Value::Null)] {
+        let server = Server::new([(200, json!({ "kind": "Pod" }))]);
+        let cost = DeletionCost { pod: pod.clone(), cost };
+        server.cluster().set_deletion_cost(&cost).await.unwrap();
+        server.check_sent(&["PATCH /api/v1/namespaces/shop/pods/web-0"]);
+        let annotations = json!({ "controller.kubernetes.io/pod-deletion-cost": sent });
+        let expected = json!({ "metadata": { "annotations": annotations } });
+        assert_eq!(server.sent()[0].body, expected);
+    }
+    let server = Server::new([refused(404, "NotFound", "pods \"web-0\" not found")]);
+    let gone = server.cluster().set_deletion_cost(&DeletionCost { pod, cost: None }).await;
+    assert_eq!(gone.unwrap_err().fault, Fault::NotFound);
 }

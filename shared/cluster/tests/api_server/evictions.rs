@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as core;
-use model::node::{Eviction, EvictionRequest};
+use model::{
+    PodKey, labels,
+    node::{Eviction, EvictionRequest},
+    pod::DeletionCost,
+};
 use ports::{Cluster as _, Fault, Nodes as _, PodSelection, PortError};
 use serde_json::json;
 
@@ -57,4 +61,23 @@ async fn a_namespace_that_goes_takes_its_pods_with_it() {
         Ok(Eviction::Blocked) => panic!("no budget is there"),
         Err(error) => assert_eq!(error.fault, Fault::Transient, "{error:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_pod_says_what_deleting_it_costs() {
+    let Some(world) = World::open().await else { return };
+    let pod = world.create_pod("costly", json!({ "schedulerName": "none" })).await;
+    let key = world.eviction(&pod, None).pod;
+    let pods = world.namespaced::<core::Pod>();
+    for cost in [Some(-7), Some(-7), None] {
+        let wanted = DeletionCost { pod: key.clone(), cost };
+        world.cluster.set_deletion_cost(&wanted).await.unwrap();
+        let stored = pods.get("costly").await.unwrap();
+        let said = stored.metadata.annotations.unwrap_or_default();
+        let said = said.get(labels::POD_DELETION_COST).map(String::as_str);
+        assert_eq!(said, cost.map(|_| "-7"));
+    }
+    let gone = DeletionCost { pod: PodKey { name: "gone".parse().unwrap(), ..key }, cost: None };
+    let answer = world.cluster.set_deletion_cost(&gone).await;
+    assert_eq!(answer.unwrap_err().fault, Fault::NotFound);
 }

@@ -19,6 +19,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     overlay::{NodeOverlay, ObservedOverlay},
+    pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -98,6 +99,7 @@ each_with_its_rights! {
         fn pods_on(node: &NodeName) -> Listing<Pod>;
         fn patch(node: &NodeName, patch: &NodePatch) -> ();
         fn evict(eviction: &EvictionRequest) -> Eviction;
+        fn set_deletion_cost(cost: &DeletionCost) -> ();
         fn delete(node: &Node) -> ();
     }
     NodeClasses {

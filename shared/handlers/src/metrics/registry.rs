@@ -217,8 +217,20 @@ pub(super) static NODES_ALLOCATABLE: Metric = gauge(
     "Allocatable resources of a node: `cpu` in cores, `memory` in bytes.",
 );
 
+pub(super) static DELETION_COST_WRITES: Metric = counter(
+    "karpenter_pod_deletion_cost_pod_annotation_writes_total",
+    &["result"],
+    "Writes of pod deletion costs; `result` is `updated`, `skipped_notfound`, `skipped_conflict` or `error`.",
+);
+
+pub(super) static DELETION_COST_PENDING: Metric = gauge(
+    "karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes",
+    &["nodepool"],
+    "Nodes whose pods have their deletion costs in a later pass.",
+);
+
 /// All of them, by name.
-pub static METRICS: [&Metric; 22] = [
+pub static METRICS: [&Metric; 24] = [
     &LAUNCH_FAILURES,
     &NODE_COUNT,
     &MESSAGES_RECEIVED,
@@ -237,6 +249,8 @@ pub static METRICS: [&Metric; 22] = [
     &REBOOT_RECOVERY,
     &REBOOTS,
     &NODES_TERMINATED,
+    &DELETION_COST_PENDING,
+    &DELETION_COST_WRITES,
     &UNSCHEDULABLE_PODS,
     &DECISIONS,
     &FAILED_VALIDATIONS,

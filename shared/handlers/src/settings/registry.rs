@@ -8,10 +8,10 @@ use launch_template::Share;
 use model::{
     HOURS_PER_MONTH, HourlyPrice, duration,
     interruption::RebalanceRecommendations,
-    policies::{ConsolidationSearch, MinValuesPolicy, Packing, Policies, PreferencePolicy},
+    policies::{ConsolidationSearch, MinValuesPolicy, Packing, PreferencePolicy},
 };
 
-use super::{Allowed, MetricDimensions, Record, Setting, Settings, WITHOUT_EFFECT};
+use super::{Allowed, MetricDimensions, Record, Setting, Settings};
 use crate::DryRuns;
 
 const SWITCH: Allowed = Allowed::OneOf(&["true", "false"]);
@@ -385,14 +385,9 @@ fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
 fn gates_of(settings: &mut Settings, text: &str) -> Option<()> {
     let mut policies = settings.policies;
     policies.set_gates(text).ok()?;
-    let default = Policies::default().gates();
-    let mut both = policies.gates().into_iter().zip(default);
-    // To say that it is closed is no harm.
-    let is_allowed =
-        both.all(|(gate, default)| gate == default || !WITHOUT_EFFECT.contains(&gate.0));
     settings.nodes.reserved_capacity = policies.reserved_capacity;
     settings.policies = policies;
-    is_allowed.then_some(())
+    Some(())
 }
 
 fn whole(text: &str, range: &RangeInclusive<u32>) -> Option<u32> {

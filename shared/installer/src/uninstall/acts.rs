@@ -189,7 +189,7 @@ pub fn acts(
     if nodes == NodesAfter::End {
         acts.extend(left_in_the_account(&present.templates, &present.profiles));
     }
-    acts.push(Act::DeleteManifests(Manifests::Rbac));
+    acts.extend([Manifests::DeletionCosts, Manifests::Rbac].map(Act::DeleteManifests));
     acts.push(Act::DeleteLease);
     acts.extend(definitions_go.then_some(Act::DeleteManifests(Manifests::Crds)));
     Ok(acts)

@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[test]
 fn every_object_of_an_installation_is_of_a_kind_that_is_known() {
-    for manifests in [Manifests::Crds, Manifests::Rbac] {
+    for manifests in [Manifests::Crds, Manifests::Rbac, Manifests::DeletionCosts] {
         let objects = manifests.objects().unwrap();
         assert!(!objects.is_empty());
         assert!(objects.iter().all(|object| ObjectKind::of(object).is_some()), "{manifests:?}");

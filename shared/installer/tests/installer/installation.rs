@@ -2,10 +2,13 @@
 
 use api::karpenter::crd;
 use handlers::SETTINGS;
-use installer::doctor::{
-    identity::Identity,
-    observed::{ClassSelection, Observed, SPOT_ROLE},
-    steps::granted,
+use installer::{
+    doctor::{
+        identity::Identity,
+        observed::{ClassSelection, Observed, SPOT_ROLE},
+        steps::granted,
+    },
+    live::RoleArgs,
 };
 use model::{
     Function,
@@ -94,7 +97,7 @@ pub(crate) fn whole() -> Observed {
             (SPOT_ROLE.to_owned(), Some(json!({"Role": {}}))),
         ]),
         definitions: Ok(crd::all().into_iter().map(|(_, definition)| definition).collect()),
-        rbac: Ok(granted().into_values().collect()),
+        rbac: Ok(granted(RoleArgs::default()).into_values().collect()),
         leases: Ok(vec![
             lease("journeyman", "kube-system", "2026-08-01T11:59:30.000000Z"),
             lease("karpenter-leader-election", "karpenter", "2026-08-01T11:00:00.000000Z"),

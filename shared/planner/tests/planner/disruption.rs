@@ -8,6 +8,7 @@ mod carry_out;
 mod command;
 mod conditions;
 mod decisive;
+mod deletion_costs;
 mod empty_since;
 mod laws;
 mod noted;

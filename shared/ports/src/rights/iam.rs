@@ -134,6 +134,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ("Nodes.node", API_SERVER),
     ("Nodes.patch", API_SERVER),
     ("Nodes.pods_on", API_SERVER),
+    ("Nodes.set_deletion_cost", API_SERVER),
     ("Nodes.uninitialized", API_SERVER),
     (
         "Profiles.ensure",

@@ -58,6 +58,7 @@ const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
 const LIST_REPLICA_SETS: Right = right("list", APPS, "replicasets");
 const LIST_STATEFUL_SETS: Right = right("list", APPS, "statefulsets");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
+const PATCH_POD: Right = right("patch", CORE, "pods");
 
 /// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
 pub const RIGHTS: &[(&str, &[Right])] = &[
@@ -172,5 +173,10 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Nodes.node", &[right("get", CORE, "nodes")]),
     ("Nodes.patch", &[right("get", CORE, "nodes"), right("patch", CORE, "nodes")]),
     ("Nodes.pods_on", &[LIST_PODS]),
+    ("Nodes.set_deletion_cost", &[PATCH_POD]),
     ("Nodes.uninitialized", &[LIST_NODES]),
 ];
+
+/// Calls behind the gate `PodDeletionCostManagement`: they need a role of their own, `deploy/pod-deletion-costs.yaml`.
+/// A pod that may be patched may get another image: only clusters that open the gate grant it.
+pub const OF_DELETION_COSTS: &[&str] = &["Nodes.set_deletion_cost"];

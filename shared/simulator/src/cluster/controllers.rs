@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{
-    NodeName, ObjectName, Pod, PodKey, PodSpec, Taint, TaintEffect, Toleration,
+    NodeName, ObjectName, Pod, PodKey, PodSpec, Taint, TaintEffect, Toleration, labels,
     pod::{Owner, PodPhase},
     taint::{TolerationOperator, untolerated},
 };
@@ -292,8 +292,8 @@ fn daemon_tolerations(spec: &PodSpec) -> Vec<Toleration> {
     spec.tolerations.iter().cloned().chain(added).collect()
 }
 
-/// The pods that a ReplicaSet deletes first: those without a node, those that do not run, those
-/// that share their node with most of their kind, the youngest.
+/// The pods that a ReplicaSet deletes first: those without a node, those that do not run, those whose annotation says
+/// that they cost least, those that share their node with most of their kind, the youngest.
 ///
 /// Kubernetes: `pkg/controller/controller_utils.go`, `ActivePodsWithRanks`.
 fn surplus_of(pods: Vec<&Pod>, surplus: usize) -> Vec<PodKey> {
@@ -306,8 +306,10 @@ fn surplus_of(pods: Vec<&Pod>, surplus: usize) -> Vec<PodKey> {
         let node = pod.node.as_ref();
         let rank = node.and_then(|node| on_node.get(node)).copied().unwrap_or_default();
         let is_running = pod.phase == PodPhase::Running;
+        let cost = pod.spec.annotations.get(labels::POD_DELETION_COST);
+        let cost: i32 = cost.and_then(|text| text.parse().ok()).unwrap_or_default();
         // Of nodes with as many, one is emptied before the other.
-        (node.is_some(), is_running, Reverse(rank), node, Reverse(pod.created_at), &pod.key)
+        (node.is_some(), is_running, cost, Reverse(rank), node, Reverse(pod.created_at), &pod.key)
     });
     ranked.into_iter().take(surplus).map(|pod| pod.key.clone()).collect()
 }

@@ -6,9 +6,11 @@ use jiff::SignedDuration;
 use model::{
     NodeName, Pod, PodKey, PodSpec, PodUid,
     duration::later,
+    labels,
     node::{Eviction, EvictionRequest},
-    pod::{Owner, PodPhase},
+    pod::{DeletionCost, Owner, PodPhase},
 };
+use ports::{Fault, PortError};
 
 use super::PodEntry;
 use crate::{
@@ -42,6 +44,21 @@ impl World {
         self.cluster.waiting.insert(&entry, spec);
         self.admit(entry);
         self.touch();
+    }
+
+    /// Has a pod say what deleting it costs.
+    pub(crate) fn set_deletion_cost(&mut self, cost: &DeletionCost) -> Result<(), PortError> {
+        let entry = self.cluster.pods.get_mut(&cost.pod);
+        let entry = entry.ok_or_else(|| PortError::new("patch a pod", Fault::NotFound))?;
+        let annotations = &mut Arc::make_mut(&mut entry.pod.spec).annotations;
+        match cost.cost {
+            Some(cost) => {
+                annotations.insert(labels::POD_DELETION_COST.to_owned(), cost.to_string())
+            }
+            None => annotations.remove(labels::POD_DELETION_COST),
+        };
+        self.touch();
+        Ok(())
     }
 
     /// A pod is there.

@@ -194,6 +194,7 @@ pub const COSTS: &[Cost] = &[
     // Items are nodes that change.
     cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", Per::Chunk(1))]),
     cost("Nodes.evict", &[cluster("create pods/eviction", ONCE)]),
+    cost("Nodes.set_deletion_cost", &[cluster("patch pods", ONCE)]),
     cost("Nodes.delete", &[cluster("get nodes", ONCE), cluster("delete nodes", ONCE)]),
     // ------------------------------------------------------------------ EC2, SSM, IAM, EKS
     cost("Fleet.launch", &[ec2("CreateFleet", ONCE)]),

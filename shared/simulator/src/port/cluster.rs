@@ -13,6 +13,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     overlay::{NodeOverlay, ObservedOverlay},
+    pod::DeletionCost,
     policies::Policies,
     problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
@@ -301,6 +302,11 @@ impl Nodes for Sim {
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
         self.step(("Nodes.evict", Write), &eviction.pod, |world| world.admit_eviction(eviction))
             .await
+    }
+
+    async fn set_deletion_cost(&self, cost: &DeletionCost) -> Result<(), PortError> {
+        let call = ("Nodes.set_deletion_cost", Write);
+        self.step(call, &cost.pod, |world| world.set_deletion_cost(cost)).await
     }
 
     async fn delete(&self, node: &Node) -> Result<(), PortError> {

@@ -14,6 +14,7 @@ use super::{
     cluster::{granted, wants_spot},
     told,
 };
+use crate::live::RoleArgs;
 
 const READ_CURE: &str =
     "Use credentials that may read this (AWS_PROFILE), and the cluster's region (--region).";
@@ -275,7 +276,7 @@ pub(super) fn access(seen: &Observed) -> Judged {
     }
     let admitted = admitted(seen).map_err(|why| StepFinding::of(why, READ_CURE))?;
     // Those whose group has rights in the cluster.
-    let bound: BTreeSet<String> = granted()
+    let bound: BTreeSet<String> = granted(RoleArgs::default())
         .into_values()
         .flat_map(|object| {
             let subjects = items(&object, "/subjects").iter();

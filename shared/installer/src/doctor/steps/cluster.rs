@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::objects::without_lease;
+use handlers::Settings;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     lease::{KARPENTER_LEASE, KarpenterLease, LEDGER_LEASE, LEDGER_LEASE_DURATION},
@@ -17,7 +18,7 @@ use super::{
     account::settings_of,
     told,
 };
-use crate::live::Manifests;
+use crate::live::{Manifests, RoleArgs};
 
 const READ_CURE: &str =
     "Use a kubeconfig whose user may read all objects of the cluster (--kubeconfig, --context).";
@@ -100,9 +101,9 @@ pub(super) fn definitions(seen: &Observed) -> Judged {
     Ok(StepVerdict::of(differences, done, install(seen)))
 }
 
-/// The objects of deploy/rbac.yaml, by kind and name.
-pub fn granted() -> BTreeMap<(String, String), Value> {
-    let objects = Manifests::Rbac.objects().unwrap_or_default();
+/// The objects of `roles`, by kind and name.
+pub fn granted(roles: RoleArgs) -> BTreeMap<(String, String), Value> {
+    let objects = roles.objects().unwrap_or_default();
     let keyed = objects
         .into_iter()
         .map(|object| ((text(&object, "/kind").to_owned(), name(&object).to_owned()), object));
@@ -116,9 +117,11 @@ pub(super) fn rbac(seen: &Observed) -> Judged {
         let mut parts = parts.filter_map(|part| Some((wanted.get(part)?, there.get(part))));
         parts.all(|(wanted, there)| there.is_some_and(|there| says(wanted, there)))
     };
-    let wanted = granted();
+    let roles = RoleArgs::of(&deployed_settings(seen).policies);
+    let wanted = granted(roles);
     let done = format!("{} roles, bindings and flow schemas", wanted.len());
-    Ok(StepVerdict::of(compared(&wanted, there, same), done, install(seen)))
+    let more = if roles.pod_deletion_costs { " --pod-deletion-costs" } else { "" };
+    Ok(StepVerdict::of(compared(&wanted, there, same), done, install(seen) + more))
 }
 
 /// When a lease was renewed, and for how long that holds.
@@ -143,11 +146,15 @@ pub fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
     held.map(|lease| text(lease, "/metadata/namespace")).collect()
 }
 
-/// Whether the functions heed a Karpenter in `namespace`; as by default where their settings cannot be read.
-fn counts(seen: &Observed, namespace: &str) -> bool {
+/// What the functions are set to; the defaults where that cannot be read.
+fn deployed_settings(seen: &Observed) -> Settings {
     let deployed = seen.functions.as_ref().ok().and_then(|functions| functions.first());
-    let settings = deployed.and_then(|function| settings_of(function).ok()).unwrap_or_default();
-    settings.karpenter_namespaces.contains(namespace)
+    deployed.and_then(|function| settings_of(function).ok()).unwrap_or_default()
+}
+
+/// Whether the functions heed a Karpenter in `namespace`.
+fn counts(seen: &Observed, namespace: &str) -> bool {
+    deployed_settings(seen).karpenter_namespaces.contains(namespace)
 }
 
 pub(super) fn karpenter(seen: &Observed) -> Judged {

@@ -26,7 +26,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
         if ledger.contains_key(&claim.name) {
             violations.push(Violation::ClaimExists(claim.name.clone()));
         }
-        let is_static = world.is_static(&claim.node_pool);
+        let is_static = world.is_static(&claim.node_pool) || world.is_static_replacement(claim);
         if claim.pods.is_empty() && !is_static {
             violations.push(Violation::ClaimForNothing(claim.name.clone()));
         }
@@ -91,7 +91,10 @@ fn check_pool(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violati
     }
     if pool.replicas.is_some() && !claim.pods.is_empty() {
         violations.push(unusable("is static and takes no pending pods".to_owned()));
-    } else if pool.replicas.is_some() && !world.facts.policies.static_capacity {
+    } else if pool.replicas.is_some()
+        && !world.is_static(&pool.name)
+        && !world.is_static_replacement(claim)
+    {
         violations.push(unusable("is static, and the gate StaticCapacity is closed".to_owned()));
     }
     if let Some(problem) = pool.problems.first() {

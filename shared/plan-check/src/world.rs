@@ -31,6 +31,8 @@ pub(crate) struct World<'a> {
     replaced: BTreeSet<&'a NodeClaimName>,
     /// Claims that commands which the plan begins delete then.
     begun: BTreeSet<&'a NodeClaimName>,
+    /// Claims that take their places.
+    replacements: BTreeSet<&'a NodeClaimName>,
 }
 
 impl<'a> World<'a> {
@@ -75,6 +77,7 @@ impl<'a> World<'a> {
             changed_types,
             replaced: candidates(&facts.ledger.commands, |name| is_coming(facts, name)),
             begun: candidates(&plan.started, |_| true),
+            replacements: plan.started.values().flat_map(replacements).collect(),
         }
     }
 
@@ -132,6 +135,12 @@ impl<'a> World<'a> {
         self.facts.policies.static_capacity && pool.is_some_and(|pool| pool.replicas.is_some())
     }
 
+    /// Whether the claim takes the place of another of a pool with `replicas`, whose number it does not change.
+    pub(crate) fn is_static_replacement(&self, claim: &NodeClaim) -> bool {
+        let pool = self.pools.get(&claim.node_pool);
+        self.replacements.contains(&claim.name) && pool.is_some_and(|pool| pool.replicas.is_some())
+    }
+
     /// Whether the claim goes, now or once something took its place.
     pub(crate) fn is_ending(&self, claim: &NodeClaim) -> bool {
         claim.is_deleting()
@@ -165,6 +174,14 @@ fn candidates(
         Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
     });
     launching.flat_map(|command| &command.candidates).collect()
+}
+
+/// The claims that take the places of the candidates of `command`.
+fn replacements(command: &Command) -> &[NodeClaimName] {
+    match &command.progress {
+        Progress::Launching { claims, .. } => claims,
+        _ => &[],
+    }
 }
 
 /// Whether a claim is there and stays, or cannot be read.

@@ -41,11 +41,8 @@ impl PreparedCluster<'_> {
         let facts = self.state.facts;
         let is_thorough = reason == DisruptionReason::Underutilized
             && facts.policies.consolidation == ConsolidationSearch::Thorough;
-        let mut finding = if is_thorough {
-            self.look_thoroughly()
-        } else {
-            self.first(methods(reason, facts.policies.static_capacity))
-        };
+        let mut finding =
+            if is_thorough { self.look_thoroughly() } else { self.first(methods(reason)) };
         if reason != DisruptionReason::Empty {
             let bounds = self.bounds(reason);
             finding.decision = Some(Decision { bounds, ..decision(facts, reason, &finding) });
@@ -78,12 +75,13 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The methods that look for `reason`. With the gate off, static pools are not kept.
-const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Method] {
+/// The methods that look for `reason`. Drifted nodes of static pools are replaced whether or not their number is kept.
+///
+/// Karpenter: `pkg/controllers/disruption/controller.go`, `NewMethods`, which asks no feature gate for `StaticDrift`.
+const fn methods(reason: DisruptionReason) -> &'static [Method] {
     match reason {
         DisruptionReason::Empty => &[Method::Emptiness],
-        DisruptionReason::Drifted if keeps_static => &[Method::StaticDrift, Method::Drift],
-        DisruptionReason::Drifted => &[Method::Drift],
+        DisruptionReason::Drifted => &[Method::StaticDrift, Method::Drift],
         DisruptionReason::Underutilized => &[Method::MultiNode, Method::SingleNode],
         DisruptionReason::Unhealthy => &[Method::Repair],
     }

@@ -303,7 +303,8 @@ pub(crate) fn room(state: &State<'_>, pool: &NodePool) -> Result<u64, Objection>
 
 /// Whether a static pool would launch a node again in place of one that goes.
 pub(crate) fn may_refill(state: &State<'_>, pool: &NodePool) -> bool {
-    !pool.is_deleting
+    state.facts.policies.static_capacity
+        && !pool.is_deleting
         && pool.problems.is_empty()
         && state.facts.ready_types(&pool.template.node_class).is_some()
 }

@@ -324,9 +324,22 @@ fn nodes_of_static_pools_are_replaced_each_by_itself() {
     assert_eq!((then.changes.len(), then.ended.len()), (1, 1));
     let rolled_back = then.started.values().filter(|command| command.is_rolled_back());
     assert_eq!(rolled_back.count(), 1);
-    // With the gate off they are not kept.
+}
+
+#[test]
+fn nodes_of_static_pools_whose_number_is_not_kept_are_replaced_and_never_go_first() {
+    let mut facts = fixed(3);
     facts.policies.static_capacity = false;
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command().cloned().unwrap();
+    let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.started.len(), plan.new_claims.len()), (3, 3));
+    // Nothing would be launched in the place of one that goes before its replacement.
+    facts.policies.terminate_first_drift = true;
+    facts.node_pools[0].limits = limits("nodes=3");
     assert_eq!(look(&facts, DisruptionReason::Drifted, &options()).command(), None);
+    facts.policies.static_capacity = true;
+    assert!(look(&facts, DisruptionReason::Drifted, &options()).command().is_some());
 }
 
 #[test]

@@ -410,6 +410,7 @@ fn static_nodes_are_replaced_one_by_one_within_budget_and_limit() {
 #[test]
 fn static_nodes_go_first_where_there_is_no_room_for_two() {
     let mut facts = fixed(5, 5, Some("nodes=5"));
+    facts.policies.static_capacity = true;
     facts.policies.terminate_first_drift = true;
     let going = |facts: &Facts| {
         let proposal = ask(facts, StaticDrift).proposal;

@@ -61,7 +61,8 @@ impl Outcome {
         });
         let unplaced = waiting.map(|pod| {
             let known = reasons.get(&pod.key).cloned();
-            (pod.key, known.unwrap_or_else(|| vec![still_waiting()]))
+            let lost = sim.lost_volume_of(&pod).map(|volume| vec![lost_volume(&volume)]);
+            (pod.key, lost.or(known).unwrap_or_else(|| vec![still_waiting()]))
         });
         let (mut disrupted, mut interruptions) = (BTreeMap::new(), 0);
         for event in sim.timeline(0) {
@@ -91,6 +92,11 @@ impl Outcome {
 fn still_waiting() -> Reason {
     let text = "was still waiting for its node at the end".to_owned();
     Reason { node_pool: None, reason: RejectionReason::LeftForNextPlan, text }
+}
+
+fn lost_volume(volume: &str) -> Reason {
+    let text = format!("its PersistentVolume {volume} is local to a node that is not there");
+    Reason { node_pool: None, reason: RejectionReason::VolumesElsewhere, text }
 }
 
 /// Prints it for people. The figures come last: that is what a terminal still shows.

@@ -4,8 +4,9 @@
 //! A volume is attached where its pod runs, and detached some seconds after the last pod that uses it there
 //! ended; where no kubelet says so, six minutes later.
 //!
-//! A claim whose class waits for its first pod gets a volume in the zone of that pod's node. Claims
-//! of classes that do not wait stay without one, and nodes attach as many volumes as there are.
+//! A claim whose class waits for its first pod gets a volume in the zone of that pod's node, or on that node where
+//! volumes of its class are local. Claims of classes that do not wait stay without one, and nodes attach as many
+//! volumes as there are.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ use ports::PodSelection;
 
 use super::ClusterState;
 use crate::{
+    Sim,
     story::StoryWorkload,
     world::{Event, World},
 };
@@ -30,6 +32,16 @@ use crate::{
 /// Kubernetes: `pkg/controller/volume/attachdetach/attach_detach_controller.go`,
 /// `ReconcilerMaxWaitForUnmountDuration`.
 const UNMOUNT_WAIT: SignedDuration = SignedDuration::from_mins(6);
+
+/// Those whose volumes are on the disks of nodes.
+const LOCAL_PROVISIONERS: [&str; 2] = ["kubernetes.io/no-provisioner", "rancher.io/local-path"];
+
+impl Sim {
+    /// The local volume of `pod` whose node is not there, if it has one.
+    pub fn lost_volume_of(&self, pod: &Pod) -> Option<String> {
+        self.with(|world| world.cluster.lost_volume_of(pod))
+    }
+}
 
 impl World {
     /// The volumes of a pod are attached to the node that it is bound to.
@@ -166,14 +178,25 @@ impl ClusterState {
         claims_of(pod).filter_map(|key| self.storage.claims.get(&key)?.volume.clone()).collect()
     }
 
+    fn lost_volume_of(&self, pod: &Pod) -> Option<String> {
+        let mut used = self.volumes_used_by(pod).into_iter();
+        used.find(|name| {
+            let volume = self.storage.volumes.get(name).filter(|volume| volume.is_local);
+            volume.is_some_and(|volume| {
+                !self.nodes.values().any(|entry| any_holds(&volume.terms, &entry.node))
+            })
+        })
+    }
+
     /// Makes the volumes that the pod's claims wait for, in the zone of its node.
     pub(super) fn provision_volumes(&mut self, pod: &Pod, node: &NodeName) {
         let Some(entry) = self.nodes.get(node) else { return };
-        let zone = entry.node.labels.get(labels::ZONE).cloned();
-        let terms: Vec<Vec<Requirement>> = zone
-            .iter()
-            .filter_map(|zone| Some(vec![Requirement::of_label(labels::ZONE, zone).ok()?]))
-            .collect();
+        let place = |label: &str| -> Vec<Vec<Requirement>> {
+            let value = entry.node.labels.get(label);
+            let term = value.and_then(|value| Requirement::of_label(label, value).ok());
+            term.map(|term| vec![term]).into_iter().collect()
+        };
+        let (of_zone, of_node) = (place(labels::ZONE), place(labels::HOSTNAME));
         for key in claims_of(pod) {
             let Some(claim) = self.storage.claims.get_mut(&key) else { continue };
             if claim.volume.is_some() {
@@ -186,7 +209,10 @@ impl ClusterState {
             let name = format!("pvc-{}-{}", key.namespace, key.name);
             claim.volume = Some(name.clone());
             claim.is_bind_completed = true;
-            let volume = Volume { terms: terms.clone(), driver, ..Volume::default() };
+            let is_local =
+                driver.as_ref().is_some_and(|driver| LOCAL_PROVISIONERS.contains(&driver.as_str()));
+            let terms = if is_local { &of_node } else { &of_zone };
+            let volume = Volume { terms: terms.clone(), is_local, driver, ..Volume::default() };
             self.storage.volumes.insert(name, volume);
         }
     }

@@ -203,19 +203,22 @@ fn dumps(args: &SimulateArgs, start: Timestamp, play: &Play) -> Result<Option<Du
     Dumps::new(folder, every, start, objects).map(Some)
 }
 
-/// Nodes of a saved cluster must be where the simulated account is.
+/// Nodes and NodeClaims of a saved cluster must be where the simulated account is.
 pub(crate) fn check_zones(
     objects: &[ClusterObject],
     catalog: &RegionCatalog,
 ) -> Result<(), BadInput> {
     let elsewhere = objects.iter().find_map(|object| {
-        let ClusterObject::Node(node) = object else { return None };
-        let zone = node.node.labels.get(labels::ZONE)?;
-        (!catalog.zones.contains_key(zone.as_str())).then_some((&node.node.name, zone))
+        let zone = match object {
+            ClusterObject::Node(story) => story.node.labels.get(labels::ZONE)?.as_str(),
+            ClusterObject::NodeClaim(claim) => claim.instance.as_ref()?.zone.as_str(),
+            _ => return None,
+        };
+        (!catalog.zones.contains_key(zone)).then_some((object, zone))
     });
-    let Some((node, zone)) = elsewhere else { return Ok(()) };
+    let Some((object, zone)) = elsewhere else { return Ok(()) };
     let region = &catalog.region;
-    Err(BadInput::one(format!("Node {node}: is in {zone}, and the simulated account in {region}")))
+    Err(BadInput::one(format!("{object}: is in {zone}, and the simulated account in {region}")))
 }
 
 fn end(scenario: &Scenario, args: &SimulateArgs, start: Timestamp) -> Result<Timestamp, BadInput> {

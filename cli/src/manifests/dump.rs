@@ -23,7 +23,8 @@ pub(super) struct Dump {
 }
 
 impl Dump {
-    /// Adds the nodes, each with its claim, to what is played, and lets the workloads' pods run.
+    /// Adds the nodes, each with its claim, and claims whose node has not joined yet to what is played, and lets the
+    /// workloads' pods run.
     pub(super) fn play(mut self, loaded: &mut Loaded) {
         let nodes = self.nodes.iter().map(|node| node.created_at);
         loaded.saved_at = nodes.chain(self.claims.iter().map(latest)).max();
@@ -58,13 +59,15 @@ impl Dump {
             let node = StoryNode { node, claim: claim.map(Box::new) };
             loaded.objects.push(ClusterObject::Node(Box::new(node)));
         }
-        for claim in by_node.into_values().chain(by_instance.into_values()) {
+        let joining = by_instance.into_values().map(Box::new).map(ClusterObject::NodeClaim);
+        loaded.objects.extend(joining);
+        for claim in by_node.into_values() {
             let why = "is left out: its node is not among the objects";
             loaded.ignored.push(format!("NodeClaim {}: {why}", claim.name));
         }
         // Nodes are of classes, and pods are on nodes.
         loaded.objects.sort_by_key(|object| match object {
-            ClusterObject::Node(_) => 1,
+            ClusterObject::Node(_) | ClusterObject::NodeClaim(_) => 1,
             ClusterObject::Workload(_) => 2,
             _ => 0,
         });

@@ -90,7 +90,8 @@ fn scaled(from: &Dump, to: &Dump) -> BTreeMap<PodKey, Timestamp> {
 /// deleted.
 fn around(from: &Dump, to: &Dump) -> Vec<Action> {
     let is_around = |object: &&ClusterObject| {
-        !matches!(object, ClusterObject::Workload(_) | ClusterObject::Node(_))
+        let is_of_run = matches!(object, ClusterObject::Node(_) | ClusterObject::NodeClaim(_));
+        !is_of_run && !matches!(object, ClusterObject::Workload(_))
     };
     let news = to.objects.iter().filter(is_around);
     let news: Vec<ClusterObject> =

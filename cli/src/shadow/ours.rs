@@ -87,7 +87,8 @@ fn start(first: &Dump, takes_over: bool, notes: &mut Vec<String>) -> Vec<Cluster
     let words = "The dumps have no NodeClaim: Journeyman starts an hour earlier without any nodes";
     notes.push(words.to_owned());
     let mut objects = first.objects.clone();
-    objects.retain(|object| !matches!(object, ClusterObject::Node(_)));
+    objects
+        .retain(|object| !matches!(object, ClusterObject::Node(_) | ClusterObject::NodeClaim(_)));
     for object in &mut objects {
         if let ClusterObject::Workload(workload) = object {
             workload.started.clear();

@@ -32,7 +32,7 @@ use model::{
     node_class::Image,
 };
 
-pub(crate) use fleet::Launches;
+pub(crate) use fleet::{INHERITED, Launches};
 pub use identity::{AccessEntryRecord, NewEntry, RoleRecord};
 pub use join::{CLUSTER_GROUP, JoinFailure, ROUTE_TABLE, VPC};
 pub use market::SpotPrice;

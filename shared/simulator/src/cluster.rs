@@ -356,6 +356,7 @@ impl World {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
             ClusterObject::Node(node) => self.add_node(*node),
+            ClusterObject::NodeClaim(claim) => self.add_node_claim(*claim),
             ClusterObject::Workload(workload) => self.add_workload(workload),
             ClusterObject::NodeOverlay(overlay) => self.cluster.put_overlay(overlay),
             ClusterObject::PodTemplate(key, spec) => self.cluster.put_template(key, spec),

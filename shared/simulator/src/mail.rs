@@ -9,6 +9,7 @@ use model::{
     ClusterName, Function, InstanceId,
     duration::later,
     interruption::{Interruption, InterruptionKind},
+    ledger::Guard,
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::Message,
     pulse::Signal,
@@ -20,6 +21,7 @@ use crate::{
     chance::Span,
     delivery::{DeliveryOutcome, FunctionCall, Payload},
     limits::{FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop},
+    settings::WorldSettings,
     world::{Event, World},
 };
 
@@ -29,6 +31,8 @@ const QUEUE_LATENCY: Span = Span::from_millis(20, 200);
 const EVENT_LATENCY: Span = Span::from_millis(300, 2_000);
 /// How long Lambda gathers messages of the queue `interruption` for one call.
 const INTERRUPTION_WINDOW: SignedDuration = SignedDuration::from_secs(1);
+/// How often a schedule looks whether what was there before is adopted.
+const ADOPTION_POLL: SignedDuration = SignedDuration::from_secs(1);
 /// Messages of the queue `interruption` in one call.
 const INTERRUPTIONS_MAX: usize = 1_000;
 
@@ -66,6 +70,8 @@ pub(crate) struct Mail {
     in_flight: BTreeMap<u64, Envelope>,
     /// Functions whose schedules do not come round any more.
     unscheduled: BTreeSet<Function>,
+    /// Whether schedules wait for what was there before the start to be adopted.
+    awaits_adoption: bool,
     pub(crate) dead: Vec<DeadLetter>,
 }
 
@@ -166,6 +172,40 @@ impl World {
         if self.mail.unscheduled.contains(&function) {
             return;
         }
+        if function != Function::Sweep && self.awaits_adoption() {
+            return self.after(ADOPTION_POLL, Event::Schedule(function));
+        }
+        self.call_by_schedule(function);
+        self.after(SignedDuration::from_mins(1), Event::Schedule(function));
+    }
+
+    /// What was there before the start is adopted as where a ledger is opened, before anything is decided; but at once, as
+    /// if that had been done long ago.
+    pub(crate) fn await_adoption(&mut self) {
+        let WorldSettings { has_schedules, ledger_is_open, start, ref cluster, .. } = self.settings;
+        let is_start = has_schedules && ledger_is_open && self.now == start;
+        if !is_start || self.mail.awaits_adoption {
+            return;
+        }
+        let cluster = cluster.clone();
+        let ledger = self.ledger.cluster(&cluster).head.ledger.clone();
+        if let Some(ledger) = ledger {
+            self.ledger.put_guard(&cluster, &ledger, &Guard::Unchecked);
+            self.mail.awaits_adoption = true;
+            self.call_by_schedule(Function::Sweep);
+        }
+    }
+
+    /// Whether it is still waited for.
+    fn awaits_adoption(&mut self) -> bool {
+        if self.mail.awaits_adoption {
+            let guard = &self.ledger.cluster(&self.settings.cluster).head.guard;
+            self.mail.awaits_adoption = *guard == Guard::Unchecked;
+        }
+        self.mail.awaits_adoption
+    }
+
+    fn call_by_schedule(&mut self, function: Function) {
         let number = self.mail.next_number();
         let envelope = Envelope {
             identity: format!("schedule-{number}"),
@@ -177,7 +217,6 @@ impl World {
             taken_at: self.now,
         };
         self.mail.queue.insert((self.now, number), envelope);
-        self.after(SignedDuration::from_mins(1), Event::Schedule(function));
     }
 
     /// Drops what is due of chains that came back to their function too often.

@@ -121,6 +121,8 @@ pub enum ClusterObject {
     DaemonSet(DaemonSet),
     /// A node that runs already; its EC2NodeClass comes before it.
     Node(Box<StoryNode>),
+    /// A NodeClaim that is launched and whose node joins later; its EC2NodeClass comes before it.
+    NodeClaim(Box<NodeClaim>),
     /// Anything with pods.
     Workload(StoryWorkload),
     /// A NodeOverlay.
@@ -169,6 +171,7 @@ impl fmt::Display for ClusterObject {
             Self::NodeClass(class) => write!(f, "EC2NodeClass {}", class.name),
             Self::DaemonSet(daemon_set) => write!(f, "DaemonSet {}", daemon_set.key),
             Self::Node(story) => write!(f, "Node {}", story.node.name),
+            Self::NodeClaim(claim) => write!(f, "NodeClaim {}", claim.name),
             Self::Workload(workload) => write!(f, "workload {}", workload.key()),
             Self::NodeOverlay(overlay) => write!(f, "NodeOverlay {}", overlay.name),
             Self::PodTemplate(key, _) => write!(f, "PodTemplate {key}"),

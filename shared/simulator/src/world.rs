@@ -55,6 +55,8 @@ pub(crate) enum Event {
     NodeJoins(InstanceId),
     /// A kubelet reports ready.
     NodeReady(NodeName),
+    /// A node that was there before the start has all that a node starts with.
+    NodeStarted(NodeName),
     /// A machine booted again.
     NodeRebooted(NodeName),
     /// The owner of startup taints takes them away.
@@ -232,6 +234,7 @@ impl World {
             Event::ReservationEnds(id) => self.reservation_ends(&id),
             Event::NodeJoins(instance) => self.node_joins(&instance),
             Event::NodeReady(node) => self.node_ready(&node),
+            Event::NodeStarted(node) => self.node_started(&node),
             Event::NodeRebooted(node) => self.node_rebooted(&node),
             Event::StartupTaintsGo(node) => self.startup_taints_go(&node),
             Event::NodeUnreachable(node) => self.node_unreachable(&node),

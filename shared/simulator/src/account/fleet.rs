@@ -16,8 +16,12 @@ use crate::{
 use model::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, OfferingKey,
     SubnetId,
+    duration::later,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
 };
+
+/// What instances that were there before were launched from, and under which token.
+pub(crate) const INHERITED: &str = "inherited";
 
 /// EC2's code for an offering that is sold out.
 const NO_CAPACITY: &str = "InsufficientInstanceCapacity";
@@ -272,21 +276,23 @@ impl World {
     pub(crate) fn inherit(&mut self, inherited: Inherited) {
         let Inherited { id, offering, subnet, image, launched_at, capacity, tags } = inherited;
         let price = self.price_of(&offering).unwrap_or_default();
+        // However late it was launched, listings show it at the start.
+        let listed_at = launched_at.min(later(self.now, -self.settings.listing_lag));
         let record = InstanceRecord {
             id: id.clone(),
             image: image.unwrap_or_else(|| made_up(ImageId::new("ami-00000000"))),
             subnet: subnet.unwrap_or_else(|| made_up(SubnetId::new("subnet-00000000"))),
             security_groups: None,
-            template: made_up(LaunchTemplateName::new("inherited")),
+            template: made_up(LaunchTemplateName::new(INHERITED)),
             launched_at,
-            token: made_up(BatchId::new("inherited")),
+            token: made_up(BatchId::new(INHERITED)),
             capacity,
             preference: ReservationPreference::default(),
             held: None,
-            tags: tags.into_iter().map(|(k, v)| (k, vec![(launched_at, v)])).collect(),
+            tags: tags.into_iter().map(|(k, v)| (k, vec![(listed_at, v)])).collect(),
             status: Vec::new(),
             end_reason: None,
-            states: vec![(launched_at, InstanceState::Running)],
+            states: vec![(listed_at, InstanceState::Running)],
             reboots: 0,
             price,
             accrued: 0,

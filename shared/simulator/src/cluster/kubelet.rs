@@ -9,7 +9,7 @@ use model::{
 
 use super::NodeEntry;
 use crate::{
-    account::InstanceRecord,
+    account::{INHERITED, InstanceRecord},
     made_up,
     timeline::Happening,
     world::{Event, World},
@@ -38,7 +38,7 @@ impl World {
             taint(NOT_READY, TaintEffect::NoExecute),
         ];
         // User data of the user's own, as it stands in old launch templates, knows nothing of it.
-        if record.template.is_of_digest() {
+        if has_bootstrap(record) {
             taints.insert(0, taint(labels::UNREGISTERED_TAINT, TaintEffect::NoExecute));
         }
         node_labels.insert(labels::HOSTNAME.to_owned(), name.to_string());
@@ -107,7 +107,7 @@ impl World {
         let claim = self.ledger.claim_of(&record.id).filter(|claim| {
             let class = self.cluster.node_classes.get(&claim.node_class);
             let is_custom = class.is_some_and(|class| class.image_family == ImageFamily::Custom);
-            record.template.is_of_digest() && !is_custom
+            has_bootstrap(record) && !is_custom
         });
         let Some(claim) = claim else { return BTreeMap::new() };
         let class = self.cluster.node_classes.get(&claim.node_class);
@@ -148,9 +148,11 @@ impl World {
             return;
         }
         let Some(entry) = self.cluster.nodes.get_mut(name) else { return };
-        entry.node.is_ready = true;
+        let was_ready = std::mem::replace(&mut entry.node.is_ready, true);
         entry.node.taints.retain(|taint| taint.key != NOT_READY);
-        self.happened(Happening::NodeReady { node: name.clone() });
+        if !was_ready {
+            self.happened(Happening::NodeReady { node: name.clone() });
+        }
         self.plan_startup_taints(name);
         self.touch();
     }
@@ -215,6 +217,11 @@ impl World {
             self.remove_pod(key);
         }
     }
+}
+
+/// Whether the user data of an instance is ours, or Karpenter's.
+fn has_bootstrap(record: &InstanceRecord) -> bool {
+    record.template.is_of_digest() || record.template.as_str() == INHERITED
 }
 
 pub(super) fn taint(key: &str, effect: TaintEffect) -> Taint {

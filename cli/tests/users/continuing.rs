@@ -1,0 +1,140 @@
+//! `simulate` of a cluster that was saved while something was under way.
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+const AT: &str = "2026-09-01T08:00:00Z";
+
+/// How far a node has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Come {
+    Launched,
+    Registered,
+    Initialized,
+}
+
+fn labels(number: u32) -> String {
+    format!(
+        "karpenter.sh/nodepool: general, node.kubernetes.io/instance-type: m7i.large, \
+         karpenter.sh/capacity-type: on-demand, topology.kubernetes.io/zone: us-west-2a, \
+         kubernetes.io/arch: amd64, kubernetes.io/os: linux, kubernetes.io/hostname: ip-{number}"
+    )
+}
+
+const CAPACITY: &str = "capacity: {cpu: \"2\", memory: 8Gi, pods: \"29\"}, \
+                        allocatable: {cpu: 1930m, memory: 6Gi, pods: \"29\"}";
+
+/// The NodeClaim `general-<number>`, which has come so far.
+fn claim(number: u32, come: Come) -> String {
+    let conditions = ["Launched", "Registered", "Initialized"];
+    let all = [Come::Launched, Come::Registered, Come::Initialized];
+    let conditions = conditions.iter().zip(all).map(|(kind, at)| {
+        let status = if at <= come { "True" } else { "Unknown" };
+        format!("{{type: {kind}, status: \"{status}\", reason: R, lastTransitionTime: {AT}}}")
+    });
+    let conditions = conditions.collect::<Vec<_>>().join(", ");
+    let node =
+        if come == Come::Launched { String::new() } else { format!("nodeName: ip-{number}, ") };
+    let labels = labels(number);
+    format!(
+        "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, \
+         creationTimestamp: {AT}, labels: {{{labels}}}}}\nspec: {{nodeClassRef: {{group: \
+         karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, requirements: []}}\nstatus: {{{node}\
+         providerID: \"aws:///us-west-2a/i-000000000000000{number:02}\", {CAPACITY}, conditions: \
+         [{conditions}]}}\n"
+    )
+}
+
+/// Its node, with `taints`.
+fn node(number: u32, come: Come, taints: &str) -> String {
+    let done = if come == Come::Initialized { ", karpenter.sh/initialized: \"true\"" } else { "" };
+    let is_ready = if taints.contains("not-ready") { "False" } else { "True" };
+    let labels = labels(number);
+    format!(
+        "---\napiVersion: v1\nkind: Node\nmetadata: {{name: ip-{number}, creationTimestamp: {AT}, labels: \
+         {{{labels}, karpenter.sh/registered: \"true\"{done}}}}}\nspec: {{providerID: \
+         \"aws:///us-west-2a/i-000000000000000{number:02}\", taints: [{taints}]}}\nstatus: \
+         {{{CAPACITY}, conditions: [{{type: Ready, status: \"{is_ready}\"}}]}}\n"
+    )
+}
+
+fn running(numbers: std::ops::RangeInclusive<u32>) -> String {
+    let both = |number| claim(number, Come::Initialized) + &node(number, Come::Initialized, "");
+    numbers.map(both).collect()
+}
+
+#[test]
+fn nodes_that_are_there_are_replicas_of_a_static_pool() {
+    let dump = running(1..=2);
+    for (replicas, launched, left) in
+        [(2, 0, "2: 2 m7i.large"), (3, 1, "3: "), (1, 0, "1: 1 m7i.large")]
+    {
+        let pool = POOL
+            .replace("spec:\n  template", &format!("spec:\n  replicas: {replicas}\n  template"));
+        let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("dump.yaml", &*dump)];
+        let folder = folder(&format!("static-{replicas}"), &files);
+        let words = "simulate . --duration 5m --feature-gates StaticCapacity=true";
+        let instances = if launched == 1 { "1 instance" } else { "0 instances" };
+        run(&folder, words)
+            .says(&[&format!("launched in all  {instances}"), &format!("nodes now        {left}")]);
+    }
+}
+
+#[test]
+fn a_claim_that_is_launched_counts_and_its_node_joins() {
+    let taint = "startupTaints: [{key: node.cilium.io/agent-not-ready, effect: NoExecute}]";
+    let limited = |limit: &str| {
+        let pool =
+            POOL.replace("spec:\n  template", &format!("spec:\n  limits: {{{limit}}}\n  template"));
+        pool.replace("      nodeClassRef", &format!("      {taint}\n      nodeClassRef"))
+    };
+    let (dump, web) = (claim(1, Come::Launched), deployment("web", 3));
+    for (name, limit) in [("nodes", "nodes: 1"), ("cpu", "cpu: 2")] {
+        let pool = limited(limit);
+        let files = [
+            ("class.yaml", CLASS),
+            ("pool.yaml", &*pool),
+            ("dump.yaml", &*dump),
+            ("web.yaml", &*web),
+        ];
+        let played = run(&folder(&format!("launched-{name}"), &files), "simulate . --duration 5m");
+        played.says(&[
+            "launched in all  0 instances",
+            "joined (i-00000000000000001)",
+            "pods placed      2",
+            "pods unplaced    1",
+            "nodes now        1: 1 m7i.large",
+        ]);
+        played.is_silent_about(&["is left out"]);
+    }
+}
+
+#[test]
+fn a_node_that_is_not_initialized_becomes_so() {
+    let web = deployment("web", 2);
+    let settled = format!("{POOL}  disruption: {{consolidateAfter: Never}}\n");
+    let startup = "      startupTaints: [{key: cilium, effect: NoExecute}]\n      nodeClassRef";
+    let startup = settled.replace("      nodeClassRef", startup);
+    for (name, pool, taint) in [
+        ("not-ready", &settled, "{key: node.kubernetes.io/not-ready, effect: NoSchedule}"),
+        ("readiness", &settled, "{key: readiness.k8s.io/x, value: pending, effect: NoSchedule}"),
+        ("startup", &startup, "{key: cilium, effect: NoExecute}"),
+    ] {
+        let has_startup = taint.contains("cilium");
+        let with = format!("requirements: [], startupTaints: [{taint}]");
+        let claim = claim(1, Come::Registered);
+        let claim = if has_startup { claim.replace("requirements: []", &with) } else { claim };
+        let dump = claim + &node(1, Come::Registered, taint);
+        let files = [
+            ("class.yaml", CLASS),
+            ("pool.yaml", pool),
+            ("dump.yaml", &*dump),
+            ("web.yaml", &*web),
+        ];
+        let played = run(&folder(&format!("starting-{name}"), &files), "simulate . --duration 5m");
+        played.says(&[
+            "launched in all  0 instances",
+            "pods placed      2",
+            "nodes now        1: 1 m7i.large",
+        ]);
+    }
+}

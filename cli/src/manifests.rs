@@ -1,6 +1,7 @@
 //! Manifests from files, as objects of the simulated cluster.
 
 mod dump;
+mod found;
 mod input_file;
 
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use model::{
     words,
 };
 use report::{error::BadInput, output};
-use simulator::{BufferReferent, ClusterObject, StoryWorkload, StoryWorkloadKind};
+use simulator::{BufferReferent, ClassFindings, ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 pub use self::input_file::{Depth, InputFile, files, text};
 use self::{
@@ -40,6 +41,8 @@ pub(crate) const GATED: &str = "nothing here removes their schedulingGates";
 pub struct Loaded {
     /// Objects of the cluster.
     pub objects: Vec<ClusterObject>,
+    /// What the account is known to have.
+    pub found: Vec<ClassFindings>,
     /// What plays no part, in words.
     pub ignored: Vec<String>,
     /// When the objects of a running cluster were saved, as far as its nodes tell; `None` is that there
@@ -203,6 +206,9 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             problems.extend(too_many(&object, &place));
+            if let objects::Object::NodeClass(read) = &object {
+                loaded.found.extend(found::by_status(read, place.not_ready.as_ref()));
+            }
             loaded.take(object, &mut dump);
         }
     }

@@ -33,7 +33,7 @@ use report::{
     progress::ProgressLine,
     screen::{Color, Screen},
 };
-use simulator::{ClusterObject, Runner, Sim};
+use simulator::{Action, ClusterObject, Runner, Sim};
 
 use crate::{
     gates,
@@ -89,6 +89,9 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     let catalog = instance_catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
     check_zones(&play.loaded.objects, &catalog)?;
     let sim = Sim::new(settings, Arc::new(catalog));
+    for findings in std::mem::take(&mut play.loaded.found) {
+        sim.act(Action::Find(Box::new(findings)));
+    }
     sim.add(std::mem::take(&mut play.loaded.objects));
     play.scenario.schedule(&sim, start)?;
     let mut stage = Stage {

@@ -138,3 +138,37 @@ fn a_node_that_is_not_initialized_becomes_so() {
         ]);
     }
 }
+
+#[test]
+fn the_account_has_what_the_status_of_a_class_says() {
+    let ready = |kind: &str, status: &str| {
+        format!("{{type: {kind}, status: \"{status}\", reason: R, lastTransitionTime: {AT}}}")
+    };
+    let found = "subnets: [{id: subnet-a, zone: us-west-2a, zoneID: usw2-az1}], securityGroups: [{id: sg-1}], amis: \
+                 [{id: ami-0123456789abcdef0, name: x, requirements: [{key: kubernetes.io/arch, operator: In, values: \
+                 [amd64]}]}]";
+    let class = format!("{CLASS}status: {{{found}, conditions: [{}]}}\n", ready("Ready", "True"));
+    let pool = |zone: &str| {
+        let wanted =
+            format!("{{key: topology.kubernetes.io/zone, operator: In, values: [{zone}]}}");
+        format!("{POOL}      - {wanted}\n")
+    };
+    let web = deployment("web", 1);
+    for (zone, launched, unplaced) in
+        [("us-west-2a", "1 instance", 0), ("us-west-2c", "0 instances", 1)]
+    {
+        let files = [("class.yaml", &*class), ("pool.yaml", &*pool(zone)), ("web.yaml", &*web)];
+        let played = run(&folder(&format!("found-{zone}"), &files), "simulate . --duration 3m");
+        played.says(&[
+            &format!("launched in all  {launched}"),
+            &format!("pods unplaced    {unplaced}"),
+        ]);
+        played.is_silent_about(&["subnets tagged", "AMI alias", "security group tagged"]);
+    }
+    let conditions = [ready("Ready", "False"), ready("SubnetsReady", "False")].join(", ");
+    let without = format!("{CLASS}status: {{conditions: [{conditions}]}}\n");
+    let files = [("class.yaml", &*without), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let played = run(&folder("found-none", &files), "simulate . --duration 3m");
+    played.says(&["launched in all  0 instances", "SubnetsReady"]);
+    played.is_silent_about(&["subnets tagged"]);
+}

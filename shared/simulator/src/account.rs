@@ -121,6 +121,8 @@ pub(crate) struct Account {
     /// What EC2 told about instances.
     events: Vec<Interruption>,
     subnets: BTreeMap<SubnetId, Zone>,
+    /// What selectors find, where that was known.
+    found: discovery::Found,
     /// Names of those that were asked for.
     security_groups: BTreeMap<SecurityGroupId, String>,
     assumptions: BTreeSet<String>,

@@ -330,6 +330,7 @@ impl World {
                 self.cluster.node_claims.insert(name, object);
             }
             Action::DeregisterImage(image) => self.deregister(image),
+            Action::Find(findings) => self.find(*findings),
             Action::AddReservation(record) => self.add_reservation(record),
             Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),

@@ -56,8 +56,8 @@ pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
 pub use sim::Sim;
 pub use story::{
-    Action, BufferReferent, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload,
-    StoryWorkloadKind,
+    Action, BufferReferent, ClassFindings, ClusterObject, SpotTarget, StartedPod, StoryNode,
+    StoryWorkload, StoryWorkloadKind,
 };
 pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};

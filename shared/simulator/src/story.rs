@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec, Zone,
+    NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec, SecurityGroupId, Zone,
     buffer::CapacityBuffer,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::NodeClass,
+    node_class::{Image, NodeClass, Subnet},
     node_pool::NodePool,
     overlay::NodeOverlay,
     selector::LabelSelector,
@@ -74,6 +74,19 @@ pub struct StoryNode {
     pub node: Node,
     /// Its NodeClaim, if it was launched from a NodePool.
     pub claim: Option<Box<NodeClaim>>,
+}
+
+/// What the selectors of a class find in the account, each by itself where that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassFindings {
+    /// Whose selectors, and those of every class that has the same.
+    pub class: NodeClass,
+    /// Free addresses are not among it.
+    pub subnets: Option<Vec<Subnet>>,
+    /// By id.
+    pub security_groups: Option<Vec<SecurityGroupId>>,
+    /// The newest first.
+    pub images: Option<Vec<Image>>,
 }
 
 impl StoryWorkload {
@@ -270,6 +283,8 @@ pub enum Action {
         /// From now on.
         price: HourlyPrice,
     },
+    /// The account has what a class was known to select, in place of what is made up for its selectors.
+    Find(Box<ClassFindings>),
     /// A capacity reservation is bought, or changed.
     AddReservation(ReservationRecord),
     /// The owner of the capacity reservation of this id cancels it.

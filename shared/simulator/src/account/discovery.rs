@@ -1,8 +1,6 @@
-//! What the account owns. It is not described, capacity reservations aside: it owns a matching
+//! What the account owns: what a class was known to select, and capacity reservations. Beside that it owns a matching
 //! subnet in each zone, security group and image for whatever is selected, and remembers what was
 //! assumed.
-//!
-//! Describing another account is not supported yet.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +8,70 @@ use model::{
     ClusterName, PlacementGroupId, SecurityGroupId, SubnetId,
     ledger::digest,
     node_class::{
-        ClusterSettings, PlacementGroup, PlacementGroupTerm, PlacementStrategy, SecurityGroup,
-        SecurityGroupTerm, Subnet, SubnetTerm,
+        ClusterSettings, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, PlacementStrategy,
+        SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 
 use super::AwsError;
-use crate::{made_up, world::World};
+use crate::{made_up, story::ClassFindings, world::World};
 
+/// The name of a security group that is not known by one.
+const NODES: &str = "nodes";
 /// Addresses of a `/19`, without EC2's own five.
 const ADDRESSES: u32 = 8_187;
+
+/// What selectors find, where that was known.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    subnets: Vec<(Vec<SubnetTerm>, Vec<Subnet>)>,
+    security_groups: Vec<(Vec<SecurityGroupTerm>, Vec<SecurityGroupId>)>,
+    images: Vec<(Vec<ImageTerm>, Vec<Image>)>,
+}
+
+impl Found {
+    pub(super) fn images(&self, terms: &[ImageTerm]) -> Option<&Vec<Image>> {
+        by(&self.images, terms)
+    }
+}
+
+/// What `terms` find among `known`; of those that stand there again, the last.
+fn by<'k, T: PartialEq, F>(known: &'k [(Vec<T>, F)], terms: &[T]) -> Option<&'k F> {
+    known.iter().rev().find(|(of, _)| of == terms).map(|(_, found)| found)
+}
+
 impl World {
+    /// The account has these. Subnets of another region are no subnets of this one.
+    pub(crate) fn find(&mut self, findings: ClassFindings) {
+        let ClassFindings { class, subnets, security_groups, images } = findings;
+        let found = &mut self.account.found;
+        let is_here = |subnet: &Subnet| self.catalog.zones.contains_key(&subnet.zone);
+        if let Some(subnets) = subnets.filter(|subnets| subnets.iter().all(is_here)) {
+            let zones = subnets.iter().map(|subnet| (subnet.id.clone(), subnet.zone.clone()));
+            self.account.subnets.extend(zones);
+            found.subnets.push((class.subnet_terms, subnets));
+        }
+        if let Some(groups) = security_groups {
+            found.security_groups.push((class.security_group_terms, groups));
+        }
+        if let Some(images) = images {
+            found.images.push((class.image_terms, images));
+        }
+    }
+
+    /// Whether it is known which images `terms` find.
+    pub(crate) fn knows_images(&self, terms: &[ImageTerm]) -> bool {
+        self.account.found.images(terms).is_some()
+    }
+
     pub(crate) fn subnets(&mut self, terms: &[SubnetTerm]) -> Vec<Subnet> {
+        if let Some(known) = by(&self.account.found.subnets, terms) {
+            let free = |subnet: &Subnet| Subnet {
+                available_ip_address_count: ADDRESSES,
+                ..subnet.clone()
+            };
+            return known.iter().map(free).collect();
+        }
         let mut free = BTreeMap::new();
         let catalog = std::sync::Arc::clone(&self.catalog);
         for (index, term) in terms.iter().enumerate() {
@@ -61,6 +111,11 @@ impl World {
     }
 
     pub(crate) fn security_groups(&mut self, terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup> {
+        if let Some(known) = by(&self.account.found.security_groups, terms) {
+            let named =
+                |id: &SecurityGroupId| SecurityGroup { id: id.clone(), name: NODES.to_owned() };
+            return known.iter().map(named).collect();
+        }
         let mut security_groups = BTreeMap::new();
         for term in terms {
             let (id, name, words) = match term {
@@ -75,7 +130,7 @@ impl World {
             };
             self.account.assumptions.insert(format!("security group {words}"));
             let known = self.account.security_groups.get(&id).cloned();
-            let name = name.or(known).unwrap_or_else(|| "nodes".to_owned());
+            let name = name.or(known).unwrap_or_else(|| NODES.to_owned());
             self.account.security_groups.insert(id.clone(), name.clone());
             security_groups.insert(id.clone(), SecurityGroup { id, name });
         }

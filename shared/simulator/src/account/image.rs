@@ -61,6 +61,12 @@ impl Architecture {
 
 impl World {
     pub(crate) fn images(&mut self, terms: &[ImageTerm], kubernetes_version: &str) -> Vec<Image> {
+        if let Some(known) = self.account.found.images(terms).cloned() {
+            let images = known.iter().map(|image| (image.id.clone(), image.clone()));
+            self.account.images.extend(images);
+            let is_there = |image: &Image| !self.account.deregistered.contains(&image.id);
+            return known.into_iter().filter(is_there).collect();
+        }
         let mut selected: Vec<Image> = Vec::new();
         for term in terms {
             let (images, words) = match term {

@@ -116,6 +116,10 @@ impl World {
             }
             None => (Vec::new(), Vec::new()),
         };
+        // Where it is not known which images there are, it runs on one of them.
+        let of_claim = claim.and_then(|claim| claim.instance.as_ref()?.image.clone());
+        let known = class.is_some_and(|class| self.knows_images(&class.image_terms));
+        let of_claim = of_claim.filter(|_| known);
         let architecture = architecture.map_or("amd64", String::as_str);
         let runs_on = |image: &&model::node_class::Image| {
             image.requirements.get(labels::ARCH).is_none_or(|asked| asked.has(architecture))
@@ -131,7 +135,7 @@ impl World {
         self.inherit(Inherited {
             id,
             subnet: subnets.iter().find(|s| s.zone == offering.zone).map(|s| s.id.clone()),
-            image: images.iter().find(runs_on).map(|image| image.id.clone()),
+            image: of_claim.or_else(|| images.iter().find(runs_on).map(|image| image.id.clone())),
             offering,
             launched_at,
             capacity: capacity.clone(),

@@ -172,3 +172,38 @@ fn the_account_has_what_the_status_of_a_class_says() {
     played.says(&["launched in all  0 instances", "SubnetsReady"]);
     played.is_silent_about(&["subnets tagged"]);
 }
+
+#[test]
+fn a_local_volume_keeps_its_pod_from_every_other_node() {
+    let class = "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: disks}\nprovisioner: \
+                 kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n";
+    let template =
+        "  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: disks}}]\n";
+    let db = deployment("db", 1).replace("kind: Deployment", "kind: StatefulSet") + template;
+    let pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: db-0, labels: {app: db}, ownerReferences: \
+               [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true}]}\nspec: {nodeName: ip-1, \
+               containers: [{name: m, resources: {requests: {cpu: 800m}}}]}\nstatus: {phase: Running}\n";
+    let volume = "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {local: {path: /mnt}, \
+                  storageClassName: disks, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: \
+                  [{key: kubernetes.io/hostname, operator: In, values: [ip-1]}]}]}}}\n---\napiVersion: v1\nkind: \
+                  PersistentVolumeClaim\nmetadata: {name: data-db-0, annotations: \
+                  {pv.kubernetes.io/bind-completed: 'yes'}}\nspec: {storageClassName: disks, volumeName: disk}\n";
+    let pool = format!("{POOL}  disruption: {{consolidateAfter: Never}}\n");
+    let scenario = "events: [{at: 2m, delete: {kind: NodeClaim, name: general-1}}]";
+    for (name, volume, called) in
+        [("stored", volume, "disk"), ("made", "", "pvc-default-data-db-0")]
+    {
+        let dump = running(1..=2) + class + volume + pod;
+        let files = [
+            ("in/class.yaml", CLASS),
+            ("in/pool.yaml", &*pool),
+            ("in/db.yaml", &*db),
+            ("in/dump.yaml", &*dump),
+            ("scenario", scenario),
+        ];
+        let folder = folder(&format!("local-{name}"), &files);
+        run(&folder, "simulate in --scenario scenario --duration 15m").says(&[&format!(
+            "default/db-0: its PersistentVolume {called} is local to a node that is not there"
+        )]);
+    }
+}

@@ -26,8 +26,8 @@ const CAPACITY: &str = "capacity: {cpu: \"2\", memory: 8Gi, pods: \"29\"}, \
 /// The NodeClaim `general-<number>`, which has come so far.
 fn claim(number: u32, come: Come) -> String {
     let conditions = ["Launched", "Registered", "Initialized"];
-    let all = [Come::Launched, Come::Registered, Come::Initialized];
-    let conditions = conditions.iter().zip(all).map(|(kind, at)| {
+    let steps = [Come::Launched, Come::Registered, Come::Initialized];
+    let conditions = conditions.iter().zip(steps).map(|(kind, at)| {
         let status = if at <= come { "True" } else { "Unknown" };
         format!("{{type: {kind}, status: \"{status}\", reason: R, lastTransitionTime: {AT}}}")
     });
@@ -144,10 +144,10 @@ fn the_account_has_what_the_status_of_a_class_says() {
     let ready = |kind: &str, status: &str| {
         format!("{{type: {kind}, status: \"{status}\", reason: R, lastTransitionTime: {AT}}}")
     };
-    let found = "subnets: [{id: subnet-a, zone: us-west-2a, zoneID: usw2-az1}], securityGroups: [{id: sg-1}], amis: \
+    let lists = "subnets: [{id: subnet-a, zone: us-west-2a, zoneID: usw2-az1}], securityGroups: [{id: sg-1}], amis: \
                  [{id: ami-0123456789abcdef0, name: x, requirements: [{key: kubernetes.io/arch, operator: In, values: \
                  [amd64]}]}]";
-    let class = format!("{CLASS}status: {{{found}, conditions: [{}]}}\n", ready("Ready", "True"));
+    let class = format!("{CLASS}status: {{{lists}, conditions: [{}]}}\n", ready("Ready", "True"));
     let pool = |zone: &str| {
         let wanted =
             format!("{{key: topology.kubernetes.io/zone, operator: In, values: [{zone}]}}");
@@ -205,5 +205,36 @@ fn a_local_volume_keeps_its_pod_from_every_other_node() {
         run(&folder, "simulate in --scenario scenario --duration 15m").says(&[&format!(
             "default/db-0: its PersistentVolume {called} is local to a node that is not there"
         )]);
+    }
+}
+
+#[test]
+fn what_a_budget_allows_is_counted_anew_whatever_its_status_says() {
+    let pod = |name: &str, node: u32| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web-5d59d67564-{name}, labels: {{app: web}}, \
+             ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-5d59d67564, controller: \
+             true}}]}}\nspec: {{nodeName: ip-{node}, containers: [{{name: m, resources: {{requests: {{cpu: \
+             200m}}}}}}]}}\nstatus: {{phase: Running}}\n"
+        )
+    };
+    let pods = [pod("a", 1), pod("b", 1), pod("c", 2), pod("d", 2)].concat();
+    let pool = format!("{POOL}  disruption: {{consolidateAfter: Never}}\n");
+    let scenario = "events: [{at: 2m, delete: {kind: NodeClaim, name: general-1}}]";
+    for (max, stored, evicted) in [(1, 0, "2 evictions"), (0, 1, "0 evictions")] {
+        let budget = format!(
+            "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: web}}\nspec: {{selector: \
+             {{matchLabels: {{app: web}}}}, maxUnavailable: {max}}}\nstatus: {{disruptionsAllowed: {stored}, \
+             currentHealthy: 4, desiredHealthy: 3, expectedPods: 4}}\n"
+        );
+        let dump = [running(1..=2), pods.clone(), budget].concat();
+        let files = [
+            ("in/class.yaml", CLASS),
+            ("in/pool.yaml", &*pool),
+            ("in/dump.yaml", &*dump),
+            ("scenario", scenario),
+        ];
+        let folder = folder(&format!("budget-{max}"), &files);
+        run(&folder, "simulate in --scenario scenario --duration 10m").says(&[evicted]);
     }
 }

@@ -350,8 +350,7 @@ fn what_drifted_first_goes_first_and_before_it_what_has_no_pods() {
     assert!(why(&facts, Drift, "b").contains("cannot be scheduled elsewhere"));
     let cut = decide(&facts, &[Drift], &Options { work: 1, ..Options::default() });
     assert!(cut.is_cut_short && cut.proposal.is_none());
-    let why_not = &cut.notes[&NodeName::new("a").unwrap()];
-    assert!(why_not.to_string().starts_with("not reached"));
+    assert!(cut.notes[&NodeName::new("a").unwrap()].to_string().starts_with("not reached"));
     check(&budgeted(facts, BudgetNodes::Count(0)), Drift, "nothing");
 }
 

@@ -19,7 +19,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements,
-    facts::Facts, labels, ledger::digest, limits, problem::Rule,
+    facts::Facts, labels, ledger::digest, limits, problem::Rule, storage::VolumeClaimKey,
 };
 
 use crate::{
@@ -45,6 +45,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) class: ClassId,
     /// The volumes that it attaches; `None` if they are not known.
     pub(crate) attachments: Option<Rc<Attachments>>,
+    /// The claims of its volumes that one pod at a time may use.
+    pub(crate) exclusive: Vec<VolumeClaimKey>,
     pub(crate) why: Why,
     /// The claim that was created for it, if its node did not join yet.
     pub(crate) own_claim: Option<PlaceId>,
@@ -173,6 +175,7 @@ pub(crate) fn demand<'a>(
             key: own.map_or_else(|| Cow::Owned(pod.key.clone()), |pod| Cow::Borrowed(&pod.key)),
             class: sorting.class(facts, pod, why),
             attachments,
+            exclusive: volume::exclusive(pod, &facts.surroundings.storage),
             why,
             own_claim: None,
             is_pending: why != Why::Virtual && pod.phase == model::pod::PodPhase::Pending,

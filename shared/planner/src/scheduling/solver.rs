@@ -19,7 +19,7 @@ use std::{
 
 use guided::Guide;
 use jiff::Timestamp;
-use model::Requirements;
+use model::{Requirements, storage::VolumeClaimKey};
 use order::Order;
 pub(crate) use ties::Ties;
 
@@ -87,6 +87,8 @@ pub enum Failure {
     NoPlace,
     /// Reserved capacity would take it, and others hold that for now.
     PutOff,
+    /// This pod of the plan uses a claim that it needs, and that is for one pod.
+    InUse(PodId),
     /// It was not tried.
     LeftOut,
 }
@@ -148,6 +150,8 @@ struct Run<'p, 'a> {
     placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// How many pods have a place.
     placed_count: usize,
+    /// The claims for one pod that pods of the plan use.
+    in_use: BTreeMap<VolumeClaimKey, PodId>,
     in_flight: Table<kind::Claim, InFlightClaim>,
     order: Order,
     /// What was left of reservations before anything was placed.
@@ -220,6 +224,7 @@ impl<'p, 'a> Run<'p, 'a> {
             ties: 0,
             placed: BTreeMap::new(),
             placed_count: 0,
+            in_use: BTreeMap::new(),
             in_flight: Table::default(),
             order: Order::default(),
             by_set: BTreeMap::new(),
@@ -255,6 +260,8 @@ impl<'p, 'a> Run<'p, 'a> {
             match self.place(pod) {
                 Ok(()) => {
                     self.placed_count += 1;
+                    let exclusive = self.problem.demand.pods[pod].exclusive.iter();
+                    self.in_use.extend(exclusive.map(|claim| (claim.clone(), pod)));
                     failed.remove(&pod);
                 }
                 Err(failure) => {
@@ -279,6 +286,9 @@ impl<'p, 'a> Run<'p, 'a> {
             .is_none_or(|volume_claim_keys| !volume_claim_keys.is_empty());
         if self.problem.classes[class].refused.is_some() {
             return Err(Failure::NoPlace);
+        }
+        if let Some(user) = wanted.exclusive.iter().find_map(|claim| self.in_use.get(claim)) {
+            return Err(Failure::InUse(*user));
         }
         if let Some(place) = self.problem.demand.pods[number].own_claim
             && self.onto_own_claim(number, place)

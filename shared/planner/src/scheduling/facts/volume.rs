@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    ObjectName, Pod, Requirement, Requirements, labels,
+    ObjectName, Pod, PodKey, Requirement, Requirements, labels,
     storage::{PodVolume, Storage, Volume, VolumeClaim, VolumeClaimKey},
 };
 
@@ -102,8 +102,9 @@ fn of_volume(volume: &Volume) -> Vec<Requirements> {
 pub fn problems(pod: &Pod, storage: &Storage, others: &[Pod]) -> Vec<String> {
     let problem = |(key, claim): (VolumeClaimKey, Option<&VolumeClaim>)| {
         let why = match claim {
-            Some(claim) if claim.is_for_one_pod => {
-                problem_of(claim, storage).or_else(|| used_by_another(pod, &key, others))?
+            Some(claim) if claim.is_for_one_pod && problem_of(claim, storage).is_none() => {
+                let holder = used_by_another(pod, &key, others)?;
+                return Some(in_use(&key.name, &format!("pod {holder} uses it")));
             }
             Some(claim) => problem_of(claim, storage)?,
             None => "it does not exist".to_owned(),
@@ -113,8 +114,23 @@ pub fn problems(pod: &Pod, storage: &Storage, others: &[Pod]) -> Vec<String> {
     claims(pod, storage).filter_map(problem).collect()
 }
 
-/// That another of `pods` has the claim called `key`, which one pod at a time may use. One that ends makes way.
-fn used_by_another(pod: &Pod, key: &VolumeClaimKey, pods: &[Pod]) -> Option<String> {
+/// The claims of the pod's volumes that one pod at a time may use.
+pub(crate) fn exclusive(pod: &Pod, storage: &Storage) -> Vec<VolumeClaimKey> {
+    let is_for_one = |claim: &VolumeClaim| claim.is_for_one_pod;
+    claims(pod, storage)
+        .filter_map(|(key, claim)| claim.is_some_and(is_for_one).then_some(key))
+        .collect()
+}
+
+/// That another pod, `holder`, has the claim called `claim`, which one pod at a time may use.
+pub(crate) fn in_use(claim: &ObjectName, holder: &str) -> String {
+    format!(
+        "PersistentVolumeClaim {claim}: its access mode ReadWriteOncePod is for one pod, and {holder}"
+    )
+}
+
+/// The pod of `pods` that has the claim called `key`, which one pod at a time may use. One that ends makes way.
+fn used_by_another<'a>(pod: &Pod, key: &VolumeClaimKey, pods: &'a [Pod]) -> Option<&'a PodKey> {
     let holds = |other: &&Pod| {
         other.node.is_some()
             && other.key != pod.key
@@ -123,8 +139,7 @@ fn used_by_another(pod: &Pod, key: &VolumeClaimKey, pods: &[Pod]) -> Option<Stri
             && !other.is_terminating()
             && names(other).any(|name| name == key.name)
     };
-    let holder = pods.iter().find(holds)?;
-    Some(format!("its access mode ReadWriteOncePod is for one pod, and pod {} uses it", holder.key))
+    pods.iter().find(holds).map(|holder| &holder.key)
 }
 
 fn problem_of(claim: &VolumeClaim, storage: &Storage) -> Option<String> {

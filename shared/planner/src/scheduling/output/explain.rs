@@ -16,6 +16,7 @@ use crate::{
     scheduling::{
         demand::{Wanted, class::Class, profile::Preferences},
         dollars::Cap,
+        facts::volume,
         launchable::{
             cause::{cause, conflict},
             offer::{Offer, Types},
@@ -27,15 +28,15 @@ use crate::{
     },
 };
 
-/// Why nothing takes `pod`, or those that are alike, and no pool launches anything for them, in the order in which
+/// Why nothing takes the pod called `pod_id`, or those that are alike, and no pool launches anything for them, in the order in which
 /// the pools are tried; `state` is what is left of everything.
 pub(crate) fn reasons(
     problem: &Problem<'_>,
     state: &State,
-    pod: PodId,
+    pod_id: PodId,
     failure: Failure,
 ) -> Vec<Reason> {
-    let Wanted { key, class, .. } = &problem.demand.pods[pod];
+    let Wanted { key, class, .. } = &problem.demand.pods[pod_id];
     let (pod, class) = (key.as_ref(), *class);
     let preference = problem.profile(class).preferences.iter().last();
     let class = &problem.classes[class];
@@ -56,6 +57,13 @@ pub(crate) fn reasons(
                 "waits for the next plan: reserved capacity would take it, which other pods of \
                  this plan may need",
             );
+        }
+        Failure::InUse(user) => {
+            let (wanted, used) = (&problem.demand.pods[pod_id], &problem.demand.pods[user]);
+            let claim = wanted.exclusive.iter().find(|claim| used.exclusive.contains(claim));
+            let by = format!("pod {}, which this plan schedules first, needs it", used.key);
+            let text = claim.map(|claim| volume::in_use(&claim.name, &by)).unwrap_or_default();
+            return about_pod(RejectionReason::PodRefused, &text);
         }
         Failure::NoPlace => {}
     }

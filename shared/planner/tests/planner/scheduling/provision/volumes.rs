@@ -148,6 +148,28 @@ fn a_claim_for_one_pod_is_not_shared() {
 }
 
 #[test]
+fn a_claim_for_one_pod_is_for_one_pending_pod() {
+    let mut facts = world(&["one"], spec("cpu=1"));
+    let mut second = pod("second cpu=500m");
+    second.volumes = mounted(&["one"]);
+    facts.pods.push(second);
+    let unplaced = |facts: &Facts| -> Vec<String> {
+        let names = provision(facts).unplaced.into_iter();
+        names.map(|unplaced| unplaced.pod.name.to_string()).collect()
+    };
+    // Pods share volumes of other claims.
+    assert_eq!(unplaced(&facts), [""; 0]);
+    facts.surroundings.storage.claims.get_mut(&key("one")).unwrap().is_for_one_pod = true;
+    assert_eq!(unplaced(&facts), ["second"]);
+    let first = "PersistentVolumeClaim one: its access mode ReadWriteOncePod is for one pod, and pod default/db, \
+                 which this plan schedules first, needs it";
+    check_reason(&facts, "second", first);
+    // A pod that no node takes keeps none from its claim.
+    facts.pods[0].spec = spec("cpu=10000").into();
+    assert_eq!(unplaced(&facts), ["db"]);
+}
+
+#[test]
 fn the_volume_that_keeps_a_pod_away_is_named_with_what_excludes_it() {
     let zone = "topology.kubernetes.io/zone In";
     let mut facts = world(&["anywhere", "three"], spec("cpu=1"));

@@ -80,7 +80,8 @@ fn not_comparable(state: &State<'_>, candidate: &Candidate<'_>) -> Option<Object
         return Some(Objection::NeverConsolidated(pool.name.clone()));
     }
     if candidate.is_empty() {
-        return Some(Objection::Empty);
+        let keeps_room = state.hosts_buffers.contains(&candidate.node.name);
+        return Some(if keeps_room { Objection::KeepsRoom } else { Objection::Empty });
     }
     if pool.disruption.policy == ConsolidationPolicy::WhenEmpty {
         return Some(Objection::OnlyWhenEmpty(pool.name.clone()));

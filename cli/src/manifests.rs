@@ -288,7 +288,7 @@ impl Loaded {
             }
             objects::Object::Node(node) => dump.nodes.push(node),
             objects::Object::NodeClaim(claim) => dump.claims.push(*claim),
-            objects::Object::DisruptionBudget(budget) => {
+            objects::Object::DisruptionBudget(budget, _) => {
                 self.objects.push(ClusterObject::DisruptionBudget(budget));
             }
             objects::Object::NodeOverlay(overlay) => {

@@ -175,7 +175,7 @@ fn kind_of(object: &Object) -> &str {
         Object::LimitRange(_) => "LimitRange",
         Object::Service(_) => "Service",
         Object::ReplicationController(_) => "ReplicationController",
-        Object::DisruptionBudget(_) => "PodDisruptionBudget",
+        Object::DisruptionBudget(..) => "PodDisruptionBudget",
         Object::Event(_) => "Event",
         Object::Other { kind, .. } => kind,
     }

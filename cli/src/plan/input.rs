@@ -49,7 +49,7 @@ pub(super) struct Loaded {
     /// Of Services and controllers; of a Deployment as of its ReplicaSet, which is called as it is.
     pub(super) selectors: PodSelectors,
     pub(super) storage_classes: Vec<StorageClassManifest>,
-    /// PodDisruptionBudgets that no API server has stored: nothing has counted what they allow.
+    /// PodDisruptionBudgets whose status does not say how many disruptions they allow.
     pub(super) uncounted_budgets: Vec<String>,
     /// How many objects there are of API groups that neither Kubernetes nor Karpenter has, by the group.
     others: BTreeMap<String, u64>,
@@ -182,8 +182,8 @@ impl Loaded {
             Object::Namespace(name, labels) => {
                 around.namespaces.insert(name, labels);
             }
-            Object::DisruptionBudget(budget) => {
-                if !place.is_stored {
+            Object::DisruptionBudget(budget, is_counted) => {
+                if !is_counted {
                     self.uncounted_budgets.push(budget.key.to_string());
                 }
                 around.disruption_budgets.push(budget);

@@ -4,7 +4,9 @@ use crate::{CLASS, POOL, folder, planning::NODE, run};
 
 #[test]
 fn whether_karpenter_nominated_a_node_that_pending_pods_fit_onto_is_unknown() {
-    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m}]}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default, uid: a}\nspec: {containers: [{name: \
+               m}]}\nstatus: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: \
+               Unschedulable, lastTransitionTime: 2026-08-01T12:00:00Z}]}\n";
     let files =
         [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("pod.yaml", pod)];
     let folder = folder("nominated", &files);
@@ -68,4 +70,41 @@ fn a_feature_gate_that_is_not_there_is_named() {
     run(&folder, "plan . --feature-gates Foo=true").complains(&[
         "--feature-gates: `Foo=true`: there is no such gate; there are CapacityBuffer",
     ]);
+}
+
+#[test]
+fn an_empty_node_that_keeps_room_for_a_buffer_has_one_reason() {
+    let buffer = "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b, namespace: default}\nspec: \
+                  {podTemplateRef: {name: t}, replicas: 1}\n---\napiVersion: v1\nkind: PodTemplate\nmetadata: {name: t, \
+                  namespace: default}\ntemplate: {spec: {containers: [{name: m, resources: {requests: {cpu: 1}}}]}}\n";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("buffer.yaml", buffer)];
+    let words =
+        "plan . --disruption --feature-gates CapacityBuffer=true --now 2026-08-01T12:00:00Z";
+    let folder = folder("buffer", &files);
+    let answer = run(&folder, words);
+    answer.says(&["ip-1: reserved for a CapacityBuffer"]);
+    answer.is_silent_about(&["removed by emptiness"]);
+    run(&folder, &format!("{words} --explain ip-1")).is_silent_about(&["removed by emptiness"]);
+}
+
+#[test]
+fn what_the_status_of_a_pod_disruption_budget_allows_counts() {
+    let budget = |status: &str| {
+        format!(
+            "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: web, namespace: default}}\nspec: \
+             {{minAvailable: 50%, selector: {{matchLabels: {{app: web}}}}}}\n{status}"
+        )
+    };
+    let said = |name: &str, status: &str| {
+        let budget = budget(status);
+        let files =
+            [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("b.yaml", &*budget)];
+        run(&folder(name, &files), "plan . --disruption --now 2026-08-01T12:00:00Z")
+    };
+    let note = "PodDisruptionBudget default/web counts as allowing no disruption: without a status";
+    said("budget-counted", "status: {disruptionsAllowed: 1}\n").is_silent_about(&[note]);
+    said("budget-zero", "status: {disruptionsAllowed: 0}\n").is_silent_about(&[note]);
+    said("budget-uncounted", "").says(&[note]);
+    said("budget-empty", "status: {}\n").says(&[note]);
 }

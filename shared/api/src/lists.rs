@@ -339,7 +339,7 @@ pub fn csi_node_list(body: &[u8]) -> Result<Page<AttachLimits>, Error> {
 
 /// Reads a PodDisruptionBudgetList.
 pub fn disruption_budget_list(body: &[u8]) -> Result<Page<PodDisruptionBudget>, Error> {
-    list(body, "PodDisruptionBudget", |root, _| budget::read(root))
+    list(body, "PodDisruptionBudget", |root, _| Some(budget::read(root)?.0))
 }
 
 /// Reads an object; what it complains about goes to the second argument.

@@ -104,8 +104,8 @@ pub enum Object {
     Service(LabelsSelected),
     /// `v1` ReplicationController: which pods are its own.
     ReplicationController(LabelsSelected),
-    /// `policy/v1` PodDisruptionBudget.
-    DisruptionBudget(PodDisruptionBudget),
+    /// `policy/v1` PodDisruptionBudget, and whether its status says how many disruptions it allows.
+    DisruptionBudget(PodDisruptionBudget, bool),
     /// `v1` Event.
     Event(EventManifest),
     /// Anything else: it decides nothing here.
@@ -209,7 +209,8 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         ("scheduling.k8s.io/v1", "PriorityClass") => {
             budget::read_priority_class(root).map(Object::PriorityClass)
         }
-        ("policy/v1", "PodDisruptionBudget") => budget::read(root).map(Object::DisruptionBudget),
+        ("policy/v1", "PodDisruptionBudget") => budget::read(root)
+            .map(|(budget, is_counted)| Object::DisruptionBudget(budget, is_counted)),
         ("autoscaling.x-k8s.io/v1beta1" | "autoscaling.x-k8s.io/v1alpha1", "CapacityBuffer") => {
             buffer::read(root).map(Object::CapacityBuffer)
         }

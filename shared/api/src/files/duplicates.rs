@@ -102,7 +102,7 @@ fn key(object: &Object) -> Option<Key<'_>> {
         Object::PriorityClass(class) => ("PriorityClass", "", &class.name),
         Object::RuntimeClass(class) => ("RuntimeClass", "", &class.name),
         Object::LimitRange(range) => ("LimitRange", range.namespace.as_str(), &range.name),
-        Object::DisruptionBudget(budget) => {
+        Object::DisruptionBudget(budget, _) => {
             ("PodDisruptionBudget", budget.key.namespace.as_str(), budget.key.name.as_str())
         }
         Object::Event(_) | Object::Other { .. } => return None,

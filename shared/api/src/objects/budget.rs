@@ -13,8 +13,8 @@ use crate::document::{field::Field, tree::TreeValue};
 /// The label that every namespace has from its API server.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// Reads a PodDisruptionBudget. What its status says is allowed counts; without one, nothing is.
-pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
+/// Reads a PodDisruptionBudget, and whether its status says how many disruptions it allows; else it allows none.
+pub(crate) fn read(object: &Field<'_>) -> Option<(PodDisruptionBudget, bool)> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     let spec = fields.require("spec").and_then(|field| field.fields());
@@ -36,7 +36,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
         field.complain("must not be there together with `minAvailable`");
     }
     let allowed = status.as_mut().and_then(|status| status.get("disruptionsAllowed"));
-    Some(PodDisruptionBudget {
+    let is_counted = allowed.is_some();
+    let budget = PodDisruptionBudget {
         key: metadata?.key(object)?,
         selector: selector?,
         min_available: min_available?,
@@ -45,7 +46,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<PodDisruptionBudget> {
         disruptions_allowed: allowed
             .and_then(|field| field.integer(0, i64::from(i32::MAX)))
             .unwrap_or_default(),
-    })
+    };
+    Some((budget, is_counted))
 }
 
 /// Whether pods that are not ready may always go.

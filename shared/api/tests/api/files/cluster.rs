@@ -225,7 +225,7 @@ fn budgets_priorities_and_namespaces_are_read() {
     let budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: \
         {maxUnavailable: 10%, selector: {matchLabels: {app: web}}, unhealthyPodEvictionPolicy: AlwaysAllow}\n\
         status: {disruptionsAllowed: 2}\n";
-    let Object::DisruptionBudget(read) = one(budget) else { panic!("a budget") };
+    let Object::DisruptionBudget(read, true) = one(budget) else { panic!("a budget") };
     assert_eq!(
         (read.max_unavailable, read.min_available),
         (Some(CountOrPercent::Percent(10)), None)

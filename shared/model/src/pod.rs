@@ -111,6 +111,9 @@ pub struct PodSpec {
     pub preferred_terms: Vec<Weighted<Vec<Requirement>>>,
     /// `matchFields` of required node affinity: Karpenter rejects a pod that has any.
     pub has_match_fields: bool,
+    /// What each of `required_terms` asks of the name of the node in its `matchFields`; empty where none asks. Pods of a
+    /// DaemonSet are read without it: their node is the only difference between them.
+    pub match_fields: Vec<Vec<Requirement>>,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,
     /// Topology spread constraints.

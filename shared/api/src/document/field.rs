@@ -321,6 +321,10 @@ impl<'a> Field<'a> {
         choice.map(|(_, value)| *value)
     }
 
+    pub(crate) fn is_null(&self) -> bool {
+        self.tree.is_null()
+    }
+
     /// The items of a list.
     pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let TreeValue::List(items) = &self.tree.value else { return self.wrong_type("a list") };

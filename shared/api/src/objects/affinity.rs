@@ -21,6 +21,8 @@ pub(crate) struct Affinity {
     pub(crate) preferred: Vec<Weighted<Vec<Requirement>>>,
     /// Whether a required term has `matchFields`.
     pub(crate) has_match_fields: bool,
+    /// The `matchFields` of each required term; empty if none has any.
+    pub(crate) match_fields: Vec<Vec<Requirement>>,
     pub(crate) pods: PodAffinity,
     pub(crate) anti: PodAffinity,
 }
@@ -57,8 +59,11 @@ fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
     let terms = terms.and_then(|field| field.list()).unwrap_or_default();
     let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, problems)).collect();
     let preferred = preferred.iter().filter_map(preference);
+    let has_match_fields = terms.iter().any(|term| term.has_match_fields);
+    let match_fields = terms.iter().map(|term| term.match_fields.clone());
     Affinity {
-        has_match_fields: terms.iter().any(|term| term.has_match_fields),
+        has_match_fields,
+        match_fields: if has_match_fields { match_fields.collect() } else { Vec::new() },
         preferred: preferred.collect(),
         required: terms.into_iter().map(|term| term.expressions).collect(),
         ..Affinity::default()
@@ -68,6 +73,7 @@ fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
 /// A term of node affinity.
 pub(crate) struct Term {
     pub(crate) expressions: Vec<Requirement>,
+    match_fields: Vec<Requirement>,
     has_match_fields: bool,
 }
 
@@ -107,10 +113,21 @@ fn term_of(
     let match_fields = fields.get("matchFields").and_then(|field| field.list());
     let expressions = fields.get("matchExpressions").and_then(|field| field.list());
     fields.done();
+    let match_fields = match_fields.unwrap_or_default();
     Some(Term {
         expressions: expressions.unwrap_or_default().iter().filter_map(expression).collect(),
-        has_match_fields: match_fields.is_some_and(|list| !list.is_empty()),
+        has_match_fields: !match_fields.is_empty(),
+        match_fields: match_fields.iter().filter_map(match_field).collect(),
     })
+}
+
+/// A member of `matchFields`, of which lists of functions keep only that there is one.
+fn match_field(item: &Field<'_>) -> Option<Requirement> {
+    if item.is_null() {
+        return None;
+    }
+    let (key, operator, values) = parts(item)?;
+    item.accept(Requirement::new(key, operator, values))
 }
 
 /// Key, operator and values of an expression.

@@ -65,7 +65,10 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
     if is_new {
         spec = spec.admitted();
     }
-    let ReadPodSpec { spec, node, volumes, is_gated, new } = spec;
+    let ReadPodSpec { mut spec, node, volumes, is_gated, new } = spec;
+    if metadata.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet") {
+        spec.match_fields.clear();
+    }
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);

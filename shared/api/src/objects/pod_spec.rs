@@ -107,6 +107,7 @@ pub(crate) fn read(
         required_terms: affinity.required,
         preferred_terms: affinity.preferred,
         has_match_fields: affinity.has_match_fields,
+        match_fields: affinity.match_fields,
         tolerations: tolerations.unwrap_or_default(),
         spread: spread.map(|f| topology::spread(&f, &metadata.labels)).unwrap_or_default(),
         pod_affinity: affinity.pods,

@@ -30,6 +30,7 @@ structures! {
         1 labels, 2 annotations, 3 requests, 4 node_selector, 5 required_terms, 6 preferred_terms,
         7 has_match_fields, 8 tolerations, 9 spread, 10 pod_affinity, 11 pod_anti_affinity,
         12 host_ports, 13 priority, 14 priority_class, 15 termination_grace_seconds, 16 problems,
+        64 match_fields,
     }
     Owner { 1 api_version, 2 kind, 3 name }
     HostPort { 1 ip, 2 port, 3 protocol }

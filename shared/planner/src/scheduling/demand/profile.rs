@@ -359,6 +359,7 @@ fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
         required_terms,
         preferred_terms,
         has_match_fields,
+        match_fields: _,
         tolerations,
         spread,
         pod_affinity,

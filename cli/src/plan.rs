@@ -1,6 +1,7 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
 pub mod args;
+mod bound;
 mod cluster;
 mod compare;
 mod disruption;
@@ -30,7 +31,7 @@ use model::{
     facts::{Facts, Surroundings},
     labels,
     node_pool::{self, NodePool},
-    plan::Target,
+    plan::{Placement, Target},
 };
 use planner::{Fleets, KnownTypes, Launches, Rejection, foreseen};
 use report::{
@@ -74,6 +75,8 @@ struct Planned {
     is_waiting: bool,
     /// What static pools launch, whether pods wait or not.
     fixed: Launches,
+    /// The pods that kube-scheduler binds to nodes that are there.
+    bound: Vec<Placement>,
     /// What would be planned once that is launched.
     later: Vec<Round>,
     /// What other plans for the same pods cost; `None` where nothing is bought, or where that takes long.
@@ -134,10 +137,11 @@ impl Remarks {
         notes.into_iter().filter_map(|(title, lines)| Notes::some(title, lines))
     }
 
-    /// With more that is left out.
-    fn with(&self, left_out: Option<String>) -> Self {
+    /// With more that is left out, and more that is assumed.
+    fn with(&self, left_out: Option<String>, assumption: Option<String>) -> Self {
         let mut remarks = self.clone();
         remarks.left_out.extend(left_out);
+        remarks.assumptions.extend(assumption);
         remarks
     }
 }
@@ -180,23 +184,28 @@ pub fn run(
         cluster.show(screen, &mut page)?;
     }
     let title = cluster.as_ref().map(Cluster::title);
+    let (scheduled, bound) = bound::after_kube_scheduler(&facts);
+    let scheduled = &*scheduled;
     if args.disruption {
-        let asked = (&facts, &remarks);
+        let remarks = remarks.with(None, bound::in_words(scheduled, &bound));
+        let asked = (scheduled, &remarks);
         let answer = disruption::run(args, screen, asked, cluster.as_ref(), &mut page)?;
         drop(progress);
         return Ok(end(title.as_ref(), &answer, (screen, &page), out).map(|()| exit)?);
     }
     if args.compare {
         let nodes = (cluster.as_ref(), machines.as_slice());
-        let answer = compare::run(args, screen, (&facts, &remarks), nodes, &mut page)?;
+        let answer = compare::run(args, screen, (scheduled, &remarks), nodes, &mut page)?;
         drop(progress);
         return Ok(end(title.as_ref(), &answer, (screen, &page), out).map(|()| exit)?);
     }
-    let emptied = args.from_scratch.then(|| scratch::emptied(&facts, &machines));
-    let remarks = if args.from_scratch { remarks.with(scratch::notes(&machines)) } else { remarks };
-    let facts = emptied.as_ref().unwrap_or(&facts);
+    let emptied = args.from_scratch.then(|| scratch::emptied(scheduled, &machines));
+    let remarks =
+        if args.from_scratch { remarks.with(scratch::notes(&machines), None) } else { remarks };
+    let facts = emptied.as_ref().unwrap_or(scheduled);
     let mut planned = plan(args, facts, remarks, disruption::view_of(facts));
     planned.cluster = cluster;
+    planned.bound = bound::placements(facts, &bound);
     for plan in planned.plans() {
         plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
     }
@@ -241,12 +250,13 @@ impl RunCommand for PlanArgs {
     }
 }
 
-/// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
+/// All that `plan` decides on with `args`, for programs that ask what would be if some of it were otherwise.
 pub fn read_facts(args: &PlanArgs) -> Result<Facts, CommandError> {
     let now = now(args)?;
     let settings = args.settings()?;
     let loaded = input::load(args, &ProgressLine::new("reading"))?;
-    Ok(looked_at(args, loaded, &settings, now)?.facts)
+    let looked = looked_at(args, loaded, &settings, now)?;
+    Ok(bound::after_kube_scheduler(&looked.facts).0.into_owned())
 }
 
 /// What a plan is made of.
@@ -351,6 +361,11 @@ impl Planned {
         std::iter::once(&mut self.plan).chain(later)
     }
 
+    /// What goes onto what is there.
+    fn on_existing(&self) -> impl Iterator<Item = &Placement> {
+        self.bound.iter().chain(&self.plan.placements)
+    }
+
     /// Pods that find no place in any round that was asked for.
     fn unplaced(&self) -> usize {
         let last = self.later.iter().rfind(|round| round.is_wanted);
@@ -390,7 +405,6 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
     let (plan, refused) = judged(facts, plan);
     remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
-    remarks.left_out.extend(unseen(facts));
     remarks.left_out.extend(on_their_way);
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
@@ -399,6 +413,7 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
         plan: onto_replicas(plan, &mut fixed),
         is_waiting,
         fixed,
+        bound: Vec::new(),
         later,
         remarks,
         cluster: None,
@@ -423,17 +438,6 @@ fn judged(facts: &Facts, plan: Plan) -> (Plan, Option<String>) {
     let Err(invalid) = plan_check::ensure_valid(facts, &plan) else { return (plan, None) };
     let refused = format!("what the check before a commit refuses, which is a bug: {invalid}");
     (plan_check::sound(facts, plan, invalid).unwrap_or_default(), Some(refused))
-}
-
-/// Pods that kube-scheduler may still find a place for.
-fn unseen(facts: &Facts) -> Option<String> {
-    let unseen = facts.pods.iter().filter(|pod| {
-        let waits = pod.node.is_none() && !pod.is_terminal() && !pod.is_terminating();
-        waits && pod.unschedulable_at.is_none() && !pod.is_owned_by_daemon_set()
-    });
-    let number = unseen.count();
-    (number > 0)
-        .then(|| format!("{} that kube-scheduler has not marked unschedulable", pods(number)))
 }
 
 /// That the search for what would help pods ended before all were searched.

@@ -77,7 +77,7 @@ pub(super) fn run(
 ) -> Result<Vec<String>, CommandError> {
     let today = today(whole, machines);
     let (facts, remarks) =
-        (&scratch::emptied(whole, machines), &remarks.with(scratch::notes(machines)));
+        (&scratch::emptied(whole, machines), &remarks.with(scratch::notes(machines), None));
     let Fleets { karpenter: like_karpenter, cheapest: least, bound } =
         planner::fleets(facts, false);
     let included = included::of_new_claims(facts, &least.new_claims);

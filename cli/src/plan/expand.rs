@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use model::{
     Namespace, ObjectName, Pod, PodKey, PodUid,
     limits::PODS_PER_PLAN_MAX,
-    pod::{Owner, PodPhase},
+    pod::Owner,
     storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
     words,
 };
@@ -27,8 +27,7 @@ use crate::{
 /// Pods that one note names.
 const PODS_SHOWN: usize = 3;
 
-/// Every pod: those that are there, and those that workloads would make. The latter count as looked
-/// at by kube-scheduler, which found no room. Storage gets what comes with them.
+/// Every pod: those that are there, and those that workloads would make. Storage gets what comes with them.
 pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
     let default_class = admission::default_class(&loaded.storage_classes);
     let storage = &mut loaded.surroundings.storage;
@@ -174,12 +173,8 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// A pod from a file that no server has stored: it waits unless it says where it runs, or
-    /// that something must let it go first.
-    fn written(&mut self, PodManifest { mut pod, is_gated, .. }: PodManifest) -> Pod {
-        if pod.node.is_none() && pod.phase == PodPhase::Pending && !is_gated {
-            pod.unschedulable_at.get_or_insert(self.now);
-        }
+    /// A pod from a file that no server has stored.
+    fn written(&mut self, PodManifest { mut pod, .. }: PodManifest) -> Pod {
         if pod.created_at == Timestamp::UNIX_EPOCH {
             pod.created_at = self.now;
         }
@@ -235,6 +230,7 @@ impl Maker<'_> {
         let pod = Pod {
             owner: Some(Arc::new(owner(workload))),
             volumes,
+            unschedulable_at: None,
             ..Pod::waiting(key, uid, Arc::clone(&workload.spec), self.now)
         };
         self.claim_ephemeral(&pod);

@@ -14,9 +14,8 @@ use crate::cards::Cards;
 pub(super) fn report(planned: &Planned, facts: &Facts) -> PageData {
     let new_claims = || planned.plan.new_claims.iter().chain(&planned.fixed.new_claims);
     let price: u128 = new_claims().map(|new| u128::from(new.price.nanos())).sum();
-    let plan = &planned.plan;
     let onto_new: usize = new_claims().map(|new| new.claim.pods.len()).sum();
-    let onto_old: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
+    let onto_old: usize = planned.on_existing().map(|placement| placement.pods.len()).sum();
     let mut figures: Vec<Figure> = planned.cluster.iter().flat_map(Cluster::figures).collect();
     let launched = figures.len();
     figures.extend([

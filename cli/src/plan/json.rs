@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeClaim, Plan, PodKey, Requirement, Requirements, labels,
-    plan::{NewClaim, Reason, Target},
+    plan::{NewClaim, Placement, Reason, Target},
     resources,
 };
 use report::{json::Dollars, output::HOURS_PER_MONTH};
@@ -148,7 +148,7 @@ pub(super) fn document(planned: &Planned) -> Document<'_> {
     let plan = &planned.plan;
     let later = planned.later.iter().filter(|round| round.is_wanted).map(|round| Later {
         new_node_claims: round.plan.new_claims.iter().map(new_node_claim).collect(),
-        existing_nodes: existing(&round.plan),
+        existing_nodes: existing(&round.plan.placements),
         unschedulable: unschedulable(&round.plan, None),
     });
     Document {
@@ -156,7 +156,7 @@ pub(super) fn document(planned: &Planned) -> Document<'_> {
         new_node_claims: plan.new_claims.iter().map(new_node_claim).collect(),
         static_node_claims: planned.fixed.new_claims.iter().map(new_node_claim).collect(),
         static_node_pools: planned.fixed.notes.iter().map(ToString::to_string).collect(),
-        existing_nodes: existing(plan),
+        existing_nodes: existing(planned.on_existing()),
         unschedulable: unschedulable(plan, planned.later.first()),
         rounds: later.collect(),
         totals: totals(planned),
@@ -192,14 +192,14 @@ fn totals(planned: &Planned) -> Totals {
             included: planned.included.clone(),
         }),
         pods_on_new_nodes: new_claims().map(|new| new.claim.pods.len()).sum(),
-        pods_on_existing_nodes: plan.placements.iter().map(|placed| placed.pods.len()).sum(),
+        pods_on_existing_nodes: planned.on_existing().map(|placed| placed.pods.len()).sum(),
         pods_unschedulable: plan.unplaced.len(),
         by_node_pool: by_node_pool.collect(),
     }
 }
 
-fn existing(plan: &Plan) -> Vec<Existing<'_>> {
-    let existing = plan.placements.iter().map(|placement| Existing {
+fn existing<'a>(placements: impl IntoIterator<Item = &'a Placement>) -> Vec<Existing<'a>> {
+    let existing = placements.into_iter().map(|placement| Existing {
         node: match &placement.target {
             Target::Node(node) => node.as_str(),
             Target::Claim(claim) => claim.as_str(),

@@ -11,7 +11,7 @@ use model::{
     facts::Facts,
     labels,
     limits::INSTANCE_TYPES_PER_CLAIM_MAX,
-    plan::{NewClaim, Reason, Target},
+    plan::{NewClaim, Placement, Reason, Target},
 };
 use report::{
     output::{HOURS_PER_MONTH, count, dollars, dollars_down, many, natural, thousands},
@@ -26,11 +26,14 @@ pub(super) fn answer(planned: &Planned) -> Vec<String> {
     let new_claims = [planned.fixed.new_claims.as_slice(), &plan.new_claims].concat();
     let mut lines: Vec<String> = headline("would be launched", &new_claims).into_iter().collect();
     lines.extend(planned.prices.as_ref().map(|prices| in_words(prices, &planned.included)));
-    let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
-    if 0 < placed {
-        let nodes = u64::try_from(plan.placements.len()).unwrap_or(u64::MAX);
-        lines.push(format!("{} nominated to {}", pods(placed), count(nodes, "existing node")));
-    }
+    let placed = |verb: &str, placements: &[Placement]| {
+        let placed: usize = placements.iter().map(|placement| placement.pods.len()).sum();
+        let nodes = u64::try_from(placements.len()).unwrap_or(u64::MAX);
+        (0 < placed)
+            .then(|| format!("{} {verb} to {}", pods(placed), count(nodes, "existing node")))
+    };
+    lines.extend(placed("bound", &planned.bound));
+    lines.extend(placed("nominated", &plan.placements));
     if !plan.unplaced.is_empty() {
         lines.push(format!("{} cannot be scheduled", pods(plan.unplaced.len())));
     } else if lines.is_empty() {
@@ -81,6 +84,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
             screen.text(2, &note.to_string(), out)?;
         }
     }
+    page.placements("Bound by kube-scheduler", &planned.bound, None, out)?;
     if planned.is_waiting {
         let waiting = facts.ledger.claims.values().find(|claim| claim.instance.is_none());
         let name = waiting.map_or_else(String::new, |claim| format!(" {}", claim.name));
@@ -88,7 +92,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         screen.text(0, &text, out)?;
         return remarks(&planned.remarks, screen, out);
     }
-    page.placements(plan, None, out)?;
+    page.placements("On existing nodes", &plan.placements, None, out)?;
     page.unplaced(plan, planned.later.first(), out)?;
     let mut waited = &plan.unplaced;
     for (number, round) in planned.later.iter().filter(|round| round.is_wanted).enumerate() {
@@ -96,11 +100,12 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         writeln!(out)?;
         screen.title(&format!("Round {}", number + 2), out)?;
         page.launches("would be launched then", &round.plan.new_claims, out)?;
-        page.placements(&round.plan, Some(&before), out)?;
+        page.placements("On existing nodes", &round.plan.placements, Some(&before), out)?;
         page.unplaced(&round.plan, None, out)?;
         waited = &round.plan.unplaced;
     }
-    if plan.new_claims.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
+    let is_any_placed = !plan.placements.is_empty() || !planned.bound.is_empty();
+    if plan.new_claims.is_empty() && !is_any_placed && plan.unplaced.is_empty() {
         screen.text(0, NOTHING, out)?;
     }
     remarks(&planned.remarks, screen, out)
@@ -234,12 +239,12 @@ impl Page<'_> {
     /// What goes onto what is there; of pods, if they are given, only those.
     fn placements(
         &self,
-        plan: &Plan,
+        title: &str,
+        placements: &[Placement],
         pods: Option<&BTreeSet<&PodKey>>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let mut rows: Vec<_> = plan
-            .placements
+        let mut rows: Vec<_> = placements
             .iter()
             .filter_map(|placement| {
                 let name = match &placement.target {
@@ -259,7 +264,7 @@ impl Page<'_> {
             _ => std::cmp::Ordering::Equal,
         });
         writeln!(out)?;
-        self.screen.title("On existing nodes", out)?;
+        self.screen.title(title, out)?;
         self.screen.table(&["NODE", "PODS"], &rows, out)
     }
 

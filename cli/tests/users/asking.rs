@@ -209,10 +209,10 @@ fn standard_input_is_read_as_a_file_is() {
     let wrong: Vec<String> = pods.iter().cloned().chain([pod(100, "1O")]).collect();
     // More than is kept in memory; the second is found out to be no list at its very end.
     for (text, shown) in [
-        (list(&pods, "}"), "100 pods that kube-scheduler"),
+        (list(&pods, "}"), "100 pods cannot be scheduled"),
         (list(&pods, ""), "not valid YAML: unclosed bracket"),
         (list(&wrong, "}"), "Pod p100: spec.containers[0].resources.requests.cpu"),
-        (format!("# YAML\n{}", list(&pods, "}")), "100 pods that kube-scheduler"),
+        (format!("# YAML\n{}", list(&pods, "}")), "100 pods cannot be scheduled"),
     ] {
         let folder = folder("stdin", &[("in.json", &text)]);
         let (file, piped) = (run(&folder, "plan in.json"), run_with(&folder, "plan -f -", &text));

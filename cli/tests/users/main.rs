@@ -16,6 +16,7 @@ pub(crate) use common::Answer;
 mod common;
 
 mod asking;
+mod binding;
 mod continuing;
 mod costing;
 mod disrupting;

@@ -4,6 +4,7 @@
 
 mod alpha_records;
 mod before;
+mod bindings;
 mod budgets;
 mod controllers;
 mod disturbances;
@@ -42,6 +43,7 @@ use model::{
 };
 use ports::{Malformed, PodSelection};
 
+pub use bindings::{Bindings, bindings};
 pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
 pub use records::{ConditionRecord, ObjectRecord};

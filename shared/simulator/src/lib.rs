@@ -37,7 +37,7 @@ pub use account::{
 };
 pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};
-pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
+pub use cluster::{Bindings, ConditionRecord, NodeClaimObject, ObjectRecord, bindings};
 pub use delivery::{DeliveryOutcome, FunctionCall, Payload, SCHEDULED};
 pub use fault::{
     Access, Call, FaultRule, Injection, RecordRule, Storm, api_server_away, at_call, first_calls,

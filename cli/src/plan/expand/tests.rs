@@ -1,7 +1,7 @@
 //! What controllers would make of manifests.
 
 use super::*;
-use crate::plan::input;
+use crate::plan::{bound, input};
 
 fn expanded(text: &str) -> (Vec<Pod>, Loaded) {
     let manifest = api::files::read(text, "x.yaml");
@@ -16,7 +16,7 @@ fn expanded(text: &str) -> (Vec<Pod>, Loaded) {
 #[track_caller]
 fn check(text: &str, waiting: &[&str]) -> Loaded {
     let (pods, loaded) = expanded(text);
-    let names = pods.iter().filter(|pod| pod.is_provisionable()).map(|pod| pod.key.to_string());
+    let names = pods.iter().filter(|pod| bound::is_unseen(pod)).map(|pod| pod.key.to_string());
     assert_eq!(names.collect::<Vec<_>>(), waiting);
     loaded
 }
@@ -88,8 +88,7 @@ fn a_written_pod_waits_unless_it_is_gated_or_placed() {
     check(&pod("", ""), &["default/a"]);
     check(&pod("", ", schedulingGates: [{name: later}]"), &[]);
     check(&pod("", ", nodeName: n1"), &[]);
-    // Kube-scheduler has not looked at this one yet.
-    check(&pod(", uid: u", ""), &[]);
+    check(&pod(", uid: u", ""), &["default/a"]);
 }
 
 #[test]

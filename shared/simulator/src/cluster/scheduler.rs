@@ -97,7 +97,13 @@ impl World {
             return false;
         };
         let pod = Pod { spec: Arc::clone(spec), ..pod };
-        let candidates = self.candidates(spec);
+        let mut candidates = self.candidates(spec);
+        // What follows looks at every pod.
+        candidates.retain(|node| self.score(node, &spec.requests).is_some());
+        if candidates.is_empty() {
+            stuck.push(Arc::clone(spec));
+            return false;
+        }
         let neighbours = self.cluster.neighbours();
         let around = neighbours.of(&pod);
         let fitting = candidates.into_iter().filter_map(|name| {
@@ -228,7 +234,12 @@ pub(super) fn selects(spec: &PodSpec, node: &Node) -> bool {
         Some(value) => requirement.has(value),
         None => requirement.allows_absence(),
     };
+    let is_named = |place: usize| {
+        let mut fields = spec.match_fields.get(place).into_iter().flatten();
+        fields.all(|field| field.has(node.name.as_str()))
+    };
+    let mut terms = spec.required_terms.iter().enumerate();
     spec.node_selector.iter().all(holds)
         && (spec.required_terms.is_empty()
-            || spec.required_terms.iter().any(|term| term.iter().all(holds)))
+            || terms.any(|(place, term)| term.iter().all(holds) && is_named(place)))
 }

@@ -8,7 +8,7 @@
 //! volumes of its class are local. Claims of classes that do not wait stay without one, and nodes attach as many
 //! volumes as there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
@@ -140,13 +140,45 @@ impl ClusterState {
 
     /// Whether every volume of `pod` can be used on `node`.
     pub(super) fn can_mount(&self, pod: &Pod, node: &Node) -> bool {
-        claims_of(pod).all(|key| {
+        let is_usable = |key: VolumeClaimKey| {
             let claim = self.storage.claims.get(&key);
             claim.is_some_and(|claim| {
                 self.is_usable(claim, node)
                     && !(claim.is_for_one_pod && self.is_used_by_another(&key, pod))
             })
+        };
+        claims_of(pod).all(is_usable) && self.can_attach(pod, node)
+    }
+
+    /// Whether `node` attaches the volumes of `pod` beside those of the pods there, as its CSINode says.
+    ///
+    /// Kubernetes: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
+    fn can_attach(&self, pod: &Pod, node: &Node) -> bool {
+        let Some(limits) = self.storage.attach_limits.get(&node.name) else { return true };
+        let there = self.selected(&PodSelection::OnNode(node.name.clone()));
+        let there = there.filter(|other| !other.is_terminal());
+        let attached: BTreeSet<VolumeClaimKey> = there.flat_map(claims_of).collect();
+        let new: BTreeSet<VolumeClaimKey> =
+            claims_of(pod).filter(|key| !attached.contains(key)).collect();
+        limits.iter().all(|(driver, limit)| {
+            let of_driver = |claims: &BTreeSet<VolumeClaimKey>| {
+                claims.iter().filter(|key| self.driver(key) == Some(driver)).count()
+            };
+            let more = of_driver(&new);
+            let sum = u32::try_from(of_driver(&attached) + more).unwrap_or(u32::MAX);
+            more == 0 || sum <= *limit
         })
+    }
+
+    /// The driver that attaches the volume of a claim.
+    fn driver(&self, key: &VolumeClaimKey) -> Option<&str> {
+        let claim = self.storage.claims.get(key)?;
+        let of_class = || {
+            let class = self.storage.classes.get(claim.storage_class.as_ref()?)?;
+            Some(class.provisioner.as_str())
+        };
+        let volume = claim.volume.as_ref().map(|volume| self.storage.volumes.get(volume));
+        volume.map_or_else(of_class, |volume| volume?.driver.as_deref())
     }
 
     fn is_used_by_another(&self, key: &VolumeClaimKey, pod: &Pod) -> bool {

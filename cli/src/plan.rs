@@ -13,6 +13,7 @@ mod input;
 mod json;
 mod live;
 mod offers;
+mod outranked;
 mod owners;
 mod rounds;
 mod scratch;
@@ -402,10 +403,11 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
         (facts, answer.plan)
     };
     let facts = &*facts;
-    let (plan, refused) = judged(facts, plan);
+    let (mut plan, refused) = judged(facts, plan);
     remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(on_their_way);
+    outranked::note(facts, &mut plan);
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
         prices: Prices::of(facts, &plan, &fixed),

@@ -109,7 +109,13 @@ fn take_reserved(facts: &mut Facts, new: &NewClaim) {
     }
 }
 
-fn launched(facts: &Facts, new: &NewClaim, round: u32, place: usize) -> Option<NodeClaim> {
+/// The claim of `new` once it is launched as its cheapest offering.
+pub(super) fn launched(
+    facts: &Facts,
+    new: &NewClaim,
+    round: u32,
+    place: usize,
+) -> Option<NodeClaim> {
     let classes = facts.classes.as_ref()?;
     let Some(ClassOffer::Ready(types)) = classes.get(&new.claim.node_class) else {
         return None;

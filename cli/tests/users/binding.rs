@@ -167,3 +167,53 @@ fn a_node_that_gets_pods_is_not_disrupted_as_an_empty_one() {
     planned.says(&["waiting for consolidateAfter (5m0s)"]);
     planned.is_silent_about(&["emptiness disrupts"]);
 }
+
+#[test]
+fn a_node_attaches_as_many_volumes_as_its_driver_says() {
+    let storage = |count: u32| {
+        format!(
+            "apiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {{name: ip-1}}\nspec: {{drivers: [{{name: \
+             ebs.csi.aws.com, nodeID: i, topologyKeys: [], allocatable: {{count: {count}}}}}]}}\n---\napiVersion: \
+             storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: gp3}}\nprovisioner: \
+             ebs.csi.aws.com\nvolumeBindingMode: WaitForFirstConsumer\n"
+        )
+    };
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  selector: \
+               {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {containers: \
+               [{name: m, resources: {requests: {cpu: 100m}}}]}\n  volumeClaimTemplates: [{metadata: {name: data}, \
+               spec: {storageClassName: gp3}}]\n";
+    for (count, bound) in [(1, "ip-1  default/db\n"), (2, "ip-1  default/db ×2")] {
+        let storage = storage(count);
+        let files = [
+            ("class.yaml", CLASS),
+            ("pool.yaml", POOL),
+            ("node.yaml", &*node()),
+            ("storage.yaml", &*storage),
+            ("db.yaml", set),
+        ];
+        run(&folder(&format!("bound-volumes-{count}"), &files), "plan .").says(&[bound]);
+    }
+}
+
+#[test]
+fn a_pod_that_takes_the_place_of_another_for_its_priority_says_so() {
+    let class = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n";
+    let high = deployment("z", 1)
+        .replace("spec: {containers", "spec: {priorityClassName: high, containers");
+    let pool = format!("{POOL}  limits: {{cpu: 2}}\n");
+    let planned = |low: u32, high: &str| {
+        let low = deployment("a", low).replace("800m", "1500m");
+        let files = [
+            ("class.yaml", CLASS),
+            ("pool.yaml", &*pool),
+            ("priority.yaml", class),
+            ("low.yaml", &*low),
+            ("high.yaml", high),
+        ];
+        run(&folder(&format!("outranked-{}", high.len()), &files), "plan .")
+    };
+    let text = "for its higher priority, kube-scheduler binds it to the node that is launched for default/a, which waits then";
+    planned(1, &high).says(&["1 pod cannot be scheduled", "  default/z\n", text]);
+    planned(1, &high.replace("priorityClassName: high, ", ""))
+        .is_silent_about(&["higher priority"]);
+}

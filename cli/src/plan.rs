@@ -213,6 +213,7 @@ pub fn run(
     let remedies =
         planner::remedies(facts, &planned.plan, &KnownTypes::default(), planner::STEPS_MAX);
     planner::name_remedies(&mut planned.plan.unplaced, &remedies.of_pods);
+    outranked::note(facts, &mut planned.plan);
     planned.remarks.left_out.extend(unsought(remedies.unsought));
     drop(progress);
     if let Some(path) = &args.html {
@@ -403,11 +404,10 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks, view: View) -> Pla
         (facts, answer.plan)
     };
     let facts = &*facts;
-    let (mut plan, refused) = judged(facts, plan);
+    let (plan, refused) = judged(facts, plan);
     remarks.left_out.extend(refused);
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(on_their_way);
-    outranked::note(facts, &mut plan);
     remarks.left_out.extend(planner::above_share(facts, &plan).iter().map(ToString::to_string));
     Planned {
         prices: Prices::of(facts, &plan, &fixed),

@@ -213,7 +213,8 @@ fn a_pod_that_takes_the_place_of_another_for_its_priority_says_so() {
         run(&folder(&format!("outranked-{}", high.len()), &files), "plan .")
     };
     let text = "for its higher priority, kube-scheduler binds it to the node that is launched for default/a, which waits then";
-    planned(1, &high).says(&["1 pod cannot be scheduled", "  default/z\n", text]);
+    let remedy = "it could be scheduled without the limit of cpu";
+    planned(1, &high).says(&["1 pod cannot be scheduled", "  default/z\n", text, remedy]);
     planned(1, &high.replace("priorityClassName: high, ", ""))
         .is_silent_about(&["higher priority"]);
 }

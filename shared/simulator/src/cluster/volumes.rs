@@ -5,8 +5,7 @@
 //! ended; where no kubelet says so, six minutes later.
 //!
 //! A claim whose class waits for its first pod gets a volume in the zone of that pod's node, or on that node where
-//! volumes of its class are local. Claims of classes that do not wait stay without one, and nodes attach as many
-//! volumes as there are.
+//! volumes of its class are local. Claims of classes that do not wait stay without one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

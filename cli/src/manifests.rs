@@ -19,7 +19,6 @@ use model::{
     ObjectName, PodKey, Problem,
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
-    policies::Policies,
     problem::Weight,
     words,
 };
@@ -31,7 +30,12 @@ use self::{
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
-use crate::{admission, gates, hashes::ToHash, workloads};
+use crate::{
+    admission,
+    gates::{self, Gates},
+    hashes::ToHash,
+    workloads,
+};
 
 /// Why pods with `schedulingGates` are left out.
 pub(crate) const GATED: &str = "nothing here removes their schedulingGates";
@@ -382,7 +386,7 @@ pub(crate) fn unlaunchable(class: &NodeClass) -> Option<String> {
 }
 
 /// The `objects` that have no effect because a feature gate is off, a line for each.
-pub(crate) fn closed_gates(objects: &[ClusterObject], policies: &Policies) -> Vec<String> {
+pub(crate) fn closed_gates(objects: &[ClusterObject], gates: Gates<'_>) -> Vec<String> {
     let overlays = objects.iter().filter_map(|object| match object {
         ClusterObject::NodeOverlay(overlay) => Some(overlay),
         _ => None,
@@ -395,8 +399,8 @@ pub(crate) fn closed_gates(objects: &[ClusterObject], policies: &Policies) -> Ve
         ClusterObject::NodePool(pool) => Some(pool),
         _ => None,
     });
-    let mut lines = gates::unkept(pools, policies);
-    lines.extend(gates::without_effect(overlays, buffers, policies));
+    let mut lines = gates::unkept(pools, gates);
+    lines.extend(gates::without_effect(overlays, buffers, gates));
     lines
 }
 

@@ -48,7 +48,11 @@ use serde::Serialize;
 
 pub use self::args::PlanArgs;
 use self::{args::View, cluster::Cluster, facts::Gathered, rounds::Round};
-use crate::{authority, gates, records::Records};
+use crate::{
+    authority,
+    gates::{self, Gates},
+    records::Records,
+};
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,7 +316,8 @@ fn without_effect(facts: &Facts, rejected: &BTreeMap<ObjectName, Rejection>) -> 
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
     texts.extend(rejected.iter().map(|(name, why)| gates::rejected(name, why)));
     let Surroundings { node_overlays, capacity_buffers, .. } = &facts.surroundings;
-    texts.extend(gates::without_effect(node_overlays, capacity_buffers, &facts.policies));
+    let gates = Gates::OfOption(&facts.policies);
+    texts.extend(gates::without_effect(node_overlays, capacity_buffers, gates));
     texts
 }
 

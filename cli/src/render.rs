@@ -26,7 +26,10 @@ use report::{
     screen::Screen,
 };
 
-use crate::{cluster_facts, gates};
+use crate::{
+    cluster_facts,
+    gates::{self, Gates},
+};
 
 pub use self::args::RenderArgs;
 
@@ -166,7 +169,7 @@ fn overlaid(
     policies: &Policies,
 ) -> (Option<Vec<Arc<InstanceType>>>, Vec<String>) {
     if !policies.node_overlay {
-        return (None, gates::without_effect(overlays, [], policies));
+        return (None, gates::without_effect(overlays, [], Gates::OfOption(policies)));
     }
     if !pools.iter().any(|pool| pool.name == claim.node_pool) {
         let why = format!("NodePool {} of the NodeClaim is not in the files", claim.node_pool);

@@ -36,7 +36,7 @@ use report::{
 use simulator::{Action, ClusterObject, Runner, Sim};
 
 use crate::{
-    gates,
+    gates::{self, Gates},
     manifests::{self, InputFile, Loaded},
     options, records,
     simulate::{
@@ -79,7 +79,8 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         play.title = format!("{} With {} from the environment.", play.title, changed.join(", "));
     }
     args.change(functions)?;
-    play.loaded.ignored.extend(manifests::closed_gates(&play.loaded.objects, &functions.policies));
+    let gates = Gates::OfOption(&functions.policies);
+    play.loaded.ignored.extend(manifests::closed_gates(&play.loaded.objects, gates));
     let mut settings = play.scenario.settings(args.seed);
     settings.default_spread = play.scenario.functions.default_spread.clone();
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {

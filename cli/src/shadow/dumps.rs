@@ -17,6 +17,7 @@ use simulator::ClusterObject;
 
 use super::{demand, incidents};
 use crate::{
+    gates::Gates,
     list_price::offering,
     manifests::{self, Depth, Read},
     simulate::dumps::file_name,
@@ -110,7 +111,9 @@ fn dump(at: Timestamp, path: PathBuf, more: &[PathBuf]) -> Result<Dump, BadInput
     }
     let loaded = manifests::loaded(read)?;
     let mut notes = loaded.ignored;
-    notes.extend(manifests::closed_gates(&loaded.objects, &Policies::default()));
+    let policies = Policies::default();
+    let gates = Gates::Fixed("shadow", &policies);
+    notes.extend(manifests::closed_gates(&loaded.objects, gates));
     let (ended, objects) = (ended(&claims), loaded.objects);
     Ok(Dump { at, nodes, claims, ended, pods, events, has_events, objects, notes })
 }

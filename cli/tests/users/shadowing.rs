@@ -414,3 +414,18 @@ fn dumps_of_a_changing_cluster_are_planned_and_shadowed_as_it_was_played() {
     assert!(difference.abs() * 100 <= cost, "{difference} of {cost}");
     assert!(nanos(&compared["lowerBound"]) <= cost.min(cost + difference), "{compared}");
 }
+
+#[test]
+fn a_note_on_a_feature_gate_names_no_option_that_shadow_does_not_have() {
+    let overlay = "apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: c}\nspec: {requirements: \
+                   [{key: karpenter.k8s.aws/instance-category, operator: In, values: [c]}], price: '1'}\n";
+    let folder = folder("shadow-gate", &[("overlay.yaml", overlay)]);
+    idle(&folder);
+    let compared = run(&folder, "shadow dumps -f overlay.yaml -o json").json();
+    let notes = compared["notes"].to_string();
+    assert!(notes.contains("NodeOverlay c has no effect: the feature gate NodeOverlay is off"));
+    let help = run(&folder, "shadow --help").out;
+    for option in notes.split_whitespace().filter_map(|word| word.split("--").nth(1)) {
+        assert!(help.contains(&format!("--{option}")), "--{option} in {notes}");
+    }
+}

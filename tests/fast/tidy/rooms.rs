@@ -78,6 +78,7 @@ const CLI: &[Room] = &[
         &[
             "authority",
             "catalog",
+            "gates",
             "least",
             "list_price",
             "manifests",

@@ -177,7 +177,8 @@ fn volume(name: &str, spec: &str) -> String {
 
 fn claim(name: &str, spec: &str) -> String {
     format!(
-        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n"
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec: {{accessModes: \
+         [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}, {spec}}}\n---\n"
     )
 }
 

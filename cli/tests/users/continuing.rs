@@ -177,8 +177,8 @@ fn the_account_has_what_the_status_of_a_class_says() {
 fn a_local_volume_keeps_its_pod_from_every_other_node() {
     let class = "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: disks}\nprovisioner: \
                  kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n";
-    let template =
-        "  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: disks}}]\n";
+    let template = "  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: disks, accessModes: \
+                    [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]\n";
     let db = deployment("db", 1).replace("kind: Deployment", "kind: StatefulSet") + template;
     let pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: db-0, labels: {app: db}, ownerReferences: \
                [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true}]}\nspec: {nodeName: ip-1, \
@@ -187,7 +187,8 @@ fn a_local_volume_keeps_its_pod_from_every_other_node() {
                   storageClassName: disks, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: \
                   [{key: kubernetes.io/hostname, operator: In, values: [ip-1]}]}]}}}\n---\napiVersion: v1\nkind: \
                   PersistentVolumeClaim\nmetadata: {name: data-db-0, annotations: \
-                  {pv.kubernetes.io/bind-completed: 'yes'}}\nspec: {storageClassName: disks, volumeName: disk}\n";
+                  {pv.kubernetes.io/bind-completed: 'yes'}}\nspec: {storageClassName: disks, accessModes: \
+                  [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: disk}\n";
     let pool = format!("{POOL}  disruption: {{consolidateAfter: Never}}\n");
     let scenario = "events: [{at: 2m, delete: {kind: NodeClaim, name: general-1}}]";
     for (name, volume, called) in

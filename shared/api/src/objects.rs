@@ -47,6 +47,7 @@ pub(crate) mod selecting;
 mod selector;
 mod served;
 mod topology;
+mod template_rules;
 pub(crate) mod volume;
 pub(crate) mod workload;
 

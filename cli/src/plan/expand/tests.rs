@@ -22,10 +22,13 @@ fn check(text: &str, waiting: &[&str]) -> Loaded {
 }
 
 fn workload(kind: &str, lines: &str) -> String {
-    let version = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+    let (version, selector, policy) = match kind {
+        "Job" => ("batch/v1", "", "restartPolicy: Never, "),
+        _ => ("apps/v1", "selector: {matchLabels: {app: web}}, ", ""),
+    };
     format!(
-        "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: web}}\nspec: {{{lines}, template: \
-         {{metadata: {{labels: {{app: web}}}}, spec: {{containers: [{{name: m}}]}}}}}}\n"
+        "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: web}}\nspec: {{{selector}{lines}, template: \
+         {{metadata: {{labels: {{app: web}}}}, spec: {{{policy}containers: [{{name: m}}]}}}}}}\n"
     )
 }
 
@@ -100,14 +103,20 @@ fn claims_of_volumes_are_made_with_the_newest_default_class() {
              'true'}}}}\nprovisioner: ebs.csi.aws.com\n"
         )
     };
+    let size = "accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}";
     let text = workload(
         "StatefulSet",
-        "replicas: 1, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}, {metadata: {name: \
-         log}, spec: {storageClassName: slow}}]",
+        &format!(
+            "replicas: 1, volumeClaimTemplates: [{{metadata: {{name: data}}, spec: {{{size}}}}}, {{metadata: {{name: \
+             log}}, spec: {{{size}, storageClassName: slow}}}}]"
+        ),
     )
     .replace(
         "containers: [{name: m}]",
-        "containers: [{name: m}], volumes: [{name: tmp, ephemeral: {volumeClaimTemplate: {spec: {}}}}]",
+        &format!(
+            "containers: [{{name: m}}], volumes: [{{name: tmp, ephemeral: {{volumeClaimTemplate: {{spec: \
+             {{{size}}}}}}}}}]"
+        ),
     );
     let classes = class("old", "2026-01-01T00:00:00Z") + &class("new", "2026-02-01T00:00:00Z");
     let loaded = check(&format!("{text}{classes}"), &["default/web-0"]);

@@ -182,6 +182,13 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The same, with what to write instead.
+    pub(crate) fn complain_if_written_with(&self, rule: impl Into<Rule>, cure: impl Into<String>) {
+        if self.complaints.unknown == Unknown::Refused {
+            self.complain_with(rule, cure);
+        }
+    }
+
     /// Says that a rule is broken which Karpenter looks at when the object is there already.
     pub(crate) fn complain_unusable(&self, rule: impl Into<Rule>) {
         self.add(Weight::Unusable, rule.into(), None);

@@ -57,6 +57,10 @@ pub struct NewPod {
     runtime_class: Option<String>,
 }
 
+fn requests_of(containers: &[Container]) -> Vec<ContainerRequests> {
+    containers.iter().map(|container| container.requests.clone()).collect()
+}
+
 impl NewPod {
     /// The pod with these containers; `fields` are its `spec`'s.
     pub(crate) fn read(
@@ -65,9 +69,10 @@ impl NewPod {
         main: Vec<Container>,
     ) -> Option<Self> {
         let overhead = fields.get("overhead").map(|field| container::amounts(&field));
-        let pod_level = fields.get("resources").map(|field| container::requests_and_limits(&field));
+        let resources = fields.get("resources");
+        let pod_level = resources.as_ref().map(container::requests_and_limits);
         let runtime_class = fields.get("runtimeClassName").and_then(|field| field.text());
-        Some(Self {
+        let new = Self {
             init,
             main,
             pod_level: match pod_level {
@@ -79,7 +84,34 @@ impl NewPod {
                 None => None,
             },
             runtime_class: runtime_class.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
-        })
+        };
+        new.check_pod_level(resources.as_ref());
+        Some(new)
+    }
+
+    /// Complains of what is wrong with `resources` of the pod as a whole.
+    ///
+    /// Kubernetes: `validatePodResourceConsistency` in `pkg/apis/core/validation/validation.go`.
+    fn check_pod_level(&self, resources: Option<&Field<'_>>) {
+        let (Some(field), Some((requests, limits))) = (resources, &self.pod_level) else { return };
+        container::check(field, requests, limits);
+        let of_containers = self.of_containers();
+        for (name, request) in requests {
+            let needed = of_containers.get(name.as_str());
+            if *request < needed {
+                let needed = format_amount(name.as_str(), needed);
+                field.at("requests").at(name.as_str()).complain_if_written_with(
+                    format!("is less than the {needed} that the containers request together"),
+                    format!("request at least {needed}"),
+                );
+            }
+        }
+    }
+
+    /// What the containers request together.
+    fn of_containers(&self) -> Resources {
+        let [init, main] = [&self.init, &self.main].map(|containers| requests_of(containers));
+        pod::effective_requests(&init, &main, None, &Resources::default())
     }
 
     /// The name of its RuntimeClass, if it has one.
@@ -89,16 +121,13 @@ impl NewPod {
 
     /// What it takes of a node.
     pub(crate) fn requests(&self) -> Resources {
-        let requests_of = |containers: &[Container]| -> Vec<ContainerRequests> {
-            containers.iter().map(|container| container.requests.clone()).collect()
-        };
         let (init, main) = (&requests_of(&self.init), &requests_of(&self.main));
         let overhead = self.overhead.clone().unwrap_or_default();
         let Some((requests, limits)) = &self.pod_level else {
             return pod::effective_requests(init, main, None, &overhead);
         };
         // A pod-level limit is a request only where no container requests anything of the resource.
-        let of_containers = pod::effective_requests(init, main, None, &Resources::default());
+        let of_containers = self.of_containers();
         let mut pod_level = container::resources_of(requests);
         for (name, amount) in limits {
             if !requests.contains_key(name) && of_containers.get(name.as_str()) == 0 {

@@ -1,13 +1,14 @@
 //! Containers of a pod: what they request, and the ports of the node that they take.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
 };
 
 use model::{
     ConditionKind, ConditionReason, ResourceName, Resources,
     pod::{ContainerRequests, HostPort},
+    resources::format_amount,
 };
 
 use super::conditions::Conditions;
@@ -93,6 +94,17 @@ pub(crate) fn read(
     items.iter().map(read_one).collect()
 }
 
+/// Complains of containers in `lists` that are called like another one.
+pub(crate) fn check_names(lists: &[Field<'_>]) {
+    let mut seen = BTreeSet::new();
+    for item in lists.iter().filter_map(Field::list_if_any).flatten() {
+        if let Some(name) = item.text_at("name").filter(|name| !seen.insert(*name)) {
+            let rule = format!("`{name}` is the name of another container of the pod");
+            item.at("name").complain_if_written_with(rule, "rename one of them");
+        }
+    }
+}
+
 /// The name of a container, and what is written of it.
 fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Container)> {
     let mut fields = item.fields()?;
@@ -102,7 +114,7 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     let mut named = Amounts::new();
     if let Some(resources) = fields.get("resources") {
         let (requests, limits) = requests_and_limits(&resources)?;
-        complain_of_excess(&resources, &requests, &limits);
+        check(&resources, &requests, &limits);
         // Limits stand in for the requests that are not named, as the API server has it.
         named = limits;
         named.extend(requests);
@@ -115,14 +127,44 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     Some((name, Container { requests, named, host_ports }))
 }
 
+/// Complains of requests that do not go with the limits.
+///
 /// Kubernetes: `ValidateContainerResourceRequirements` in `pkg/apis/core/validation/validation.go`.
-fn complain_of_excess(resources: &Field<'_>, requests: &Amounts, limits: &Amounts) {
+pub(crate) fn check(resources: &Field<'_>, requests: &Amounts, limits: &Amounts) {
     let requested = resources.at("requests");
-    for (name, limit) in limits {
-        if requests.get(name).is_some_and(|request| limit < request) {
-            requested.at(name.as_str()).complain_if_written("is more than the limit");
+    for (name, request) in requests {
+        let field = requested.at(name.as_str());
+        match limits.get(name) {
+            Some(limit) if limit < request => {
+                field.complain_if_written_with("is more than the limit", "raise the limit");
+            }
+            Some(limit) if limit != request && !is_overcommitted(name.as_str()) => {
+                let cure = format!("request {}", format_amount(name.as_str(), *limit));
+                field.complain_if_written_with("must be equal to the limit", cure);
+            }
+            None if !is_overcommitted(name.as_str()) => field.complain_if_written_with(
+                "needs a limit of the same amount",
+                format!("add the limit `{name}: {}`", format_amount(name.as_str(), *request)),
+            ),
+            _ => {}
         }
     }
+    let has =
+        |is: fn(&str) -> bool| requests.keys().chain(limits.keys()).any(|name| is(name.as_str()));
+    if has(|name| name.starts_with(HUGE_PAGES)) && !has(|name| matches!(name, "cpu" | "memory")) {
+        let rule = "huge pages need CPU or memory beside them";
+        resources.complain_if_written_with(rule, "request `cpu` or `memory` as well");
+    }
+}
+
+const HUGE_PAGES: &str = "hugepages-";
+
+/// Whether limits may be more than requests.
+///
+/// Kubernetes: `IsOvercommitAllowed` in `pkg/apis/core/v1/helper/helpers.go`.
+fn is_overcommitted(name: &str) -> bool {
+    let is_native = !name.contains('/') || name.contains("kubernetes.io/");
+    is_native && !name.starts_with(HUGE_PAGES)
 }
 
 /// The port of the node that an entry of `ports` takes, if it takes one.

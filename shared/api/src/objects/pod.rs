@@ -14,8 +14,10 @@ use super::{
     admission::NewPod,
     conditions::Conditions,
     container::Granted,
+    label_selector,
     metadata::{Metadata, timestamp},
     pod_spec::{self, ReadPodSpec},
+    template_rules,
 };
 use crate::document::{
     field::{Complaints, Field, Unknown},
@@ -161,8 +163,7 @@ fn read_status(field: &Field<'_>) -> Option<Status> {
     })
 }
 
-const DAEMON_SET: &[&str] =
-    &["selector", "updateStrategy", "minReadySeconds", "revisionHistoryLimit"];
+const DAEMON_SET: &[&str] = &["updateStrategy", "minReadySeconds", "revisionHistoryLimit"];
 
 /// Reads a DaemonSet.
 pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<(DaemonSet, NewPod)> {
@@ -173,8 +174,14 @@ pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<(DaemonSet, NewPod)>
     fields.done();
     let mut spec = spec?;
     spec.ignore(DAEMON_SET);
+    let selector = spec.get("selector").filter(|field| !field.ignores_unknown());
+    let selector = selector.and_then(|field| label_selector::read(&field));
     let template = spec.require("template").and_then(|field| read_template(&field));
     spec.done();
+    template_rules::check_restart_policy(object, false);
+    if let Some(template) = &template {
+        template_rules::check_selector(object, selector.as_ref(), &template.spec);
+    }
     let ReadPodSpec { spec, new, .. } = template?;
     Some((DaemonSet { key: metadata?.key(object)?, spec: Arc::new(spec) }, new))
 }

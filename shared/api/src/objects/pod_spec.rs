@@ -49,7 +49,6 @@ const IGNORED: &[&str] = &[
     "os",
     "preemptionPolicy",
     "readinessGates",
-    "restartPolicy",
     "schedulerName",
     "securityContext",
     "serviceAccount",
@@ -58,6 +57,8 @@ const IGNORED: &[&str] = &[
     "shareProcessNamespace",
     "subdomain",
 ];
+
+const RESTART_POLICIES: &[(&str, ())] = &[("Always", ()), ("OnFailure", ()), ("Never", ())];
 
 /// Reads `spec` of a pod with `metadata`. `granted` is what the kubelet has given to its containers.
 pub(crate) fn read(
@@ -75,6 +76,10 @@ pub(crate) fn read(
         container::read(fields.get("initContainers"), &around, |init| init.requests.is_sidecar);
     let main = container::read(fields.require("containers"), &around, |_| true);
     let (init, main) = (init?, main?);
+    container::check_names(&["initContainers", "containers"].map(|list| field.at(list)));
+    if let Some(policy) = fields.get("restartPolicy").filter(|field| !field.ignores_unknown()) {
+        let _is_known = policy.choice(RESTART_POLICIES);
+    }
     let host_ports = host_ports(&init, &main);
     let new = NewPod::read(&mut fields, init, main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();

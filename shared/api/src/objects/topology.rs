@@ -32,6 +32,19 @@ const POLICIES: &[(&str, NodeInclusionPolicy)] =
 /// Reads `topologySpreadConstraints` of a pod with `labels`.
 pub(crate) fn spread(field: &Field<'_>, labels: &Labels) -> Vec<SpreadConstraint> {
     let items = field.list().unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    for item in &items {
+        let [topology, otherwise] =
+            ["topologyKey", "whenUnsatisfiable"].map(|key| item.text_at(key));
+        if let (Some(topology), Some(otherwise)) = (topology, otherwise)
+            && !seen.insert((topology, otherwise))
+        {
+            item.complain_if_written_with(
+                format!("a constraint before has `{topology}` with `{otherwise}` too"),
+                "keep one of them",
+            );
+        }
+    }
     items.iter().filter_map(|item| constraint(item, labels)).collect()
 }
 
@@ -51,7 +64,7 @@ pub(crate) fn constraint(item: &Field<'_>, labels: &Labels) -> Option<SpreadCons
     };
     let node_affinity_policy = policy(fields.get("nodeAffinityPolicy"), NodeInclusionPolicy::Honor);
     let node_taints_policy = policy(fields.get("nodeTaintsPolicy"), NodeInclusionPolicy::Ignore);
-    let keys = texts(fields.get("matchLabelKeys"));
+    let keys = match_keys(item, &mut fields, "matchLabelKeys");
     fields.done();
     if let (Some(field), Some(WhenUnsatisfiable::ScheduleAnyway)) =
         (min_domains_field, when_unsatisfiable)
@@ -103,9 +116,13 @@ fn term(item: &Field<'_>, labels: &Labels) -> Option<PodAffinityTerm> {
         .iter()
         .filter_map(|item| item.parsed(Namespace::new))
         .collect();
-    let matching = texts(fields.get("matchLabelKeys"));
-    let differing = texts(fields.get("mismatchLabelKeys"));
+    let matching = match_keys(item, &mut fields, "matchLabelKeys");
+    let differing = match_keys(item, &mut fields, "mismatchLabelKeys");
     fields.done();
+    if let Some(key) = differing.iter().find(|key| matching.contains(key)) {
+        let rule = format!("`{key}` is among `matchLabelKeys` as well");
+        item.at("mismatchLabelKeys").complain_if_written_with(rule, "take it out of one of them");
+    }
     let selector = with_keys(selector?, &matching, labels, SelectorOperator::In);
     Some(PodAffinityTerm {
         topology_key: topology_key?,
@@ -130,8 +147,17 @@ fn selector(fields: &mut Fields<'_>, key: &'static str) -> Option<Option<LabelSe
     }
 }
 
-fn texts(field: Option<Field<'_>>) -> Vec<&str> {
-    field.and_then(|field| field.texts()).unwrap_or_default()
+/// The keys of labels at `name` of `item`, whose fields are `fields`. They need a `labelSelector`.
+///
+/// Kubernetes: `validateLabelKeys` in `pkg/apis/core/validation/validation.go`.
+fn match_keys<'a>(item: &Field<'a>, fields: &mut Fields<'a>, name: &'static str) -> Vec<&'a str> {
+    let Some(field) = fields.get(name) else { return Vec::new() };
+    let keys = field.texts().unwrap_or_default();
+    if !keys.is_empty() && !item.has("labelSelector") {
+        let cure = format!("write a `labelSelector`, or leave out `{name}`");
+        field.complain_if_written_with("goes with a `labelSelector` only", cure);
+    }
+    keys
 }
 
 /// The selector with what the pod itself has for `keys`; keys that it does not have say nothing.

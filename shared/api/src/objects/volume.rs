@@ -89,6 +89,7 @@ fn one_of_pod(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<PodVolume
     let volume = fields.require("name")?.text_not_empty()?.to_owned();
     let template = fields.get("ephemeral")?.fields()?.require("volumeClaimTemplate")?;
     let spec = template.fields()?.require("spec")?;
+    check_claim(&spec);
     Some(PodVolume::Ephemeral { volume, storage_class: class_name(&mut spec.fields()?) })
 }
 
@@ -102,16 +103,39 @@ pub(crate) fn claim_template(item: &Field<'_>) -> Option<(ObjectName, Option<Str
     let mut fields = item.fields()?;
     fields.ignore(&["apiVersion", "kind", "status"]);
     let name = fields.require("metadata")?.fields()?.require("name")?.parsed(ObjectName::new);
-    let class = fields.require("spec").and_then(|spec| class_name(&mut spec.fields()?));
+    let class = fields.require("spec").and_then(|spec| {
+        check_claim(&spec);
+        class_name(&mut spec.fields()?)
+    });
     fields.done();
     Some((name?, class))
+}
+
+/// Complains of what a claim must have and its `spec` does not. A StatefulSet makes no pod whose claims are refused.
+///
+/// Kubernetes: `ValidatePersistentVolumeClaimSpec` in `pkg/apis/core/validation/validation.go`.
+fn check_claim(spec: &Field<'_>) {
+    let modes = spec.at("accessModes");
+    if !spec.has("accessModes") || modes.list_if_any().is_some_and(|modes| modes.is_empty()) {
+        modes.complain_if_written_with("is required", "write `accessModes: [ReadWriteOnce]`");
+    }
+    let resources = spec.at("resources");
+    let requests = resources.at("requests");
+    let is_sized = spec.has("resources") && resources.has("requests") && requests.has("storage");
+    if !is_sized {
+        let cure = "write how large it is, such as `storage: 10Gi`";
+        let storage = spec.missing("resources").missing("requests").missing("storage");
+        storage.complain_if_written_with("is required", cure);
+    }
 }
 
 /// Reads a PersistentVolumeClaim.
 pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeClaim)> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
-    let mut spec = fields.require("spec").and_then(|field| field.fields())?;
+    let spec = fields.require("spec")?;
+    check_claim(&spec);
+    let mut spec = spec.fields()?;
     spec.ignore(&["resources", "selector", "volumeMode", "dataSource"]);
     spec.ignore(&["dataSourceRef", "volumeAttributesClassName"]);
     let volume = spec.get("volumeName").and_then(|f| f.text()).filter(|name| !name.is_empty());

@@ -7,7 +7,7 @@ use model::{
     ObjectName, PodKey, PodSpec, PodUid, pod::Owner, selector::LabelSelector, storage::PodVolume,
 };
 
-use super::{admission::NewPod, label_selector, metadata::Metadata, pod, volume};
+use super::{admission::NewPod, label_selector, metadata::Metadata, pod, template_rules, volume};
 use crate::document::field::{Field, Fields};
 
 const DEPLOYMENT: &[&str] =
@@ -139,6 +139,11 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
     };
     let template = spec.require("template").and_then(|field| pod::read_template(&field));
     spec.done();
+    let is_job = kind == WorkloadKind::Job;
+    template_rules::check_restart_policy(object, is_job);
+    if let (false, Some(template)) = (is_job, &template) {
+        template_rules::check_selector(object, selector.as_ref(), &template.spec);
+    }
     let (metadata, template) = (metadata?, template?);
     let key = metadata.key(object)?;
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());

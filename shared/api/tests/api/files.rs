@@ -17,6 +17,7 @@ mod launch_options;
 mod node_class;
 mod node_pool;
 mod places;
+mod pod_rules;
 mod pods;
 
 /// What is wrong with `text`, one line each.

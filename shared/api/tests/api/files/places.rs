@@ -131,7 +131,8 @@ fn volumes_are_claims_or_decide_nothing() {
     let pod = pod_of(
         "containers: [{name: m}], volumes: [{name: a, emptyDir: {}}, {name: b, \
          persistentVolumeClaim: {claimName: data, readOnly: true}}, {name: c, ephemeral: \
-         {volumeClaimTemplate: {spec: {storageClassName: fast, accessModes: [ReadWriteOnce]}}}}]",
+         {volumeClaimTemplate: {spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: \
+         {storage: 1Gi}}}}}}]",
     );
     let ephemeral =
         PodVolume::Ephemeral { volume: "c".to_owned(), storage_class: Some("fast".to_owned()) };

@@ -48,7 +48,7 @@ fn requests_are_effective() {
     requests(
         "initContainers: [{name: s, restartPolicy: Always, resources: {requests: {cpu: 100m}}}, \
          {name: i, resources: {requests: {cpu: 2}}}], \
-         containers: [{name: m, resources: {requests: {cpu: 500m, nvidia.com/gpu: 1}}}], \
+         containers: [{name: m, resources: {requests: {cpu: 500m}, limits: {nvidia.com/gpu: 1}}}], \
          overhead: {cpu: 50m}",
         &expect!["cpu 2150m, pods 1, nvidia.com/gpu 1"],
     );
@@ -248,10 +248,14 @@ fn eks_gives_windows_pods_an_address_of_their_node_however_they_ask_for_windows(
 #[test]
 fn workloads_have_replicas() {
     let of = |version: &str, kind: &str, spec: &str| {
+        let (selector, policy) = match kind {
+            "Job" => ("", "restartPolicy: Never, "),
+            _ => ("selector: {matchLabels: {app: a}}, ", ""),
+        };
         let text = format!(
-            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}template: \
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{{selector}{spec}template: \
              {{metadata: {{labels: {{app: a}}, annotations: {{x: z, karpenter.sh/do-not-disrupt: \
-             'true'}}}}, spec: {{containers: [{{name: m}}]}}}}}}\n"
+             'true'}}}}, spec: {{{policy}containers: [{{name: m}}]}}}}}}\n"
         );
         let manifest = read(&text, "x.yaml");
         assert_eq!(manifest.problems, []);
@@ -270,8 +274,8 @@ fn workloads_have_replicas() {
     let set = of(
         "apps/v1",
         "StatefulSet",
-        "replicas: 2, ordinals: {start: 3}, selector: {matchLabels: {app: a}}, \
-         volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast}}], ",
+        "replicas: 2, ordinals: {start: 3}, volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: \
+         fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}], ",
     );
     let template = ("data".parse().unwrap(), Some("fast".to_owned()));
     assert_eq!((set.first_ordinal, set.claim_templates.as_slice()), (3, [template].as_slice()));
@@ -316,7 +320,7 @@ fn what_is_wrong_with_pods_is_named() {
         "#]],
     );
     check(
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template:\n    spec: {containers: [{name: m}]}\n",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n    spec: {containers: [{name: m}]}\n",
         &expect![
             "x.yaml:5: Deployment a: spec.replicas: must be a whole number, not the text `three`"
         ],

@@ -1,6 +1,8 @@
 //! New pods and claims as a cluster has them soon after they are applied: pods with the priority of their class, and with
 //! what RuntimeClasses and LimitRanges add; claims bound to volumes that do not wait for pods.
 
+mod unapplied;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
@@ -27,7 +29,7 @@ struct Admission {
 
 /// Makes of all objects what they are soon after they are applied. Says what that takes for granted.
 pub(crate) fn applied(manifests: &mut [Manifest]) -> Vec<String> {
-    [admit(manifests), bind(manifests)].concat()
+    [unapplied::lines(manifests), admit(manifests), bind(manifests)].concat()
 }
 
 /// Completes all pods and templates that no API server has stored. Says which RuntimeClasses are not there.

@@ -292,6 +292,9 @@ impl Loaded {
             }
             objects::Object::Node(node) => dump.nodes.push(node),
             objects::Object::NodeClaim(claim) => dump.claims.push(*claim),
+            objects::Object::StandaloneClaim(claim) => {
+                self.ignored.push(format!("NodeClaim {}: it belongs to no NodePool", claim.name));
+            }
             objects::Object::DisruptionBudget(budget, _) => {
                 self.objects.push(ClusterObject::DisruptionBudget(budget));
             }
@@ -309,6 +312,7 @@ impl Loaded {
             objects::Object::PriorityClass(_)
             | objects::Object::RuntimeClass(_)
             | objects::Object::LimitRange(_)
+            | objects::Object::Admitter(_)
             | objects::Object::Event(_) => {}
             objects::Object::ReplicationController((key, _)) => {
                 self.ignored.push(format!("ReplicationController {}", key.name));

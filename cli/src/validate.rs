@@ -157,7 +157,7 @@ fn kind_of(object: &Object) -> &str {
     match object {
         Object::NodePool(_) => "NodePool",
         Object::NodeClass(_) => "EC2NodeClass",
-        Object::NodeClaim(_) => "NodeClaim",
+        Object::NodeClaim(_) | Object::StandaloneClaim(_) => "NodeClaim",
         Object::NodeOverlay(_) => "NodeOverlay",
         Object::CapacityBuffer(_) => "CapacityBuffer",
         Object::Node(_) => "Node",
@@ -173,6 +173,7 @@ fn kind_of(object: &Object) -> &str {
         Object::PriorityClass(_) => "PriorityClass",
         Object::RuntimeClass(_) => "RuntimeClass",
         Object::LimitRange(_) => "LimitRange",
+        Object::Admitter(admitter) => admitter.kind,
         Object::Service(_) => "Service",
         Object::ReplicationController(_) => "ReplicationController",
         Object::DisruptionBudget(..) => "PodDisruptionBudget",

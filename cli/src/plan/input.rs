@@ -152,6 +152,13 @@ impl Loaded {
             }
             Object::NodeClass(read) => self.node_classes.push((*read, place.not_ready)),
             Object::NodeClaim(claim) => self.claims.push(*claim),
+            // Pods are planned onto its Node, like onto any other.
+            Object::StandaloneClaim(claim) if claim.node.is_some() || claim.is_deleting() => {}
+            Object::StandaloneClaim(claim) => self.notes.push(format!(
+                "NodeClaim {} belongs to no NodePool: the function `sweep` has its instance launched, and no pod is \
+                 planned onto it before its Node is there",
+                claim.name
+            )),
             Object::NodeOverlay(overlay) => around.node_overlays.push(overlay),
             Object::CapacityBuffer(buffer) => self.buffers.push(buffer),
             Object::Node(node) => self.nodes.push(node),
@@ -198,6 +205,7 @@ impl Loaded {
             Object::PriorityClass(_)
             | Object::RuntimeClass(_)
             | Object::LimitRange(_)
+            | Object::Admitter(_)
             | Object::Event(_) => {}
             Object::Other { group, kind, name } => {
                 if !self.unread(&kind, &name) && is_foreign(&group) {

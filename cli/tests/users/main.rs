@@ -15,6 +15,7 @@ pub(crate) use common::Answer;
 #[path = "../common/answer.rs"]
 mod common;
 
+mod admitting;
 mod asking;
 mod binding;
 mod continuing;

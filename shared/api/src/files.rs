@@ -140,8 +140,9 @@ fn read_all(founds: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &m
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
     let reference = ObjectReference::of(kind, tree);
     let is_stored = tree.has_uid();
-    // What comes from a server may be newer than this program; users do not write claims by hand.
-    let is_from_server = is_stored || kind == "NodeClaim";
+    // What comes from a server may be newer than this program. A claim that has a status is from one, whatever was taken
+    // out of its metadata.
+    let is_from_server = is_stored || kind == "NodeClaim" && tree.get("status").is_some();
     let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
     let complaints = Complaints::new(unknown);
     let root = Field::root(tree, &complaints);

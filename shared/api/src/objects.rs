@@ -19,6 +19,7 @@ use crate::document::{
 };
 
 mod admission;
+mod admitter;
 mod affinity;
 mod amounts;
 pub(crate) mod budget;
@@ -46,12 +47,13 @@ pub mod scheduler_config;
 pub(crate) mod selecting;
 mod selector;
 mod served;
-mod topology;
 mod template_rules;
+mod topology;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
 pub use admission::{LimitRange, NewPod, RuntimeClass};
+pub use admitter::Admitter;
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable, is_buffered};
 pub use event::{EventManifest, EventSubject};
@@ -71,6 +73,8 @@ pub enum Object {
     NodeClass(Box<NodeClassManifest>),
     /// `karpenter.sh/v1` NodeClaim.
     NodeClaim(Box<NodeClaim>),
+    /// `karpenter.sh/v1` NodeClaim without a NodePool: a user made it.
+    StandaloneClaim(Box<NodeClaim>),
     /// `karpenter.sh/v1alpha1` NodeOverlay.
     NodeOverlay(NodeOverlay),
     /// `autoscaling.x-k8s.io` CapacityBuffer.
@@ -101,6 +105,8 @@ pub enum Object {
     RuntimeClass(RuntimeClass),
     /// `v1` LimitRange.
     LimitRange(LimitRange),
+    /// What else an API server refuses or changes new pods by.
+    Admitter(Admitter),
     /// `v1` Service: which pods it selects.
     Service(LabelsSelected),
     /// `v1` ReplicationController: which pods are its own.
@@ -143,8 +149,8 @@ pub(crate) fn read(
         }
         (KARPENTER_V1, "NodeClaim") => match node_claim::read(root)? {
             node_claim::ReadNodeClaim::Claim(claim) => Some(Object::NodeClaim(claim)),
-            // `plan` knows nodes of NodePools alone.
-            node_claim::ReadNodeClaim::Standalone(_) | node_claim::ReadNodeClaim::Foreign => None,
+            node_claim::ReadNodeClaim::Standalone(claim) => Some(Object::StandaloneClaim(claim)),
+            node_claim::ReadNodeClaim::Foreign => None,
         },
         (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;
@@ -217,7 +223,8 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         }
         _ => {
             other(root, api_version, kind);
-            return Some(None);
+            let group = model::api_version::group(api_version);
+            return Some(admitter::read(root, group, kind).map(Object::Admitter));
         }
     };
     object.map(Some)

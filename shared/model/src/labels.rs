@@ -98,6 +98,8 @@ pub const INITIALIZED: &str = "karpenter.sh/initialized";
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Annotation that blocks voluntary disruption of a pod, node or NodeClaim.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Namespace label: the Pod Security Standard that its pods must meet, such as `restricted`.
+pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 /// Node annotation: `true` blocks repair.
 pub const DO_NOT_REPAIR: &str = "karpenter.sh/do-not-repair";
 /// Pod annotation: the cost of moving the pod, a 32-bit integer. Without it,

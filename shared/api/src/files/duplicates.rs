@@ -73,7 +73,9 @@ fn key(object: &Object) -> Option<Key<'_>> {
     Some(match object {
         Object::NodePool(pool) => ("NodePool", "", pool.name.as_str()),
         Object::NodeClass(read) => ("EC2NodeClass", "", read.class.name.as_str()),
-        Object::NodeClaim(claim) => ("NodeClaim", "", claim.name.as_str()),
+        Object::NodeClaim(claim) | Object::StandaloneClaim(claim) => {
+            ("NodeClaim", "", claim.name.as_str())
+        }
         Object::NodeOverlay(overlay) => ("NodeOverlay", "", overlay.name.as_str()),
         Object::CapacityBuffer(buffer) => {
             ("CapacityBuffer", buffer.namespace.as_str(), buffer.name.as_str())
@@ -102,6 +104,10 @@ fn key(object: &Object) -> Option<Key<'_>> {
         Object::PriorityClass(class) => ("PriorityClass", "", &class.name),
         Object::RuntimeClass(class) => ("RuntimeClass", "", &class.name),
         Object::LimitRange(range) => ("LimitRange", range.namespace.as_str(), &range.name),
+        Object::Admitter(admitter) => {
+            let namespace = admitter.namespace.as_deref().unwrap_or_default();
+            (admitter.kind, namespace, &admitter.name)
+        }
         Object::DisruptionBudget(budget, _) => {
             ("PodDisruptionBudget", budget.key.namespace.as_str(), budget.key.name.as_str())
         }

@@ -1,7 +1,8 @@
-//! NodeClaims of `karpenter.sh/v1`, as Karpenter writes them.
+//! NodeClaims of `karpenter.sh/v1`.
 //!
-//! Nothing here judges them: they were validated when they were written. What the ledger knows and an
-//! object does not (batch, version) is filled in with what is true of a claim by itself.
+//! Those that Karpenter wrote are not judged: an API server did that. Those that a user wrote are, by the definition of
+//! their kind. What the ledger knows and an object does not (batch, version) is filled in with what is true of a claim by
+//! itself.
 //!
 //! Karpenter: `pkg/apis/v1/nodeclaim.go`, `nodeclaim_status.go`.
 
@@ -27,7 +28,12 @@ use super::{
 };
 use crate::{
     document::field::{Field, Fields},
-    karpenter::word::Words,
+    karpenter::{
+        kind::CustomKind,
+        node_claim::NodeClaimSpec,
+        walk::{self, Hints},
+        word::Words,
+    },
 };
 
 /// A claim that was read.
@@ -44,7 +50,13 @@ pub(crate) enum ReadNodeClaim {
 pub(crate) fn read(object: &Field<'_>) -> Option<ReadNodeClaim> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
-    let spec = fields.require("spec").and_then(|field| read_spec(&field));
+    let spec = fields.require("spec").and_then(|field| {
+        if !field.ignores_unknown() {
+            let _as_defined: NodeClaimSpec =
+                walk::typed(&field, NodeClaimSpec::schema(), Hints::NONE)?;
+        }
+        read_spec(&field)
+    });
     let conditions = Conditions::of(object.tree());
     let status =
         fields.get("status").and_then(|field| read_status(&field, &conditions)).unwrap_or_default();

@@ -120,6 +120,11 @@ fn the_reader_of_node_pools_agrees_with_the_api_server() {
 }
 
 #[test]
+fn the_reader_of_node_claims_agrees_with_the_api_server() {
+    check("node-claim");
+}
+
+#[test]
 fn the_reader_of_node_classes_agrees_with_the_api_server() {
     check("node-class");
 }

@@ -102,7 +102,7 @@ fn a_claim_without_a_label_is_known_by_what_else_says_it() {
     );
     assert_eq!(instance.capacity_type, CapacityType::OnDemand);
     let standalone = one(&CLAIM.replace("karpenter.sh/nodepool: general, ", ""));
-    assert!(matches!(standalone, Object::Other { .. }), "{standalone:?}");
+    assert!(matches!(standalone, Object::StandaloneClaim(_)), "{standalone:?}");
 }
 
 #[test]

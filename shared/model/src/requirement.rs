@@ -4,7 +4,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{LabelKey, Values, id, labels};
+use crate::{LabelKey, Values, id, labels, words};
 
 /// How a requirement was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -355,7 +355,7 @@ impl Requirement {
 }
 
 impl fmt::Display for Requirement {
-    /// `key In [a b]`: at most five values, then how many others; then bounds and `minValues`. Bounds are written as
+    /// `key In [a b]`: at most five values, an empty one as `""`, then how many others; then bounds and `minValues`. Bounds are written as
     /// `Gt` and `Lt`, whichever operator made them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = [
@@ -374,11 +374,13 @@ impl fmt::Display for Requirement {
             write!(f, " {}", self.operator())?;
         }
         if !self.values.is_empty() {
-            let shown: Vec<&str> = self.values.iter().take(5).map(|v| &**v).collect();
+            let shown = self.values.iter().take(5).map(|value| &**value);
+            let shown: Vec<&str> =
+                shown.map(|value| if value.is_empty() { "\"\"" } else { value }).collect();
             write!(f, " [{}", shown.join(" "))?;
             match self.values.len().saturating_sub(5) {
                 0 => f.write_str("]")?,
-                others => write!(f, " and {others} others]")?,
+                others => write!(f, " and {}]", words::counted(others, "other"))?,
             }
         }
         for (operator, number) in bounds.into_iter().flatten() {

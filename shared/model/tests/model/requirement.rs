@@ -207,6 +207,7 @@ fn a_set_is_shown_with_at_most_five_values() {
     check("DoesNotExist", "DoesNotExist");
     check("In e d c b a", "In [a b c d e]");
     check("In g f e d c b a", "In [a b c d e and 2 others]");
+    check("In f e d c b a", "In [a b c d e and 1 other]");
     check("Gt 1", "Gt 1");
     check("Lt 9 min 3", "Lt 9 minValues 3");
     check("NotIn 3 4 & Gte 1 & Lte 9 min 2", "NotIn [3 4] Gt 0 Lt 10 minValues 2");

@@ -228,9 +228,10 @@ pub fn run(
         print_document(args.output, (planned.cluster.as_ref(), document), out)?;
     } else {
         table::show(&planned, facts, screen, &mut page)?;
-        end(title.as_ref(), &table::answer(&planned), (screen, &page), out)?;
+        end(title.as_ref(), &table::answer(&planned, facts), (screen, &page), out)?;
     }
-    Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
+    let unplaced = if planned.is_waiting { table::waiting(facts).0 } else { planned.unplaced() };
+    Ok(PlanExit { unplaced, ..exit })
 }
 
 /// Writes `page`, and its `answer` in short where a window cannot show all of it.

@@ -21,7 +21,7 @@ use report::{
 use super::{Planned, Prices, Remarks, owners::Owners, pods, rounds::Round};
 
 /// What people ask first: what is created at what price, and for how many pods there is no node.
-pub(super) fn answer(planned: &Planned) -> Vec<String> {
+pub(super) fn answer(planned: &Planned, facts: &Facts) -> Vec<String> {
     let plan = &planned.plan;
     let new_claims = [planned.fixed.new_claims.as_slice(), &plan.new_claims].concat();
     let mut lines: Vec<String> = headline("would be launched", &new_claims).into_iter().collect();
@@ -34,7 +34,9 @@ pub(super) fn answer(planned: &Planned) -> Vec<String> {
     };
     lines.extend(placed("bound", &planned.bound));
     lines.extend(placed("nominated", &plan.placements));
-    if !plan.unplaced.is_empty() {
+    if planned.is_waiting {
+        lines.push(waiting(facts).1);
+    } else if !plan.unplaced.is_empty() {
         lines.push(format!("{} cannot be scheduled", pods(plan.unplaced.len())));
     } else if lines.is_empty() {
         lines.push(NOTHING.to_owned());
@@ -86,10 +88,7 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
     }
     page.placements("Bound by kube-scheduler", &planned.bound, None, out)?;
     if planned.is_waiting {
-        let waiting = facts.ledger.claims.values().find(|claim| claim.instance.is_none());
-        let name = waiting.map_or_else(String::new, |claim| format!(" {}", claim.name));
-        let text = format!("Nothing is planned for pods: the NodeClaim{name} has no instance yet.");
-        screen.text(0, &text, out)?;
+        screen.text(0, &waiting(facts).1, out)?;
         return remarks(&planned.remarks, screen, out);
     }
     page.placements("On existing nodes", &plan.placements, None, out)?;
@@ -109,6 +108,15 @@ fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write)
         screen.text(0, NOTHING, out)?;
     }
     remarks(&planned.remarks, screen, out)
+}
+
+/// For how many pods nothing is planned while Karpenter waits for an instance, and that in words.
+pub(super) fn waiting(facts: &Facts) -> (usize, String) {
+    let claim = facts.ledger.claims.values().find(|claim| claim.instance.is_none());
+    let name = claim.map_or_else(String::new, |claim| format!(" {}", claim.name));
+    let number = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
+    let whom = if number == 0 { "pods".to_owned() } else { pods(number) };
+    (number, format!("Nothing is planned for {whom}: the NodeClaim{name} has no instance yet."))
 }
 
 /// `$37.26 an hour for instances and their volumes; no plan can cost less than $35.90; Karpenter's would cost

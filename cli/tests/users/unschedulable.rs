@@ -1,6 +1,6 @@
 //! What would let pods be scheduled.
 
-use crate::{CLASS, POOL, deployment, folder, run};
+use crate::{CLASS, POOL, deployment, folder, planning::NODE, run};
 
 #[test]
 fn the_rule_that_keeps_pods_from_a_place_is_named() {
@@ -95,5 +95,34 @@ fn a_node_pool_of_another_region_is_named_with_the_option_for_it() {
         } else {
             planned.is_silent_about(&["--region"]);
         }
+    }
+}
+
+#[test]
+fn an_empty_value_is_shown_as_one() {
+    let web = deployment("web", 1).replace(
+        "spec: {containers",
+        "spec: {nodeSelector: {node-role.kubernetes.io/worker: ''}, containers",
+    );
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    run(&folder("empty-value", &files), "plan .")
+        .says(&["without its node selector node-role.kubernetes.io/worker In [\"\"]"]);
+}
+
+/// Karpenter plans nothing while a NodeClaim of its own has no instance: pods that wait have no node.
+#[test]
+fn pods_for_which_nothing_is_planned_are_no_strict_success() {
+    let (_, claim) = NODE.split_once("---\n").expect("a NodeClaim");
+    let (claim, _) = claim.split_once("status:").expect("its status");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m}]}\n";
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("claim.yaml", claim), ("pod.yaml", pod)];
+    let folder = folder("waiting-claim", &files);
+    let said = "Nothing is planned for 1 pod: the NodeClaim general-1 has no instance yet.";
+    let words = "plan . --now 2026-08-01T12:00:00Z";
+    for (words, code) in [(words.to_owned(), 0), (format!("{words} --strict"), 1)] {
+        let planned = run(&folder, &words);
+        planned.says(&[said]);
+        assert_eq!(planned.code, Some(code), "{words}");
     }
 }

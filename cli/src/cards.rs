@@ -8,10 +8,10 @@ use model::{
     facts::Facts,
     node::Node,
     plan::{NewClaim, Target},
+    words::counted,
 };
 use report::{
     contents::{Mark, PackedNode, PackedPod, micros},
-    output::many,
     packing::Packer,
 };
 
@@ -132,10 +132,10 @@ impl<'f> Cards<'f> {
         let sold = self.sold(&claim.node_class, &new.cheapest);
         let allocatable = sold.map_or_else(|| claim.allocatable.clone(), InstanceType::allocatable);
         let why = format!(
-            "It would be launched for {} pods of NodePool {}; {} instance types fit, and {} is the cheapest",
-            many(claim.pods.len()),
+            "It would be launched for {} of NodePool {}, and can be any of {}, of which {} is the cheapest",
+            counted(claim.pods.len(), "pod"),
             claim.node_pool,
-            many(new.possible.len()),
+            counted(new.possible.len(), "instance type"),
             new.cheapest,
         );
         let offering = (&new.cheapest, new.price);

@@ -72,8 +72,9 @@ fn full_static_pool(pool: &NodePool) -> Option<Warning> {
     let (_, limit) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "nodes")?;
     let text = match limit.cmp(&replicas) {
         Ordering::Less => format!(
-            "spec.limits.nodes: {limit} is less than spec.replicas, so {} of {replicas} nodes are never launched",
-            replicas - limit
+            "spec.limits.nodes: {limit} is less than spec.replicas, so {} of {replicas} nodes {} never launched",
+            replicas - limit,
+            if replicas - limit == 1 { "is" } else { "are" },
         ),
         Ordering::Equal => format!(
             "spec.limits.nodes: {limit} has no room for a replacement, so drifted nodes remain: raise it above \

@@ -339,7 +339,7 @@ fn annotations_that_protect_nothing_here_are_named() {
 #[test]
 fn a_static_pool_without_room_for_a_replacement_is_named() {
     for (limit, said) in [
-        (2, "1 of 3 nodes are never launched"),
+        (2, "1 of 3 nodes is never launched"),
         (3, "no room for a replacement"),
         (4, "nothing is wrong"),
     ] {

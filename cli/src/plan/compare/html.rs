@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use model::{HourlyPrice, NodeName, Plan, facts::Facts, node::Node};
+use model::{HourlyPrice, NodeName, Plan, facts::Facts, node::Node, words::counted};
 use report::{
     contents::{CostBar, CostGroup, CostView, Figure, PackedNode, PageData, PageTable},
-    output::{HOURS_PER_MONTH, dollars, dollars_down, many},
+    output::{HOURS_PER_MONTH, dollars, dollars_down},
     packing::Packer,
 };
 
@@ -85,7 +85,7 @@ fn figures(sides: &[Side<'_>], bound: HourlyPrice, cluster: Option<&Cluster>) ->
     let base = today.map(|side| month(side.fleet.price));
     for side in sides.iter().filter(|side| side.plan.is_some()) {
         let price = month(side.fleet.price);
-        let nodes = format!("a month for {} nodes", many(side.fleet.nodes));
+        let nodes = format!("a month for {}", counted(side.fleet.nodes, "node"));
         let saved = base.filter(|base| price < *base).map(|base| {
             format!(
                 ", {} or {} % less than today",

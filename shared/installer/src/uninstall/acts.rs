@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::lease::LEDGER_LEASE;
+use model::{lease::LEDGER_LEASE, words::counted};
 use serde_json::Value;
 
 use crate::{
@@ -148,10 +148,10 @@ pub fn acts(
     match nodes {
         NodesAfter::End if functions.is_empty() && !(claims.is_empty() && machines.is_empty()) => {
             return Err(format!(
-                "{} NodeClaims and {} nodes are there, and no function that could drain them: deploy the stack again, \
-                 which adopts them, or say --keep-nodes.",
-                claims.len(),
-                machines.len()
+                "The cluster has {} and {}, and no function that could drain them: deploy the stack again, which adopts \
+                 them, or say --keep-nodes.",
+                counted(claims.len(), "NodeClaim"),
+                counted(machines.len(), "node")
             ));
         }
         NodesAfter::Stay if !functions.is_empty() => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{condition::ConditionReason, labels};
+use model::{condition::ConditionReason, labels, words::counted};
 use serde_json::Value;
 
 use super::{
@@ -166,11 +166,12 @@ pub(super) fn records(seen: &Observed) -> Judged {
     if is_gone && ours > 0 && !are_at_work(told(&seen.leases, READ_CURE)?, seen.now) {
         return Ok(StepVerdict::wrong(
             format!(
-                "{ours} NodeClaims are those of an installation that is gone; their finalizers hold them."
+                "An installation that is gone has left {}, which their finalizers keep.",
+                counted(ours, "NodeClaim")
             ),
             "Deploy the functions again, which adopt them, or journeyman uninstall --keep-nodes to leave the \
              nodes as they are.",
         ));
     }
-    Ok(StepVerdict::Done(format!("{ours} NodeClaims of ours")))
+    Ok(StepVerdict::Done(format!("{} of ours", counted(ours, "NodeClaim"))))
 }

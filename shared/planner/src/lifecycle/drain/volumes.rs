@@ -12,6 +12,7 @@ use model::{
     NodeClaim, NodeName, ObjectName, Pod,
     claim::{VolumeState, VolumesDetached},
     storage::{PodVolume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
+    words::counted,
 };
 
 use super::{deadline_of, is_drained, often_at_first};
@@ -118,6 +119,9 @@ fn words(volumes: &[&str]) -> String {
     let named = volumes.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
     match volumes.len().saturating_sub(NAMED_MAX) {
         0 => format!("volumes are still attached: {named}"),
-        others => format!("volumes are still attached: {named} and {others} others"),
+        others => {
+            let others = counted(others, "other");
+            format!("volumes are still attached: {named} and {others}")
+        }
     }
 }

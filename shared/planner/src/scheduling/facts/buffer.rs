@@ -14,6 +14,7 @@ use model::{
     duration::later,
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
+    words,
 };
 
 /// Annotation, `true` on pods that only stand for a buffer.
@@ -216,6 +217,10 @@ fn status_of(
     }
 }
 
+fn pods(number: u64) -> String {
+    words::counted(usize::try_from(number).unwrap_or(usize::MAX), "pod")
+}
+
 /// The condition `Provisioning`; `None` if the plan was not about all pods of the buffer.
 fn provisioned(replicas: u64, outcome: Option<Outcome>) -> Option<Condition> {
     let kind = ConditionKind::Provisioning;
@@ -226,8 +231,9 @@ fn provisioned(replicas: u64, outcome: Option<Outcome>) -> Option<Condition> {
     let Outcome { fitting, needing_claims, unplaced } = outcome?;
     if 0 < needing_claims + unplaced {
         let message = format!(
-            "of {replicas} pods {fitting} fit on nodes that are there, {needing_claims} get new nodes, and {unplaced} \
-             cannot be scheduled"
+            "of {} {fitting} can be scheduled on nodes that are there, {needing_claims} on new nodes, and {unplaced} \
+             cannot be scheduled",
+            pods(replicas)
         );
         return Some(Condition::fails(kind, ConditionReason::RequiresNewCapacity, message));
     }
@@ -235,6 +241,6 @@ fn provisioned(replicas: u64, outcome: Option<Outcome>) -> Option<Condition> {
         kind,
         status: Some(true),
         reason: ConditionReason::FitsExistingCapacity,
-        message: format!("all {replicas} pods fit on nodes that are there"),
+        message: format!("room for {} on nodes that are there", pods(replicas)),
     })
 }

@@ -163,14 +163,14 @@ fn a_status_says_where_the_pods_of_a_buffer_go_and_is_written_once() {
         statuses.iter().flat_map(|(_, status)| status.conditions.iter().map(shown)).collect();
     let ready = "ReadyForProvisioning=Some(true) Resolved: the pods of the buffer are known";
     let needs = "Provisioning=Some(false) RequiresNewCapacity: of";
-    let fits = "fit on nodes that are there";
+    let fits = "can be scheduled on nodes that are there";
     assert_eq!(
         said,
         [
             ready.to_owned(),
-            format!("{needs} 2 pods 0 {fits}, 2 get new nodes, and 0 cannot be scheduled"),
+            format!("{needs} 2 pods 0 {fits}, 2 on new nodes, and 0 cannot be scheduled"),
             ready.to_owned(),
-            format!("{needs} 1 pods 0 {fits}, 0 get new nodes, and 1 cannot be scheduled"),
+            format!("{needs} 1 pod 0 {fits}, 0 on new nodes, and 1 cannot be scheduled"),
             "ReadyForProvisioning=Some(false) ScalableRefNotFound: there is no Deployment `web`"
                 .to_owned(),
             "Provisioning=Some(false) NotReadyForProvisioning: the pods of the buffer are not known"

@@ -12,7 +12,7 @@ use model::{
 
 use super::{
     launchable::{
-        cause::{cause, conflict},
+        cause::{cause, conflict, elsewhere},
         known::KnownTypes,
         template::{self, Template},
     },
@@ -79,6 +79,7 @@ impl<'a> Problem<'a> {
             let text = "its requirements leave no instance type that can be bought now";
             let (index, class) = (&self.offers[number].index, &pool.template.node_class);
             let cause = cause(index, &pool.template.requirements, class)
+                .or_else(|| elsewhere(index, &pool.template.requirements, class))
                 .or_else(|| conflict(index, &template::requirements(pool)));
             let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
             return Err(format!("{text}{cause}"));

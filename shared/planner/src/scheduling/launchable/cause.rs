@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{NodeClassName, Requirement, Requirements, labels};
+use model::{CapacityType, NodeClassName, Requirement, Requirements, labels, words};
 
 use super::{offer::Types, type_index::TypeIndex};
 
@@ -49,6 +49,24 @@ pub fn conflict(index: &TypeIndex, asked: &Requirements) -> Option<String> {
             Some(format!("no instance type has {}", texts.join(" and ")))
         }
     }
+}
+
+/// That what is `asked` needs a capacity reservation, and those of the class called `class` are in other zones, if so.
+pub fn elsewhere(index: &TypeIndex, asked: &Requirements, class: &NodeClassName) -> Option<String> {
+    let paid = asked.get(labels::CAPACITY_TYPE)?;
+    let has = |capacity_type: CapacityType| paid.has(capacity_type.as_str());
+    if has(CapacityType::OnDemand) || has(CapacityType::Spot) || !has(CapacityType::Reserved) {
+        return None;
+    }
+    let zones = asked.get(labels::ZONE)?;
+    let offerings = index.types.iter().flat_map(|instance_type| &instance_type.offerings);
+    let reserved = offerings.filter(|offering| offering.capacity_type == CapacityType::Reserved);
+    let there: BTreeSet<&str> = reserved.map(|offering| offering.zone.as_str()).collect();
+    let is_elsewhere = !there.is_empty() && !there.iter().any(|zone| zones.has(zone));
+    is_elsewhere.then(|| {
+        let there = there.into_iter().collect::<Vec<_>>().join(", ");
+        format!("the capacity reservations of EC2NodeClass {class} are in {there}, and {zones} is required")
+    })
 }
 
 fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Option<String> {
@@ -107,5 +125,5 @@ fn named<'v>(values: impl ExactSizeIterator<Item = &'v str>) -> String {
     let others = values.len().saturating_sub(NAMED_MAX);
     let shown: Vec<&str> = values.take(NAMED_MAX).collect();
     let shown = shown.join(" or ");
-    if others == 0 { shown } else { format!("{shown} and {others} others") }
+    if others == 0 { shown } else { format!("{shown} and {}", words::counted(others, "other")) }
 }

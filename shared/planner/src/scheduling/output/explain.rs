@@ -18,7 +18,7 @@ use crate::{
         dollars::Cap,
         facts::volume,
         launchable::{
-            cause::{cause, conflict},
+            cause::{cause, conflict, elsewhere},
             offer::{Offer, Types},
             template::{self, Template},
         },
@@ -165,7 +165,10 @@ impl View<'_, '_> {
         let mut allowed = matching;
         allowed.keep(&offer.sold(&both));
         if allowed.is_empty() {
-            return (Why::NotSold, format!("no instance type with {asked} can be bought now"));
+            let class = &template.pool.template.node_class;
+            let text = elsewhere(&offer.index, &both, class)
+                .unwrap_or_else(|| format!("no instance type with {asked} can be bought now"));
+            return (Why::NotSold, text);
         }
         if !offer.is_launchable(&both, &allowed) {
             let text = "every capacity reservation that it could use is full";

@@ -112,6 +112,19 @@ fn a_full_reservation_is_no_reason_to_wait() {
 }
 
 #[test]
+fn the_zones_of_capacity_reservations_are_named_where_others_are_required() {
+    let mut facts = facts(pods("a cpu=1"));
+    reserve(&mut facts, &[("t.small", "cr-1", 1)]);
+    let requirements = &mut facts.node_pools[0].template.requirements;
+    requirements.add(requirement(&format!("{CAPACITY_TYPE}=reserved")));
+    requirements.add(requirement(&format!("{ZONE}=zone-2")));
+    let said = shown(&provision(&facts));
+    let why = "the capacity reservations of EC2NodeClass default are in zone-1, and topology.kubernetes.io/zone In \
+               [zone-2] is required";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
 fn a_type_whose_reservation_is_full_stays_beside_one_that_is_held() {
     let mut facts = facts(pods("a cpu=1"));
     reserve(&mut facts, &[("t.small", "cr-1", 0), ("t.medium", "cr-2", 1)]);

@@ -12,6 +12,7 @@ mod unknown;
 
 use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
+use jiff::SignedDuration;
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod, facts::Facts, ledger::Decision,
     policies::ConsolidationSearch, protection,
@@ -65,28 +66,53 @@ impl Found<'_> {
     fn ahead_lines(&self) -> Vec<String> {
         let line = |decision: &Decision| {
             let waits = decision.claims().find_map(|claim| self.drain_waits_for(claim));
-            let waits = waits.map(|why| format!("; its drain will wait: {why}"));
+            let waits = waits.map(|waits| format!("; its drain will wait{}", waits.in_words()));
             format!("{}{}", decision.summary, waits.unwrap_or_default())
         };
         self.ahead.iter().map(line).collect()
     }
 
-    /// Why the drain of the node of `claim` does not end by itself, as far as its pods say it now.
-    fn drain_waits_for(&self, claim: &NodeClaimName) -> Option<String> {
+    /// What the drain of the node of `claim` waits for, if it does not end by itself, as far as its pods say it now.
+    fn drain_waits_for(&self, claim: &NodeClaimName) -> Option<Waits> {
         let claim = self.facts.ledger.claims.get(claim)?;
-        let is_unbounded = claim.termination_grace_period.is_none();
-        let node = claim.node.as_ref().filter(|_| is_unbounded)?;
+        let node = claim.node.as_ref()?;
         let (now, budgets) = (self.facts.now, DisruptionBudgets::of(self.facts));
-        let blocked = |pod: &Pod| {
-            if pod.is_protected(now) {
-                Some(Immovable::Protected { pod: pod.key.clone() })
-            } else {
-                budgets.objection(pod, now)
-            }
-        };
+        let blocked =
+            |pod: &Pod| Immovable::protection(pod, now).or_else(|| budgets.objection(pod, now));
         let mut pods = self.facts.pods.iter().filter(|pod| pod.node.as_ref() == Some(node));
         let why = pods.find_map(blocked)?;
-        Some(format!("{why}, and the NodeClaim has no terminationGracePeriod"))
+        Some(Waits { why, at_most: claim.termination_grace_period })
+    }
+
+    /// The nodes that `proposal` disrupts and whose drains do not end by themselves, with what each waits for.
+    fn waits_of<'p>(&self, proposal: &'p Proposal) -> Vec<(&'p NodeName, Waits)> {
+        let claims = self.facts.ledger.claims.values();
+        let by_node: BTreeMap<&NodeName, &NodeClaimName> =
+            claims.filter_map(|claim| Some((claim.node.as_ref()?, &claim.name))).collect();
+        let waits = |node: &'p NodeName| Some((node, self.drain_waits_for(by_node.get(node)?)?));
+        proposal.nodes().filter_map(waits).collect()
+    }
+}
+
+/// What a drain waits for.
+struct Waits {
+    /// The first pod that does not leave, and why.
+    why: Immovable,
+    /// `terminationGracePeriod` of the NodeClaim: after that the instance ends all the same.
+    at_most: Option<SignedDuration>,
+}
+
+impl Waits {
+    /// To go on after "wait": ` up to 1h0m0s (terminationGracePeriod): …`.
+    fn in_words(&self) -> String {
+        let why = &self.why;
+        match self.at_most {
+            Some(at_most) => {
+                let at_most = model::duration::format_go(at_most);
+                format!(" up to {at_most} (terminationGracePeriod): {why}")
+            }
+            None => format!(": {why}, and the NodeClaim has no terminationGracePeriod"),
+        }
     }
 }
 

@@ -108,3 +108,83 @@ fn what_the_status_of_a_pod_disruption_budget_allows_counts() {
     said("budget-uncounted", "").says(&[note]);
     said("budget-empty", "status: {}\n").says(&[note]);
 }
+
+/// A pod that runs on `ip-1` with the annotation `karpenter.sh/do-not-disrupt`, which is `value`.
+fn protected(value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: a, uid: a, namespace: default, annotations: \
+         {{karpenter.sh/do-not-disrupt: '{value}'}}}}\nspec: {{nodeName: ip-1, containers: [{{name: m}}]}}\nstatus: \
+         {{phase: Running, startTime: 2026-08-01T11:30:00Z}}\n"
+    )
+}
+
+#[test]
+fn what_a_drain_saves_only_after_its_deadline_is_said_to() {
+    let bounded =
+        NODE.replace("  requirements: []", "  requirements: []\n  terminationGracePeriod: 1h");
+    let pool = POOL.replace("[on-demand]", "[spot]");
+    let files = [
+        ("class.yaml", CLASS),
+        ("pool.yaml", &*pool),
+        ("node.yaml", &bounded),
+        ("pod.yaml", &protected("true")),
+    ];
+    let answer = run(&folder("deadline", &files), "plan . --disruption --now 2026-08-01T12:00:00Z");
+    answer.says(&[
+        "drift disrupts 1 node: saves ",
+        "; its drain takes up to 1h0m0s, and until then nothing is saved",
+        "drains    ip-1, which will wait up to 1h0m0s (terminationGracePeriod): blocked by the annotation",
+    ]);
+}
+
+#[test]
+fn a_node_is_protected_until_the_annotation_of_its_pod_is_over() {
+    for (value, said) in [
+        ("1h", "karpenter.sh/do-not-disrupt of pod default/a until 2026-08-01T12:30:00Z\n"),
+        ("true", "karpenter.sh/do-not-disrupt of pod default/a\n"),
+    ] {
+        let pod = protected(value);
+        let files =
+            [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE), ("pod.yaml", &*pod)];
+        let folder = folder("protected", &files);
+        run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z").says(&[said]);
+    }
+}
+
+#[test]
+fn a_class_that_is_not_ready_is_named_as_the_cause_that_a_node_pool_has_no_instance_types() {
+    let class = format!(
+        "{CLASS}status:\n  conditions:\n  - {{type: AMIsReady, status: \"False\", reason: AMINotFound, message: \
+         AMISelector did not match any AMIs}}\n  - {{type: Ready, status: \"False\", reason: NotReady, message: x}}\n"
+    );
+    let files = [("class.yaml", &*class), ("pool.yaml", POOL), ("node.yaml", NODE)];
+    run(&folder("no-types", &files), "plan . --disruption --now 2026-08-01T12:00:00Z").says(&[
+        "its NodePool general has no instance types: EC2NodeClass default is not ready: condition AMIsReady",
+    ]);
+}
+
+#[test]
+fn one_node_follows_and_several_follow() {
+    let expires = NODE.replace("  requirements: []", "  requirements: []\n  expireAfter: 1h");
+    let node = |from: &str, number: u32| {
+        from.replace("ip-1", &format!("ip-{number}"))
+            .replace("general-1", &format!("general-{number}"))
+            .replace("uid: n1", &format!("uid: n{number}"))
+            .replace("uid: c1", &format!("uid: c{number}"))
+            .replace("abcdef0", &format!("abcdef{number}"))
+    };
+    let pool =
+        format!("{POOL}  disruption: {{consolidateAfter: 0s, budgets: [{{nodes: 100%}}]}}\n");
+    for (expiring, said) in [(1, "; 1 node follows\n"), (2, "; 2 nodes follow\n")] {
+        // One node is empty, and the others expire with a pod each.
+        let of_one = |number: u32| {
+            let pod = protected("false").replace("name: a, uid: a", &format!("name: a-{number}"));
+            format!("{}---\n{}", node(&expires, number), node(&pod, number))
+        };
+        let nodes: Vec<String> = (1..=expiring).map(of_one).collect();
+        let nodes = [nodes, vec![node(NODE, 9)]].concat().join("---\n");
+        let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("nodes.yaml", &nodes)];
+        let folder = folder("follow", &files);
+        run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z").says(&[said]);
+    }
+}

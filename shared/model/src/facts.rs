@@ -47,6 +47,19 @@ pub enum ClassOffer {
     NotReady(Vec<Obstacle>),
 }
 
+impl ClassOffer {
+    /// Why nothing can be launched from it, if so; the class is called `class`.
+    pub fn why_not_ready(&self, class: &NodeClassName) -> Option<String> {
+        match self {
+            Self::Ready(_) => None,
+            Self::NotReady(obstacles) => {
+                let why = Obstacle::in_words(obstacles);
+                Some(format!("EC2NodeClass {class} is not ready: {why}"))
+            }
+        }
+    }
+}
+
 /// What was observed, at one present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {

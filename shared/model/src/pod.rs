@@ -265,16 +265,26 @@ impl Pod {
         if self.is_terminal() || self.is_terminating() {
             return false;
         }
-        let Some(text) = self.spec.annotations.get(crate::labels::DO_NOT_DISRUPT) else {
-            return false;
-        };
-        match DoNotDisrupt::parse(text) {
+        match self.do_not_disrupt() {
             Some(DoNotDisrupt::Always) => true,
             Some(DoNotDisrupt::For(duration)) => self.started_at.is_none_or(|started_at| {
                 started_at.checked_add(duration).is_ok_and(|ends_at| now < ends_at)
             }),
             None => false,
         }
+    }
+
+    /// When the annotation that protects it stops to; `None` where it does not, or where that is not known because the
+    /// pod has not started.
+    pub fn protected_until(&self) -> Option<Timestamp> {
+        match self.do_not_disrupt()? {
+            DoNotDisrupt::Always => None,
+            DoNotDisrupt::For(duration) => self.started_at?.checked_add(duration).ok(),
+        }
+    }
+
+    fn do_not_disrupt(&self) -> Option<DoNotDisrupt> {
+        DoNotDisrupt::parse(self.spec.annotations.get(crate::labels::DO_NOT_DISRUPT)?)
     }
 }
 

@@ -117,6 +117,15 @@ impl HourlyPrice {
     }
 }
 
+impl HourlyPrice {
+    /// For sentences: `$0.0816`, with four to six digits after the point, as many as AWS's prices have. Rounded half up.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        const UNIT: u128 = WHOLE / 1_000_000;
+        format!("${}", Self((self.0 + UNIT / 2) / UNIT * UNIT))
+    }
+}
+
 impl fmt::Display for HourlyPrice {
     /// Dollars with at least four digits after the point, and all that it has.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

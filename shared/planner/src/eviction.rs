@@ -77,10 +77,16 @@ pub fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Immovable {
     /// It has the annotation `karpenter.sh/do-not-disrupt`.
-    #[error("blocked by the annotation {key} of pod {pod}", key = labels::DO_NOT_DISRUPT)]
+    #[error(
+        "blocked by the annotation {key} of pod {pod}{}",
+        .until.map(|until| format!(" until {until}")).unwrap_or_default(),
+        key = labels::DO_NOT_DISRUPT
+    )]
     Protected {
         /// The pod.
         pod: PodKey,
+        /// When the annotation stops to protect it, where it says so and the pod has started.
+        until: Option<Timestamp>,
     },
     /// Two PodDisruptionBudgets select it, and the eviction API refuses to choose.
     #[error("pod {pod} has two PodDisruptionBudgets, {first} and {second}: it cannot be evicted")]
@@ -100,6 +106,14 @@ pub enum Immovable {
         /// The PodDisruptionBudget, by namespace and name.
         budget: PodKey,
     },
+}
+
+impl Immovable {
+    /// Why `pod` may not be moved now because of its annotation, if so.
+    pub fn protection(pod: &Pod, now: Timestamp) -> Option<Self> {
+        let until = pod.protected_until();
+        pod.is_protected(now).then(|| Self::Protected { pod: pod.key.clone(), until })
+    }
 }
 
 /// Whether the eviction API would be asked to move it.

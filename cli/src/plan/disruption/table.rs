@@ -138,9 +138,21 @@ pub(super) fn headline(found: &Found<'_>) -> String {
     let more = following.filter(|node| proposal.nodes().all(|name| name != *node));
     let more = match more.count() {
         0 => String::new(),
+        1 => "; 1 node follows".to_owned(),
         more => format!("; {} follow", counted(more, "node")),
     };
-    format!("{} disrupts {nodes}{launched}: {}{more}", proposal.command.method, worth(proposal))
+    let waits = found.waits_of(proposal).into_iter().filter_map(|(_, waits)| waits.at_most).max();
+    let waits = waits.map(|at_most| {
+        let at_most = model::duration::format_go(at_most);
+        let whose = if proposal.nodes().count() == 1 { "its drain takes" } else { "drains take" };
+        format!("; {whose} up to {at_most}, and until then nothing is saved")
+    });
+    format!(
+        "{} disrupts {nodes}{launched}: {}{more}{}",
+        proposal.command.method,
+        worth(proposal),
+        waits.unwrap_or_default()
+    )
 }
 
 /// What `proposal` saves or costs, and how many pods it moves.
@@ -203,6 +215,13 @@ fn show_commands(
         let names = named(&in_order(nodes), NODES_SHOWN);
         let text = format!("disrupts  {names} ({pool}, {price} an hour{each}): {reason}");
         screen.text(2, &text, out)?;
+    }
+    let waits = found.waits_of(proposal);
+    for (node, waits) in waits.iter().take(NODES_SHOWN) {
+        screen.text(2, &format!("drains    {node}, which will wait{}", waits.in_words()), out)?;
+    }
+    if let Some(more @ 1..) = waits.len().checked_sub(NODES_SHOWN) {
+        screen.text(2, &format!("drains    and {} that will wait", counted(more, "other")), out)?;
     }
     for replacement in &proposal.command.replacements {
         screen.text(2, &format!("launches  {}", in_words(replacement)), out)?;

@@ -3,6 +3,19 @@
 use model::price::*;
 
 #[test]
+fn sentences_have_prices_with_as_many_digits_as_prices_of_aws() {
+    for (text, shown) in [
+        ("0.0816", "$0.0816"),
+        ("0.033747", "$0.033747"),
+        ("0.0959999904", "$0.0960"),
+        ("0.0000004999", "$0.0000"),
+        ("3", "$3.0000"),
+    ] {
+        assert_eq!(HourlyPrice::parse_dollars(text).unwrap().in_words(), shown, "{text}");
+    }
+}
+
+#[test]
 fn published_prices_are_exact() {
     for (text, nanos, shown) in [
         ("0.0816", 81_600_000, "0.0816"),

@@ -130,7 +130,7 @@ pub(crate) fn candidate<'a>(
         return Err(Objection::NoNodePool(pool.to_owned()));
     };
     if state.knows_offers() && state.types(pool).is_empty() {
-        return Err(Objection::NoInstanceTypes(pool.name.clone()));
+        return Err(Objection::NoInstanceTypes(pool.name.clone(), state.why_not_ready(pool)));
     }
     if let Some(pod) = &state.facts.unlocated_pod {
         return Err(Objection::UnlocatedPod(pod.clone()));
@@ -179,9 +179,6 @@ fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
 }
 
 fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<Immovable> {
-    let protected = entry.pods.iter().find(|pod| pod.is_protected(state.now));
-    if let Some(pod) = protected {
-        return Some(Immovable::Protected { pod: pod.key.clone() });
-    }
-    entry.pods.iter().find_map(|pod| state.budgets.objection(pod, state.now))
+    let protected = entry.pods.iter().find_map(|pod| Immovable::protection(pod, state.now));
+    protected.or_else(|| entry.pods.iter().find_map(|pod| state.budgets.objection(pod, state.now)))
 }

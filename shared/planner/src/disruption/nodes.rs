@@ -206,6 +206,12 @@ impl<'a> State<'a> {
         self.facts.ready_types(&pool.template.node_class).unwrap_or_default()
     }
 
+    /// Why the class of `pool` offers nothing, if it is not ready.
+    pub(crate) fn why_not_ready(&self, pool: &NodePool) -> Option<String> {
+        let class = &pool.template.node_class;
+        self.facts.classes.as_ref()?.get(class)?.why_not_ready(class)
+    }
+
     pub(crate) fn instance_type(&self, pool: &NodePool, name: &str) -> Option<&Arc<InstanceType>> {
         let types = self.types(pool);
         let place =

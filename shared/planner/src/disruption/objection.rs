@@ -11,6 +11,21 @@ use model::{
 use super::consolidation::SPOT_TYPES_MIN;
 use crate::eviction::Immovable;
 
+/// Less than any instance costs, and more than an instance of a capacity reservation counts for: a ten-millionth of its
+/// on-demand price.
+const LESS_THAN_ANY: HourlyPrice = HourlyPrice::from_nanos(100_000);
+
+/// Why nothing is cheaper than `price`.
+fn not_below(price: HourlyPrice) -> String {
+    if price == HourlyPrice::default() {
+        "its own price is not known, or 0".to_owned()
+    } else if price < LESS_THAN_ANY {
+        "its capacity reservation is paid for anyway".to_owned()
+    } else {
+        format!("nothing below {} an hour fits its pods", price.in_words())
+    }
+}
+
 /// Why a node is not disrupted: at all, by one method, or together with others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Objection {
@@ -50,7 +65,7 @@ pub enum Objection {
     NoNodePool(String),
     /// Nothing can be bought for its NodePool.
     #[error("its NodePool {0} has no instance types")]
-    NoInstanceTypes(NodePoolName),
+    NoInstanceTypes(NodePoolName, Option<String>),
     /// A pod on it cannot be read: its needs are unknown.
     #[error("pod {0} on it cannot be read")]
     UnreadablePod(PodKey),
@@ -188,10 +203,10 @@ pub enum Objection {
     #[error("its replacement cannot be launched: {0}")]
     NotCreated(String),
     /// Everything that could come may cost as much as this in one hour.
-    #[error("no cheaper replacement: nothing below ${0} an hour fits its pods")]
+    #[error("no cheaper replacement: {}", not_below(*.0))]
     NotCheaper(HourlyPrice),
     /// Everything that could come saves too little beside this price for one hour.
-    #[error("a replacement would save too little of ${0} an hour")]
+    #[error("a replacement would save too little of {} an hour", .0.in_words())]
     SavesLittle(HourlyPrice),
     /// Too few instance types are left for a `minValues`.
     #[error("too few cheaper instance types for minValues of its NodePool")]
@@ -209,7 +224,12 @@ pub enum Objection {
     #[error("its replacement could be of the instance type that it replaces")]
     SameType,
     /// It saves less in one hour than is asked for the pods that it moves.
-    #[error("saves ${saved} an hour, and moving {} must save ${least}", model::words::counted(*.pods, "pod"))]
+    #[error(
+        "saves {} an hour, and moving {} must save {}",
+        .saved.in_words(),
+        model::words::counted(*.pods, "pod"),
+        .least.in_words()
+    )]
     YieldsLittle {
         /// What it saves.
         saved: HourlyPrice,
@@ -250,7 +270,9 @@ impl Objection {
     /// `Display`, so that the same decision is recorded once.
     pub fn in_full(&self) -> String {
         match self {
-            Self::BudgetSpent(_, why) => format!("{self}: {why}"),
+            Self::BudgetSpent(_, why) | Self::NoInstanceTypes(_, Some(why)) => {
+                format!("{self}: {why}")
+            }
             _ => self.to_string(),
         }
     }
@@ -286,7 +308,9 @@ impl Objection {
             Self::AlreadyGoing => Why::AlreadyGoing,
             Self::Nominated => Why::Nominated,
             Self::Protected | Self::Immovable(Immovable::Protected { .. }) => Why::DoNotDisrupt,
-            Self::NoLabel(_) | Self::NoNodePool(_) | Self::NoInstanceTypes(_) => Why::NotOfNodePool,
+            Self::NoLabel(_) | Self::NoNodePool(_) | Self::NoInstanceTypes(..) => {
+                Why::NotOfNodePool
+            }
             Self::UnreadablePod(_) | Self::UnlocatedPod(_) => Why::UnreadablePod,
             Self::Immovable(_) => Why::PodDisruptionBudget,
             Self::NotStatic(_) | Self::Static(_) => Why::OtherMethod,

@@ -14,7 +14,6 @@ use model::{
     facts::{ClassOffer, Daemon, Facts, daemons},
     labels,
     node::Node,
-    node_class::Obstacle,
     node_pool::NodePool,
     plan::Target,
     pod::HostPort,
@@ -239,9 +238,8 @@ impl<'a> Problem<'a> {
             let types =
                 match self.facts.classes.as_ref().map(|class_offers| class_offers.get(class)) {
                     Some(Some(ClassOffer::Ready(types))) => types,
-                    Some(Some(ClassOffer::NotReady(obstacles))) => {
-                        let why = Obstacle::in_words(obstacles);
-                        let text = format!("EC2NodeClass {class} is not ready: {why}");
+                    Some(Some(offer @ ClassOffer::NotReady(_))) => {
+                        let text = offer.why_not_ready(class).unwrap_or_default();
                         self.closed.push((&pool.name, text));
                         continue;
                     }

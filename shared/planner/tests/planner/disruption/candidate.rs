@@ -174,6 +174,23 @@ fn a_pool_without_types_has_no_candidates() {
 }
 
 #[test]
+fn prices_that_no_instance_has_are_put_into_words() {
+    let said = |dollars: &str| {
+        let price = model::HourlyPrice::parse_dollars(dollars).unwrap();
+        planner::disruption::Objection::NotCheaper(price).to_string()
+    };
+    // An instance of a capacity reservation counts for a ten-millionth of its on-demand price.
+    for (dollars, why) in [
+        ("0.0000000096", "its capacity reservation is paid for anyway"),
+        ("0", "its own price is not known, or 0"),
+        ("0.0959999904", "nothing below $0.0960 an hour fits its pods"),
+        ("0.023456", "nothing below $0.023456 an hour fits its pods"),
+    ] {
+        assert_eq!(said(dollars), format!("no cheaper replacement: {why}"));
+    }
+}
+
+#[test]
 fn a_node_is_worth_disrupting_for_its_price_and_against_what_its_pods_cost() {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.large"), ("c", "t.small")]);
     let cheap =

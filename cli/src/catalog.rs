@@ -22,15 +22,19 @@ use report::{
 
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), CommandError> {
-    let settings = args.settings.read(&[])?.nodes;
+    let all_settings = args.settings.read(&[])?;
     let source = if args.live {
         source::live("catalog --live", args.region.as_deref())?
     } else {
         source::load(args.from.as_deref())?
     };
-    let class = class::load(args, &source)?;
+    let class = class::load(args, &source, &all_settings)?;
+    let settings = all_settings.nodes;
     let catalog = source.catalog(&class.subnets, &settings);
-    let mut types = launch_template::all_types(&catalog, &class, &settings);
+    let types = launch_template::all_types(&catalog, &class, &settings);
+    let mut types = types.map_err(|problem| {
+        BadInput::one(format!("EC2NodeClass {}: {problem}", class.class.name))
+    })?;
     let filter = table::Filter::parse(&args.filters)?;
     filter.ensure_known(&types)?;
     types.retain(|offered| filter.takes(&offered.instance_type));

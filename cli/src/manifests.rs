@@ -14,6 +14,7 @@ use api::{
     },
     objects::{self, BufferManifest, BufferReference, Referable},
 };
+use dispatch::Settings;
 use jiff::Timestamp;
 use model::{
     ObjectName, PodKey, Problem,
@@ -116,6 +117,15 @@ impl Read {
             let (first, last) = (in_words(&place), in_words(&by));
             self.notes.push(format!("{first}: {object} appears again, and {last} wins"));
         }
+    }
+
+    /// Makes of the EC2NodeClasses what they are with the gates of `settings`.
+    pub(crate) fn open_gates(&mut self, settings: &Settings) {
+        let objects = self.manifests.iter_mut().flat_map(|manifest| &mut manifest.objects);
+        settings.open_gates(objects.filter_map(|object| match object {
+            objects::Object::NodeClass(read) => Some(&mut read.class),
+            _ => None,
+        }));
     }
 
     /// Everything that is wrong, also between the files.

@@ -39,6 +39,9 @@ pub struct SetArgs {
     /// Set Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
     #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
+    /// Set feature gates of Karpenter's AWS provider, such as `NodeClassCEL=true`.
+    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
+    pub aws_feature_gates: String,
     /// Network interfaces of each node that pods do not use.
     #[arg(long = "reserved-enis", value_name = "NUMBER")]
     pub reserved_enis: Option<String>,
@@ -62,8 +65,8 @@ impl SetArgs {
         Ok(settings)
     }
 
-    /// Changes `settings` as `--set` says, then as these options and `others` say, then as `--feature-gates` says. That
-    /// option takes gates that no function carries out as well, which the setting refuses.
+    /// Changes `settings` as `--set` says, then as these options and `others` say, then as `--feature-gates` and
+    /// `--aws-feature-gates` say.
     pub(crate) fn apply(
         &self,
         settings: &mut Settings,
@@ -90,8 +93,13 @@ impl SetArgs {
                 set(settings, setting, option, value)?;
             }
         }
-        let gated = settings.policies.set_gates(&self.feature_gates);
-        gated.map_err(|error| BadInput::one(format!("--feature-gates: {error}")))?;
+        for (option, gates) in [
+            ("--feature-gates", &self.feature_gates),
+            ("--aws-feature-gates", &self.aws_feature_gates),
+        ] {
+            let gated = settings.policies.set_gates(gates);
+            gated.map_err(|error| BadInput::one(format!("{option}: {error}")))?;
+        }
         settings.nodes.reserved_capacity = settings.policies.reserved_capacity;
         Ok(())
     }

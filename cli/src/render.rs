@@ -17,8 +17,8 @@ use std::{
 use dispatch::Settings;
 use launch_template::{Launch, NodeSettings, PricedTypes};
 use model::{
-    InstanceType, InstanceTypeName, NodeClaim, Resources, node_pool::NodePool,
-    overlay::NodeOverlay, policies::Policies,
+    InstanceType, InstanceTypeName, NodeClaim, Problem, Resources, node_class::ResolvedNodeClass,
+    node_pool::NodePool, overlay::NodeOverlay, policies::Policies,
 };
 use report::{
     command::RunCommand,
@@ -93,7 +93,7 @@ impl RunCommand for RenderArgs {
 
 /// What would be launched for the objects in `files`.
 fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandError> {
-    let Settings { nodes: settings, policies, .. } = args.settings()?;
+    let all_settings = args.settings()?;
     let Some(facts) = &args.cluster_facts else {
         return Err(BadInput::one("--cluster-facts: is missing").into());
     };
@@ -103,7 +103,8 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
         from: args.from.as_deref(),
         node_pool: args.node_pool.as_deref(),
     };
-    let input = input::load(&asked, &settings)?;
+    let input = input::load(&asked, &all_settings)?;
+    let Settings { nodes: settings, policies, .. } = all_settings;
     let input::Input {
         catalog,
         class,
@@ -117,7 +118,8 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
     } = input;
     let class_hash =
         class.class.hash.map(|hash| hash.with_ca_bundle(&cluster.ca_bundle).to_string());
-    let mut types = launch_template::all_types(&catalog, &class, &settings);
+    let mut types = launch_template::all_types(&catalog, &class, &settings)
+        .map_err(|problem| unlisted(&class, &problem))?;
     if let Some(name) = &args.instance_type {
         types.retain(|offered| offered.instance_type.name.as_str() == name);
         if types.is_empty() {
@@ -131,7 +133,11 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, CommandErr
     claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();
     let types: Vec<_> = types.into_iter().map(|offered| Arc::new(offered.instance_type)).collect();
     let (overlaid, mut warnings) = overlaid(&claim, &pools, &overlays, &types, &policies);
-    let sold = PricedTypes { types: overlaid.as_deref().unwrap_or(&types), listed: &types };
+    let sold = PricedTypes {
+        types: overlaid.as_deref().unwrap_or(&types),
+        listed: &types,
+        descriptions: Some(&catalog.descriptions),
+    };
     let user_data = launch_template::user_data_warnings(&class.class).into_iter();
     warnings.extend(user_data.map(|text| format!("spec.userData: {text}")));
     let claims = [*claim];
@@ -182,6 +188,11 @@ fn overlaid(
     let rejected = applied.rejected.into_iter();
     let rejected = rejected.map(|(name, why)| format!("NodeOverlay {name} changes nothing: {why}"));
     (of_pool.map(|overlaid| overlaid.types), rejected.collect())
+}
+
+/// That the types cannot be listed as nodes of `class`, because of `problem`.
+fn unlisted(class: &ResolvedNodeClass, problem: &Problem) -> BadInput {
+    BadInput::one(format!("EC2NodeClass {}: {problem}", class.class.name))
 }
 
 fn unreadable(path: &Path, error: &impl fmt::Display) -> BadInput {

@@ -6,7 +6,7 @@ mod windows;
 mod zones;
 
 pub(crate) use self::{windows::is_endless, zones::elsewhere};
-use crate::options::MoreManifests;
+use crate::options::{MoreManifests, SetArgs};
 use report::command::RunCommand;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,6 +37,9 @@ pub struct ValidateArgs {
     /// More of them, as kubectl takes them.
     #[command(flatten)]
     pub more: MoreManifests,
+    /// Settings of the functions.
+    #[command(flatten)]
+    pub set: SetArgs,
     /// Output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = Format::one_of(Format::DOCUMENT), default_value_t)]
     pub output: Format,
@@ -50,7 +53,9 @@ pub fn run(
 ) -> Result<bool, CommandError> {
     let reading = ProgressLine::new("reading");
     let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
-    let read = Read::of(&files);
+    let settings = args.set.read(&[])?;
+    let mut read = Read::of(&files);
+    read.open_gates(&settings);
     let (mut problems, elsewhere) = read.problems_and_elsewhere();
     // As a person reads the files: from above.
     let mut order = BTreeMap::new();
@@ -58,7 +63,8 @@ pub fn run(
         order.entry(problem.file.clone()).or_insert(place);
     }
     problems.sort_by_key(|problem| (order.get(&problem.file).copied(), problem.line));
-    let Findings { warnings, refusals, unchecked } = warnings::findings(&read.manifests, &files)?;
+    let Findings { warnings, refusals, unchecked } =
+        warnings::findings(&read.manifests, &files, &settings)?;
     let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let of_refusals = refusals.iter().map(|(file, _)| file);
     let wrong: BTreeSet<&String> =

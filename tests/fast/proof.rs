@@ -128,6 +128,7 @@ fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
         now: entry.scenario.now.clone(),
         settings: SetArgs {
             feature_gates: flags.get("feature-gates").cloned().unwrap_or_default(),
+            aws_feature_gates: flags.get("aws-feature-gates").cloned().unwrap_or_default(),
             reserved_enis: flags.get("reserved-enis").cloned(),
             vm_memory_overhead_percent: flags.get("vm-memory-overhead-percent").cloned(),
             ..SetArgs::default()

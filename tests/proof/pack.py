@@ -46,8 +46,6 @@ def main():
         for file in sorted((conformance / kind).glob("*/scenario.json")):
             folder = file.parent
             scenario = json.loads(file.read_text())
-            if kind == "render" and "aws-feature-gates" in scenario.get("flags", {}):
-                continue  # What is not built yet is said in docs/compatibility.md.
             expected = json.loads((folder / "expected.json").read_text())
             entry = {"name": f"{kind}/{folder.name}", "scenario": scenario}
             for other in sorted(folder.iterdir()):

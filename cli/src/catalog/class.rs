@@ -6,6 +6,7 @@ use api::{
     files,
     objects::{NodeClassManifest, Object},
 };
+use dispatch::Settings;
 use model::{
     Problem,
     node_class::{ClassStatus, NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
@@ -29,12 +30,16 @@ spec:
 ";
 
 /// The class of the arguments, or a plain one.
-pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeClass, BadInput> {
+pub(super) fn load(
+    args: &CatalogArgs,
+    source: &Source,
+    settings: &Settings,
+) -> Result<ResolvedNodeClass, BadInput> {
     let (text, file) = match &args.node_class {
         Some(path) => (manifests::text(path)?, path.display().to_string()),
         None => (PLAIN.to_owned(), "(built in)".to_owned()),
     };
-    let (class, mut status) = only_class(&text, &file)?;
+    let (class, mut status) = only_class(&text, &file, settings)?;
     if let Some(path) = &args.capacity_reservations {
         let left = cluster_facts::reservations_left(&manifests::text(path)?)
             .map_err(|error| unreadable(path, &error))?;
@@ -70,7 +75,11 @@ fn everywhere(source: &Source) -> Vec<Subnet> {
     market.all_zones().into_iter().enumerate().filter_map(subnet).collect()
 }
 
-fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInput> {
+fn only_class(
+    text: &str,
+    file: &str,
+    settings: &Settings,
+) -> Result<(NodeClass, ClassStatus), BadInput> {
     let manifest = files::read(text, file);
     if !manifest.problems.is_empty() {
         return Err(BadInput(manifest.problems.iter().map(ToString::to_string).collect()));
@@ -81,7 +90,8 @@ fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInp
     });
     let mut classes: Vec<NodeClassManifest> = classes.collect();
     match (classes.pop(), classes.is_empty()) {
-        (Some(NodeClassManifest { class, status, .. }), true) => {
+        (Some(NodeClassManifest { mut class, status, .. }), true) => {
+            settings.open_gates([&mut class]);
             check(&class, file)?;
             let name = &class.name;
             let wrong = |problem: Problem| format!("{file}: EC2NodeClass {name}: {problem}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dispatch::Settings;
 use expect_test::{Expect, expect};
 use model::{Offering, RegionCatalog};
 
@@ -72,9 +73,9 @@ fn every_type_comes_out_of_its_description_as_karpenter_has_it() {
     let known = instance_catalog::builtin().unwrap();
     let settings = launch_template::NodeSettings::default();
     let source = source::load(None).unwrap();
-    let class = class::load(&CatalogArgs::default(), &source).unwrap();
+    let class = class::load(&CatalogArgs::default(), &source, &Settings::default()).unwrap();
     let catalog = source.catalog(&class.subnets, &settings);
-    let types = launch_template::all_types(&catalog, &class, &settings);
+    let types = launch_template::all_types(&catalog, &class, &settings).unwrap();
     let catalog = RegionCatalog {
         instance_types: types
             .into_iter()
@@ -165,8 +166,12 @@ spec:
     std::fs::write(&file, text).unwrap();
     let args = CatalogArgs { node_class: Some(file.clone()), ..CatalogArgs::default() };
     let source = source::load(None).unwrap();
-    let error = class::load(&args, &source).map(|_| ()).unwrap_err().to_string();
+    let error =
+        class::load(&args, &source, &Settings::default()).map(|_| ()).unwrap_err().to_string();
     std::fs::remove_file(file).unwrap();
-    assert!(error.contains("spec.kubelet.maxPods as an expression"), "{error}");
+    assert!(
+        error.contains("spec.kubelet.maxPods: an expression needs the feature gate"),
+        "{error}"
+    );
     assert!(error.contains("spec.placementGroupSelector"), "{error}");
 }

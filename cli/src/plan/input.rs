@@ -65,6 +65,13 @@ pub(super) struct Loaded {
 
 /// Reads everything.
 pub(super) fn load(args: &PlanArgs, progress: &ProgressLine) -> Result<Loaded, BadInput> {
+    let settings = args.settings()?;
+    let mut loaded = read(args, progress)?;
+    settings.open_gates(loaded.node_classes.iter_mut().map(|(read, _)| &mut read.class));
+    Ok(loaded)
+}
+
+fn read(args: &PlanArgs, progress: &ProgressLine) -> Result<Loaded, BadInput> {
     if args.live {
         let mut read = Read::default();
         let live::Read { manifests, server } = live::read(args, progress)?;

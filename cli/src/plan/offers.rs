@@ -196,6 +196,9 @@ impl Region<'_> {
         {
             obstacles.push(Obstacle::Problem(Problem::unusable("spec.amiSelectorTerms", why)));
         }
+        let failure =
+            launch_template::expression_failure(self.catalog, &read.class, &self.settings);
+        obstacles.extend(failure.map(|problem| Obstacle::Problem(*problem)));
         if !obstacles.is_empty() {
             return Ok(ClassOffer::NotReady(obstacles));
         }

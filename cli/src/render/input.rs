@@ -6,8 +6,8 @@ use api::{
     document::Diagnostic,
     objects::{NodeClassManifest, Object},
 };
+use dispatch::Settings;
 use jiff::Timestamp;
-use launch_template::NodeSettings;
 use model::{
     BatchId, NodeClaim, NodeClaimName, Problem, RegionCatalog, Requirement,
     condition::NotReady,
@@ -57,9 +57,11 @@ pub(super) struct Asked<'a> {
 }
 
 /// Reads the objects in `files`, the facts, and what EC2 says.
-pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, CommandError> {
+pub(super) fn load(asked: &Asked<'_>, settings: &Settings) -> Result<Input, CommandError> {
     let objects = Objects::read(asked.files, asked.node_pool)?;
-    let Objects { class, mut status, not_ready, pool, claim, pools, overlays } = objects;
+    let Objects { mut class, mut status, not_ready, pool, claim, pools, overlays } = objects;
+    settings.open_gates([&mut class]);
+    let settings = &settings.nodes;
     let facts_of = cluster_facts::cluster_facts(&manifests::text(asked.facts)?);
     let facts = facts_of.map_err(|error| unreadable(asked.facts, &error))?;
     let name = class.name.to_string();

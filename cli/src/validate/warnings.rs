@@ -6,9 +6,11 @@ use api::{
     files::{Manifest, Place, lines::Lines},
     objects::Object,
 };
+use dispatch::Settings;
+use launch_template::NodeSettings;
 use model::{
-    Operator, PodSpec, RegionCatalog, Requirement, Requirements, labels, node_class::NodeClass,
-    protection, quantity::Quantity,
+    Operator, PodSpec, Problem, RegionCatalog, Requirement, Requirements, labels,
+    node_class::NodeClass, problem::Rule, protection, quantity::Quantity,
 };
 use report::error::BadInput;
 
@@ -31,6 +33,10 @@ pub(super) const OF_THE_ACCOUNT: [&str; 10] = [
     labels::PLACEMENT_GROUP_ID,
     labels::PLACEMENT_GROUP_PARTITION,
 ];
+
+/// Fields of EC2NodeClasses that may be or hold expressions.
+const EXPRESSIONS: [&str; 3] =
+    ["spec.kubelet.maxPods", "spec.kubelet.kubeReserved", "spec.kubelet.systemReserved"];
 
 /// Where in its object stands what a warning is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +67,11 @@ pub(super) struct Findings {
 }
 
 /// Looks at the objects of `manifests`, which stand in `files`.
-pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Findings, BadInput> {
+pub(super) fn findings(
+    manifests: &[Manifest],
+    files: &[InputFile],
+    settings: &Settings,
+) -> Result<Findings, BadInput> {
     let catalog = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
     let known = KnownValues::of(&catalog);
     let together = Together::of(manifests, &known, &catalog)?;
@@ -69,8 +79,11 @@ pub(super) fn findings(manifests: &[Manifest], files: &[InputFile]) -> Result<Fi
     let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for (object, place) in manifests.iter().flat_map(|m| m.objects.iter().zip(&m.places)) {
         let (mut warnings, elsewhere) = of_object(object, &together, &known, &catalog);
+        if let Object::NodeClass(read) = object {
+            warnings.extend(of_expressions(&read.class, &catalog, &settings.nodes));
+        }
         warnings.extend(place.converted_from.as_deref().map(converted));
-        // What is said of user data names its class.
+        // What is said of a class names it.
         let is_class = matches!(object, Object::NodeClass(_));
         let name = (!is_class).then(|| manifests::named(object));
         for Warning { spot, text, is_refusal } in warnings {
@@ -165,6 +178,29 @@ fn of_user_data(class: &NodeClass) -> Vec<Warning> {
     let refusal = manifests::unlaunchable(class);
     let refusal = refusal.map(|text| Warning { is_refusal: true, ..warning(spot(), text) });
     refusal.into_iter().chain(texts.map(|text| warning(spot(), text))).collect()
+}
+
+/// What is wrong with the expressions of `class`, whether or not their gate is open.
+fn of_expressions(
+    class: &NodeClass,
+    catalog: &RegionCatalog,
+    settings: &NodeSettings,
+) -> Vec<Warning> {
+    let is_gate = |problem: &&Problem| problem.rule == Rule::ExpressionsDisabled;
+    let closed = class.problems.iter().filter(is_gate).cloned();
+    let mut refusals = launch_template::invalid_expressions(&class.kubelet);
+    if refusals.is_empty() {
+        let failure = launch_template::expression_failure(catalog, class, settings);
+        refusals.extend(failure.map(|problem| *problem));
+    }
+    let of_problem = |problem: Problem, is_refusal| {
+        let field = EXPRESSIONS.into_iter().find(|field| problem.is_within(field));
+        let spot = Spot::Field(field.unwrap_or("spec.kubelet"));
+        let text = format!("EC2NodeClass `{}`: {problem}", class.name);
+        Warning { spot, text, is_refusal }
+    };
+    let closed = closed.map(|problem| of_problem(problem, false));
+    closed.chain(refusals.into_iter().map(|problem| of_problem(problem, true))).collect()
 }
 
 /// What each pod of `object` is like, if it is or makes pods.

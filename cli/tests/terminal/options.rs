@@ -87,7 +87,7 @@ const CALLS: &[Call] = &[
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(
-        "simulate cluster.yaml --feature-gates NodeOverlay=true --reserved-enis 1 --vm-memory-overhead-percent 0.08 \
+        "simulate cluster.yaml --feature-gates NodeOverlay=true --aws-feature-gates NodeClassCEL=true --reserved-enis 1 --vm-memory-overhead-percent 0.08 \
          --packing cheapest --node-charge 0.01 --ledger ledger.json --record facts --duration 1m \
          --set Consolidation=thorough",
         "pods unplaced",
@@ -126,7 +126,7 @@ const CALLS: &[Call] = &[
     complains("simulate cluster.yaml --duration soon", 2, "--duration"),
     complains(
         "plan web.yaml -f cluster.yaml -R --now 2026-08-01T12:00:00Z --preference-policy Ignore \
-         --min-values-policy BestEffort --feature-gates NodeOverlay=true --reserved-enis 1 --vm-memory-overhead-percent 0.1 --rounds 2 \
+         --min-values-policy BestEffort --feature-gates NodeOverlay=true --aws-feature-gates NodeClassCEL=true --reserved-enis 1 --vm-memory-overhead-percent 0.1 --rounds 2 \
          --legacy-node-repair --strict --color always",
         1,
         "",
@@ -191,12 +191,18 @@ const CALLS: &[Call] = &[
     complains("validate cluster.yaml -f pods.yaml,web.yaml -R", 1, "Pod misspelled"),
     answers("validate cluster.yaml --output yaml", "problems: []"),
     complains("validate nowhere", 2, "nowhere"),
+    answers(
+        "validate cluster.yaml --feature-gates NodeOverlay=true --aws-feature-gates NodeClassCEL=true --reserved-enis 1 \
+         --vm-memory-overhead-percent 0.1 --set Packing=cheapest",
+        "nothing is wrong",
+    ),
     answers("crds --directory definitions", ""),
     complains("crds --directory facts.json", 2, "facts.json"),
     answers(
         "render -f cluster.yaml -R --cluster-facts facts.json --nodepool general --type m7i.large \
          --now 2026-08-01T12:00:00Z --min-values-policy Strict --preference-policy Respect \
-         --feature-gates ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1 --set MinValuesPolicy=BestEffort",
+         --feature-gates ReservedCapacity=false --aws-feature-gates NodeClassCEL=true --reserved-enis 1 \
+         --vm-memory-overhead-percent 0.1 --set MinValuesPolicy=BestEffort",
         "ami-0a",
     ),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
@@ -207,7 +213,8 @@ const CALLS: &[Call] = &[
     complains("render cluster.yaml --cluster-facts facts.json --type m99.large", 2, "m99.large"),
     answers(
         "catalog --where arch=arm64 --capacity-type spot --sort name --limit 3 --feature-gates \
-         ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1 --set ReservedEnis=2",
+         ReservedCapacity=false --aws-feature-gates NodeClassCEL=true --reserved-enis 1 --vm-memory-overhead-percent 0.1 \
+         --set ReservedEnis=2",
         "3 of ",
     ),
     answers("catalog --node-class class.yaml --capacity-reservations reservations", "m7i.large"),
@@ -222,7 +229,7 @@ const CALLS: &[Call] = &[
     ),
     complains(
         "local --data definitions --control-plane ./nowhere --cache . --set Packing=cheapest --feature-gates NodeRepair=true \
-         --reserved-enis 1 --vm-memory-overhead-percent 0.08",
+         --aws-feature-gates NodeClassCEL=true --reserved-enis 1 --vm-memory-overhead-percent 0.08",
         2,
         "",
     ),

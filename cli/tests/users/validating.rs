@@ -348,3 +348,60 @@ fn a_static_pool_without_room_for_a_replacement_is_named() {
         run(&folder, "validate .").says(&[said]);
     }
 }
+
+#[test]
+fn expressions_of_a_class_are_looked_at_for_every_instance_type() {
+    let gate = "--aws-feature-gates NodeClassCEL=true";
+    let right = "{maxPods: 'min(110, max_pods)', systemReserved: {memory: memory_mib / 100}}";
+    for (kubelet, options, code, said) in [
+        (right, gate, 0, "1 file: nothing is wrong"),
+        (right, "--feature-gates NodeClassCEL=true", 0, "1 file: nothing is wrong"),
+        (
+            right,
+            "",
+            0,
+            "class.yaml:9: EC2NodeClass `default`: spec.kubelet.maxPods: an expression needs the feature gate \
+             NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)",
+        ),
+        (
+            "{maxPods: 'min(110,'}",
+            gate,
+            1,
+            "spec.kubelet.maxPods: `min(110,` is no valid expression: ",
+        ),
+        (
+            "{maxPods: cpus * 2}",
+            "",
+            1,
+            "there is no variable `cpus`; there are vcpus, memory_mib, ",
+        ),
+        ("{kubeReserved: {cpu: vcpus - 2}}", gate, 1, "spec.kubelet.kubeReserved.cpu: for "),
+        ("{kubeReserved: {cpu: vcpus - 2}}", "", 1, ": -1 is negative"),
+    ] {
+        let class = format!("{CLASS}  kubelet: {kubelet}\n");
+        let folder = folder("expressions", &[("class.yaml", &class)]);
+        let answer = run(&folder, format!("validate class.yaml {options}").trim_end());
+        answer.says(&[said]);
+        assert_eq!(answer.code, Some(code), "{kubelet} {options}");
+    }
+}
+
+#[test]
+fn a_plan_follows_the_expressions_of_the_class_behind_their_gate() {
+    let class = |kubelet: &str| format!("{CLASS}  kubelet: {kubelet}\n");
+    let plan = |kubelet: &str, options: &str| {
+        let files = [
+            ("class.yaml", class(kubelet)),
+            ("pool.yaml", POOL.to_owned()),
+            ("web.yaml", deployment("web", 3)),
+        ];
+        let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+        run(&folder("expressed", &files), format!("plan . {options}").trim_end())
+    };
+    let gate = "--set FeatureGates=NodeClassCEL=true";
+    plan("{maxPods: vcpus * 10}", gate).says(&["default/web ×3"]);
+    let closed = plan("{maxPods: vcpus * 10}", "");
+    closed.says(&["spec.kubelet.maxPods: an expression needs the feature gate NodeClassCEL"]);
+    let failing = plan("{maxPods: 100 / (vcpus - 2)}", gate);
+    failing.says(&["division by zero"]);
+}

@@ -158,9 +158,8 @@ async fn pass<A: Adapters>(
     if due.is_empty() {
         return Ok(Pass::whole(Report::default(), read, waiting));
     }
-    let LaunchPorts { cluster, catalog, discovery, memory, .. } = *ports;
-    let classes = Classes::look(cluster, discovery, &memory.addresses, at);
-    let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
+    let classes = Classes::look(ports, at);
+    let (catalog, classes) = Box::pin(try_join(ports.catalog.catalog(), classes)).await?;
     let overlays = Overlays::look(ports, &due, (&snapshot, &catalog, &classes), at).await;
     let shared = Shared { snapshot, catalog, classes, overlays };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {

@@ -108,7 +108,8 @@ impl<A: Adapters> Sources<'_, A> {
 
     async fn classes(&self, at: &Invocation) -> Result<Classes, Error> {
         let listed = async {
-            let listing = self.cluster.node_classes().await?;
+            let mut listing = self.cluster.node_classes().await?;
+            self.settings.open_gates(listing.items.iter_mut().map(|listed| &mut listed.class));
             let ready = listing.items.iter().filter(|listed| listed.not_ready.is_none());
             let live = reservations(self.discovery, ready).await?;
             Ok((listing, live))

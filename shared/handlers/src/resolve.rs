@@ -9,10 +9,17 @@ mod fitting;
 mod selected;
 mod validation;
 
-use launch_template::{Checks, DryRun, Findings, readiness};
+use std::sync::Arc;
+
+use launch_template::{
+    Checks, DryRun, ExpressionCheck, Findings, NodeSettings, expression_failure, readiness,
+};
 use model::{
+    RegionCatalog,
     message::{Delivery, Message},
-    node_class::{ClusterSettings, NodeClassStatus, ObservedNodeClass, ResolvedTemplate},
+    node_class::{
+        ClusterSettings, NodeClass, NodeClassStatus, ObservedNodeClass, ResolvedTemplate,
+    },
     node_pool::{ClassReadiness, ObservedNodePool},
 };
 use ports::{
@@ -81,10 +88,13 @@ pub async fn resolve<A: Adapters>(
         tracing::warn!(reason, "nothing is done");
         return Ok(Report::default());
     }
-    let observed = ports.node_classes.observed_classes().await?;
+    let mut observed = ports.node_classes.observed_classes().await?;
+    ports.settings.open_gates(observed.items.iter_mut().map(|observed| &mut observed.class));
     let settings = ports.discovery.cluster_settings(&at.cluster).await?;
     let mut jobs = Jobs::default();
-    let seen = update_class_statuses(ports, &settings, &observed.items, at).await;
+    let types = types_of_expressions(ports, &observed.items, &mut jobs).await;
+    let seen =
+        update_class_statuses(ports, (&settings, types.as_deref()), &observed.items, at).await;
     let (classes, ready, updated) = seen;
     jobs.note(Job::NodeClassStatus, updated);
     let mut malformed = observed.malformed;
@@ -102,6 +112,36 @@ pub async fn resolve<A: Adapters>(
     }
     jobs.done()?;
     Ok(Report { plan: None, malformed })
+}
+
+/// What can be bought, if any of `classes` has an expression to evaluate for it.
+async fn types_of_expressions<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
+    classes: &[ObservedNodeClass],
+    jobs: &mut Jobs,
+) -> Option<Arc<RegionCatalog>> {
+    let is_evaluated = |class: &NodeClass| {
+        !class.kubelet.expressions().is_empty() && class.kubelet_fault().is_none()
+    };
+    if !classes.iter().any(|observed| is_evaluated(&observed.class)) {
+        return None;
+    }
+    jobs.take(Job::InstanceTypes, ports.catalog.catalog().await)
+}
+
+/// What the expressions of `class` come to on the `types`, if these are known.
+fn check_expressions(
+    class: &NodeClass,
+    types: Option<&RegionCatalog>,
+    nodes: &NodeSettings,
+) -> ExpressionCheck {
+    let types = types.filter(|types| !types.instance_types.is_empty());
+    match types {
+        _ if class.kubelet.expressions().is_empty() => ExpressionCheck::Passed,
+        None => ExpressionCheck::Pending,
+        Some(types) => expression_failure(types, class, nodes)
+            .map_or(ExpressionCheck::Passed, ExpressionCheck::Failed),
+    }
 }
 
 /// Looks which NodePools fit no instance type and, with the gate `NodeOverlay`, updates the status of every overlay.
@@ -148,7 +188,7 @@ fn unless_refused<T: Default>(result: Result<T, PortError>) -> Result<T, PortErr
 /// whether or not their status could be updated.
 async fn update_class_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    settings: &ClusterSettings,
+    (settings, types): (&ClusterSettings, Option<&RegionCatalog>),
     observed: &[ObservedNodeClass],
     at: &Invocation,
 ) -> (Classes, ReadyClasses, Result<(), PortError>) {
@@ -161,7 +201,8 @@ async fn update_class_statuses<A: Adapters>(
             continue;
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
-        let updated = match status(ports, settings, class, at).await {
+        let expressions = check_expressions(&class.class, types, &ports.settings.nodes);
+        let updated = match status(ports, (settings, expressions), class, at).await {
             Ok((status, message)) => {
                 let readiness = pools::readiness(&status);
                 let is_ready = readiness == ClassReadiness::Ready;
@@ -218,7 +259,7 @@ async fn update_pool_statuses<A: Adapters>(
 /// What the status of a class is to say, and the dry run that it waits for, if one is due.
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    settings: &ClusterSettings,
+    (settings, expressions): (&ClusterSettings, ExpressionCheck),
     observed: &ObservedNodeClass,
     at: &Invocation,
 ) -> Result<(NodeClassStatus, Option<Message>), PortError> {
@@ -244,6 +285,7 @@ async fn status<A: Adapters>(
     let checks = Checks {
         has_instance_profile: profile.is_some(),
         has_service_cidr: settings.service_cidr.is_some(),
+        expressions,
         dry_run: match ports.settings.dry_runs {
             DryRuns::Enabled => DryRun::Pending,
             DryRuns::Disabled => DryRun::Disabled,

@@ -16,6 +16,7 @@ use model::{
     default_spread::{DefaultSpread, PodSelectors},
     facts::Facts,
     interruption::RebalanceRecommendations,
+    node_class::NodeClass,
     policies::Policies,
     protection,
 };
@@ -214,6 +215,13 @@ impl Settings {
         self.default_spread.apply(&mut facts.pods, selectors);
         let buffers = &mut facts.surroundings.capacity_buffers;
         self.default_spread.apply_to_buffers(buffers, selectors);
+    }
+
+    /// Makes of `classes`, which were read as if all gates are off, what they are with the gates.
+    pub fn open_gates<'c>(&self, classes: impl IntoIterator<Item = &'c mut NodeClass>) {
+        if self.policies.node_class_cel {
+            classes.into_iter().for_each(launch_template::open_expressions);
+        }
     }
 
     /// Reads settings by `get`; what it does not have is as by default, and so is an empty text.

@@ -165,9 +165,12 @@ impl Seen {
             }
             Err(error) => Err(retold(error)),
         };
+        let mut node_classes = ports.cluster.node_classes().await;
+        let listed = node_classes.iter_mut().flat_map(|listing| &mut listing.items);
+        ports.settings.open_gates(listed.map(|listed| &mut listed.class));
         Self {
             node_claims: ports.node_claims.synced().await,
-            node_classes: ports.cluster.node_classes().await,
+            node_classes,
             node_pools: ports.cluster.node_pools().await,
             settings,
             profiles,

@@ -9,12 +9,17 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Bytes, InstanceType, InstanceTypeInfo, Millicores, Quantity, ResourceName, Resources, labels,
+    Bytes, InstanceType, InstanceTypeInfo, Millicores, Problem, Quantity, RegionCatalog,
+    ResourceName, Resources, labels,
     node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass, TemplateSource},
     resources::{PRIVATE_IPV4_ADDRESS, base_units},
 };
 
-use crate::{family, node_settings::NodeSettings};
+use crate::{
+    expressions::{Expressions, Variables},
+    family,
+    node_settings::NodeSettings,
+};
 
 const GIBIBYTE: u64 = 1 << 30;
 const MEBIBYTE: u64 = 1 << 20;
@@ -44,10 +49,11 @@ impl Overhead {
 }
 
 /// What of a class decides the size of its nodes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sizing<'a> {
     image_family: ImageFamily,
     kubelet: &'a Kubelet,
+    expressions: Expressions,
     block_devices: &'a [BlockDevice],
     network_interfaces: &'a [NetworkInterface],
     is_raid0: bool,
@@ -60,6 +66,7 @@ impl<'a> Sizing<'a> {
         Self {
             image_family: class.image_family,
             kubelet: &class.kubelet,
+            expressions: Expressions::of(&class.kubelet),
             block_devices: &class.block_devices,
             network_interfaces: &class.network_interfaces,
             is_raid0: class.is_raid0,
@@ -72,6 +79,7 @@ impl<'a> Sizing<'a> {
         Self {
             image_family: ImageFamily::Al2023,
             kubelet,
+            expressions: Expressions::default(),
             block_devices: &[],
             network_interfaces: &[],
             is_raid0: false,
@@ -80,23 +88,104 @@ impl<'a> Sizing<'a> {
     }
 }
 
+/// A type as the nodes of a class would be.
+struct Resizing<'a> {
+    class: &'a Sizing<'a>,
+    base: &'a InstanceType,
+    info: Option<&'a InstanceTypeInfo>,
+    settings: &'a NodeSettings,
+}
+
+impl<'a> Resizing<'a> {
+    /// Pods that the network interfaces allow if `reserved` of them are not for pods.
+    fn interface_pods(&self, reserved: u32) -> u64 {
+        let interfaces = self.class.network_interfaces.iter();
+        let on_first_card = interfaces.filter(|i| i.is_efa_only && i.card == 0);
+        let without_addresses = u32::try_from(on_first_card.count()).unwrap_or(u32::MAX);
+        match self.info {
+            Some(info) => info.interface_pods(reserved.saturating_add(without_addresses)),
+            None => self.base.capacity.pods,
+        }
+    }
+
+    /// `max_pods`, or the family's number, or as many as the network interfaces allow; then
+    /// `podsPerCore` if heeded.
+    fn pods(&self, max_pods: Option<u32>) -> u64 {
+        let Sizing { image_family, kubelet, .. } = *self.class;
+        let default = || {
+            let of_family = family::default_max_pods(image_family);
+            of_family.unwrap_or_else(|| self.interface_pods(self.settings.reserved_enis))
+        };
+        let count = max_pods.map_or_else(default, u64::from);
+        let per_core = kubelet
+            .pods_per_core
+            .filter(|number| *number > 0 && family::honors_pods_per_core(image_family));
+        let cores = self.base.capacity.cpu.0 / 1_000;
+        per_core.map_or(count, |pods| count.min(u64::from(pods).saturating_mul(cores)))
+    }
+
+    fn variables(&self) -> Variables<'a> {
+        Variables::of(self.base, self.info)
+    }
+
+    /// That the expression at `field` has no amount, and why.
+    fn problem(&self, field: &str, why: &str) -> Box<Problem> {
+        let name = &self.base.name;
+        Box::new(Problem::unusable(field, format!("for {name}: {why}")))
+    }
+
+    /// How many pods there are by the class's `maxPods`.
+    fn given_pods(&self) -> Result<u64, Box<Problem>> {
+        let Sizing { kubelet, expressions, .. } = self.class;
+        let given = expressions.max_pods(kubelet, &self.variables(), self.pods(None));
+        Ok(self.pods(given.map_err(|why| self.problem("spec.kubelet.maxPods", &why))?))
+    }
+
+    /// The first expression that has no amount.
+    fn failure(&self) -> Option<Box<Problem>> {
+        match self.given_pods() {
+            Err(problem) => Some(problem),
+            Ok(pods) => {
+                let failure = self.class.expressions.failure(&self.variables(), pods);
+                failure.map(|(field, why)| self.problem(&field, &why))
+            }
+        }
+    }
+}
+
+/// The first expression of `class` that fails or is negative on a node of one of the types of `catalog`.
+pub fn expression_failure(
+    catalog: &RegionCatalog,
+    class: &NodeClass,
+    settings: &NodeSettings,
+) -> Option<Box<Problem>> {
+    if class.kubelet.expressions().is_empty() {
+        return None;
+    }
+    let class = Sizing::of(class);
+    catalog.instance_types.iter().find_map(|base| {
+        let info = catalog.descriptions.get(&base.name).map(|info| &**info);
+        Resizing { class: &class, base, info, settings }.failure()
+    })
+}
+
 /// Capacity and overhead of `base` as a node of `class`, when `reserved_interfaces` of each
 /// instance are not for pods.
+///
+/// # Errors
+///
+/// The expression `maxPods` has no number for it.
 pub(crate) fn resize(
     base: &InstanceType,
     info: Option<&InstanceTypeInfo>,
     class: &Sizing<'_>,
     settings: &NodeSettings,
-) -> (Resources, Overhead) {
+) -> Result<(Resources, Overhead), Box<Problem>> {
     let image_family = class.image_family;
-    let on_first_card = class.network_interfaces.iter().filter(|i| i.is_efa_only && i.card == 0);
-    let without_addresses = u32::try_from(on_first_card.count()).unwrap_or(u32::MAX);
-    let interface_pods = |reserved: u32| match info {
-        Some(info) => info.interface_pods(reserved.saturating_add(without_addresses)),
-        None => base.capacity.pods,
-    };
+    let resizing = Resizing { class, base, info, settings };
+    let pods = resizing.given_pods()?;
     let mut capacity = Resources {
-        pods: pods(interface_pods(settings.reserved_enis), base.capacity.cpu, class),
+        pods,
         ephemeral_storage: ephemeral_storage(base, info, class),
         memory: info.map_or(base.capacity.memory, |info| memory(info, settings)),
         ..base.capacity.clone()
@@ -118,20 +207,22 @@ pub(crate) fn resize(
         set(&mut capacity, PRIVATE_IPV4_ADDRESS, number);
     }
     let reserved_for = if family::reserves_for_interface_pods(image_family) {
-        interface_pods(0)
+        resizing.interface_pods(0)
     } else {
         capacity.pods
     };
     let kubelet = class.kubelet;
+    let reserved = class.expressions.reserved(kubelet, &resizing.variables(), pods);
+    let (kube, system) = reserved.as_ref().map_or_else(
+        || (&kubelet.kube_reserved, &kubelet.system_reserved),
+        |reserved| (&reserved.kube, &reserved.system),
+    );
     let overhead = Overhead {
-        kube_reserved: overridden(
-            kube_reserved(capacity.cpu, reserved_for),
-            &kubelet.kube_reserved,
-        ),
-        system_reserved: overridden(Resources::default(), &kubelet.system_reserved),
+        kube_reserved: overridden(kube_reserved(capacity.cpu, reserved_for), kube),
+        system_reserved: overridden(Resources::default(), system),
         eviction_threshold: eviction_threshold(&capacity, &kubelet.eviction_hard),
     };
-    (capacity, overhead)
+    Ok((capacity, overhead))
 }
 
 /// What the operating system will see of the memory, as far as can be known before it starts.
@@ -151,20 +242,6 @@ pub(crate) fn set(resources: &mut Resources, name: &str, amount: u64) {
     } else {
         resources.set(&name, amount);
     }
-}
-
-/// `maxPods`, or the family's number, or as many as the network interfaces allow; then
-/// `podsPerCore` if heeded.
-fn pods(interface_pods: u64, cpu: Millicores, class: &Sizing<'_>) -> u64 {
-    let image_family = class.image_family;
-    let default = || family::default_max_pods(image_family).unwrap_or(interface_pods);
-    let count = class.kubelet.max_pods.map_or_else(default, u64::from);
-    let per_core = class
-        .kubelet
-        .pods_per_core
-        .filter(|number| *number > 0 && family::honors_pods_per_core(image_family));
-    let cores = cpu.0 / 1_000;
-    per_core.map_or(count, |pods| count.min(u64::from(pods).saturating_mul(cores)))
 }
 
 fn ephemeral_storage(

@@ -58,10 +58,13 @@ fn instance_type(
         overhead: Resources::default(),
         offerings: offerings(info, market, zones),
     };
-    let (capacity, overhead) =
-        resize(&instance_type, Some(info), &Sizing::al2023(&Kubelet::default()), settings);
-    instance_type.capacity = capacity;
-    instance_type.overhead = overhead.sum();
+    // Without expressions nothing fails.
+    let kubelet = Kubelet::default();
+    let resized = resize(&instance_type, Some(info), &Sizing::al2023(&kubelet), settings);
+    if let Ok((capacity, overhead)) = resized {
+        instance_type.capacity = capacity;
+        instance_type.overhead = overhead.sum();
+    }
     instance_type
 }
 

@@ -13,6 +13,7 @@ use model::{
         ClusterSettings, Image, NodeClass, Obstacle, ResolvedNodeClass, SecurityGroup, Subnet,
     },
     node_pool::NodePool,
+    policies::MinValuesPolicy,
     static_hash::NODE_CLASS,
     validation::{DryRunAnswer, FailedCheck, Validation},
 };
@@ -24,7 +25,7 @@ mod class_fields;
 use crate::{
     digest::Digest,
     image::image_for,
-    request::{BatchRefusal, Launch, requests},
+    request::{BatchRefusal, Launch, PricedTypes, requests_with},
 };
 
 /// Labels of what only some images start on.
@@ -95,11 +96,11 @@ pub fn key(
     format!("{:016x}", digest.finish())
 }
 
-/// What to try for `class`, of which `types` are what can be launched whether or not it is unavailable,
+/// What to try for `class`, of which `sold` is what can be launched whether or not it is unavailable,
 /// and `pools` are all of the cluster's. `key` makes the token.
 pub fn dry_run_requests(
     class: &ResolvedNodeClass,
-    types: &[Arc<InstanceType>],
+    sold: PricedTypes<'_>,
     pools: &[NodePool],
     settings: &ClusterSettings,
     profile: &str,
@@ -107,13 +108,16 @@ pub fn dry_run_requests(
 ) -> Result<DryRunRequests, BatchRefusal> {
     let linked: Vec<&NodePool> =
         pools.iter().filter(|pool| pool.template.node_class == class.class.name).collect();
-    let Some(chosen) = instance_type(class, types, &linked) else {
+    let Some(chosen) = instance_type(class, sold.listed, &linked) else {
         let obstacles = vec![Obstacle::NoInstanceType];
         return Err(BatchRefusal::NotReady { class: class.class.name.clone(), obstacles });
     };
     let claim = claim(class, &linked, chosen, key)?;
+    let chosen_only = std::slice::from_ref(chosen);
+    let sold = PricedTypes { types: chosen_only, listed: chosen_only, ..sold };
+    let strict = MinValuesPolicy::Strict;
     let Launch { templates, request } =
-        requests(&[claim], class, std::slice::from_ref(chosen), settings, profile)?;
+        requests_with(&[claim], class, sold, settings, profile, strict)?;
     let Some(from) = request.templates.first() else {
         return Err(BatchRefusal::NoClaims);
     };

@@ -7,6 +7,7 @@ mod capacity;
 mod described;
 mod digest;
 pub mod dry_run;
+mod expressions;
 mod family;
 mod filter;
 mod image;
@@ -26,8 +27,9 @@ mod testing;
 mod user_data;
 mod volumes;
 
-pub use capacity::Overhead;
+pub use capacity::{Overhead, expression_failure};
 pub use described::catalog;
+pub use expressions::{invalid_expressions, open_expressions};
 pub use image::images_of_types;
 pub use name::{
     instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
@@ -38,7 +40,8 @@ pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, choose_last, offer, types_of};
 pub use reaction::{in_words, is_without_capacity, quota, reaction, unavailable_until};
 pub use readiness::{
-    Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,
+    Checks, DryRun, ExpressionCheck, Findings, Readiness, Selected, own_obstacles, readiness,
+    resolved,
 };
 pub use request::{BatchRefusal, Launch, PricedTypes, requests, requests_with};
 pub use stored::{Live, of_status, selected};

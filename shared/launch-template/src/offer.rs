@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
-    RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
+    Problem, RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
     ledger::Head,
     node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
@@ -60,15 +60,16 @@ pub fn offer(
 }
 
 /// The instance types of `catalog` as nodes of `class` with `settings` would have them, sorted by name, as if nothing
-/// became unavailable. It is long work for a whole region.
+/// became unavailable. It is long work for a whole region. None if [`all_types`] fails: a class of which that is so does
+/// not become ready.
 pub fn types_of(
     catalog: &RegionCatalog,
     class: &ResolvedNodeClass,
     settings: &NodeSettings,
 ) -> Vec<Arc<InstanceType>> {
-    let types =
-        all_types(catalog, class, settings).into_iter().map(|offered| offered.instance_type);
+    let types = all_types(catalog, class, settings).unwrap_or_default().into_iter();
     types
+        .map(|offered| offered.instance_type)
         .filter(|instance_type| image_for(instance_type, &class.images).is_some())
         .map(Arc::new)
         .collect()
@@ -119,35 +120,43 @@ fn end(instance_type: &mut Arc<InstanceType>, ends: impl Fn(&Offering) -> bool) 
 
 /// Every instance type of `catalog` as nodes of `class` would have it, sorted by name: also those
 /// that no image starts on, and those of which nothing is available.
+///
+/// # Errors
+///
+/// The expression `maxPods` of the class has no number for one of them.
 pub fn all_types(
     catalog: &RegionCatalog,
     class: &ResolvedNodeClass,
     settings: &NodeSettings,
-) -> Vec<OfferedType> {
+) -> Result<Vec<OfferedType>, Box<Problem>> {
     let zones: BTreeMap<&Zone, &ZoneId> =
         class.subnets.iter().map(|subnet| (&subnet.zone, &subnet.zone_id)).collect();
-    let view = View { class, settings, zones };
+    let view = View { class, sizing: Sizing::of(&class.class), settings, zones };
     let of_class = |base: &Arc<InstanceType>| {
         let info = catalog.descriptions.get(&base.name).map(|info| &**info);
         view.offered(base, info)
     };
-    let mut types: Vec<_> = catalog.instance_types.iter().map(of_class).collect();
+    let mut types: Vec<_> =
+        catalog.instance_types.iter().map(of_class).collect::<Result<_, _>>()?;
     types.sort_by(|a, b| a.instance_type.name.cmp(&b.instance_type.name));
-    types
+    Ok(types)
 }
 
 /// A class and the zones in which it has subnets.
 struct View<'a> {
     class: &'a ResolvedNodeClass,
+    sizing: Sizing<'a>,
     settings: &'a NodeSettings,
     zones: BTreeMap<&'a Zone, &'a ZoneId>,
 }
 
 impl View<'_> {
-    fn offered(&self, base: &InstanceType, info: Option<&InstanceTypeInfo>) -> OfferedType {
-        let class = &self.class.class;
-        let sizing = Sizing::of(class);
-        let (capacity, overhead) = resize(base, info, &sizing, self.settings);
+    fn offered(
+        &self,
+        base: &InstanceType,
+        info: Option<&InstanceTypeInfo>,
+    ) -> Result<OfferedType, Box<Problem>> {
+        let (capacity, overhead) = resize(base, info, &self.sizing, self.settings)?;
         let can_be_launched = self.is_compatible(base, info);
         let reservations: Vec<&CapacityReservation> = if self.settings.reserved_capacity {
             let capacity_reservations = self.class.reservations.iter();
@@ -166,7 +175,7 @@ impl View<'_> {
         };
         let bought = base.offerings.iter().filter(|o| o.capacity_type != CapacityType::Reserved);
         let reserved = reservations.iter().map(|r| self.reserved(base, r, can_be_launched));
-        OfferedType {
+        Ok(OfferedType {
             instance_type: InstanceType {
                 name: base.name.clone(),
                 requirements: self.narrowed(&base.requirements, &reservations),
@@ -175,7 +184,7 @@ impl View<'_> {
                 offerings: bought.map(of_node).chain(reserved).collect(),
             },
             overhead,
-        }
+        })
     }
 
     /// Whether `base` can do what the class asks for.

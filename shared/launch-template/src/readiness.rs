@@ -55,11 +55,24 @@ pub struct Checks {
     pub has_instance_profile: bool,
     /// Whether the addresses of the cluster's services are known.
     pub has_service_cidr: bool,
+    /// What the expressions of its kubelet come to on all instance types.
+    pub expressions: ExpressionCheck,
     /// What the dry run came to.
     pub dry_run: DryRun,
     /// The gate `ReservedCapacity`: whether `CapacityReservationsReady` is a condition. No reservation
     /// is as good as some.
     pub reserved_capacity: bool,
+}
+
+/// What the expressions of a class come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpressionCheck {
+    /// Amounts on all instance types; or there are none.
+    Passed,
+    /// It is not known which instance types there are.
+    Pending,
+    /// The first that fails or is negative.
+    Failed(Box<Problem>),
 }
 
 /// What EC2 said to requests that were only to be checked.
@@ -321,10 +334,11 @@ fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Conditio
         let message = "the CIDR of the cluster's services is not known";
         return Condition::fails(kind, Reason::ClusterCidrResolutionFailed, message);
     }
-    if let Some(fault) = class.kubelet.fault {
+    if let Some(fault) = class.kubelet_fault() {
         let reason = match fault {
             KubeletFault::Invalid => Reason::InvalidKubeletConfiguration,
-            KubeletFault::HasExpressions => Reason::KubeletExpressionsDisabled,
+            KubeletFault::ExpressionsDisabled => Reason::KubeletExpressionsDisabled,
+            KubeletFault::InvalidExpression => Reason::KubeletExpressionInvalid,
             KubeletFault::UnsupportedByFamily => Reason::UnsupportedKubeletConfiguration,
         };
         // The user wants to know everything at once, the fault first.
@@ -343,6 +357,18 @@ fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Conditio
     }
     if !open.is_empty() {
         return Condition::unknown(kind, Reason::DependenciesNotReady, open);
+    }
+    match &checks.expressions {
+        ExpressionCheck::Passed => {}
+        ExpressionCheck::Pending => {
+            let message =
+                "the instance types for the expressions of spec.kubelet are not known yet";
+            return Condition::unknown(kind, Reason::AwaitingReconciliation, message);
+        }
+        ExpressionCheck::Failed(problem) => {
+            let reason = Reason::KubeletExpressionEvaluationFailed;
+            return Condition::fails(kind, reason, problem.to_string());
+        }
     }
     if let Some(key) = class.tags.keys().find(|key| labels::is_launch_tag(key)) {
         let message = format!("tag `{key}` is taken");

@@ -10,13 +10,13 @@ use std::{
 };
 
 use model::{
-    CapacityType, InstanceType, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
-    NodePoolName, OfferingKey, SubnetId, Zone, labels,
+    CapacityType, InstanceType, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName, NodeClaim,
+    NodeClaimName, NodeClassName, NodePoolName, OfferingKey, SubnetId, Zone, labels,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
         TemplateVersion,
     },
-    node_class::{ClusterSettings, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{ClusterSettings, MaxPods, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
     policies::MinValuesPolicy,
 };
 
@@ -133,6 +133,9 @@ pub fn requests(
     )
 }
 
+/// What EC2 says of instance types.
+type Descriptions = BTreeMap<InstanceTypeName, Arc<InstanceTypeInfo>>;
+
 /// The instance types that a batch may become, twice in the same order.
 #[derive(Clone, Copy, Debug)]
 pub struct PricedTypes<'a> {
@@ -141,12 +144,14 @@ pub struct PricedTypes<'a> {
     pub types: &'a [Arc<InstanceType>],
     /// As [`crate::offer`] has them: at EC2's prices.
     pub listed: &'a [Arc<InstanceType>],
+    /// What EC2 says of them, for the expressions of their class.
+    pub descriptions: Option<&'a Descriptions>,
 }
 
 impl<'a> PricedTypes<'a> {
     /// Types that no overlay changes.
     pub fn at_list_prices(types: &'a [Arc<InstanceType>]) -> Self {
-        Self { types, listed: types }
+        Self { types, listed: types, descriptions: None }
     }
 
     /// Whether an overlay gives a price to something that is asked for `claim`. EC2 would choose by its own prices unless
@@ -192,7 +197,7 @@ pub fn requests_with(
     let subnets = subnet_of_zones(&class.subnets);
     let mut templates = BTreeMap::new();
     let mut fleet_templates = Vec::new();
-    let grouped = groups(&candidates, claim, class, capacity_type)?;
+    let grouped = groups(&candidates, claim, class, capacity_type, sold.descriptions)?;
     for group in &grouped {
         let overrides = overrides(group, capacity_type, &subnets);
         if overrides.is_empty() {
@@ -271,13 +276,18 @@ impl Batch<'_> {
     fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, BatchRefusal> {
         let Self { claim, settings, .. } = *self;
         let class = &self.class.class;
+        let kubelet = group.kubelet(&class.kubelet);
         let node = Node {
             claim: &claim.name,
             class: self.class,
+            kubelet: &kubelet,
+            max_pods: match class.kubelet.max_pods {
+                Some(MaxPods::Number(number)) => number.into(),
+                Some(MaxPods::Expression(_)) | None => group.pods,
+            },
             settings,
             labels: self.labels(),
             taints: claim.taints.iter().chain(&claim.startup_taints).cloned().collect(),
-            max_pods: class.kubelet.max_pods.map_or(group.pods, u64::from),
         };
         Ok(LaunchTemplateData {
             image: group.image.id.clone(),

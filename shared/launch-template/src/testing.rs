@@ -6,8 +6,8 @@ use model::{
     CapacityType, InstanceType, InstanceTypeInfo, NodeClaim, Offering, RegionCatalog, Resources,
     instance_type_info::{LocalDisks, Network, Processor, TableFacts},
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, NodeClass, NodeIdentity, ResolvedNodeClass,
-        ResolvedTemplate, Subnet,
+        ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MaxPods, NodeClass, NodeIdentity,
+        ResolvedNodeClass, ResolvedTemplate, Subnet,
     },
 };
 use testkit::build::{id, node_class, price, requirements};
@@ -126,6 +126,11 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
         placement_group: None,
         launch_template: ResolvedTemplate::Made,
     }
+}
+
+/// Settings of the kubelet that say how many pods run, and nothing else.
+pub(crate) fn kubelet(max_pods: u32) -> Kubelet {
+    Kubelet { max_pods: Some(MaxPods::Number(max_pods)), ..Kubelet::default() }
 }
 
 /// A claim on `instance_types` that allows what `requirements` say.

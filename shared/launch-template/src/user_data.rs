@@ -17,7 +17,10 @@ use std::collections::BTreeMap;
 
 use model::{
     ClusterName, NodeClaimName, Taint, TaintEffect, id, labels, limits,
-    node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
+    node_class::{
+        ClusterSettings, ImageFamily, Kubelet, NodeClass, Obstacle, ResolvedNodeClass,
+        is_expression,
+    },
 };
 
 pub use self::{own_labels::own_labels, warnings::user_data_warnings};
@@ -41,6 +44,8 @@ pub(crate) struct Node<'a> {
     pub(crate) labels: BTreeMap<String, String>,
     /// Those that stay, then those of the start.
     pub(crate) taints: Vec<Taint>,
+    /// The class's, without expressions.
+    pub(crate) kubelet: &'a Kubelet,
     pub(crate) max_pods: u64,
 }
 
@@ -159,7 +164,19 @@ pub fn check_user_data(class: &ResolvedNodeClass) -> Result<(), BatchRefusal> {
         region: String::new(),
     };
     let (labels, taints) = (BTreeMap::new(), Vec::new());
-    let node = Node { claim: &claim, class, settings: &settings, labels, taints, max_pods: 110 };
+    let mut kubelet = class.class.kubelet.clone();
+    // What they come to changes nothing about the user's own part.
+    kubelet.kube_reserved.retain(|_, amount| !is_expression(amount));
+    kubelet.system_reserved.retain(|_, amount| !is_expression(amount));
+    let node = Node {
+        claim: &claim,
+        class,
+        settings: &settings,
+        labels,
+        taints,
+        kubelet: &kubelet,
+        max_pods: 110,
+    };
     user_data(&node).map(drop)
 }
 

@@ -183,7 +183,11 @@ pub enum ConditionReason {
     InLaunchTemplate,
     /// `spec.kubelet` is invalid.
     InvalidKubeletConfiguration,
-    /// `spec.kubelet` contains expressions.
+    /// An expression in `spec.kubelet` fails, or is negative, on an instance type.
+    KubeletExpressionEvaluationFailed,
+    /// An expression in `spec.kubelet` has an error.
+    KubeletExpressionInvalid,
+    /// `spec.kubelet` contains expressions, and the gate `NodeClassCEL` is off.
     KubeletExpressionsDisabled,
     /// `Initialized`: the node still has a temporary taint.
     KnownEphemeralTaintsExist,
@@ -287,6 +291,8 @@ impl ConditionReason {
             Self::Holds(kind) => kind.as_str(),
             Self::InLaunchTemplate => "InLaunchTemplate",
             Self::InvalidKubeletConfiguration => "InvalidKubeletConfiguration",
+            Self::KubeletExpressionEvaluationFailed => "KubeletExpressionEvaluationFailed",
+            Self::KubeletExpressionInvalid => "KubeletExpressionInvalid",
             Self::KubeletExpressionsDisabled => "KubeletExpressionsDisabled",
             Self::KnownEphemeralTaintsExist => "KnownEphemeralTaintsExist",
             Self::LaunchFailed => "LaunchFailed",

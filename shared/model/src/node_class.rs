@@ -4,19 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::{
     Bytes, ImageId, InstanceTypeName, NodeClassName, PlacementGroupId, Problem, Requirements,
-    ReservationId, ResourceName, SecurityGroupId, SubnetId, Zone, ZoneId, problem::Weight,
-    static_hash::NodeClassHash,
+    ReservationId, SecurityGroupId, SubnetId, Zone, ZoneId, static_hash::NodeClassHash,
 };
 
+mod kubelet;
 mod launch_template;
 mod readiness;
 mod selector;
 mod status;
 
+pub use kubelet::{Kubelet, KubeletFault, MaxPods, is_expression};
 pub use launch_template::{
     DescribedTemplate, ResolvedTemplate, TemplateProblem, TemplateSetting, TemplateSource,
 };
@@ -229,66 +230,6 @@ pub struct ConnectionTracking {
     pub udp_stream_seconds: Option<u32>,
     /// `udpTimeout`
     pub udp_seconds: Option<u32>,
-}
-
-/// `kubelet`: the settings of the node agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kubelet {
-    /// `clusterDNS`
-    pub cluster_dns: Vec<String>,
-    /// `maxPods`
-    pub max_pods: Option<u32>,
-    /// `podsPerCore`; 0 is none
-    pub pods_per_core: Option<u32>,
-    /// `systemReserved`: quantities as written
-    pub system_reserved: BTreeMap<ResourceName, String>,
-    /// `kubeReserved`: quantities as written
-    pub kube_reserved: BTreeMap<ResourceName, String>,
-    /// `evictionHard`: signal → quantity or percentage
-    pub eviction_hard: BTreeMap<String, String>,
-    /// `evictionSoft`: signal → quantity or percentage
-    pub eviction_soft: BTreeMap<String, String>,
-    /// `evictionSoftGracePeriod`: signal → time
-    pub eviction_soft_grace_period: BTreeMap<String, SignedDuration>,
-    /// `evictionMaxPodGracePeriod`, seconds
-    pub eviction_max_pod_grace_period: Option<u32>,
-    /// `imageGCHighThresholdPercent`
-    pub image_gc_high_threshold_percent: Option<u32>,
-    /// `imageGCLowThresholdPercent`
-    pub image_gc_low_threshold_percent: Option<u32>,
-    /// `cpuCFSQuota`
-    pub cpu_cfs_quota: Option<bool>,
-    /// Every other member, as JSON: nodes of AL2023 get it as it is.
-    pub passed_through: BTreeMap<String, String>,
-    /// Why it cannot be used, if so.
-    pub fault: Option<KubeletFault>,
-}
-
-/// What is wrong with `kubelet`. The problems of the class that are within `spec.kubelet` and have the
-/// fault's weight say it field by field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KubeletFault {
-    /// It is no KubeletConfiguration, or breaks a rule.
-    Invalid,
-    /// It has expressions, which are not evaluated.
-    HasExpressions,
-    /// Nodes of the class's image family cannot be told.
-    UnsupportedByFamily,
-}
-
-impl KubeletFault {
-    /// The weight of the problems that it stands for.
-    pub const fn weight(self) -> Weight {
-        match self {
-            Self::Invalid | Self::UnsupportedByFamily => Weight::Unusable,
-            Self::HasExpressions => Weight::Unsupported,
-        }
-    }
-
-    /// Whether `problem` is one that it stands for.
-    pub fn explains(self, problem: &Problem) -> bool {
-        problem.weight == self.weight() && problem.is_within("spec.kubelet")
-    }
 }
 
 /// A subnet that a class selects.

@@ -115,6 +115,8 @@ pub struct Policies {
     pub legacy_node_repair: bool,
     /// Gate `RebootForRepair` of the AWS provider: ill nodes for which that may be enough are rebooted.
     pub reboot_for_repair: bool,
+    /// Gate `NodeClassCEL` of the AWS provider: expressions in `spec.kubelet` of EC2NodeClasses are evaluated.
+    pub node_class_cel: bool,
     /// Gate `TerminateFirstDrift`.
     pub terminate_first_drift: bool,
     /// Gate `TerminateFirstRepair`.
@@ -149,8 +151,9 @@ pub struct InvalidGate {
 type OfGate = fn(&mut Policies) -> &mut bool;
 
 /// Karpenter's feature gates by name, sorted; those of its AWS provider among them.
-pub const GATES: [(&str, OfGate); 10] = [
+pub const GATES: [(&str, OfGate); 11] = [
     ("CapacityBuffer", |policies| &mut policies.capacity_buffer),
+    ("NodeClassCEL", |policies| &mut policies.node_class_cel),
     ("NodeOverlay", |policies| &mut policies.node_overlay),
     ("NodeRepair", |policies| &mut policies.node_repair),
     ("PodDeletionCostManagement", |policies| &mut policies.pod_deletion_cost_management),
@@ -195,7 +198,7 @@ impl Policies {
     }
 
     /// The gates and whether each is open, sorted by name.
-    pub fn gates(mut self) -> [(&'static str, bool); 10] {
+    pub fn gates(mut self) -> [(&'static str, bool); 11] {
         GATES.map(|(name, of_gate)| (name, *of_gate(&mut self)))
     }
 
@@ -219,6 +222,7 @@ impl Default for Policies {
             node_repair: false,
             legacy_node_repair: false,
             reboot_for_repair: false,
+            node_class_cel: false,
             terminate_first_drift: false,
             terminate_first_repair: false,
             pod_deletion_cost_management: false,

@@ -53,6 +53,8 @@ pub enum Rule {
         /// When it is tried again.
         until: Timestamp,
     },
+    /// Of an EC2NodeClass: the field is an expression, and the gate `NodeClassCEL` is off.
+    ExpressionsDisabled,
     /// The object's own status says that it is not ready.
     NotReady(NotReady),
     /// Of an object that cannot be read: why. What the model holds of it is what could be read.
@@ -107,6 +109,9 @@ impl fmt::Display for Rule {
                 let until = until.round(Unit::Second).unwrap_or(*until);
                 write!(f, "it launches nothing until {until}: {reason}")
             }
+            Self::ExpressionsDisabled => f.write_str(
+                "an expression needs the feature gate NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)",
+            ),
             Self::NotReady(why) => f.write_str(&why.in_detail()),
             Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),
         }

@@ -1,13 +1,18 @@
-//! Outside text that the core reads itself: cron schedules, user data, names with wildcards.
+//! Outside text that the core reads itself: cron schedules, user data, expressions, names with wildcards.
 
 use std::{hint::black_box, sync::OnceLock};
 
 use api::{files, objects::Object};
 use jiff::{SignedDuration, Timestamp};
-use launch_template::{requests, user_data_warnings};
+use launch_template::{
+    NodeSettings, expression_failure, open_expressions, requests, user_data_warnings,
+};
 use model::{
-    ClusterName, CronSchedule, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
-    node_class::{ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, Subnet},
+    ClusterName, CronSchedule, InstanceType, NodeClaim, RegionCatalog, SecurityGroupId, SubnetId,
+    Zone, ZoneId,
+    node_class::{
+        ClusterSettings, Image, ImageFamily, MaxPods, NodeClass, ResolvedNodeClass, Subnet,
+    },
 };
 
 use super::harness::{Target, owned};
@@ -115,6 +120,23 @@ fn schedule(text: &str) {
     let _active = black_box(schedule.is_active(SignedDuration::from_hours(8), now));
 }
 
+/// An expression as it is checked when the class is read, and for an instance type.
+fn expression(text: &str) {
+    static CATALOG: OnceLock<RegionCatalog> = OnceLock::new();
+    let Node { class, .. } = node();
+    let mut class = class.clone();
+    class.kubelet.max_pods = Some(MaxPods::Expression(text.to_owned()));
+    let memory = ("memory".parse().expect("a name"), text.to_owned());
+    class.kubelet.kube_reserved = [memory].into();
+    open_expressions(&mut class);
+    let catalog = CATALOG.get_or_init(|| {
+        let mut catalog = instance_catalog::builtin().expect("the catalog of this program");
+        catalog.instance_types.truncate(1);
+        catalog
+    });
+    let _failure = black_box(expression_failure(catalog, &class, &NodeSettings::default()));
+}
+
 fn wildcards(text: &str) {
     let _like = black_box(simulator::is_like(text, &"a".repeat(2_000)));
 }
@@ -156,6 +178,17 @@ pub(crate) fn targets() -> Vec<Target> {
                     part.repeat(count / 8)
                 )
             }),
+        },
+        Target {
+            name: "expressions",
+            parse: expression,
+            corpus: owned(&[
+                "min(110, ((default_enis - 1) * (ips_per_eni - 1)) * 16 + 2)",
+                "instance_type.startsWith('m5.') && vcpus > 2 ? int(double(memory_mib) * 0.05) : -1",
+                "{'m5.large': [1, 2u, 3.5e1]}[instance_type].filter(x, x > 1).map(y, y * 2)[0] % 0x1f",
+                "[vcpus].exists_one(x, has({'a': x}.a) || \"\\u00e4\" in r'\\') ? max_pods : size('a\\n')",
+            ]),
+            long: Some(|count| format!("{}1", "1 + ".repeat(count))),
         },
         Target {
             name: "settings in user data",

@@ -2,7 +2,7 @@
 
 use dispatch::Settings;
 use jiff::SignedDuration;
-use model::{default_spread::DefaultSpread, labels};
+use model::{ConditionKind, default_spread::DefaultSpread, labels};
 use simulator::{Happening, Sim, WorldSettings};
 
 use crate::world::{MANIFESTS, drift, minute, runner_with, sim, sim_of};
@@ -139,4 +139,53 @@ fn annotations_of_cluster_autoscaler_protect_where_a_setting_says_so() {
     let (usual, honored) =
         (removed(&[]).expect("it expires"), removed(&honor).expect("it expires"));
     assert!(usual + SignedDuration::from_mins(7) < honored, "{usual} and {honored}");
+}
+
+/// The usual world, whose class has `kubelet`.
+fn with_kubelet(kubelet: &str) -> Sim {
+    let role = "  role: KarpenterNodeRole-simulated\n";
+    sim_of(
+        WorldSettings::default(),
+        &MANIFESTS.replace(role, &format!("{role}  kubelet: {kubelet}\n")),
+    )
+}
+
+/// Why the class is not validated after some minutes; empty if it is.
+fn fault(kubelet: &str, parameters: &[(&str, &str)]) -> String {
+    let sim = with_kubelet(kubelet);
+    let (mut runner, _reports) = runner_with(&sim, settings(parameters));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
+    let mut conditions = status.conditions.iter();
+    let validation = conditions
+        .find(|condition| condition.kind == ConditionKind::ValidationSucceeded)
+        .expect("a condition");
+    let launched: u32 = sim.summary().launched.values().sum();
+    assert_eq!(validation.status == Some(true), launched > 0, "{kubelet}: {validation:?}");
+    if launched > 0 { String::new() } else { validation.reason.to_string() }
+}
+
+#[test]
+fn expressions_of_a_class_decide_what_its_nodes_reserve() {
+    let gate = [("FeatureGates", "NodeClassCEL=true")];
+    let right = "{maxPods: 'min(max_pods, vcpus * 2)', kubeReserved: {cpu: 'vcpus * 50'}}";
+    for (kubelet, parameters, expected) in [
+        (right, &gate[..], ""),
+        (right, &[], "KubeletExpressionsDisabled"),
+        ("{maxPods: 'min(110,'}", &gate, "KubeletExpressionInvalid"),
+        ("{systemReserved: {memory: 'vcpus - 3'}}", &gate, "KubeletExpressionEvaluationFailed"),
+        ("{maxPods: '100 / (vcpus - 2)'}", &gate, "KubeletExpressionEvaluationFailed"),
+        ("{maxPods: 20}", &[], ""),
+    ] {
+        assert_eq!(fault(kubelet, parameters), expected, "{kubelet}");
+    }
+    let sim = with_kubelet(right);
+    let (mut runner, _reports) = runner_with(&sim, settings(&gate));
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    assert_eq!(sim.summary().pods_waiting, 0);
+    for node in sim.nodes() {
+        let (cores, reserved) =
+            (node.capacity.cpu.0 / 1_000, node.capacity.cpu.0 - node.allocatable.cpu.0);
+        assert_eq!((node.capacity.pods, reserved), (cores * 2, cores * 50), "{}", node.name);
+    }
 }

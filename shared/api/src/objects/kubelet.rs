@@ -1,7 +1,7 @@
 //! `kubelet` of an EC2NodeClass: twelve members that count here, and the others of
 //! KubeletConfiguration, which only the node looks at.
 //!
-//! Expressions, which Karpenter takes behind its gate `NodeClassCEL`, are named as not supported yet.
+//! Expressions are kept as texts. What they are is not looked at before the gate `NodeClassCEL` is open.
 //!
 //! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider after 1.14.1.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use model::{
     ResourceName, duration,
-    node_class::{ImageFamily, Kubelet, KubeletFault},
+    node_class::{ImageFamily, Kubelet, KubeletFault, MaxPods},
     problem::Weight,
     quantity::Quantity,
 };
@@ -65,13 +65,10 @@ fn given<'a>(field: &Field<'a>, key: &str) -> Option<Field<'a>> {
     entries.find_map(|(text, value)| (text == key).then_some(value))
 }
 
-/// What stands against it: its structure first, then expressions, then its image family.
+/// What stands against it: its structure first, then its image family.
 fn fault(field: &Field<'_>, family: ImageFamily, kubelet: &Kubelet) -> Option<KubeletFault> {
     if field.has_within(Weight::Unusable) {
         return Some(KubeletFault::Invalid);
-    }
-    if field.has_within(Weight::Unsupported) {
-        return Some(KubeletFault::HasExpressions);
     }
     complain_of_family(field, family, kubelet);
     field.has_within(Weight::Unusable).then_some(KubeletFault::UnsupportedByFamily)
@@ -99,12 +96,9 @@ fn interpreted(field: &Field<'_>) -> Kubelet {
     if let Some(texts) = fields.get("clusterDNS").and_then(|f| f.texts()) {
         kubelet.cluster_dns = texts.into_iter().map(ToOwned::to_owned).collect();
     }
-    kubelet.max_pods = fields.get("maxPods").and_then(|field| {
-        if matches!(field.tree().value, TreeValue::Text(_)) {
-            field.complain_unsupported("as an expression");
-            return None;
-        }
-        field.integer(0, WHOLE_MAX)
+    kubelet.max_pods = fields.get("maxPods").and_then(|field| match &field.tree().value {
+        TreeValue::Text(text) => Some(MaxPods::Expression(text.clone())),
+        _ => field.integer(0, WHOLE_MAX).map(MaxPods::Number),
     });
     kubelet.pods_per_core = number(fields.get("podsPerCore"), WHOLE_MAX);
     kubelet.eviction_max_pod_grace_period =
@@ -147,8 +141,6 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
         let Some(text) = value.text() else { continue };
         if text.starts_with('-') {
             value.complain(format!("must not be negative, as `{text}` is"));
-        } else if Quantity::parse_unsigned(text).is_err() {
-            value.complain_unsupported("as an expression");
         } else if let Ok(name) = ResourceName::new(key) {
             amounts.insert(name, text.to_owned());
         }

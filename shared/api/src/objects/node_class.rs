@@ -1,7 +1,7 @@
 //! EC2NodeClasses of `karpenter.k8s.aws/v1`.
 //!
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
-//! not supported yet is among the class's `problems`.
+//! not supported yet is among the class's `problems`, and so are expressions, whose gate is off unless it is opened.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use model::{
         BlockDevice, ClassStatus, ConnectionTracking, ImageFamily, MetadataOptions,
         NetworkInterface, NodeClass, NodeIdentity, TemplateSource,
     },
+    problem::{Rule, Weight},
     quantity::Quantity,
     static_hash::NODE_CLASS,
 };
@@ -89,6 +90,12 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     class.is_deleting = metadata.deleted_at.is_some();
     class.hash = hash;
     class.problems = complaints.own_problems();
+    let expressions = class.kubelet.expressions().into_iter();
+    class.problems.extend(expressions.map(|(field, _)| Problem {
+        weight: Weight::Unusable,
+        field,
+        rule: Rule::ExpressionsDisabled,
+    }));
     Some(class)
 }
 

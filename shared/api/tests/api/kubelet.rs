@@ -20,7 +20,7 @@ fn class(family: &str, kubelet: &str) -> NodeClass {
     match manifest.objects.into_iter().next() {
         Some(Object::NodeClass(read)) => {
             let class = read.class;
-            assert_eq!(class.problems.is_empty(), class.kubelet.fault.is_none(), "{kubelet}");
+            assert_eq!(class.problems.is_empty(), class.kubelet_fault().is_none(), "{kubelet}");
             class
         }
         other => panic!("{kubelet}: {other:?} {:?}", manifest.problems),
@@ -30,11 +30,12 @@ fn class(family: &str, kubelet: &str) -> NodeClass {
 /// `Reason: words` of a block; `right` if there is none.
 fn said(family: &str, kubelet: &str) -> String {
     let class = class(family, kubelet);
-    let Some(fault) = class.kubelet.fault else { return "right".to_owned() };
+    let Some(fault) = class.kubelet_fault() else { return "right".to_owned() };
     let explained = class.problems.iter().filter(|problem| fault.explains(problem));
     let reason = match fault {
         KubeletFault::Invalid => "Invalid",
-        KubeletFault::HasExpressions => "Expressions",
+        KubeletFault::ExpressionsDisabled => "Expressions",
+        KubeletFault::InvalidExpression => "InvalidExpression",
         KubeletFault::UnsupportedByFamily => "Unsupported",
     };
     format!("{reason}: {}", Problem::in_words(explained))
@@ -169,7 +170,11 @@ fn what_is_reserved_is_a_quantity_of_four_resources() {
         ("{kubeReserved: {nvidia.com/gpu: '1'}}", "Invalid"),
         ("{kubeReserved: {cpu: '-1'}}", "Invalid"),
         ("{systemReserved: {cpu: 1}}", "Invalid: spec.kubelet.systemReserved.cpu: must be a text"),
-        ("{systemReserved: {cpu: vcpus * 10}}", "Expressions: not supported yet: spec.kubelet.sys"),
+        (
+            "{systemReserved: {cpu: vcpus * 10}}",
+            "Expressions: spec.kubelet.systemReserved.cpu: an ex",
+        ),
+        ("{kubeReserved: {cpu: ''}}", "Expressions: spec.kubelet.kubeReserved.cpu: an expression"),
     ]);
 }
 
@@ -180,7 +185,14 @@ fn numbers_have_limits() {
         ("{maxPods: -1}", "Invalid"),
         ("{podsPerCore: -1}", "Invalid"),
         ("{evictionMaxPodGracePeriod: -1}", "Invalid"),
-        ("{maxPods: max_pods - 10}", "Expressions: not supported yet: spec.kubelet.maxPods as an"),
+        (
+            "{maxPods: max_pods - 10}",
+            "Expressions: spec.kubelet.maxPods: an expression needs the fe",
+        ),
+        (
+            "{maxPods: '58'}",
+            "Expressions: spec.kubelet.maxPods: an expression needs the feature gate",
+        ),
         // What is wrong by itself is said first.
         ("{maxPods: max_pods - 10, podsPerCore: -1}", "Invalid: spec.kubelet.podsPerCore"),
         ("{imageGCHighThresholdPercent: 100, imageGCLowThresholdPercent: 0}", "right"),

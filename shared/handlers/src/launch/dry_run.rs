@@ -7,7 +7,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use launch_template::{
-    BatchRefusal,
+    BatchRefusal, PricedTypes,
     dry_run::{DryRunRequests, dry_run_requests as requests, judged},
 };
 use model::{
@@ -21,7 +21,10 @@ use ports::{
     Ledger as _, PortError, Templates as _,
 };
 
-use super::{LaunchPorts, prepare::resolved};
+use super::{
+    LaunchPorts,
+    prepare::{listed_classes, resolved},
+};
 use crate::{Error, error::story, live::reservations};
 
 /// What was asked so long ago has been asked again since.
@@ -50,7 +53,7 @@ pub async fn dry_run<A: Adapters>(
     if at.now.duration_since(*asked_at) >= STALE {
         return Ok(());
     }
-    let classes = cluster.node_classes().await?.items;
+    let classes = listed_classes(cluster, ports.settings).await?;
     let Some(listed) = classes.into_iter().find(|listed| listed.class.name == *class) else {
         return Ok(());
     };
@@ -126,7 +129,11 @@ async fn prepare<A: Adapters>(
     let types = memory.offers.offer(&catalog, &class, &Snapshot::default(), at.now);
     // A launch template of the user's own has a profile.
     let profile = profile.unwrap_or_default();
-    Ok(Box::new(requests(&class, &types, &pools, &settings, &profile, key)?))
+    let sold = PricedTypes {
+        descriptions: Some(&catalog.descriptions),
+        ..PricedTypes::at_list_prices(&types)
+    };
+    Ok(Box::new(requests(&class, sold, &pools, &settings, &profile, key)?))
 }
 
 /// One check after the other, until one fails; nothing where it has to be asked again.

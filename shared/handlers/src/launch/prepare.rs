@@ -12,10 +12,10 @@ use model::{
     launch::{FleetRequest, LaunchTemplate},
     node_class::{ListedNodeClass, Obstacle, ResolvedNodeClass, TemplateSource},
 };
-use ports::{Adapters, Cluster, Discovery, Invocation, PortError};
+use ports::{Adapters, Cluster, Discovery as _, Invocation, PortError};
 
 use super::{LaunchPorts, Shared};
-use crate::live::FreeAddresses;
+use crate::Settings;
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -39,16 +39,25 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Asks once for all batches of a pass.
-    pub(super) async fn look(
-        cluster: &impl Cluster,
-        discovery: &impl Discovery,
-        addresses: &FreeAddresses,
+    pub(super) async fn look<A: Adapters>(
+        ports: &LaunchPorts<'_, A>,
         at: &Invocation,
     ) -> Result<Self, PortError> {
-        let listed = cluster.node_classes().await?.items;
-        let live = addresses.live(discovery, &listed, at.now).await?;
+        let LaunchPorts { cluster, discovery, memory, settings, .. } = *ports;
+        let listed = listed_classes(cluster, settings).await?;
+        let live = memory.addresses.live(discovery, &listed, at.now).await?;
         Ok(Self { listed, live })
     }
+}
+
+/// The EC2NodeClasses of the cluster, with the gates of `settings`.
+pub(super) async fn listed_classes(
+    cluster: &impl Cluster,
+    settings: &Settings,
+) -> Result<Vec<ListedNodeClass>, PortError> {
+    let mut listed = cluster.node_classes().await?.items;
+    settings.open_gates(listed.iter_mut().map(|listed| &mut listed.class));
+    Ok(listed)
 }
 
 /// Why there is no request for a batch.
@@ -128,7 +137,8 @@ pub(super) async fn prepare<A: Adapters>(
     launch_template::choose_last(&mut class, &snapshot.shortages, at.now);
     let types = memory.offers.offer(catalog, &class, snapshot, at.now);
     let overlaid = overlays.types(first, &types).map_err(Unprepared::Port)?;
-    let sold = PricedTypes { types: overlaid, listed: &types };
+    let descriptions = Some(&catalog.descriptions);
+    let sold = PricedTypes { types: overlaid, listed: &types, descriptions };
     let named = profile.as_deref().unwrap_or_default();
     let min_values = ports.settings.policies.min_values;
     let launch =

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use model::{
     duration::format_go,
     node_class::{
-        Kubelet, NetworkInterface, NodeClass, NodeIdentity, PlacementGroupTerm, TemplateSource,
+        Kubelet, MaxPods, NetworkInterface, NodeClass, NodeIdentity, PlacementGroupTerm,
+        TemplateSource,
     },
 };
 
@@ -113,7 +114,11 @@ fn add_kubelet(digest: &mut Digest, kubelet: &Kubelet) {
         fault: _, // The problems say it field by field.
     } = kubelet;
     digest.list("cluster dns", cluster_dns.iter());
-    digest.optional("max pods", *max_pods);
+    match max_pods {
+        Some(MaxPods::Expression(text)) => digest.field("max pods expression", text),
+        Some(MaxPods::Number(number)) => digest.optional("max pods", Some(*number)),
+        None => digest.optional("max pods", None::<u32>),
+    }
     digest.optional("pods per core", *pods_per_core);
     texts(digest, "system reserved", system_reserved);
     texts(digest, "kube reserved", kube_reserved);

@@ -2,7 +2,7 @@
 
 use model::{
     NodeClassName,
-    node_class::{ImageFamily, NodeIdentity},
+    node_class::{ImageFamily, MaxPods, NodeIdentity},
     node_pool::{Disruption, Limits, NodeClaimTemplate},
 };
 
@@ -45,7 +45,7 @@ fn tried(
     pools: &[NodePool],
 ) -> Result<DryRunRequests, BatchRefusal> {
     let types = crate::offer(&catalog(types), class, &BTreeMap::new(), now());
-    dry_run_requests(class, &types, pools, &settings(), PROFILE, "1f")
+    dry_run_requests(class, PricedTypes::at_list_prices(&types), pools, &settings(), PROFILE, "1f")
 }
 
 #[track_caller]
@@ -178,7 +178,7 @@ fn whatever_the_answer_depends_on_makes_another_key() {
     changed(&|class| drop(class.security_groups.pop()));
     changed(&|class| drop(class.images.pop()));
     changed(&|class| class.class.detailed_monitoring = Some(true));
-    changed(&|class| class.class.kubelet.max_pods = Some(7));
+    changed(&|class| class.class.kubelet.max_pods = Some(MaxPods::Number(7)));
     changed(&|class| drop(class.class.tags.insert("team".to_owned(), "web".to_owned())));
     let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
     assert_eq!(distinct.len(), texts.len(), "{texts:?}");

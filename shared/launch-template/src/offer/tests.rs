@@ -10,7 +10,7 @@ use model::{
 };
 
 use super::*;
-use crate::testing::{catalog, class, described, now, subnet};
+use crate::testing::{catalog, class, described, kubelet, now, subnet};
 
 /// t3.large has 35 pods by its network interfaces; the figures for it are Karpenter's.
 const T3: &str = "t3.large amd64 2 7577Mi 35 0.0832 0.03";
@@ -55,7 +55,7 @@ fn al2023_with_defaults_is_what_the_catalog_has() {
 
 #[test]
 fn al2023_reserves_memory_for_the_pods_that_interfaces_allow() {
-    let kubelet = Kubelet { max_pods: Some(10), ..Kubelet::default() };
+    let kubelet = kubelet(10);
     check(
         &[T3],
         &with_kubelet(ImageFamily::Al2023, kubelet),
@@ -68,7 +68,7 @@ fn al2023_reserves_memory_for_the_pods_that_interfaces_allow() {
 
 #[test]
 fn bottlerocket_reserves_memory_for_the_pods_it_has() {
-    let kubelet = Kubelet { max_pods: Some(10), pods_per_core: Some(1), ..Kubelet::default() };
+    let kubelet = Kubelet { pods_per_core: Some(1), ..kubelet(10) };
     check(
         &[T3],
         &with_kubelet(ImageFamily::Bottlerocket, kubelet),
@@ -81,7 +81,7 @@ fn bottlerocket_reserves_memory_for_the_pods_it_has() {
 
 #[test]
 fn pods_per_core_limits_max_pods() {
-    let kubelet = Kubelet { max_pods: Some(58), pods_per_core: Some(10), ..Kubelet::default() };
+    let kubelet = Kubelet { pods_per_core: Some(10), ..kubelet(58) };
     check(
         &[T3],
         &with_kubelet(ImageFamily::Al2023, kubelet),
@@ -263,7 +263,7 @@ fn windows_has_its_own_number_of_pods_and_addresses_and_no_arm() {
     arm.processor.architectures = vec!["arm64".to_owned()];
     arm.memory_mib = 4_096;
     class.class.network_interfaces.clear();
-    let offered_types = all_types(&catalog, &class, &NodeSettings::default());
+    let offered_types = all_types(&catalog, &class, &NodeSettings::default()).unwrap();
     let shown: Vec<String> = offered_types
         .iter()
         .map(|offered| {
@@ -298,7 +298,7 @@ fn a_custom_image_keeps_pods_on_its_last_volume() {
 /// Pods and reserved memory of a type with three interfaces of ten addresses.
 fn pods(class: &ResolvedNodeClass, reserved_enis: u32) -> String {
     let settings = NodeSettings { reserved_enis, ..NodeSettings::default() };
-    let offered_types = all_types(&described(&[T3]), class, &settings);
+    let offered_types = all_types(&described(&[T3]), class, &settings).unwrap();
     let overhead = &offered_types[0].overhead.kube_reserved;
     format!("{} pods, {}", offered_types[0].instance_type.capacity.pods, overhead.memory)
 }
@@ -416,7 +416,7 @@ fn a_reservation_is_available_while_it_has_time_also_when_it_is_full() {
         },
     ];
     let shown = |settings: &NodeSettings| {
-        let offered_types = all_types(&catalog(&[T3]), &class, settings);
+        let offered_types = all_types(&catalog(&[T3]), &class, settings).unwrap();
         let instance_type = offered_types[0].instance_type.clone();
         let offerings: Vec<String> = instance_type
             .offerings
@@ -489,7 +489,7 @@ fn enclaves_are_on_only_where_the_class_says_so() {
     let mut class = class(ImageFamily::Al2023);
     let base = catalog(&[T3]);
     let can_be_bought = |class: &ResolvedNodeClass| {
-        let types = all_types(&base, class, &NodeSettings::default());
+        let types = all_types(&base, class, &NodeSettings::default()).unwrap();
         types[0].instance_type.offerings.iter().any(|offering| offering.is_available)
     };
     assert!(can_be_bought(&class));

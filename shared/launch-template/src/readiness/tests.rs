@@ -1,7 +1,10 @@
 //! What each finding makes of the conditions.
 
 use expect_test::{Expect, expect};
-use model::node_class::PlacementGroupTerm;
+use model::{
+    node_class::PlacementGroupTerm,
+    problem::{Rule, Weight},
+};
 
 use super::*;
 use crate::testing::class;
@@ -20,6 +23,7 @@ fn passed() -> Checks {
     Checks {
         has_instance_profile: true,
         has_service_cidr: true,
+        expressions: ExpressionCheck::Passed,
         dry_run: DryRun::Passed,
         reserved_capacity: true,
     }
@@ -66,8 +70,12 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
     let with = |fault: KubeletFault| {
         let mut class = al2023();
         class.kubelet.fault = Some(fault);
-        let (field, weight) = ("spec.kubelet".to_owned(), fault.weight());
-        class.problems = vec![Problem { weight, field, rule: "words".into() }];
+        let rule = match fault {
+            KubeletFault::ExpressionsDisabled => Rule::ExpressionsDisabled,
+            _ => "words".into(),
+        };
+        let (field, weight) = ("spec.kubelet".to_owned(), Weight::Unusable);
+        class.problems = vec![Problem { weight, field, rule }];
         let set = conditions(&class, &nothing, &passed());
         let is_validation =
             |condition: &Condition| condition.kind == ConditionKind::ValidationSucceeded;
@@ -76,11 +84,48 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
     };
     let invalid = with(KubeletFault::Invalid);
     assert_eq!(invalid, "Some(false) InvalidKubeletConfiguration: spec.kubelet: words");
-    let expressions = with(KubeletFault::HasExpressions);
-    let expected = "Some(false) KubeletExpressionsDisabled: not supported yet: spec.kubelet words";
-    assert_eq!(expressions, expected);
+    let disabled = with(KubeletFault::ExpressionsDisabled);
+    let expected = "Some(false) KubeletExpressionsDisabled: spec.kubelet: an expression needs the feature gate \
+                    NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)";
+    assert_eq!(disabled, expected);
+    let expression = with(KubeletFault::InvalidExpression);
+    assert_eq!(expression, "Some(false) KubeletExpressionInvalid: spec.kubelet: words");
     let family = with(KubeletFault::UnsupportedByFamily);
     assert_eq!(family, "Some(false) UnsupportedKubeletConfiguration: spec.kubelet: words");
+}
+
+#[test]
+fn what_expressions_come_to_is_said_after_what_is_missing() {
+    let problem = Problem::unusable("spec.kubelet.maxPods", "for m5.large: division by zero");
+    let failed = Checks { expressions: ExpressionCheck::Failed(Box::new(problem)), ..passed() };
+    let nothing = Findings { subnets: 0, ..good() };
+    check_with(
+        &al2023(),
+        &nothing,
+        &failed,
+        &expect![[r"
+        SubnetsReady no SubnetsNotFound: SubnetSelector did not match any Subnets
+        ValidationSucceeded no DependenciesNotReady: SubnetsReady
+        Ready no UnhealthyDependents: SubnetsReady=False, ValidationSucceeded=False"]],
+    );
+    let mut class = al2023();
+    class.tags = [("karpenter.sh/nodepool".to_owned(), String::new())].into();
+    check_with(
+        &class,
+        &good(),
+        &failed,
+        &expect![[r"
+        ValidationSucceeded no KubeletExpressionEvaluationFailed: spec.kubelet.maxPods: for m5.large: division by zero
+        Ready no UnhealthyDependents: ValidationSucceeded=False"]],
+    );
+    check_with(
+        &al2023(),
+        &good(),
+        &Checks { expressions: ExpressionCheck::Pending, ..passed() },
+        &expect![[r"
+        ValidationSucceeded ? AwaitingReconciliation: the instance types for the expressions of spec.kubelet are not known yet
+        Ready ? ReconcilingDependents: ValidationSucceeded=Unknown"]],
+    );
 }
 
 #[test]
@@ -90,7 +135,7 @@ fn everything_that_is_wrong_with_a_class_is_said_at_once() {
     class.problems = vec![
         Problem::unusable("spec.tags", "too many"),
         Problem::unusable("spec.kubelet.maxpods", "unknown field"),
-        Problem::unsupported("spec.kubelet.maxPods", "as an expression"),
+        Problem::unsupported("spec.amiSelectorTerms", "with ssmParameter"),
         // Its words are also a part of another one's, which must not hide it.
         Problem::unusable("spec.kubelet", "no"),
         Problem::unusable("spec.kubelet.syncFrequency", "no time"),
@@ -99,7 +144,7 @@ fn everything_that_is_wrong_with_a_class_is_said_at_once() {
         &class,
         &good(),
         &expect![[r"
-        ValidationSucceeded no InvalidKubeletConfiguration: spec.kubelet.maxpods: unknown field; spec.kubelet: no; spec.kubelet.syncFrequency: no time; spec.tags: too many; not supported yet: spec.kubelet.maxPods as an expression
+        ValidationSucceeded no InvalidKubeletConfiguration: spec.kubelet.maxpods: unknown field; spec.kubelet: no; spec.kubelet.syncFrequency: no time; spec.tags: too many; not supported yet: spec.amiSelectorTerms with ssmParameter
         Ready no UnhealthyDependents: ValidationSucceeded=False"]],
     );
 }

@@ -7,21 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     CapacityType, NodeClaim, Offering,
     launch::{ReservationMarket, ReservationTarget},
-    node_class::{Image, ResolvedNodeClass},
+    node_class::{Image, Kubelet, ResolvedNodeClass},
 };
 
-use super::BatchRefusal;
+use super::{BatchRefusal, Descriptions};
 use crate::{
+    expressions::{Expressions, Reserved, Variables},
     filter::{Candidate, market},
     image::image_for,
 };
 
 const EFA: &str = "vpc.amazonaws.com/efa";
 
-/// Types with the same image, pods and network adapters, and the reservation that they go into.
+/// Types with the same image, pods, network adapters and reserved resources, and the reservation that they go into.
 pub(super) struct Group<'a> {
     pub(super) image: &'a Image,
     pub(super) pods: u64,
+    /// If the class has expressions for it.
+    pub(super) reserved: Option<Reserved>,
     /// Elastic Fabric Adapters, if the claim asks for any.
     pub(super) adapters: u64,
     pub(super) reservation: Option<ReservationTarget>,
@@ -32,6 +35,16 @@ impl Group<'_> {
     /// How its reservation is bought.
     pub(super) fn market(&self) -> ReservationMarket {
         self.reservation.as_ref().map(|target| target.market).unwrap_or_default()
+    }
+
+    /// The `given` settings of a class's kubelets as its nodes get them: what is reserved has no expressions.
+    pub(super) fn kubelet(&self, given: &Kubelet) -> Kubelet {
+        let mut kubelet = given.clone();
+        if let Some(Reserved { kube, system }) = self.reserved.clone() {
+            kubelet.kube_reserved = kube;
+            kubelet.system_reserved = system;
+        }
+        kubelet
     }
 
     /// Whether `offering` is one of its reservation's, if it has one.
@@ -47,7 +60,9 @@ pub(super) fn groups<'a>(
     claim: &NodeClaim,
     class: &'a ResolvedNodeClass,
     capacity_type: CapacityType,
+    descriptions: Option<&Descriptions>,
 ) -> Result<Vec<Group<'a>>, BatchRefusal> {
+    let expressions = Expressions::of(&class.class.kubelet);
     let wants_adapters = claim.requests.get(EFA) > 0;
     let mut groups = BTreeMap::new();
     for candidate in candidates {
@@ -57,9 +72,13 @@ pub(super) fn groups<'a>(
         let capacity = &candidate.instance_type.capacity;
         let pods = capacity.pods;
         let adapters = if wants_adapters { capacity.get(EFA) } else { 0 };
+        let info = descriptions.and_then(|known| known.get(&candidate.instance_type.name));
+        let variables = Variables::of(candidate.instance_type, info.map(|info| &**info));
+        let reserved = expressions.reserved(&class.class.kubelet, &variables, pods);
         for reservation in reservations(candidate, capacity_type) {
-            let key = (&image.id, pods, adapters, reservation.clone());
-            let new = || Group { image, pods, adapters, reservation, candidates: Vec::new() };
+            let key = (&image.id, pods, adapters, reserved.clone(), reservation.clone());
+            let (reserved, candidates) = (reserved.clone(), Vec::new());
+            let new = || Group { image, pods, reserved, adapters, reservation, candidates };
             groups.entry(key).or_insert_with(new).candidates.push(candidate);
         }
     }

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use model::{
     HourlyPrice, ImageId,
     launch::LaunchTemplateData,
-    node_class::{BlockDevice, ImageFamily},
+    node_class::{BlockDevice, ImageFamily, MaxPods},
 };
 
 use super::*;
@@ -141,7 +141,7 @@ fn repriced(capacity_type: CapacityType, price: &str) -> FleetRequest {
             offering.price = HourlyPrice::parse_dollars(price).unwrap();
         }
     }
-    let sold = PricedTypes { types: &types, listed: &listed };
+    let sold = PricedTypes { types: &types, listed: &listed, descriptions: None };
     let claim = claim(&[BOTH, "zone=us-west-2a"], &[LARGE]);
     let strict = MinValuesPolicy::Strict;
     requests_with(&[claim], &class, sold, &settings(), PROFILE, strict).unwrap().request
@@ -321,7 +321,7 @@ fn a_launch_template_keeps_its_name_until_something_in_it_changes() {
         &|class| class.class.name = NodeClassName::new("other").unwrap(),
         &|class| class.class.tags = [("a".to_owned(), "b".to_owned())].into(),
         &|class| class.class.user_data = Some("#!/bin/sh\nexit\n".to_owned()),
-        &|class| class.class.kubelet.max_pods = Some(7),
+        &|class| class.class.kubelet.max_pods = Some(MaxPods::Number(7)),
         &|class| class.class.metadata_options.http_put_response_hop_limit = 2,
         &|class| class.class.detailed_monitoring = Some(true),
         &|class| class.class.associate_public_ip_address = Some(true),

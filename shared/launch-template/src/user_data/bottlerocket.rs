@@ -213,7 +213,7 @@ fn fill(kubernetes: &mut dyn TableLike, node: &Node<'_>) -> Result<(), String> {
         put(kubernetes, "cluster-dns-ip", *address);
     }
     put(kubernetes, "max-pods", i64::try_from(node.max_pods).unwrap_or(i64::MAX));
-    let kubelet = &node.class.class.kubelet;
+    let kubelet = node.kubelet;
     if let Some(seconds) = kubelet.eviction_max_pod_grace_period {
         put(kubernetes, "eviction-max-pod-grace-period", i64::from(seconds));
     }

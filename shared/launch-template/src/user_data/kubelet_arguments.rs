@@ -27,7 +27,7 @@ pub(super) fn arguments(node: &Node<'_>) -> String {
         // A class that has any is not ready.
         passed_through: _,
         fault: _,
-    } = &node.class.class.kubelet;
+    } = node.kubelet;
     let labels = node.registered_labels();
     let taints: Vec<String> = node.registered_taints().iter().map(taint).collect();
     let grace = eviction_soft_grace_period.iter().map(|(key, time)| (key, format_go(*time)));

@@ -96,7 +96,7 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
         cpu_cfs_quota,
         passed_through,
         fault: _,
-    } = &node.class.class.kubelet;
+    } = node.kubelet;
     let texts = |map: &BTreeMap<String, String>| {
         Yaml::map(map.iter().map(|(key, value)| (key.as_str(), Yaml::text(value))))
     };

@@ -2,7 +2,10 @@
 
 use expect_test::Expect;
 use jiff::SignedDuration;
-use model::{ResourceName, node_class::Kubelet};
+use model::{
+    ResourceName,
+    node_class::{Kubelet, MaxPods},
+};
 
 use super::*;
 use crate::testing::{claim, class, settings, wrapped};
@@ -28,7 +31,7 @@ fn every_kubelet_field() -> Kubelet {
     };
     Kubelet {
         cluster_dns: vec!["10.100.0.20".to_owned()],
-        max_pods: Some(42),
+        max_pods: Some(MaxPods::Number(42)),
         pods_per_core: Some(0),
         system_reserved: reserved(&[("cpu", "100m"), ("pid", "1000")]),
         kube_reserved: reserved(&[("memory", "300Mi")]),
@@ -73,7 +76,11 @@ fn write_with(
         settings,
         labels: labels.collect(),
         taints,
-        max_pods: class.class.kubelet.max_pods.map_or(29, u64::from),
+        kubelet: &class.class.kubelet,
+        max_pods: match class.class.kubelet.max_pods {
+            Some(MaxPods::Number(number)) => number.into(),
+            _ => 29,
+        },
     })
 }
 

@@ -250,10 +250,14 @@ impl ClusterState {
         };
         is_changed |= !before.is_some_and(is_same);
         record.writes += u64::from(is_changed);
-        self.put_class_status(ClassStatusRecord {
-            class: seen.class.clone(),
-            status: status.clone(),
-        });
+        // What gates make of a class is not in the cluster.
+        let written = self.node_classes.get(name).unwrap_or(&seen.class);
+        let class = NodeClass {
+            kubelet: written.kubelet.clone(),
+            problems: written.problems.clone(),
+            ..seen.class.clone()
+        };
+        self.put_class_status(ClassStatusRecord { class, status: status.clone() });
         Ok(())
     }
 

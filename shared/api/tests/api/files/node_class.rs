@@ -3,7 +3,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use model::Problem;
-use model::node_class::{ImageFamily, ImageTerm, NodeIdentity};
+use model::node_class::{ImageFamily, ImageTerm, MaxPods, NodeIdentity};
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn what_is_given_is_kept() {
     assert_eq!(class.user_data.as_deref(), Some("echo ${HOME}"));
     assert_eq!(class.block_devices[0].size, Some(model::Bytes(1 << 40)));
     assert_eq!(class.block_devices[1].initialization_rate, Some(100));
-    assert_eq!(class.kubelet.max_pods, Some(20));
+    assert_eq!(class.kubelet.max_pods, Some(MaxPods::Number(20)));
     let period = class.kubelet.eviction_soft_grace_period["nodefs.available"];
     assert_eq!(period.as_secs(), 90);
 }
@@ -356,8 +356,8 @@ fn everything_else_has_rules() {
 }
 
 #[test]
-fn what_cannot_be_honored_yet_stays_with_the_class() {
+fn an_expression_needs_its_gate() {
     let class = good(&format!("{CLASS}  kubelet: {{maxPods: \"vcpus * 10\"}}\n"));
-    expect!["not supported yet: spec.kubelet.maxPods as an expression"]
+    expect!["spec.kubelet.maxPods: an expression needs the feature gate NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)"]
         .assert_eq(&Problem::in_words(&class.problems));
 }

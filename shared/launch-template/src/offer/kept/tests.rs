@@ -1,6 +1,9 @@
 //! What is kept is never told from what is worked out anew.
 
-use model::{CapacityType, InstanceTypeName, OfferingKey, Zone, node_class::ImageFamily};
+use model::{
+    CapacityType, InstanceTypeName, OfferingKey, Zone,
+    node_class::{ImageFamily, MaxPods},
+};
 
 use super::*;
 use crate::{
@@ -105,7 +108,7 @@ fn another_class_image_or_catalog_is_looked_at_anew() {
     let first_class = class(ImageFamily::Al2023);
     let (first, _) = check(&offers, &first_catalog, &first_class, &BTreeMap::new(), &[]);
     let mut changed = first_class.clone();
-    changed.class.kubelet.max_pods = Some(10);
+    changed.class.kubelet.max_pods = Some(MaxPods::Number(10));
     let (_, kept) = check(&offers, &first_catalog, &changed, &BTreeMap::new(), &first);
     assert_eq!(kept, [false]);
     let mut imageless = first_class.clone();

@@ -112,7 +112,7 @@ pub struct PodSpec {
     /// `matchFields` of required node affinity: Karpenter rejects a pod that has any.
     pub has_match_fields: bool,
     /// What each of `required_terms` asks of the name of the node in its `matchFields`; empty where none asks. Pods of a
-    /// DaemonSet are read without it: their node is the only difference between them.
+    /// DaemonSet, whose node is the only difference between them, and stored pods are read without it.
     pub match_fields: Vec<Vec<Requirement>>,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,

@@ -68,7 +68,9 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         spec = spec.admitted();
     }
     let ReadPodSpec { mut spec, node, volumes, is_gated, new } = spec;
-    if metadata.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet") {
+    let is_daemon = metadata.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
+    // Lists of stored pods are read without names of nodes.
+    if is_daemon || !is_new {
         spec.match_fields.clear();
     }
     let key = metadata.key(object)?;

@@ -234,12 +234,14 @@ pub(super) fn selects(spec: &PodSpec, node: &Node) -> bool {
         Some(value) => requirement.has(value),
         None => requirement.allows_absence(),
     };
+    let is_known = !spec.has_match_fields || !spec.match_fields.is_empty();
     let is_named = |place: usize| {
         let mut fields = spec.match_fields.get(place).into_iter().flatten();
         fields.all(|field| field.has(node.name.as_str()))
     };
     let mut terms = spec.required_terms.iter().enumerate();
-    spec.node_selector.iter().all(holds)
+    is_known
+        && spec.node_selector.iter().all(holds)
         && (spec.required_terms.is_empty()
             || terms.any(|(place, term)| term.iter().all(holds) && is_named(place)))
 }

@@ -77,11 +77,12 @@ fn node_affinity_has_preferences_and_fields() {
         "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 5, \
          preference: {matchExpressions: [{key: team, operator: In, values: [a]}]}}], \
          requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: \
-         [{key: metadata.name, operator: In, values: [n]}]}]}}}",
+         [{key: metadata.name, operator: In, values: [ip-1]}]}]}}}",
     );
     assert_eq!(spec.preferred_terms[0].weight, 5);
     assert_eq!(spec.preferred_terms[0].term[0].to_string(), "team In [a]");
     assert!(spec.has_match_fields);
+    assert_eq!(spec.match_fields[0][0].to_string(), "metadata.name In [ip-1]");
 }
 
 #[test]

@@ -60,10 +60,11 @@ fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
     let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, problems)).collect();
     let preferred = preferred.iter().filter_map(preference);
     let has_match_fields = terms.iter().any(|term| term.has_match_fields);
+    let has_names = terms.iter().any(|term| !term.match_fields.is_empty());
     let match_fields = terms.iter().map(|term| term.match_fields.clone());
     Affinity {
         has_match_fields,
-        match_fields: if has_match_fields { match_fields.collect() } else { Vec::new() },
+        match_fields: if has_names { match_fields.collect() } else { Vec::new() },
         preferred: preferred.collect(),
         required: terms.into_iter().map(|term| term.expressions).collect(),
         ..Affinity::default()

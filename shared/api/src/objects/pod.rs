@@ -69,8 +69,8 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
     }
     let ReadPodSpec { mut spec, node, volumes, is_gated, new } = spec;
     let is_daemon = metadata.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
-    // Lists of stored pods are read without names of nodes.
-    if is_daemon || !is_new {
+    // Lists of stored pods are read without names of nodes, and a pod that has its node asks for none.
+    if is_daemon || !is_new || node.is_some() {
         spec.match_fields.clear();
     }
     let key = metadata.key(object)?;

@@ -34,6 +34,9 @@ def accepted(binary, module, folder, scenario, expected):
     faults = module.differences(str(folder), expected, answer)
     if faults:
         raise SystemExit(f"{folder}: {faults[0]}")
+    # Karpenter's answers have neither, and the test looks at neither.
+    for member in ("schemaVersion", "warnings"):
+        answer.pop(member, None)
     return {"error": True} if "error" in answer else answer
 
 

@@ -181,7 +181,7 @@ fn a_node_attaches_as_many_volumes_as_its_driver_says() {
     let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 2\n  selector: \
                {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {containers: \
                [{name: m, resources: {requests: {cpu: 100m}}}]}\n  volumeClaimTemplates: [{metadata: {name: data}, \
-               spec: {storageClassName: gp3}}]\n";
+               spec: {storageClassName: gp3, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]\n";
     for (count, bound) in [(1, "ip-1  default/db\n"), (2, "ip-1  default/db ×2")] {
         let storage = storage(count);
         let files = [

@@ -20,6 +20,7 @@ use model::{
     ObjectName, PodKey, Problem,
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
+    node_pool::NodePool,
     problem::Weight,
     words,
 };
@@ -250,13 +251,7 @@ fn too_many(object: &objects::Object, place: &Place) -> Option<String> {
 impl Loaded {
     fn take(&mut self, object: objects::Object, dump: &mut Dump) {
         match object {
-            objects::Object::NodePool(pool) => {
-                let is_unsupported = |problem: &&Problem| problem.weight == Weight::Unsupported;
-                let said = pool.problems.iter().filter(is_unsupported);
-                let name = &pool.name;
-                self.ignored.extend(said.map(|problem| format!("NodePool {name}: {problem}")));
-                self.objects.push(ClusterObject::NodePool(pool));
-            }
+            objects::Object::NodePool(pool) => self.take_pool(pool),
             objects::Object::NodeClass(read) => {
                 self.ignored.extend(unlaunchable(&read.class));
                 dump.classes.push(ToHash::from(&*read));
@@ -331,6 +326,14 @@ impl Loaded {
                 self.ignored.push(format!("{kind} {name}"));
             }
         }
+    }
+
+    fn take_pool(&mut self, pool: NodePool) {
+        let is_unsupported = |problem: &&Problem| problem.weight == Weight::Unsupported;
+        let said = pool.problems.iter().filter(is_unsupported);
+        let name = &pool.name;
+        self.ignored.extend(said.map(|problem| format!("NodePool {name}: {problem}")));
+        self.objects.push(ClusterObject::NodePool(pool));
     }
 
     fn take_workload(&mut self, workload: objects::Workload, dump: &Dump) {

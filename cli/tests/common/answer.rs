@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 /// What a command answered.
@@ -30,9 +31,11 @@ impl Answer {
     }
 }
 
-/// A folder of its own with `files`, for the test called `name` of `tests`.
+/// A folder called `name` with `files`, which no other test of this process has.
 pub(crate) fn folder(tests: &str, name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(tests).join(name);
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed).to_string();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(tests).join(number).join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder).expect("an old folder goes");
     }

@@ -12,6 +12,7 @@ async fn main() -> anyhow::Result<()> {
     let ports = DisruptPorts::<Platform> {
         cluster: &cluster,
         node_claims: &cluster,
+        nodes: &cluster,
         catalog: &platform.catalog(),
         discovery: &platform.discovery(),
         ledger: &platform.ledger(),
@@ -20,6 +21,7 @@ async fn main() -> anyhow::Result<()> {
         recorder: Recorder { events: &cluster, memory },
         memory,
         settings: platform.settings(),
+        metrics: platform.metrics(),
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::disrupt(&ports, signal, at).await?;

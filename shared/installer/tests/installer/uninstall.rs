@@ -38,7 +38,7 @@ fn commands(
 
 #[test]
 fn nodes_end_before_the_functions_that_drain_them() {
-    expect_test::expect![[r"
+    expect_test::expect![[r#"
         kubectl delete nodepools.karpenter.sh --all --wait=false
         kubectl delete nodeclaims.karpenter.sh --all --wait=false
         kubectl wait --for=delete nodeclaims.karpenter.sh --all --timeout=30m
@@ -51,9 +51,10 @@ fn nodes_end_before_the_functions_that_drain_them() {
         aws ec2 delete-launch-template --launch-template-id lt-1
         aws iam remove-role-from-instance-profile --instance-profile-name demo_1 --role-name nodes
         aws iam delete-instance-profile --instance-profile-name demo_1
+        journeyman rbac --pod-deletion-costs | kubectl delete --ignore-not-found --filename -
         journeyman rbac | kubectl delete --ignore-not-found --filename -
         kubectl delete lease journeyman --namespace=kube-system --ignore-not-found
-        journeyman crds | kubectl delete --ignore-not-found --filename -"]]
+        journeyman crds | kubectl delete --ignore-not-found --filename -"#]]
     .assert_eq(&commands(&present(), NodesAfter::End, true).unwrap().join("\n"));
 }
 
@@ -66,6 +67,7 @@ fn nodes_that_stay_are_let_go_once_the_functions_are_gone() {
         kubectl patch nodes ip-1 --type=merge --patch={"metadata":{"finalizers":null}}
         kubectl patch nodeclaims.karpenter.sh general-1 --type=merge --patch={"metadata":{"finalizers":null}}
         kubectl delete nodeclaims.karpenter.sh --all --wait=false
+        journeyman rbac --pod-deletion-costs | kubectl delete --ignore-not-found --filename -
         journeyman rbac | kubectl delete --ignore-not-found --filename -
         kubectl delete lease journeyman --namespace=kube-system --ignore-not-found"#]].assert_eq(&commands(&gone, NodesAfter::Stay, false).unwrap().join("\n"));
 }
@@ -90,5 +92,5 @@ fn nodes_without_functions_are_not_left_to_hang() {
     assert!(refused.contains("no function that could drain them"), "{refused}");
     let empty = Installed::default();
     let words = commands(&empty, NodesAfter::End, false).unwrap();
-    assert_eq!(words.len(), 2, "{words:?}");
+    assert_eq!(words.len(), 3, "{words:?}");
 }

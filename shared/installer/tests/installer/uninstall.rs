@@ -38,7 +38,7 @@ fn commands(
 
 #[test]
 fn nodes_end_before_the_functions_that_drain_them() {
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         kubectl delete nodepools.karpenter.sh --all --wait=false
         kubectl delete nodeclaims.karpenter.sh --all --wait=false
         kubectl wait --for=delete nodeclaims.karpenter.sh --all --timeout=30m
@@ -54,7 +54,7 @@ fn nodes_end_before_the_functions_that_drain_them() {
         journeyman rbac --pod-deletion-costs | kubectl delete --ignore-not-found --filename -
         journeyman rbac | kubectl delete --ignore-not-found --filename -
         kubectl delete lease journeyman --namespace=kube-system --ignore-not-found
-        journeyman crds | kubectl delete --ignore-not-found --filename -"#]]
+        journeyman crds | kubectl delete --ignore-not-found --filename -"]]
     .assert_eq(&commands(&present(), NodesAfter::End, true).unwrap().join("\n"));
 }
 

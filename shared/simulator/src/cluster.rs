@@ -70,6 +70,20 @@ pub(crate) struct NodeEntry {
     daemons: BTreeSet<PodKey>,
 }
 
+impl NodeEntry {
+    /// A node without pods.
+    fn empty(node: Node, instance: InstanceId) -> Self {
+        let (used, pods, daemons) = (Resources::default(), BTreeSet::new(), BTreeSet::new());
+        Self { node, instance, used, pods, daemons }
+    }
+
+    /// `pod` is bound to it.
+    fn take(&mut self, pod: &Pod) {
+        self.used = self.used.saturating_add(&pod.spec.requests);
+        self.pods.insert(pod.key.clone());
+    }
+}
+
 /// What makes a pod again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {

@@ -283,7 +283,7 @@ pub enum Action {
         /// From now on.
         price: HourlyPrice,
     },
-    /// The account has what a class was known to select, in place of what is made up for its selectors.
+    /// The account has what a class was known to select; nothing is made up for its selectors.
     Find(Box<ClassFindings>),
     /// A capacity reservation is bought, or changed.
     AddReservation(ReservationRecord),

@@ -11,7 +11,7 @@ use crate::{
     world::{MANIFESTS, minute, runner_with, scale, sim_of},
 };
 
-/// Twenty pods on several nodes of which consolidation takes none, while the gate is open.
+/// Twenty pods on several nodes. Consolidation takes none of these nodes.
 pub(crate) fn world() -> Sim {
     let text = MANIFESTS
         .replace("cpu: \"40\"", "cpu: \"80\"")

@@ -44,18 +44,18 @@ impl World {
     /// The account has these. Subnets of another region are no subnets of this one.
     pub(crate) fn find(&mut self, findings: ClassFindings) {
         let ClassFindings { class, subnets, security_groups, images } = findings;
-        let known = &mut self.account.found;
+        let selected = &mut self.account.found;
         let is_here = |subnet: &Subnet| self.catalog.zones.contains_key(&subnet.zone);
         if let Some(subnets) = subnets.filter(|subnets| subnets.iter().all(is_here)) {
             let zones = subnets.iter().map(|subnet| (subnet.id.clone(), subnet.zone.clone()));
             self.account.subnets.extend(zones);
-            known.subnets.push((class.subnet_terms, subnets));
+            selected.subnets.push((class.subnet_terms, subnets));
         }
         if let Some(groups) = security_groups {
-            known.security_groups.push((class.security_group_terms, groups));
+            selected.security_groups.push((class.security_group_terms, groups));
         }
         if let Some(images) = images {
-            known.images.push((class.image_terms, images));
+            selected.images.push((class.image_terms, images));
         }
     }
 

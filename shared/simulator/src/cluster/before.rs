@@ -3,7 +3,7 @@
 //! They are there as Karpenter would have left them: the NodeClaim objects have no manager yet, and the
 //! instances have the tags by which they are found and adopted. That is done before anything is decided.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
@@ -51,13 +51,7 @@ impl World {
         }
         self.cluster.node_of_instance.insert(instance.clone(), node.name.clone());
         let name = node.name.clone();
-        let entry = NodeEntry {
-            instance,
-            used: Resources::default(),
-            pods: BTreeSet::new(),
-            daemons: BTreeSet::new(),
-            node,
-        };
+        let entry = NodeEntry::empty(node, instance);
         self.cluster.nodes.insert(name.clone(), entry);
         if is_starting {
             let ready_after = self.chances.cluster.within(self.settings.node_ready_after);
@@ -65,7 +59,7 @@ impl World {
         }
     }
 
-    /// A node that was not initialized at the start is ready, and what disappears by itself from such a node is gone.
+    /// A node that was not initialized at the start is ready, and taints that a starting node loses are gone.
     pub(crate) fn node_started(&mut self, name: &NodeName) {
         if !self.is_kubelet_alive(name) {
             return;
@@ -118,8 +112,8 @@ impl World {
         };
         // Where it is not known which images there are, it runs on one of them.
         let of_claim = claim.and_then(|claim| claim.instance.as_ref()?.image.clone());
-        let known = class.is_some_and(|class| self.knows_images(&class.image_terms));
-        let of_claim = of_claim.filter(|_| known);
+        let is_listed = class.is_some_and(|class| self.knows_images(&class.image_terms));
+        let of_claim = of_claim.filter(|_| is_listed);
         let architecture = architecture.map_or("amd64", String::as_str);
         let runs_on = |image: &&model::node_class::Image| {
             image.requirements.get(labels::ARCH).is_none_or(|asked| asked.has(architecture))
@@ -163,8 +157,7 @@ impl World {
         pod.started_at = Some(self.now);
         pod.is_ready = true;
         if let Some(target) = self.cluster.nodes.get_mut(node) {
-            target.used = target.used.saturating_add(&pod.spec.requests);
-            target.pods.insert(key.clone());
+            target.take(&pod);
         }
         if !pod.volumes.is_empty() {
             self.cluster.provision_volumes(&pod, node);
@@ -175,11 +168,11 @@ impl World {
     }
 }
 
-/// Adds to `known` what device plugins have told since, of the resources that are `expected`.
-fn register_devices(known: &mut Resources, expected: &Resources) {
+/// Adds to `registered` what device plugins register of the resources that are `expected`.
+fn register_devices(registered: &mut Resources, expected: &Resources) {
     for (name, amount) in &expected.extended {
-        let known = known.extended.entry(name.clone()).or_default();
-        *known = (*amount).max(*known);
+        let before = registered.extended.entry(name.clone()).or_default();
+        *before = (*amount).max(*before);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceId, NodeName, ObjectName, Pod, PodKey, Resources, facts::Facts, labels, node::Node,
+    InstanceId, NodeName, ObjectName, Pod, PodKey, facts::Facts, labels, node::Node,
     storage::Storage,
 };
 
@@ -87,14 +87,9 @@ impl World {
         cluster.storage = facts.surroundings.storage.clone();
         let daemon_sets = facts.daemon_sets.iter().cloned();
         cluster.daemon_sets = daemon_sets.map(|daemon| (daemon.key.clone(), daemon)).collect();
-        let entry = |node: &Node| NodeEntry {
-            // Nodes that no instance is known of are nodes for kube-scheduler.
-            instance: made_up(InstanceId::new("i-00000000")),
-            used: Resources::default(),
-            pods: BTreeSet::new(),
-            daemons: BTreeSet::new(),
-            node: with_hostname(node),
-        };
+        // Nodes that no instance is known of are nodes for kube-scheduler.
+        let instance = made_up(InstanceId::new("i-00000000"));
+        let entry = |node: &Node| NodeEntry::empty(with_hostname(node), instance.clone());
         cluster.nodes =
             facts.nodes.iter().map(|(name, node)| (name.clone(), entry(node))).collect();
         world
@@ -104,8 +99,7 @@ impl World {
     fn runs_already(&mut self, entry: PodEntry) {
         let node = entry.pod.node.as_ref().and_then(|name| self.cluster.nodes.get_mut(name));
         if let Some(node) = node {
-            node.used = node.used.saturating_add(&entry.pod.spec.requests);
-            node.pods.insert(entry.pod.key.clone());
+            node.take(&entry.pod);
             if let Controller::DaemonSet(key) = &entry.controller {
                 node.daemons.insert(key.clone());
             }

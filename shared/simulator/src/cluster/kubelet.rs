@@ -57,13 +57,7 @@ impl World {
             boot_id: format!("{instance}/1"),
             ill_conditions: Vec::new(),
         };
-        let entry = NodeEntry {
-            node,
-            instance: instance.clone(),
-            used: Resources::default(),
-            pods: BTreeSet::new(),
-            daemons: BTreeSet::new(),
-        };
+        let entry = NodeEntry::empty(node, instance.clone());
         self.cluster.nodes.insert(name.clone(), entry);
         self.cluster.node_of_instance.insert(instance.clone(), name.clone());
         self.happened(Happening::NodeJoined { node: name.clone(), instance: instance.clone() });

@@ -78,8 +78,7 @@ impl World {
         let Some(target) = self.cluster.nodes.get_mut(node) else { return };
         entry.pod.node = Some(node.clone());
         entry.pod.unschedulable_at = None;
-        target.used = target.used.saturating_add(&entry.pod.spec.requests);
-        target.pods.insert(key.clone());
+        target.take(&entry.pod);
         self.cluster.waiting.remove(entry);
         let uid = entry.pod.uid.clone();
         if !entry.pod.volumes.is_empty() {

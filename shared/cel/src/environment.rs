@@ -17,7 +17,7 @@ pub struct CelFunction {
     pub name: &'static str,
     /// Whether the first argument stands before a point.
     pub is_method: bool,
-    /// The type of its result for arguments of these types; `None` if it takes none such. Arguments of the type
+    /// The type of its result for arguments of these types; `None` if it does not take them. Arguments of the type
     /// [`Type::Dyn`] may be anything.
     pub result: fn(&[Type]) -> Option<Type>,
     /// Its result. Arguments of other types are a [`EvaluationError::NoSuchOverload`].
@@ -42,7 +42,9 @@ impl CelEnvironment<'_> {
 
     pub(crate) fn functions(&self, name: &str, is_method: bool) -> Vec<&'static CelFunction> {
         let functions = self.functions.iter().chain(library::FUNCTIONS);
-        functions.filter(|known| known.name == name && known.is_method == is_method).collect()
+        functions
+            .filter(|function| function.name == name && function.is_method == is_method)
+            .collect()
     }
 }
 

@@ -177,8 +177,8 @@ impl Lexer<'_> {
             'U' => (8, 16),
             '0'..='3' => (3, 8),
             single => {
-                let known = "abfnrtv\\?\"'`".chars().zip("\x07\x08\x0c\n\r\t\x0b\\?\"'`".chars());
-                let Some((_, meant)) = known.into_iter().find(|(letter, _)| *letter == single)
+                let letters = "abfnrtv\\?\"'`".chars().zip("\x07\x08\x0c\n\r\t\x0b\\?\"'`".chars());
+                let Some((_, meant)) = letters.into_iter().find(|(letter, _)| *letter == single)
                 else {
                     return self.wrong("unknown escape in a string");
                 };

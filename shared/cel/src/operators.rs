@@ -24,33 +24,33 @@ pub(crate) fn of_symbol(symbol: &str) -> Operator {
     }
 }
 
-/// The type of what `operator` makes of values of these types; `None` if it takes none such.
+/// The type of what `operator` makes of values of these types; `None` if it does not take them.
 pub(crate) fn result(operator: Operator, left: &Type, right: &Type) -> Option<Type> {
     use Operator as Op;
-    let known = if *left == Type::Dyn { right } else { left };
+    let kind = if *left == Type::Dyn { right } else { left };
     let takes = match operator {
         Op::In => {
             let takes = match right {
                 Type::List(items) => left.fits(items),
                 Type::Map(parts) => left.fits(&parts.0),
-                kind => *kind == Type::Dyn,
+                other => *other == Type::Dyn,
             };
             return takes.then_some(Type::Bool);
         }
         Op::Equal | Op::Unequal => true,
         Op::Less | Op::AtMost | Op::More | Op::AtLeast => {
-            matches!(known, Type::Bool | Type::Text) || is_number(known)
+            matches!(kind, Type::Bool | Type::Text) || is_number(kind)
         }
-        Op::Add => matches!(known, Type::Text | Type::List(_)) || is_number(known),
-        Op::Subtract | Op::Multiply | Op::Divide => is_number(known),
-        Op::Remainder => matches!(known, Type::Dyn | Type::Int | Type::Uint),
+        Op::Add => matches!(kind, Type::Text | Type::List(_)) || is_number(kind),
+        Op::Subtract | Op::Multiply | Op::Divide => is_number(kind),
+        Op::Remainder => matches!(kind, Type::Dyn | Type::Int | Type::Uint),
     };
     if !takes || !left.fits(right) {
         return None;
     }
     Some(match operator {
         Op::Add => left.clone().or(right),
-        Op::Subtract | Op::Multiply | Op::Divide | Op::Remainder => known.clone(),
+        Op::Subtract | Op::Multiply | Op::Divide | Op::Remainder => kind.clone(),
         _ => Type::Bool,
     })
 }
@@ -84,6 +84,19 @@ pub(crate) fn apply(
     }
 }
 
+/// What an operator makes of two whole numbers of one type; `None` beyond its bounds.
+macro_rules! checked {
+    ($operator:expr, $left:expr, $right:expr) => {
+        match $operator {
+            Operator::Add => $left.checked_add(*$right),
+            Operator::Subtract => $left.checked_sub(*$right),
+            Operator::Multiply => $left.checked_mul(*$right),
+            Operator::Divide => $left.checked_div(*$right),
+            _ => $left.checked_rem(*$right),
+        }
+    };
+}
+
 fn computed(operator: Operator, left: &CelValue, right: &CelValue) -> Result<CelValue, Error> {
     use Operator as Op;
     let is_division = matches!(operator, Op::Divide | Op::Remainder);
@@ -94,24 +107,10 @@ fn computed(operator: Operator, left: &CelValue, right: &CelValue) -> Result<Cel
             Err(Error::DivisionByZero)
         }
         (CelValue::Int(left), CelValue::Int(right)) => {
-            let number = match operator {
-                Op::Add => left.checked_add(*right),
-                Op::Subtract => left.checked_sub(*right),
-                Op::Multiply => left.checked_mul(*right),
-                Op::Divide => left.checked_div(*right),
-                _ => left.checked_rem(*right),
-            };
-            number.map(CelValue::Int).ok_or(Error::Overflow)
+            checked!(operator, left, right).map(CelValue::Int).ok_or(Error::Overflow)
         }
         (CelValue::Uint(left), CelValue::Uint(right)) => {
-            let number = match operator {
-                Op::Add => left.checked_add(*right),
-                Op::Subtract => left.checked_sub(*right),
-                Op::Multiply => left.checked_mul(*right),
-                Op::Divide => left.checked_div(*right),
-                _ => left.checked_rem(*right),
-            };
-            number.map(CelValue::Uint).ok_or(Error::Overflow)
+            checked!(operator, left, right).map(CelValue::Uint).ok_or(Error::Overflow)
         }
         (CelValue::Double(left), CelValue::Double(right)) => match operator {
             Op::Add => Ok(CelValue::Double(left + right)),

@@ -250,7 +250,7 @@ impl Parser<'_> {
         make(Node::Literal(value), kind, at, 1)
     }
 
-    /// Expressions between commas, one of which may stand last, up to `end`.
+    /// Expressions between commas, up to `end`; a comma may stand before it.
     fn list(&mut self, end: &str) -> Result<Vec<Part>, CompileError> {
         let mut parts = Vec::new();
         while !self.takes(end) {
@@ -332,13 +332,14 @@ impl Parser<'_> {
         let is_method = before.is_some();
         let mut arguments: Vec<Part> = before.into_iter().collect();
         arguments.extend(self.list(")")?);
-        let known = self.environment.functions(name, is_method);
-        if known.is_empty() {
+        let functions = self.environment.functions(name, is_method);
+        if functions.is_empty() {
             let what = if is_method { "method" } else { "function" };
             return wrong(at, format!("there is no {what} `{name}`"));
         }
         let kinds: Vec<Type> = arguments.iter().map(|part| part.kind.clone()).collect();
-        let fitting = known.into_iter().find_map(|known| Some((known, (known.result)(&kinds)?)));
+        let fitting =
+            functions.into_iter().find_map(|function| Some((function, (function.result)(&kinds)?)));
         let Some((function, result)) = fitting else {
             let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
             return wrong(at, format!("`{name}` does not take ({})", kinds.join(", ")));

@@ -330,9 +330,9 @@ impl Loaded {
 
     fn take_pool(&mut self, pool: NodePool) {
         let is_unsupported = |problem: &&Problem| problem.weight == Weight::Unsupported;
-        let said = pool.problems.iter().filter(is_unsupported);
+        let problems = pool.problems.iter().filter(is_unsupported);
         let name = &pool.name;
-        self.ignored.extend(said.map(|problem| format!("NodePool {name}: {problem}")));
+        self.ignored.extend(problems.map(|problem| format!("NodePool {name}: {problem}")));
         self.objects.push(ClusterObject::NodePool(pool));
     }
 

@@ -66,7 +66,8 @@ struct Expected<'m> {
 impl<'m> Expected<'m> {
     fn of(manifests: &'m [Manifest]) -> Self {
         let mut expected = Self::default();
-        for (object, place) in manifests.iter().flat_map(|it| it.objects.iter().zip(&it.places)) {
+        let objects = manifests.iter().flat_map(|file| file.objects.iter().zip(&file.places));
+        for (object, place) in objects {
             let (key, is_pod) = match object {
                 Object::Pod(read) => (&read.pod.key, true),
                 Object::Workload(workload) => (&workload.key, false),

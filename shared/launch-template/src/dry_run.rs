@@ -96,7 +96,7 @@ pub fn key(
     format!("{:016x}", digest.finish())
 }
 
-/// What to try for `class`, of which `sold` is what can be launched whether or not it is unavailable,
+/// What to try for `class`: `sold` is what can be launched of it whether or not it is unavailable,
 /// and `pools` are all of the cluster's. `key` makes the token.
 pub fn dry_run_requests(
     class: &ResolvedNodeClass,

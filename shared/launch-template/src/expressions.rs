@@ -55,14 +55,14 @@ fn of_numbers(kinds: &[Type]) -> Option<Type> {
 
 /// The first of two numbers if it is `wanted` beside the second, else the second.
 fn chosen(arguments: &[CelValue], wanted: Ordering) -> Result<CelValue, EvaluationError> {
-    let known = match arguments {
+    let doubles = match arguments {
         [CelValue::Int(left), CelValue::Int(right)] => {
             return Ok(CelValue::Int(if left.cmp(right) == wanted { *left } else { *right }));
         }
         [left, right] => left.to_double().zip(right.to_double()),
         _ => None,
     };
-    let (left, right) = known.ok_or(EvaluationError::NoSuchOverload("max or min"))?;
+    let (left, right) = doubles.ok_or(EvaluationError::NoSuchOverload("max or min"))?;
     Ok(CelValue::Double(if left.partial_cmp(&right) == Some(wanted) { left } else { right }))
 }
 
@@ -103,8 +103,8 @@ pub fn open_expressions(class: &mut NodeClass) {
 pub fn invalid_expressions(kubelet: &Kubelet) -> Vec<Problem> {
     let problem = |(field, text): (String, &str)| {
         let why = compile(text).err()?;
-        let shown = short(text, SHOWN_MAX);
-        Some(Problem::unusable(&field, format!("`{shown}` is no valid expression: {why}")))
+        let start = short(text, SHOWN_MAX);
+        Some(Problem::unusable(&field, format!("`{start}` is no valid expression: {why}")))
     };
     kubelet.expressions().into_iter().filter_map(problem).collect()
 }
@@ -117,7 +117,7 @@ pub(crate) struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Those of `instance_type`, of which EC2 says `info`.
+    /// Those of `instance_type`, which EC2 describes by `info`.
     pub(crate) fn of(instance_type: &'a InstanceType, info: Option<&'a InstanceTypeInfo>) -> Self {
         Self { instance_type, info }
     }

@@ -60,8 +60,8 @@ pub fn offer(
 }
 
 /// The instance types of `catalog` as nodes of `class` with `settings` would have them, sorted by name, as if nothing
-/// became unavailable. It is long work for a whole region. None if [`all_types`] fails: a class of which that is so does
-/// not become ready.
+/// became unavailable. It is long work for a whole region. None if [`all_types`] fails: such
+/// classes do not become ready.
 pub fn types_of(
     catalog: &RegionCatalog,
     class: &ResolvedNodeClass,

@@ -374,10 +374,10 @@ impl fmt::Display for Requirement {
             write!(f, " {}", self.operator())?;
         }
         if !self.values.is_empty() {
-            let shown = self.values.iter().take(5).map(|value| &**value);
-            let shown: Vec<&str> =
-                shown.map(|value| if value.is_empty() { "\"\"" } else { value }).collect();
-            write!(f, " [{}", shown.join(" "))?;
+            let values = self.values.iter().take(5).map(|value| &**value);
+            let values: Vec<&str> =
+                values.map(|value| if value.is_empty() { "\"\"" } else { value }).collect();
+            write!(f, " [{}", values.join(" "))?;
             match self.values.len().saturating_sub(5) {
                 0 => f.write_str("]")?,
                 others => write!(f, " and {}]", words::counted(others, "other"))?,

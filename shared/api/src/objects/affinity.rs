@@ -122,7 +122,7 @@ fn term_of(
     })
 }
 
-/// A member of `matchFields`, of which lists of functions keep only that there is one.
+/// A member of `matchFields`; lists of functions keep only that there is one.
 fn match_field(item: &Field<'_>) -> Option<Requirement> {
     if item.is_null() {
         return None;

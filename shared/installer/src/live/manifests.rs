@@ -41,7 +41,7 @@ impl Manifests {
         }
     }
 
-    /// The roles as YAML documents; empty of definitions, of which each has a file of its own.
+    /// The roles as YAML documents; empty of definitions: each of them has a file of its own.
     const fn text(self) -> &'static str {
         match self {
             Self::Crds => "",

@@ -72,7 +72,7 @@ pub(super) fn groups<'a>(
         let capacity = &candidate.instance_type.capacity;
         let pods = capacity.pods;
         let adapters = if wants_adapters { capacity.get(EFA) } else { 0 };
-        let info = descriptions.and_then(|known| known.get(&candidate.instance_type.name));
+        let info = descriptions.and_then(|infos| infos.get(&candidate.instance_type.name));
         let variables = Variables::of(candidate.instance_type, info.map(|info| &**info));
         let reserved = expressions.reserved(&class.class.kubelet, &variables, pods);
         for reservation in reservations(candidate, capacity_type) {

@@ -18,7 +18,10 @@ use aws_config::{
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 
-use model::{ClusterName, Function, limits::requests::Timeouts};
+use model::{
+    ClusterName, Function,
+    limits::requests::{TABLE_ATTEMPTS_MAX, TABLE_BACKOFF, Timeouts},
+};
 
 use crate::{
     AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
@@ -163,6 +166,11 @@ impl Account {
             let is_table = service == Service::DynamoDb;
             let timeouts = if is_table { timeouts.of_table() } else { timeouts };
             config.set_timeout_config(Some(to_config(timeouts)));
+            if let Some(retries) = self.config.retry_config().filter(|_| is_table) {
+                let pause = retries.initial_backoff().min(TABLE_BACKOFF);
+                let retries = retries.clone().with_max_attempts(TABLE_ATTEMPTS_MAX);
+                config.set_retry_config(Some(retries.with_initial_backoff(pause)));
+            }
         }
         config.build()
     }

@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::{
     error::SdkError,
-    operation::{
-        put_item::PutItemError, transact_write_items::TransactWriteItemsError,
-        update_item::UpdateItemError,
-    },
+    operation::{put_item::PutItemError, update_item::UpdateItemError},
     types::{ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem},
 };
 use aws_smithy_async::rt::sleep::{AsyncSleep as _, default_async_sleep};
 use model::{
     ClusterName, NodeClaim,
     ledger::{Basis, Commit, CommitOutcome, Counters, WriteOutcome},
-    limits,
+    limits::{self, requests::table_pauses},
 };
 use ports::{Fault, PortError};
 
@@ -124,25 +121,37 @@ impl DynamoLedger {
     }
 
     /// Carries `writes` out, all or none, and tries again where other transactions are at the same items
-    /// in this moment. `false` when a condition did not hold.
+    /// in this moment, or where the partition has no units left. `false` when a condition did not hold.
     pub(super) async fn transact(
         &self,
         writes: Vec<TransactWriteItem>,
         token: Option<String>,
     ) -> Result<bool, PortError> {
-        let mut pauses = CONTENDED_PAUSES.into_iter();
+        let mut contended = CONTENDED_PAUSES.into_iter();
+        // The SDK sends a cancelled transaction once, whatever its reasons are.
+        let mut throttled = table_pauses();
+        let refused = |fault, error: SdkError<_>| {
+            Err(PortError::because(TRANSACTION, fault, ports::BoxError::from(error)))
+        };
         loop {
             let request =
                 self.client.transact_write_items().set_transact_items(Some(writes.clone()));
             let sent = request.set_client_request_token(token.clone()).send().await;
             let Err(error) = sent else { return Ok(true) };
-            match cancellation(error)? {
-                Cancellation::Contended => match pauses.next() {
-                    Some(pause) => sleep(pause).await,
+            let pause = match error.as_service_error().and_then(Cancellation::of) {
+                Some(Cancellation::Overtaken) => return Ok(false),
+                Some(Cancellation::Contended) => match contended.next() {
+                    Some(pause) => pause,
                     None => return Ok(false),
                 },
-                _ => return Ok(false),
-            }
+                Some(Cancellation::Throttled) => match throttled.next() {
+                    Some(pause) => pause,
+                    None => return refused(Fault::Transient, error),
+                },
+                Some(Cancellation::Refused) => return refused(Fault::Permanent, error),
+                None => return Err(port_error(TRANSACTION, error)),
+            };
+            sleep(pause).await;
         }
     }
 
@@ -307,18 +316,6 @@ impl DynamoLedger {
             }
             Basis::Claims => self.stored_head(cluster).await?.head.counters,
         })
-    }
-}
-
-/// Why a transaction was not carried out, if another writer was the reason.
-fn cancellation(error: SdkError<TransactWriteItemsError>) -> Result<Cancellation, PortError> {
-    let refused =
-        |fault, error| Err(PortError::because(TRANSACTION, fault, ports::BoxError::from(error)));
-    match error.as_service_error().and_then(Cancellation::of) {
-        Some(Cancellation::Throttled) => refused(Fault::Transient, error),
-        Some(Cancellation::Refused) => refused(Fault::Permanent, error),
-        Some(by_others) => Ok(by_others),
-        None => Err(port_error(TRANSACTION, error)),
     }
 }
 

@@ -3,6 +3,7 @@
 use model::{
     CommitId,
     ledger::{Basis, Counters},
+    limits::requests::table_pauses,
 };
 
 use super::{table::CONTENDED_PAUSES, *};
@@ -102,12 +103,22 @@ async fn two_writers_at_the_same_item_try_again_and_then_conflict() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_conflict_says_what_may_have_happened() {
+async fn a_throttled_transaction_is_sent_again_and_then_may_work_later() {
     let throttled = CANCELED.replace("ConditionalCheckFailed", "ThrottlingError");
+    let throttled = Some((400, throttled.as_str()));
+    let (outcome, sent) = committed(&[throttled, throttled, Some((200, "{}"))]).await;
+    assert_eq!(outcome, Ok(CommitOutcome::Committed(counters(4, 3))));
+    assert_eq!(sent[0], sent[2]);
+    let answers = vec![throttled; table_pauses().count() + 1];
+    let (outcome, sent) = committed(&answers).await;
+    assert_eq!((outcome, sent.len()), (Err(Fault::Transient), answers.len()));
+}
+
+#[tokio::test]
+async fn what_is_not_a_conflict_says_what_may_have_happened() {
     let invalid = CANCELED.replace("ConditionalCheckFailed", "ValidationError");
     let exception = |name: &str| format!(r#"{{"__type":"com.amazonaws.dynamodb#{name}"}}"#);
     for (answer, fault) in [
-        (Some((400, throttled)), Fault::Transient),
         (Some((400, exception("ThrottlingException"))), Fault::Transient),
         (Some((400, invalid)), Fault::Permanent),
         (Some((400, exception("ValidationException"))), Fault::Permanent),

@@ -108,6 +108,21 @@ impl Timeouts {
     }
 }
 
+/// How often a throttled request of the ledger's table is sent in all: DynamoDB gives a partition its units anew each
+/// second.
+pub const TABLE_ATTEMPTS_MAX: u32 = 7;
+/// The longest pause before the second attempt of a throttled request of the table; before each further one it is twice
+/// as long.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>
+pub const TABLE_BACKOFF: Duration = Duration::from_millis(50);
+
+/// The longest pauses between the attempts of a throttled request of the table, in order.
+pub fn table_pauses() -> impl Iterator<Item = Duration> {
+    (0..TABLE_ATTEMPTS_MAX.saturating_sub(1))
+        .map(|doublings| TABLE_BACKOFF.saturating_mul(2_u32.saturating_pow(doublings)))
+}
+
 /// How long a CreateFleet request may take, in one attempt: a repeated one waits for the same instances. `launch` has
 /// a minute.
 pub const FLEET_TIMEOUT: Duration = Duration::from_secs(50);

@@ -37,7 +37,7 @@ pub struct RequestLimits {
     pub ec2_writes: Option<TokenBucket>,
     /// Of each action of IAM that is not in `requests`.
     pub iam: Option<TokenBucket>,
-    /// How often a throttled request is sent in all; see [`RequestLimits::default_of_account`].
+    /// How often a throttled request is sent in all, where it is not one of the table; see [`RequestLimits::default_of_account`].
     pub attempts_max: u32,
 }
 

@@ -1,11 +1,12 @@
 //! Paying for a call: the requests that it sends take tokens, are counted, and take time.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function,
     duration::{doubled, later},
+    limits::requests::table_pauses,
 };
 use ports::{Fault, PortError};
 
@@ -52,6 +53,17 @@ impl Toll {
             Self::Units(_) => ApiAction::dynamodb("partition"),
         }
     }
+
+    /// Between which times the adapters send again what was throttled, in order: up to one second, two, four …, and
+    /// what the table has of its own.
+    fn pauses(&self, attempts_max: u32) -> Vec<Span> {
+        if let Self::Units(_) = self {
+            let millis = |pause: Duration| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+            return table_pauses().map(|pause| Span::from_millis(0, millis(pause))).collect();
+        }
+        let seconds = |count| doubled(1, count, BACKOFF_SECONDS_MAX).as_secs();
+        (1..attempts_max).map(|count| Span::from_secs(0, seconds(count))).collect()
+    }
 }
 
 impl Sim {
@@ -76,24 +88,23 @@ impl Sim {
         if !sent.kept.is_empty() && sent.requests.is_empty() {
             return Ok(SignedDuration::ZERO);
         }
-        let attempts_max = if sent.is_sent_once {
-            1
-        } else {
-            self.with(|world| world.settings.limits.requests.attempts_max)
-        };
+        let attempts_max = self.with(|world| world.settings.limits.requests.attempts_max);
         let mut tolls = vec![Toll::Units(load)];
         for requests in &sent.requests {
             tolls.push(Toll::Requests(*requests));
             tolls.push(Toll::Resources(requests.action, load.items));
         }
         for mut toll in tolls {
-            let mut attempts = 0;
+            let mut pauses = toll.pauses(attempts_max);
+            if sent.is_sent_once {
+                pauses.clear();
+            }
+            let mut pauses = pauses.into_iter();
             while !self.with(|world| world.take(&mut toll)) {
-                attempts += 1;
-                if attempts_max <= attempts {
+                let Some(longest) = pauses.next() else {
                     return Err(throttled(operation, toll.action()));
-                }
-                let pause = self.with(|world| world.backoff(attempts));
+                };
+                let pause = self.with(|world| world.chances.requests.within(longest));
                 self.wait_for(pause).await;
             }
         }
@@ -192,13 +203,6 @@ impl World {
                 is_taken
             }
         }
-    }
-
-    /// The pause before the next try: up to one second, two, four …, drawn by chance.
-    fn backoff(&mut self, attempts: u32) -> SignedDuration {
-        let most = doubled(1, attempts, BACKOFF_SECONDS_MAX);
-        let span = Span::from_secs(0, most.as_secs());
-        self.chances.requests.within(span)
     }
 }
 

@@ -184,21 +184,13 @@ fn named(facts: &Facts, name: &str) -> Result<String, BadInput> {
 pub(super) fn ineffective_annotations(facts: &Facts) -> Vec<String> {
     let of_pods = facts.pods.iter().filter_map(|pod| {
         let annotation = protection::ineffective_of_pod(&pod.spec)?;
-        Some((("Pod", annotation.text), pod.key.to_string()))
+        Some(("Pod", annotation.text, pod.key.to_string()))
     });
     let of_nodes = facts.nodes.values().filter_map(|node| {
         let annotation = protection::ineffective_of_node(&node.annotations)?;
-        Some((("Node", annotation.text), node.name.to_string()))
+        Some(("Node", annotation.text, node.name.to_string()))
     });
-    let mut by_value: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
-    for (value, name) in of_pods.chain(of_nodes) {
-        by_value.entry(value).or_default().push(name);
-    }
-    let line = |((kind, text), names): ((&str, String), Vec<String>)| {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        format!("{kind} {}: {text}", output::named(&names, NAMED))
-    };
-    by_value.into_iter().map(line).collect()
+    output::alike(of_pods.chain(of_nodes), NAMED)
 }
 
 /// The decisions about what is disrupted without a method.

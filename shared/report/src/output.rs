@@ -1,6 +1,6 @@
 //! Words for amounts and times, and the order of names.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -47,6 +47,23 @@ pub fn named(names: &[&str], most: usize) -> String {
         more => format!(" and {} others", many(more)),
     };
     format!("{}{more}", first.join(", "))
+}
+
+/// A line for all findings with the same words: `Pod a, b and 3 others: words`. Each is what kind of object it is about, the
+/// words, and the object's name. Of equal ones, `most` are named.
+pub fn alike<'k>(
+    findings: impl IntoIterator<Item = (&'k str, String, String)>,
+    most: usize,
+) -> Vec<String> {
+    let mut by_words: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    for (kind, words, name) in findings {
+        by_words.entry((kind, words)).or_default().push(name);
+    }
+    let line = |((kind, words), names): ((&str, String), Vec<String>)| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        format!("{kind} {}: {words}", named(&names, most))
+    };
+    by_words.into_iter().map(line).collect()
 }
 
 /// The digits or the other characters that `text` begins with, and the rest.

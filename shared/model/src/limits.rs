@@ -55,6 +55,9 @@ pub const USER_DATA_BYTES_MAX: usize = 16_384;
 /// Pages that one listing may have in AWS; more is an error, never a shorter list.
 pub const PAGES_PER_LISTING_MAX: usize = 1_000;
 
+/// Pods, and nodes, whose annotations `doctor` reads.
+pub const ANNOTATED_OBJECTS_READ_MAX: usize = 5_000;
+
 /// CapacityBuffers whose status one look of `provision` writes at most; the next look writes others.
 pub const BUFFER_STATUSES_PER_LOOK_MAX: usize = 500;
 

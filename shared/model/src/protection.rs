@@ -95,12 +95,15 @@ pub struct Ineffective {
     pub key: &'static str,
     /// What it is, and what to write: `annotation karpenter.sh/do-not-disrupt is …`.
     pub text: String,
+    /// Whether a setting has it honored.
+    pub may_be_honored: bool,
 }
 
 /// The annotation of a pod like `spec` that protects nothing.
 pub fn ineffective_of_pod(spec: &PodSpec) -> Option<Ineffective> {
     let text = spec.ineffective_do_not_disrupt();
-    let invalid = text.map(|text| Ineffective { key: labels::DO_NOT_DISRUPT, text });
+    let invalid =
+        text.map(|text| Ineffective { key: labels::DO_NOT_DISRUPT, text, may_be_honored: false });
     invalid.or_else(|| foreign(&spec.annotations, &OF_PODS))
 }
 
@@ -114,7 +117,7 @@ pub fn ineffective_of_node(annotations: &BTreeMap<String, String>) -> Option<Ine
             let text = format!(
                 "annotation {key} is `{value}`, which protects nothing: of nodes only `true` counts"
             );
-            Some(Ineffective { key, text })
+            Some(Ineffective { key, text, may_be_honored: false })
         }
     }
 }
@@ -128,9 +131,10 @@ fn foreign(annotations: &BTreeMap<String, String>, known: &[Foreign]) -> Option<
     let right = labels::DO_NOT_DISRUPT;
     let Foreign { key, whose, setting, .. } =
         known.iter().find(|foreign| foreign.is_meant(annotations))?;
+    let may_be_honored = setting.is_some();
     let setting = setting.map(|setting| format!(", or set {setting}")).unwrap_or_default();
     let text = format!(
         "annotation {key} is of {whose}, and protects nothing here: write `{right}: \"true\"`{setting}"
     );
-    Some(Ineffective { key, text })
+    Some(Ineffective { key, text, may_be_honored })
 }

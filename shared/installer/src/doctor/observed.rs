@@ -6,7 +6,7 @@ use model::join::JoinNetwork;
 use serde_json::Value;
 
 use super::identity::Identity;
-use crate::live::LiveAnswer;
+use crate::live::{LiveAnswer, kubernetes::Unprotected};
 
 /// Everything that a step looks at.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Observed {
     pub claims: LiveAnswer<Vec<Value>>,
     /// How many nodes there are in all.
     pub nodes: LiveAnswer<usize>,
+    /// Annotations that protect nothing: of pods, then of nodes.
+    pub unprotected: LiveAnswer<[Unprotected; 2]>,
     /// What EC2 has for each EC2NodeClass.
     pub selected: LiveAnswer<Vec<ClassSelection>>,
     /// What lies between the functions and the API server, by the id of each subnet that they are in.

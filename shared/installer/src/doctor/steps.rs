@@ -81,7 +81,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 22] = [
+pub const STEPS: [Step; 23] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -158,6 +158,11 @@ pub const STEPS: [Step; 22] = [
         id: "quotas",
         what: "No quota of the account keeps EC2 from launching for a NodePool.",
         check: objects::quotas,
+    },
+    Step {
+        id: "annotations",
+        what: "Annotations protect pods and nodes as they are meant to.",
+        check: objects::annotations,
     },
     Step {
         id: "records",

@@ -1,10 +1,15 @@
 //! What is asked of an API server, and what its answers mean.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use api::lists::{Page, PodReader};
 use api::objects::PodManifest;
-use model::{labels::MANAGER, limits::PAGES_PER_LISTING_MAX};
+use model::{
+    PodSpec,
+    labels::MANAGER,
+    limits::{ANNOTATED_OBJECTS_READ_MAX, PAGES_PER_LISTING_MAX},
+    protection::{self, Ineffective},
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -116,6 +121,20 @@ impl ClusterClient {
     /// How many objects of `kind` there are, by the first page of their list.
     pub fn count(&self, kind: &ObjectKind) -> LiveAnswer<usize> {
         Ok(self.listed(kind, ObjectFilter::default(), add_count)?.unwrap_or_default())
+    }
+
+    /// Annotations that protect nothing of the first pods.
+    pub fn unprotected_pods(&self) -> LiveAnswer<Unprotected> {
+        Ok(self
+            .listed(&kinds::PODS, ObjectFilter::default(), add_unprotected_pods)?
+            .unwrap_or_default())
+    }
+
+    /// Annotations that protect nothing of the first nodes.
+    pub fn unprotected_nodes(&self) -> LiveAnswer<Unprotected> {
+        Ok(self
+            .listed(&kinds::NODES, ObjectFilter::default(), add_unprotected_nodes)?
+            .unwrap_or_default())
     }
 
     /// All pods.
@@ -304,6 +323,56 @@ fn add_count(count: &mut usize, body: &str) -> Result<Option<String>, String> {
     let remaining = remaining.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     *count = list.get("items").and_then(Value::as_array).map_or(0, Vec::len) + remaining;
     Ok(None)
+}
+
+/// Objects with annotations that are meant to protect them, and do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unprotected {
+    /// Kind, name and annotation of each.
+    pub found: Vec<(&'static str, String, Ineffective)>,
+    /// How many objects were read.
+    pub read: usize,
+    /// Whether there are more: [`ANNOTATED_OBJECTS_READ_MAX`] were read.
+    pub is_cut: bool,
+}
+
+/// Adds the pods of the page `body`.
+pub fn add_unprotected_pods(all: &mut Unprotected, body: &str) -> Result<Option<String>, String> {
+    let annotation = |annotations| {
+        protection::ineffective_of_pod(&PodSpec { annotations, ..PodSpec::default() })
+    };
+    add_unprotected(all, body, "Pod", annotation)
+}
+
+/// Adds the nodes of the page `body`.
+pub fn add_unprotected_nodes(all: &mut Unprotected, body: &str) -> Result<Option<String>, String> {
+    add_unprotected(all, body, "Node", |annotations| protection::ineffective_of_node(&annotations))
+}
+
+fn add_unprotected(
+    all: &mut Unprotected,
+    body: &str,
+    kind: &'static str,
+    annotation: impl Fn(BTreeMap<String, String>) -> Option<Ineffective>,
+) -> Result<Option<String>, String> {
+    let mut objects = Vec::new();
+    let next = add_values(&mut objects, body)?;
+    all.read += objects.len();
+    for object in &objects {
+        let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+        let texts = annotations
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+        if let Some(ineffective) = annotation(texts.collect()) {
+            let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let namespace = namespace_of(object).map(|namespace| format!("{namespace}/"));
+            let name = format!("{}{name}", namespace.unwrap_or_default());
+            all.found.push((kind, name, ineffective));
+        }
+    }
+    all.is_cut = next.is_some() && ANNOTATED_OBJECTS_READ_MAX <= all.read;
+    Ok(next.filter(|_| !all.is_cut))
 }
 
 /// Items of lists leave out what the list says, and field managers are not needed.

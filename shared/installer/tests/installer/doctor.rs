@@ -9,9 +9,9 @@ use installer::{
         print,
         steps::{StepFinding, StepVerdict},
     },
-    live::LiveAnswer,
+    live::{LiveAnswer, kubernetes},
 };
-use model::join::JoinNetwork;
+use model::{join::JoinNetwork, limits::ANNOTATED_OBJECTS_READ_MAX};
 use report::screen::Screen;
 use serde_json::{Value, json};
 
@@ -242,6 +242,51 @@ fn what_the_account_lacks_is_reported() {
     });
 }
 
+/// What the step `annotations` says of pods whose annotations are `of_pods`.
+fn annotations(of_pods: &[Value], next: &str, setting: &str) -> String {
+    let pods = of_pods.iter().enumerate().map(|(number, annotations)| {
+        json!({"metadata": {"namespace": "web", "name": format!("p{number}"), "annotations": annotations}})
+    });
+    let page = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {"continue": next},
+        "items": pods.collect::<Vec<_>>()});
+    let mut seen = whole();
+    let [pods, _] = seen.unprotected.as_mut().unwrap();
+    let further = kubernetes::add_unprotected_pods(pods, &page.to_string()).unwrap();
+    assert_eq!(further.is_some(), !next.is_empty() && !pods.is_cut);
+    for function in list(&mut seen.functions) {
+        let variable = "/Environment/Variables/JOURNEYMAN_AUTOSCALER_ANNOTATIONS";
+        *function.pointer_mut(variable).unwrap() = json!(setting);
+    }
+    let mut verdicts = judged(&seen).into_iter();
+    match verdicts.find(|(step, _)| step.id == "annotations") {
+        Some((_, StepVerdict::Done(found))) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn annotations_that_protect_nothing_are_a_hint() {
+    let autoscaler = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
+    let right = json!({"karpenter.sh/do-not-disrupt": "true"});
+    let pods = [autoscaler.clone(), right.clone(), Value::Null, autoscaler];
+    assert_eq!(
+        annotations(&pods, "", "ignore"),
+        "a hint: Pod web/p0, web/p3: annotation \
+         cluster-autoscaler.kubernetes.io/safe-to-evict is of Cluster Autoscaler, and protects nothing here: write \
+         `karpenter.sh/do-not-disrupt: \"true\"`, or set AutoscalerAnnotations=honor; 4 pods \
+         and 0 nodes were read"
+    );
+    let nothing = "4 pods and 0 nodes were read";
+    assert_eq!(annotations(&pods, "", "honor"), nothing);
+    let wrong = json!({"karpenter.sh/do-not-disrupt": "yes"});
+    assert!(
+        annotations(&[wrong], "", "honor")
+            .contains("Pod web/p0: annotation karpenter.sh/do-not-disrupt is `yes`")
+    );
+    let many = vec![right; ANNOTATED_OBJECTS_READ_MAX];
+    assert!(annotations(&many, "more", "ignore").starts_with("the first 5,000 pods and "));
+}
+
 #[test]
 fn a_private_endpoint_is_distinguished_from_a_cluster_that_does_not_answer() {
     let mut seen = whole();
@@ -403,9 +448,11 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             (1 ready)
         ok  There is a NodePool, and each can launch. (1 whose class is ready)
         ok  No quota of the account keeps EC2 from launching for a NodePool. (1 asked)
+        ok  Annotations protect pods and nodes as they are meant to. (0 pods and 0 nodes
+            were read)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        22 steps: 1 not in order, 2 could not be seen
+        23 steps: 1 not in order, 2 could not be seen
     "]]
     .assert_eq(&text);
 }

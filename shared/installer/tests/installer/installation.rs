@@ -8,7 +8,7 @@ use installer::{
         observed::{ClassSelection, Observed, SPOT_ROLE},
         steps::granted,
     },
-    live::RoleArgs,
+    live::{RoleArgs, kubernetes::Unprotected},
 };
 use model::{
     Function,
@@ -118,6 +118,7 @@ pub(crate) fn whole() -> Observed {
         })]),
         claims: Ok(Vec::new()),
         nodes: Ok(3),
+        unprotected: Ok([Unprotected::default(), Unprotected::default()]),
         selected: Ok(vec![ClassSelection {
             class: "default".to_owned(),
             subnets: 3,

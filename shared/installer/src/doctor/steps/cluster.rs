@@ -147,7 +147,7 @@ pub fn karpenters(leases: &[Value], now: Timestamp) -> Vec<&str> {
 }
 
 /// What the functions are set to; the defaults where that cannot be read.
-fn deployed_settings(seen: &Observed) -> Settings {
+pub(super) fn deployed_settings(seen: &Observed) -> Settings {
     let deployed = seen.functions.as_ref().ok().and_then(|functions| functions.first());
     deployed.and_then(|function| settings_of(function).ok()).unwrap_or_default()
 }

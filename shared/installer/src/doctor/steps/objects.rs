@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use model::{condition::ConditionReason, labels, words::counted};
+use report::output;
 use serde_json::Value;
 
 use super::{
     super::observed::{Observed, items, name, text},
     Judged, StepVerdict,
-    cluster::are_at_work,
+    cluster::{are_at_work, deployed_settings},
     told,
 };
 
@@ -174,4 +175,28 @@ pub(super) fn records(seen: &Observed) -> Judged {
         ));
     }
     Ok(StepVerdict::Done(format!("{} of ours", counted(ours, "NodeClaim"))))
+}
+
+/// How many objects a line names.
+const NAMED: usize = 3;
+
+/// A hint, and no more: another program may heed them.
+pub(super) fn annotations(seen: &Observed) -> Judged {
+    let unprotected = told(&seen.unprotected, "Use a user that may list pods and nodes.")?;
+    let is_honored = deployed_settings(seen).honors_autoscaler;
+    let annotated = unprotected.iter().flat_map(|objects| &objects.found);
+    let unheeded =
+        annotated.filter(|(_, _, annotation)| !(is_honored && annotation.may_be_honored));
+    let lines = output::alike(
+        unheeded.map(|(kind, name, annotation)| (*kind, annotation.text.clone(), name.clone())),
+        NAMED,
+    );
+    let [pods, nodes] = unprotected;
+    let first = if pods.is_cut || nodes.is_cut { "the first " } else { "" };
+    let objects =
+        format!("{first}{} and {}", counted(pods.read, "pod"), counted(nodes.read, "node"));
+    Ok(StepVerdict::Done(match lines.as_slice() {
+        [] => format!("{objects} were read"),
+        lines => format!("a hint: {}; {objects} were read", lines.join("; ")),
+    }))
 }

@@ -71,6 +71,21 @@ fn value<'a>(event: Event<'a>, events: &mut impl Iterator<Item = Event<'a>>) -> 
     }
 }
 
+/// The parameters of the template, in its order.
+///
+/// # Panics
+///
+/// When it is no YAML.
+pub fn parameters() -> Vec<(String, Value)> {
+    let text = std::fs::read_to_string(repository().join("template.yaml")).expect("the template");
+    let mut template = template();
+    let parameters = template.get_mut("Parameters").expect("parameters");
+    let (_, text) = text.split_once("\nParameters:\n").expect("parameters");
+    let (text, _) = text.split_once("\nConditions:\n").expect("conditions");
+    let names = text.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+    names.filter_map(|name| Some((name.to_owned(), parameters.get_mut(name)?.take()))).collect()
+}
+
 /// A name as resources of the template begin with it.
 pub fn capitalized(name: &str) -> String {
     let mut letters = name.chars();

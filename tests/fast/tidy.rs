@@ -48,5 +48,7 @@ mod rooms;
 mod settings;
 #[path = "tidy/suites.rs"]
 mod suites;
+#[path = "tidy/terraform.rs"]
+mod terraform;
 #[path = "tidy/words.rs"]
 mod words;

@@ -6,7 +6,10 @@ use expect_test::expect_file;
 use handlers::{SETTINGS, Setting};
 use model::policies::Policies;
 use serde_json::{Value, json};
-use tests::{pages, stack::template};
+use tests::{
+    pages,
+    stack::{parameters, template},
+};
 
 use crate::functions::read;
 
@@ -56,11 +59,7 @@ fn interruptions_are_heard_of_unless_the_stack_says_otherwise() {
 
 /// The tables of the page, made from what is deployed.
 fn tables(page: &str) -> [(&'static str, String); 3] {
-    let (text, template) = (read("template.yaml"), template());
-    let (_, text) = text.split_once("\nParameters:\n").expect("parameters");
-    let (text, _) = text.split_once("\nConditions:\n").expect("conditions");
-    let names = text.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
-    let names = names.filter(|name| template["Parameters"].get(name).is_some());
+    let parameters = parameters();
     let quoted =
         |text: &str| if text.is_empty() { "empty".to_owned() } else { format!("`{text}`") };
     let setting = |setting: &Setting| {
@@ -75,8 +74,8 @@ fn tables(page: &str) -> [(&'static str, String); 3] {
     };
     let settings: String = SETTINGS.iter().map(setting).collect();
     let is_setting = |name: &str| SETTINGS.iter().any(|setting| setting.parameter == name);
-    let others = names.filter(|name| !is_setting(name)).map(|name| {
-        let parameter = &template["Parameters"][name];
+    let others = parameters.iter().filter(|(name, _)| !is_setting(name));
+    let others = others.map(|(name, parameter)| {
         let default = match &parameter["Default"] {
             Value::Null => "none".to_owned(),
             Value::String(text) => quoted(text),

@@ -1,0 +1,123 @@
+"""docs/terraform.md, command by command as it is printed, with what a reader should see in the account.
+
+Called by `terraform`, which has started the account and copied the module. The cluster is an entry of EKS without an API
+server: what is done in the cluster is played by `install`, from docs/install.md.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import boto3
+
+from checks import FUNCTIONS, Checks, missing_functions
+from reader import Reader, commands
+
+PAGE, CLUSTER, BUCKET = "terraform.md", "my-cluster", "my-bucket"
+EXAMPLE = "deploy/terraform/examples/existing-cluster"
+# The emulator has no host for each bucket. Terraform merges this file into the example.
+PROVIDER = 'provider "aws" {\n  s3_use_path_style = true\n}\n'
+ARGUMENTS = ["-var", f"cluster_name={CLUSTER}", "-var", f"bucket={BUCKET}"]
+
+
+def make_account():
+    subnets = [s["SubnetId"] for s in boto3.client("ec2").describe_subnets()["Subnets"]]
+    boto3.client("eks").create_cluster(
+        name=CLUSTER,
+        version="1.35",
+        roleArn="arn:aws:iam::123456789012:role/cluster",
+        resourcesVpcConfig={"subnetIds": subnets},
+        accessConfig={"authenticationMode": "API"},
+    )
+    place = {"LocationConstraint": os.environ["AWS_REGION"]}
+    boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
+    return subnets
+
+
+def plan(checkout, *options):
+    """0: no change; 2: there are changes. And what was printed."""
+    command = ["terraform", f"-chdir={EXAMPLE}", "plan", "-detailed-exitcode", *ARGUMENTS, *options]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def stack():
+    return boto3.client("cloudformation").describe_stacks(StackName="journeyman")["Stacks"][0]
+
+
+def discovery_tags():
+    filters = [{"Name": "key", "Values": ["karpenter.sh/discovery"]}]
+    tags = boto3.client("ec2").describe_tags(Filters=filters)["Tags"]
+    return {tag["ResourceId"] for tag in tags if tag["Value"] == CLUSTER}
+
+
+def check_applied(checks, subnets):
+    deployed = stack()
+    parameters = {p["ParameterKey"]: p["ParameterValue"] for p in deployed["Parameters"]}
+    checks.check("the stack is there", deployed["StackStatus"] == "CREATE_COMPLETE", deployed["StackStatus"])
+    checks.check("it has the cluster's name", parameters.get("ClusterName") == CLUSTER, parameters)
+    functions = boto3.client("lambda").list_functions()["Functions"]
+    checks.check(f"{len(FUNCTIONS)} functions are there", len(functions) == len(FUNCTIONS), functions)
+    entries = boto3.client("eks").list_access_entries(clusterName=CLUSTER)["accessEntries"]
+    entries = {arn.rsplit("/", 1)[-1].split("-")[1] for arn in entries if "/journeyman-" in arn}
+    admitted = {f"{name.capitalize()}Role" for name in FUNCTIONS} - {"InterruptRole", "CatalogRole"}
+    checks.check("nodes and functions are admitted to the cluster", entries == admitted | {"NodeRole"}, entries)
+    tagged = discovery_tags()
+    checks.check("subnets and security group are tagged", len(tagged) > len(subnets) and set(subnets) < tagged, tagged)
+
+
+def check_changes(checks, checkout, type_command):
+    status, said = plan(checkout)
+    checks.check("without a change Terraform plans none", status == 0, said)
+    packaged = Path(checkout, "packaged.yaml")
+    text = packaged.read_text(encoding="utf-8")
+    packaged.write_text(text.replace("Creates NodeClaims for pending pods.", "Changed."), encoding="utf-8")
+    status, said = plan(checkout)
+    checks.check("another template is a change of the stack", status == 2 and "aws_cloudformation_stack" in said, said)
+    checks.check("it is applied", type_command(commands(PAGE, "2. Apply")[0]))
+    changed = [f for f in boto3.client("lambda").list_functions()["Functions"] if f.get("Description") == "Changed."]
+    checks.check("a function is changed by it", len(changed) == 1 and stack()["StackStatus"] == "UPDATE_COMPLETE", changed)
+    status, said = plan(checkout, "-var", "cluster_name=not a cluster")
+    checks.check("a wrong name is refused by its rule", status == 1 and "cluster_name must match" in said, said)
+
+
+def run(checks):
+    checkout = os.environ["LIVE_CHECKOUT"]
+    missing = missing_functions(Path(checkout, "target", "lambda"))
+    if not checks.check("all functions are built", not missing, f"no bootstrap for {', '.join(missing)}"):
+        return
+    subnets = make_account()
+    Path(checkout, EXAMPLE, "provider.tf").write_text(PROVIDER, encoding="utf-8")
+    # It asks with other words than the reader answers.
+    environment = {**os.environ, "TF_CLI_ARGS_apply": "-auto-approve", "TF_CLI_ARGS_destroy": "-auto-approve"}
+    reader = Reader(os.environ["LIVE_WORK"], environment)
+    try:
+        checks.check("the reader is in the checkout", reader.type(f"cd {checkout}\n"))
+        for heading in ("1. Build and package", "2. Apply"):
+            for block in commands(PAGE, heading):
+                if not checks.check(f"{heading}: its commands work as printed", reader.type(block)):
+                    return
+        check_applied(checks, subnets)
+        check_changes(checks, checkout, reader.type)
+        role = commands(PAGE, "3. The cluster and a NodePool")[0].splitlines()[1]
+        roles = boto3.client("iam").list_roles()["Roles"]
+        said = len(reader.said)
+        checks.check("the role for nodes is shown", reader.type(f"{role}\n"))
+        shown = reader.said[said:].decode().strip()
+        checks.check("it is a role", shown in {r["RoleName"] for r in roles}, shown)
+        destroy = commands(PAGE, "Upgrade and remove")[0].splitlines()[1]
+        checks.check("the last command removes it", reader.type(f"{destroy}\n"))
+        functions = boto3.client("lambda").list_functions()["Functions"]
+        objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        templates = [o["Key"] for o in objects if o["Key"].endswith(".yaml")]
+        left = (functions, discovery_tags(), templates)
+        checks.check("no function, tag or template is left", not any(left), left)
+        tables = boto3.client("dynamodb").list_tables()["TableNames"]
+        checks.check("the table outlives the stack, as the page says", len(tables) == 1, tables)
+    finally:
+        reader.leave()
+
+
+if __name__ == "__main__":
+    sys.exit(Checks.of(run))

@@ -240,3 +240,26 @@ start_server() {
     SERVER_ENVIRONMENT+=("AWS_ENDPOINT_URL_$service=$SERVER_URL")
   done
 }
+
+# Puts terraform, or tofu under that name, into PATH, and the module with what it deploys into LIVE_CHECKOUT: what the
+# tool writes beside a module stays out of this checkout. Without tool or provider its status is 75: no package registry
+# has the tool. Providers come from the tool's registry, or from the mirror JOURNEYMAN_TERRAFORM_PLUGINS.
+use_terraform() {
+  local tool mirror="${JOURNEYMAN_TERRAFORM_PLUGINS:-/opt/tf-plugins}"
+  tool="$(command -v terraform || command -v tofu)" || {
+    echo "neither terraform nor tofu is installed" >&2
+    return 75
+  }
+  mkdir "$LIVE_WORK/bin" "$LIVE_WORK/checkout"
+  ln -s "$tool" "$LIVE_WORK/bin/terraform"
+  cp -r deploy template.yaml "$LIVE_WORK/checkout"
+  ln -s "$PWD/target" "$LIVE_WORK/checkout/target"
+  unset TF_CLI_CONFIG_FILE
+  export PATH="$LIVE_WORK/bin:$PATH" LIVE_CHECKOUT="$LIVE_WORK/checkout"
+  export CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color TF_CLI_ARGS_init=-input=false
+  [ ! -d "$mirror" ] || TF_CLI_ARGS_init+=" -plugin-dir=$mirror"
+  if ! terraform -chdir="$LIVE_CHECKOUT/deploy/terraform" init >"$LIVE_WORK/terraform-init.log" 2>&1; then
+    tail -n 20 "$LIVE_WORK/terraform-init.log" >&2
+    return 75
+  fi
+}

@@ -12,9 +12,12 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
 
 TAGS_PATH = "/_tags"
-ANSWER = '<{0}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><return>true</return></{0}Response>'
+EC2 = "http://ec2.amazonaws.com/doc/2016-11-15/"
+ANSWER = f'<{{0}}Response xmlns="{EC2}"><return>true</return></{{0}}Response>'
+TAG = "<item><resourceId>{}</resourceId><key>{}</key><value>{}</value></item>"
 
 
 def numbered(fields, name):
@@ -53,6 +56,18 @@ class Front(ThreadingHTTPServer):
         return True
 
 
+    def find_tags(self, fields):
+        """The tags of what neither account has, by the filters resource-id and key; `None` if it asks for others."""
+        filters = {fields[f"Filter.{n}.Name"]: set(numbered(fields, f"Filter.{n}.Value")) for n in (1, 2) if f"Filter.{n}.Name" in fields}
+        ids = filters.get("resource-id", set())
+        if fields.get("Action") != "DescribeTags" or not ids or not all(i.startswith(("subnet-", "sg-")) for i in ids):
+            return None
+        with self.lock:
+            found = [(i, k, v) for i in sorted(ids) for k, v in self.tags.get(i, {}).items() if k in filters.get("key", {k})]
+        items = "".join(TAG.format(*map(escape, tag)) for tag in found)
+        return f'<DescribeTagsResponse xmlns="{EC2}"><tagSet>{items}</tagSet></DescribeTagsResponse>'
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -65,6 +80,9 @@ class Handler(BaseHTTPRequestHandler):
         action = fields.get("Action", "")
         if self.server.write_tags(action, fields):
             return self.send(200, ANSWER.format(action).encode(), "text/xml")
+        tags = self.server.find_tags(fields)
+        if tags is not None:
+            return self.send(200, tags.encode(), "text/xml")
         is_launched = fields.get("Version") == "2016-11-15" or "InstanceProfile" in action
         self.pass_on(self.server.server if is_launched else self.server.ministack, body)
 

@@ -1,6 +1,7 @@
 """docs/install.md and docs/uninstall.md, command by command as they are printed, with what a reader should see.
 
-Called by `install`, which has started the account and the cluster. The commands are read from the pages and typed into one
+Called by `install`, which has started the account and the cluster. With LIVE_CHECKOUT the steps of docs/terraform.md take the
+place of those that it replaces. The commands are read from the pages and typed into one
 shell. Nothing in them is replaced: the pages' own names of cluster and region are those of what was started. At the
 end account and cluster are compared with what they were before.
 """
@@ -17,6 +18,7 @@ import boto3
 import yaml
 
 import build_commands
+import terraform_page
 from checks import FUNCTIONS, REPOSITORY, Checks, missing_functions, wait_for
 from machines import Machines
 from reader import Reader, commands
@@ -277,7 +279,13 @@ def run(checks):
     }
     # The page builds into `target`.
     environment.pop("CARGO_TARGET_DIR", None)
+    checkout = os.environ.get("LIVE_CHECKOUT")
+    is_with_terraform = checkout is not None
+    if is_with_terraform:
+        environment |= terraform_page.prepare(checkout)
     reader = Reader(work, environment)
+    if is_with_terraform:
+        checks.check("the reader is in the checkout", reader.type(f"cd {checkout}\n"))
     machines = Machines(world.clients["ec2"], eks, world.clients["iam"], CLUSTER, ADMIN)
     visit = Visit(checks, reader, world, machines)
     try:
@@ -286,15 +294,25 @@ def run(checks):
         bind_administrators(reader)
         cluster = world.cluster()
         visit.build()
-        for heading in ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster", "7. A NodePool"):
-            visit.type(INSTALL, heading)
+        if is_with_terraform:
+            terraform_page.make_bucket()
+            for heading in terraform_page.STEPS:
+                visit.type(terraform_page.PAGE, heading)
+        else:
+            for heading in ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster"):
+                visit.type(INSTALL, heading)
+        visit.type(INSTALL, "7. A NodePool")
         visit.pods()
         visit.spot()
         visit.to_zero()
         print("# uninstall.md: the command that does the steps 1 to 4", flush=True)
         ended = reader.type(f'journeyman uninstall "$CLUSTER" --definitions\n')
         checks.check("journeyman uninstall ends well", ended, visit.story)
-        visit.type(UNINSTALL, "5. What you made before")
+        if is_with_terraform:
+            checks.check("Terraform removes the rest", reader.type(terraform_page.destroy()))
+            terraform_page.delete_bucket()
+        else:
+            visit.type(UNINSTALL, "5. What you made before")
         checks.check("questions were asked and answered", reader.answers >= 2, reader.answers)
         checks.check("no machine was kept out of the cluster", not machines.refused, machines.refused)
         compare(visit, account, cluster)

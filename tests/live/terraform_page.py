@@ -1,7 +1,7 @@
 """docs/terraform.md, command by command as it is printed, with what a reader should see in the account.
 
 Called by `terraform`, which has started the account and copied the module. The cluster is an entry of EKS without an API
-server: what is done in the cluster is played by `install`, from docs/install.md.
+server: with JOURNEYMAN_INSTALL_WITH=terraform `install` plays the page to its end, in a cluster.
 """
 
 import os
@@ -16,9 +16,40 @@ from reader import Reader, commands
 
 PAGE, CLUSTER, BUCKET = "terraform.md", "my-cluster", "my-bucket"
 EXAMPLE = "deploy/terraform/examples/existing-cluster"
-# The emulator has no host for each bucket. Terraform merges this file into the example.
-PROVIDER = 'provider "aws" {\n  s3_use_path_style = true\n}\n'
+STEPS = ("1. Build and package", "2. Apply", "3. The cluster and a NodePool")
+# The emulator has no host for each bucket, and the real STS is not asked who is calling.
+PROVIDER = """provider "aws" {
+  s3_use_path_style           = true
+  skip_credentials_validation = true
+  skip_requesting_account_id  = true
+}
+"""
 ARGUMENTS = ["-var", f"cluster_name={CLUSTER}", "-var", f"bucket={BUCKET}"]
+
+
+def prepare(checkout):
+    """Makes the example work with an emulated account, and says with which environment."""
+    Path(checkout, EXAMPLE, "provider.tf").write_text(PROVIDER, encoding="utf-8")
+    # Terraform asks with other words than the reader answers.
+    return {"TF_CLI_ARGS_apply": "-auto-approve", "TF_CLI_ARGS_destroy": "-auto-approve"}
+
+
+def make_bucket():
+    place = {"LocationConstraint": os.environ["AWS_REGION"]}
+    boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
+
+
+def delete_bucket():
+    """With the uploads of `sam package`, which are the reader's."""
+    s3 = boto3.client("s3")
+    for one in s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        s3.delete_object(Bucket=BUCKET, Key=one["Key"])
+    s3.delete_bucket(Bucket=BUCKET)
+
+
+def destroy():
+    """The last command of the page. The one before deletes the stack."""
+    return commands(PAGE, "Upgrade and remove")[0].splitlines()[1] + "\n"
 
 
 def make_account():
@@ -30,14 +61,13 @@ def make_account():
         resourcesVpcConfig={"subnetIds": subnets},
         accessConfig={"authenticationMode": "API"},
     )
-    place = {"LocationConstraint": os.environ["AWS_REGION"]}
-    boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
+    make_bucket()
     return subnets
 
 
-def plan(checkout, *options):
+def plan(checkout):
     """0: no change; 2: there are changes. And what was printed."""
-    command = ["terraform", f"-chdir={EXAMPLE}", "plan", "-detailed-exitcode", *ARGUMENTS, *options]
+    command = ["terraform", f"-chdir={EXAMPLE}", "plan", "-detailed-exitcode", *ARGUMENTS]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -73,13 +103,9 @@ def check_changes(checks, checkout, type_command):
     packaged = Path(checkout, "packaged.yaml")
     text = packaged.read_text(encoding="utf-8")
     packaged.write_text(text.replace("Creates NodeClaims for pending pods.", "Changed."), encoding="utf-8")
-    status, said = plan(checkout)
-    checks.check("another template is a change of the stack", status == 2 and "aws_cloudformation_stack" in said, said)
-    checks.check("it is applied", type_command(commands(PAGE, "2. Apply")[0]))
+    checks.check("another template is applied", type_command(commands(PAGE, STEPS[1])[0]))
     changed = [f for f in boto3.client("lambda").list_functions()["Functions"] if f.get("Description") == "Changed."]
-    checks.check("a function is changed by it", len(changed) == 1 and stack()["StackStatus"] == "UPDATE_COMPLETE", changed)
-    status, said = plan(checkout, "-var", "cluster_name=not a cluster")
-    checks.check("a wrong name is refused by its rule", status == 1 and "cluster_name must match" in said, said)
+    checks.check("it changes a function", len(changed) == 1 and stack()["StackStatus"] == "UPDATE_COMPLETE", changed)
 
 
 def run(checks):
@@ -88,26 +114,21 @@ def run(checks):
     if not checks.check("all functions are built", not missing, f"no bootstrap for {', '.join(missing)}"):
         return
     subnets = make_account()
-    Path(checkout, EXAMPLE, "provider.tf").write_text(PROVIDER, encoding="utf-8")
-    # It asks with other words than the reader answers.
-    environment = {**os.environ, "TF_CLI_ARGS_apply": "-auto-approve", "TF_CLI_ARGS_destroy": "-auto-approve"}
-    reader = Reader(os.environ["LIVE_WORK"], environment)
+    reader = Reader(os.environ["LIVE_WORK"], {**os.environ, **prepare(checkout)})
     try:
         checks.check("the reader is in the checkout", reader.type(f"cd {checkout}\n"))
-        for heading in ("1. Build and package", "2. Apply"):
+        for heading in STEPS[:2]:
             for block in commands(PAGE, heading):
                 if not checks.check(f"{heading}: its commands work as printed", reader.type(block)):
                     return
         check_applied(checks, subnets)
         check_changes(checks, checkout, reader.type)
-        role = commands(PAGE, "3. The cluster and a NodePool")[0].splitlines()[1]
+        _, role = commands(PAGE, STEPS[2])[0].splitlines()
         roles = boto3.client("iam").list_roles()["Roles"]
-        said = len(reader.said)
-        checks.check("the role for nodes is shown", reader.type(f"{role}\n"))
-        shown = reader.said[said:].decode().strip()
+        checks.check("the role for nodes is shown", reader.type(role))
+        shown = reader.environment().get("NODE_ROLE_NAME")
         checks.check("it is a role", shown in {r["RoleName"] for r in roles}, shown)
-        destroy = commands(PAGE, "Upgrade and remove")[0].splitlines()[1]
-        checks.check("the last command removes it", reader.type(f"{destroy}\n"))
+        checks.check("the last command removes it", reader.type(destroy()))
         functions = boto3.client("lambda").list_functions()["Functions"]
         objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])
         templates = [o["Key"] for o in objects if o["Key"].endswith(".yaml")]

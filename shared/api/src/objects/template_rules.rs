@@ -54,3 +54,20 @@ pub(super) fn check_selector(
         field.complain_if_written_with("does not select the pods of the template", cure);
     }
 }
+
+/// Complains of a name of the StatefulSet `workload` with which its pods are refused: each gets the label
+/// `controller-revision-hash`, which is this name and a hash of ten characters, and a label has 63 at most.
+///
+/// <https://github.com/kubernetes/kubernetes/issues/64023>
+pub(super) fn check_name_of_stateful_set(workload: &Field<'_>) {
+    const CHARACTERS_MAX: usize = 63 - "-0123456789".len();
+    let name = workload.at("metadata").text_at("name").map_or(0, str::len);
+    if CHARACTERS_MAX < name {
+        workload.at("metadata").at("name").complain_if_written_with(
+            format!(
+                "has {name} characters: a StatefulSet with more than {CHARACTERS_MAX} gets no pods"
+            ),
+            "shorten it",
+        );
+    }
+}

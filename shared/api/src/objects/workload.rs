@@ -141,6 +141,9 @@ pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
     spec.done();
     let is_job = kind == WorkloadKind::Job;
     template_rules::check_restart_policy(object, is_job);
+    if kind == WorkloadKind::StatefulSet {
+        template_rules::check_name_of_stateful_set(object);
+    }
     if let (false, Some(template)) = (is_job, &template) {
         template_rules::check_selector(object, selector.as_ref(), &template.spec);
     }

@@ -31,6 +31,10 @@ const DAEMON_TOLERATIONS: [(&str, Option<TaintEffect>); 6] = [
     ("node.kubernetes.io/unschedulable", Some(TaintEffect::NoSchedule)),
 ];
 
+/// Characters that are made up at the end of a generated name, and that it may have before them.
+const SUFFIX: usize = 5;
+const BEGINNING_MAX: usize = 63 - SUFFIX;
+
 impl World {
     pub(super) fn add_workload(&mut self, workload: StoryWorkload) {
         let key = workload.key();
@@ -146,9 +150,12 @@ impl World {
 
     /// A name that begins so and that no pod beside `neighbor` has: the API server makes up another where one is
     /// taken.
+    ///
+    /// Kubernetes: `staging/src/k8s.io/apiserver/pkg/storage/names/generate.go`, which cuts the beginning.
     fn generated(&mut self, neighbor: &PodKey, prefix: &str) -> PodKey {
+        let beginning: String = format!("{prefix}-").chars().take(BEGINNING_MAX).collect();
         loop {
-            let name = format!("{prefix}-{}", self.chances.cluster.suffix(5));
+            let name = format!("{beginning}{}", self.chances.cluster.suffix(SUFFIX));
             let name = made_up(ObjectName::new(&name));
             let pod = PodKey { namespace: neighbor.namespace.clone(), name };
             if !self.cluster.pods.contains_key(&pod) {

@@ -222,6 +222,21 @@ fn a_scale_down_empties_the_fullest_node_first() {
 }
 
 #[test]
+fn generated_names_begin_with_what_fits() {
+    let sim = toy::sim(WorldSettings::default());
+    let spec =
+        PodSpec { requests: testkit::build::resources("cpu=100m pods=1"), ..PodSpec::default() };
+    let longest = "n".repeat(253);
+    let (key, spec) = (toy::pod_key(&longest), Arc::new(spec));
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
+    toy::add(&sim, toy::workload(&longest, 2));
+    toy::node(&sim, "a");
+    toy::pass(&sim, 10);
+    let names: Vec<usize> = sim.pods().iter().map(|pod| pod.key.name.as_str().len()).collect();
+    assert_eq!(names, [63; 3]);
+}
+
+#[test]
 fn daemons_run_on_every_node_that_they_tolerate() {
     let sim = toy::sim(WorldSettings::default());
     let spec =

@@ -121,6 +121,18 @@ fn workloads_select_the_pods_of_their_templates() {
 }
 
 #[test]
+fn a_stateful_set_whose_name_is_too_long_for_a_label_gets_no_pods() {
+    for (length, expected) in [(52, None), (53, Some("has 53 characters"))] {
+        let text = workload("StatefulSet", SELECTOR, "");
+        let text = text.replace("{name: a}", &format!("{{name: {}}}", "n".repeat(length)));
+        let problems = read(&text, "x.yaml").problems;
+        let first = problems.first().map(ToString::to_string);
+        assert_eq!(first.is_some(), expected.is_some(), "{first:?}");
+        assert!(expected.is_none_or(|words| first.is_some_and(|first| first.contains(words))));
+    }
+}
+
+#[test]
 fn pods_of_jobs_end_and_those_of_other_workloads_do_not() {
     let policies =
         ["", "restartPolicy: Always, ", "restartPolicy: OnFailure, ", "restartPolicy: Never, "];

@@ -384,7 +384,7 @@ variable "metrics" {
 }
 
 variable "max_dollars_per_hour" {
-  description = "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman launches nothing that might exceed it. The annotation `journeyman/max-dollars-per- hour` sets it for one NodePool."
+  description = "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman launches nothing that might exceed it. The annotation `journeyman/max-dollars-per-hour` sets it for one NodePool."
   type        = string
   default     = "none"
   nullable    = false

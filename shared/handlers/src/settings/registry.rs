@@ -327,8 +327,8 @@ pub const SETTINGS: [Setting; 25] = [
         default: "none",
         allowed: Allowed::DollarsOrNone,
         meaning: "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman \
-                  launches nothing that might exceed it. The annotation `journeyman/max-dollars-per- \
-                  hour` sets it for one NodePool.",
+                  launches nothing that might exceed it. The annotation \
+                  `journeyman/max-dollars-per-hour` sets it for one NodePool.",
         set: |settings, text| {
             let most = (text != "none").then(|| HourlyPrice::parse_dollars(text)).transpose();
             put(&mut settings.policies.dollars_per_hour_max, most.ok())

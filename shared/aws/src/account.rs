@@ -384,6 +384,18 @@ mod tests {
         check(Some("http://all"), &[], Service::Ec2, Some("http://all"));
     }
 
+    #[test]
+    fn the_table_is_asked_again_sooner_and_more_often_than_other_services() {
+        let (account, _) = hanging(Function::Interrupt);
+        let retries = |service| {
+            let config = account.config(service);
+            let retries = config.retry_config().unwrap();
+            (retries.max_attempts(), retries.initial_backoff())
+        };
+        assert_eq!(retries(Service::DynamoDb), (TABLE_ATTEMPTS_MAX, TABLE_BACKOFF));
+        assert_eq!(retries(Service::Ec2), (3, Duration::from_secs(1)));
+    }
+
     /// An account of `function` whose services all hang, and what waits for them.
     fn hanging(function: Function) -> (Account, Hanging) {
         let credentials = Credentials::new("test", "test", None, None, "test");

@@ -60,7 +60,9 @@ free_port() {
 start_process() {
   local name=$1
   shift
-  setsid "$@" >"$LIVE_WORK/$name.log" 2>&1 </dev/null &
+  # Emptied before it is started: who reads it at once finds nothing of a process of that name before it.
+  : >"$LIVE_WORK/$name.log"
+  setsid "$@" >>"$LIVE_WORK/$name.log" 2>&1 </dev/null &
   LIVE_PROCESS_GROUPS+=("$!")
   LIVE_LAST_PROCESS=$!
 }

@@ -1,6 +1,6 @@
 //! Paying for a call: the requests that it sends take tokens, are counted, and take time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -54,15 +54,15 @@ impl Toll {
         }
     }
 
-    /// Between which times the adapters send again what was throttled, in order: up to one second, two, four …, and
-    /// what the table has of its own.
-    fn pauses(&self, attempts_max: u32) -> Vec<Span> {
+    /// How long the adapters wait at most after this number of `attempts`: one second, two, four …, or what the table has
+    /// of its own. `None`: they do not send it again, because that was attempt `attempts_max`.
+    fn pause_after(&self, attempts: u32, attempts_max: u32) -> Option<Span> {
         if let Self::Units(_) = self {
-            let millis = |pause: Duration| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-            return table_pauses().map(|pause| Span::from_millis(0, millis(pause))).collect();
+            let pause = table_pauses().nth(usize::try_from(attempts).ok()?.checked_sub(1)?)?;
+            return Some(Span::from_millis(0, i64::try_from(pause.as_millis()).ok()?));
         }
-        let seconds = |count| doubled(1, count, BACKOFF_SECONDS_MAX).as_secs();
-        (1..attempts_max).map(|count| Span::from_secs(0, seconds(count))).collect()
+        let most = doubled(1, attempts, BACKOFF_SECONDS_MAX).as_secs();
+        (attempts < attempts_max).then(|| Span::from_secs(0, most))
     }
 }
 
@@ -95,13 +95,11 @@ impl Sim {
             tolls.push(Toll::Resources(requests.action, load.items));
         }
         for mut toll in tolls {
-            let mut pauses = toll.pauses(attempts_max);
-            if sent.is_sent_once {
-                pauses.clear();
-            }
-            let mut pauses = pauses.into_iter();
+            let mut attempts = 0;
             while !self.with(|world| world.take(&mut toll)) {
-                let Some(longest) = pauses.next() else {
+                attempts += 1;
+                let longest = toll.pause_after(attempts, attempts_max);
+                let Some(longest) = longest.filter(|_| !sent.is_sent_once) else {
                     return Err(throttled(operation, toll.action()));
                 };
                 let pause = self.with(|world| world.chances.requests.within(longest));

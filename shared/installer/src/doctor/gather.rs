@@ -210,10 +210,8 @@ impl InstallationClients {
             karpenter_pods: self.karpenter_pods(),
             pools: self.objects(&kinds::NODE_POOLS),
             claims: self.claims(),
-            unprotected: self.cluster().and_then(|cluster| {
-                Ok([cluster.unprotected_pods()?, cluster.unprotected_nodes()?])
-            }),
-            nodes: self.cluster().and_then(|cluster| cluster.count(&kinds::NODES)),
+            pods: self.cluster().and_then(ClusterClient::protected_pods),
+            nodes: self.cluster().and_then(ClusterClient::protected_nodes),
             classes,
         }
     }

@@ -6,7 +6,7 @@ use model::join::JoinNetwork;
 use serde_json::Value;
 
 use super::identity::Identity;
-use crate::live::{LiveAnswer, kubernetes::Unprotected};
+use crate::live::{LiveAnswer, kubernetes::Protected};
 
 /// Everything that a step looks at.
 #[derive(Clone, Debug)]
@@ -45,10 +45,10 @@ pub struct Observed {
     pub classes: LiveAnswer<Vec<Value>>,
     /// NodeClaims.
     pub claims: LiveAnswer<Vec<Value>>,
-    /// How many nodes there are in all.
-    pub nodes: LiveAnswer<usize>,
-    /// Annotations that protect nothing: of pods, then of nodes.
-    pub unprotected: LiveAnswer<[Unprotected; 2]>,
+    /// All pods, and the annotations of the first.
+    pub pods: LiveAnswer<Protected>,
+    /// All nodes, and the annotations of the first.
+    pub nodes: LiveAnswer<Protected>,
     /// What EC2 has for each EC2NodeClass.
     pub selected: LiveAnswer<Vec<ClassSelection>>,
     /// What lies between the functions and the API server, by the id of each subnet that they are in.

@@ -118,23 +118,16 @@ impl ClusterClient {
         self.listed(kind, selected, add_values)
     }
 
-    /// How many objects of `kind` there are, by the first page of their list.
-    pub fn count(&self, kind: &ObjectKind) -> LiveAnswer<usize> {
-        Ok(self.listed(kind, ObjectFilter::default(), add_count)?.unwrap_or_default())
+    /// How many pods there are, and which of the first have annotations that protect nothing.
+    pub fn protected_pods(&self) -> LiveAnswer<Protected> {
+        let read = self.listed(&kinds::PODS, ObjectFilter::default(), add_protected_pods)?;
+        Ok(read.unwrap_or_default())
     }
 
-    /// Annotations that protect nothing of the first pods.
-    pub fn unprotected_pods(&self) -> LiveAnswer<Unprotected> {
-        Ok(self
-            .listed(&kinds::PODS, ObjectFilter::default(), add_unprotected_pods)?
-            .unwrap_or_default())
-    }
-
-    /// Annotations that protect nothing of the first nodes.
-    pub fn unprotected_nodes(&self) -> LiveAnswer<Unprotected> {
-        Ok(self
-            .listed(&kinds::NODES, ObjectFilter::default(), add_unprotected_nodes)?
-            .unwrap_or_default())
+    /// How many nodes there are, and which of the first have annotations that protect nothing.
+    pub fn protected_nodes(&self) -> LiveAnswer<Protected> {
+        let read = self.listed(&kinds::NODES, ObjectFilter::default(), add_protected_nodes)?;
+        Ok(read.unwrap_or_default())
     }
 
     /// All pods.
@@ -301,63 +294,74 @@ impl ClusterClient {
 /// Adds the objects of the page `body` to `all`: each gets the API version and kind of the list, and loses
 /// `managedFields`. The token of the next page; `None`: it was the last one.
 pub fn add_values(all: &mut Vec<Value>, body: &str) -> Result<Option<String>, String> {
+    let page = value_page(body)?;
+    all.extend(page.objects);
+    Ok(page.next)
+}
+
+/// A page of any kind.
+struct ValuePage {
+    objects: Vec<Value>,
+    /// The token of the next page.
+    next: Option<String>,
+    /// How many objects are on the pages after it.
+    remaining: usize,
+}
+
+fn value_page(body: &str) -> Result<ValuePage, String> {
     let mut list: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     let text = |pointer: &str| list.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("/apiVersion").to_owned(), text("/kind").to_owned());
     let kind = kind.strip_suffix("List").ok_or_else(|| format!("it is no list, but `{kind}`"))?;
     let next = Some(text("/metadata/continue").to_owned()).filter(|token| !token.is_empty());
-    // An empty list is `null` in some versions.
-    if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
-        all.extend(items.into_iter().map(|mut item| {
-            complete(&mut item, &api_version, kind);
-            item
-        }));
-    }
-    Ok(next)
-}
-
-/// The objects of the page `body` and of those after it, which are not read.
-fn add_count(count: &mut usize, body: &str) -> Result<Option<String>, String> {
-    let list: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     let remaining = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64);
     let remaining = remaining.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-    *count = list.get("items").and_then(Value::as_array).map_or(0, Vec::len) + remaining;
-    Ok(None)
+    // An empty list is `null` in some versions.
+    let mut objects = match list.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    for object in &mut objects {
+        complete(object, &api_version, kind);
+    }
+    Ok(ValuePage { objects, next, remaining })
 }
 
-/// Objects with annotations that are meant to protect them, and do not.
+/// How annotations protect the pods or the nodes of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unprotected {
-    /// Kind, name and annotation of each.
-    pub found: Vec<(&'static str, String, Ineffective)>,
-    /// How many objects were read.
+pub struct Protected {
+    /// How many objects there are.
+    pub count: usize,
+    /// How many of them were read.
     pub read: usize,
     /// Whether there are more: [`ANNOTATED_OBJECTS_READ_MAX`] were read.
     pub is_cut: bool,
+    /// Kind and name of each that has an annotation which is meant to protect it and does not, with the annotation.
+    pub unprotected: Vec<(&'static str, String, Ineffective)>,
 }
 
 /// Adds the pods of the page `body`.
-pub fn add_unprotected_pods(all: &mut Unprotected, body: &str) -> Result<Option<String>, String> {
+pub fn add_protected_pods(all: &mut Protected, body: &str) -> Result<Option<String>, String> {
     let annotation = |annotations| {
         protection::ineffective_of_pod(&PodSpec { annotations, ..PodSpec::default() })
     };
-    add_unprotected(all, body, "Pod", annotation)
+    add_protected(all, body, "Pod", annotation)
 }
 
 /// Adds the nodes of the page `body`.
-pub fn add_unprotected_nodes(all: &mut Unprotected, body: &str) -> Result<Option<String>, String> {
-    add_unprotected(all, body, "Node", |annotations| protection::ineffective_of_node(&annotations))
+pub fn add_protected_nodes(all: &mut Protected, body: &str) -> Result<Option<String>, String> {
+    add_protected(all, body, "Node", |annotations| protection::ineffective_of_node(&annotations))
 }
 
-fn add_unprotected(
-    all: &mut Unprotected,
+fn add_protected(
+    all: &mut Protected,
     body: &str,
     kind: &'static str,
     annotation: impl Fn(BTreeMap<String, String>) -> Option<Ineffective>,
 ) -> Result<Option<String>, String> {
-    let mut objects = Vec::new();
-    let next = add_values(&mut objects, body)?;
+    let ValuePage { objects, next, remaining } = value_page(body)?;
     all.read += objects.len();
+    all.count = all.read + remaining;
     for object in &objects {
         let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
         let texts = annotations
@@ -368,7 +372,7 @@ fn add_unprotected(
             let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
             let namespace = namespace_of(object).map(|namespace| format!("{namespace}/"));
             let name = format!("{}{name}", namespace.unwrap_or_default());
-            all.found.push((kind, name, ineffective));
+            all.unprotected.push((kind, name, ineffective));
         }
     }
     all.is_cut = next.is_some() && ANNOTATED_OBJECTS_READ_MAX <= all.read;

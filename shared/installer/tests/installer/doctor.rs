@@ -134,7 +134,7 @@ fn what_the_cluster_lacks_is_reported() {
         drop(leases.remove(0));
     });
     check("nodes", "The cluster has 9,000 nodes. Above 10,000 nodes,", |seen| {
-        seen.nodes = Ok(9_000);
+        seen.nodes.as_mut().unwrap().count = 9_000;
     });
     check("heartbeat", "No function was ever at work", |seen| {
         drop(list(&mut seen.leases).remove(0));
@@ -250,8 +250,8 @@ fn annotations(of_pods: &[Value], next: &str, setting: &str) -> String {
     let page = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {"continue": next},
         "items": pods.collect::<Vec<_>>()});
     let mut seen = whole();
-    let [pods, _] = seen.unprotected.as_mut().unwrap();
-    let further = kubernetes::add_unprotected_pods(pods, &page.to_string()).unwrap();
+    let pods = seen.pods.as_mut().unwrap();
+    let further = kubernetes::add_protected_pods(pods, &page.to_string()).unwrap();
     assert_eq!(further.is_some(), !next.is_empty() && !pods.is_cut);
     for function in list(&mut seen.functions) {
         let variable = "/Environment/Variables/JOURNEYMAN_AUTOSCALER_ANNOTATIONS";

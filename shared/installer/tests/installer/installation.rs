@@ -8,7 +8,7 @@ use installer::{
         observed::{ClassSelection, Observed, SPOT_ROLE},
         steps::granted,
     },
-    live::{RoleArgs, kubernetes::Unprotected},
+    live::{RoleArgs, kubernetes::Protected},
 };
 use model::{
     Function,
@@ -117,8 +117,8 @@ pub(crate) fn whole() -> Observed {
             "status": {"conditions": conditions},
         })]),
         claims: Ok(Vec::new()),
-        nodes: Ok(3),
-        unprotected: Ok([Unprotected::default(), Unprotected::default()]),
+        pods: Ok(Protected::default()),
+        nodes: Ok(Protected { count: 3, ..Protected::default() }),
         selected: Ok(vec![ClassSelection {
             class: "default".to_owned(),
             subnets: 3,

@@ -250,7 +250,7 @@ pub(super) fn wants_spot(pools: &[Value]) -> bool {
 }
 
 pub(super) fn nodes(seen: &Observed) -> Judged {
-    let count = *told(&seen.nodes, READ_CURE)?;
+    let count = told(&seen.nodes, READ_CURE)?.count;
     let counted = words::counted(count, "node");
     if count < NODES_PER_CLUSTER_NEAR {
         return Ok(StepVerdict::Done(counted));

@@ -182,16 +182,16 @@ const NAMED: usize = 3;
 
 /// A hint, and no more: another program may heed them.
 pub(super) fn annotations(seen: &Observed) -> Judged {
-    let unprotected = told(&seen.unprotected, "Use a user that may list pods and nodes.")?;
+    let cure = "Use a user that may list pods and nodes.";
+    let (pods, nodes) = (told(&seen.pods, cure)?, told(&seen.nodes, cure)?);
     let is_honored = deployed_settings(seen).honors_autoscaler;
-    let annotated = unprotected.iter().flat_map(|objects| &objects.found);
+    let annotated = pods.unprotected.iter().chain(&nodes.unprotected);
     let unheeded =
         annotated.filter(|(_, _, annotation)| !(is_honored && annotation.may_be_honored));
     let lines = output::alike(
         unheeded.map(|(kind, name, annotation)| (*kind, annotation.text.clone(), name.clone())),
         NAMED,
     );
-    let [pods, nodes] = unprotected;
     let first = if pods.is_cut || nodes.is_cut { "the first " } else { "" };
     let objects =
         format!("{first}{} and {}", counted(pods.read, "pod"), counted(nodes.read, "node"));

@@ -18,6 +18,7 @@ mod owners;
 mod rounds;
 mod scratch;
 mod table;
+mod zones;
 
 use std::{
     borrow::Cow,
@@ -297,6 +298,7 @@ fn looked_at(
     let overlays = facts.surroundings.node_overlays.iter();
     let applied = overlays.filter(|overlay| !rejected.contains_key(&overlay.name));
     assumptions.extend(gates::priced(applied, &facts.policies));
+    assumptions.extend(zones::in_words(&facts.node_pools));
     if args.disruption {
         left_out.extend(disruption::ineffective_annotations(&facts));
     }

@@ -29,7 +29,7 @@ use report::{
     screen::Screen,
 };
 
-use super::{CommandError, Remarks, cluster::Cluster, print_document};
+use super::{CommandError, Remarks, cluster::Cluster, print_document, zones};
 use crate::plan::args::{PlanArgs, View};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
@@ -129,6 +129,10 @@ pub(super) fn run(
     let options = options(view, remarks);
     let is_thorough = facts.policies.consolidation == ConsolidationSearch::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
+    let facts = &*match view {
+        View::Journeyman => Cow::Borrowed(facts),
+        View::Karpenter => zones::as_karpenter_reads(facts),
+    };
     let NextDisruption { ahead, facts, outlook, steps } = match view {
         View::Journeyman => foreseen::next_disruption(facts, &options),
         // Karpenter's methods still look at what its other controllers are about to delete.

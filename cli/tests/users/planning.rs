@@ -405,7 +405,7 @@ fn a_schedule_that_cannot_be_read_closes_disruption_and_nothing_else() {
         ("a b c d e", "`a` is not a minute", "not a schedule"),
         ("0 9 * * 5#2", "`5#2` is not a day of week", "not a schedule"),
         ("0 9 * * 1 2026", "it must be five fields", "not a schedule"),
-        ("CRON_TZ=Europe/Berlin 0 9 * * mon-fri", "schedules are in UTC", "write the time in UTC"),
+        ("CRON_TZ=europe/berlin 0 9 * * 1", "is not a time zone", "write `Europe/Berlin`"),
     ] {
         let budget = format!(
             "  disruption:\n    budgets: [{{nodes: 100%}}, {{nodes: \"0\", schedule: \"{schedule}\", \

@@ -1,6 +1,6 @@
 //! What `validate` finds in one file.
 
-use crate::{CLASS, POOL, deployment, folder, run};
+use crate::{CLASS, POOL, deployment, folder, planning::NODE, run};
 
 /// A NodePool whose requirements are `requirements`, the first of which is on line 9.
 fn pool(requirements: &str) -> String {
@@ -404,4 +404,43 @@ fn a_plan_follows_the_expressions_of_the_class_behind_their_gate() {
     closed.says(&["spec.kubelet.maxPods: an expression needs the feature gate NodeClassCEL"]);
     let failing = plan("{maxPods: 100 / (vcpus - 2)}", gate);
     failing.says(&["division by zero"]);
+}
+
+#[test]
+fn a_budget_has_a_time_zone() {
+    let budgets = |schedule: &str| {
+        format!(
+            "{POOL}  disruption:\n    budgets: [{{nodes: \"0\", duration: 8h, schedule: \"{schedule}\"}}]\n"
+        )
+    };
+    for (schedule, said) in [
+        ("CRON_TZ=Europe/Berlin 0 9 * * mon-fri", "nothing is wrong"),
+        ("CRON_TZ=Berlin 0 9 * * mon-fri", "`Berlin` is not a time zone such as `Europe/Berlin`"),
+        ("TZ=Asia/Tokyo 0 */8 * * *", "has no end: nodes are never disrupted"),
+    ] {
+        let pool = budgets(schedule);
+        let folder = folder("zoned-budget", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
+        run(&folder, "validate .").says(&[said]);
+    }
+}
+
+#[test]
+fn a_schedule_in_the_time_of_a_zone_is_one_that_karpenter_cannot_read() {
+    let budgets = "  disruption:\n    budgets: [{nodes: 100%}, {nodes: \"0\", duration: 8h, \
+                   schedule: \"CRON_TZ=Europe/Berlin 0 9 * * mon-fri\"}]\n";
+    let pool = format!("{POOL}{budgets}");
+    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("node.yaml", NODE)];
+    let folder = folder("zone", &files);
+    for (options, answer) in [
+        ("--view journeyman --now 2026-11-26T12:00:00Z", ", until 2026-11-26T16:00:00Z"),
+        (
+            "--view journeyman --now 2026-11-26T07:59:00Z",
+            "general: 1 node for Underutilized, Empty, Drifted",
+        ),
+        ("--view karpenter --now 2026-11-26T07:59:00Z", "general: no node is disrupted: "),
+    ] {
+        let planned = run(&folder, &format!("plan . --disruption {options}"));
+        let karpenter = "Karpenter cannot read it, and disrupts no node of this NodePool";
+        planned.says(&["spec.disruption.budgets[1].schedule", karpenter, answer]);
+    }
 }

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use crate::{
     Condition, ConditionKind, ConditionReason, CronSchedule, HourlyPrice, InvalidSchedule,
     NodeClassName, NodePoolName, Problem, Requirements, ResourceName, Resources, Taint,
-    disruption::DisruptionReason, labels, policies::Packing, problem::Weight, resources,
+    disruption::DisruptionReason, labels, policies::Packing, problem::Weight, resources, schedule,
 };
 
 pub mod registrations;
@@ -126,7 +126,8 @@ pub enum BudgetNodes {
 /// From each hit of a schedule on, for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetWindow {
-    /// Five fields of cron or a name such as `@daily`, in UTC; or a text that cannot be read.
+    /// Five fields of cron, in UTC or in the time zone before them, or a name such as `@daily`; or a text that cannot be
+    /// read.
     pub schedule: String,
     /// For how long.
     pub duration: SignedDuration,
@@ -136,6 +137,11 @@ impl BudgetWindow {
     /// `schedule`, read.
     pub fn read_schedule(&self) -> Result<CronSchedule, InvalidSchedule> {
         CronSchedule::parse(&self.schedule)
+    }
+
+    /// The time zone in whose time `schedule` is; `None` is UTC.
+    pub fn zone(&self) -> Option<&str> {
+        schedule::zone_of(&self.schedule)
     }
 }
 
@@ -183,10 +189,17 @@ impl NodePool {
 
     /// What is wrong with its budgets: while anything is, they allow no disruption, for any reason.
     pub fn unreadable_budgets(&self) -> impl Iterator<Item = Problem> {
-        self.disruption.budgets.iter().enumerate().filter_map(|(index, budget)| {
-            let why = budget.window.as_ref()?.read_schedule().err()?;
-            let field = format!("spec.disruption.budgets[{index}].schedule");
-            Some(Problem { weight: Weight::ClosesDisruption, field, rule: why.to_string().into() })
+        self.budget_windows().filter_map(|(field, window)| {
+            let rule = window.read_schedule().err()?.to_string().into();
+            Some(Problem { weight: Weight::ClosesDisruption, field, rule })
+        })
+    }
+
+    /// The windows of its budgets, each with the field of its schedule.
+    pub fn budget_windows(&self) -> impl Iterator<Item = (String, &BudgetWindow)> {
+        let windows = self.disruption.budgets.iter().map(|budget| &budget.window).enumerate();
+        windows.filter_map(|(index, window)| {
+            Some((format!("spec.disruption.budgets[{index}].schedule"), window.as_ref()?))
         })
     }
 

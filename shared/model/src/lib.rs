@@ -11,6 +11,7 @@ pub mod condition;
 pub mod default_spread;
 pub mod disruption;
 pub mod duration;
+pub mod dynamic_resources;
 pub mod event;
 pub mod eviction;
 pub mod facts;

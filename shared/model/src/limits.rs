@@ -41,6 +41,11 @@ pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
 pub const CLAIMS_PER_BATCH_MAX: usize = 100;
 /// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
 pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
+/// Devices that one ResourceClaim may get. Kubernetes: `AllocationResultsMaxSize` of `resource.k8s.io/v1`.
+pub const DEVICES_PER_CLAIM_MAX: usize = 32;
+/// How often one search tries a device for a pod, over all instance types of a node. Karpenter searches for five
+/// seconds instead (`allocateTimeout`), so its answer depends on the machine.
+pub const DEVICE_TRIES_PER_SEARCH_MAX: usize = 100_000;
 /// How long an offering without capacity is not used.
 /// Karpenter: `UnavailableOfferingsTTL` of `pkg/cache/cache.go` of the AWS provider.
 pub const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);

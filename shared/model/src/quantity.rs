@@ -74,6 +74,11 @@ impl Quantity {
         Ok(quantity)
     }
 
+    /// Billionths of a unit, exactly, for sums; below zero when the quantity is.
+    pub const fn nanos(self) -> i128 {
+        self.nanos
+    }
+
     /// Thousandths, rounded up; 0 when negative.
     pub fn to_millis(self) -> u64 {
         Self::divide_up(self.nanos, NANOS_PER_MILLI)

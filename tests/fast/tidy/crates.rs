@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cel", &[]),
     ("cli", CLI),
     ("cluster", &["api", "model", "ports"]),
+    ("devices", &["model"]),
     ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
     ("drain", FUNCTION),

@@ -1,0 +1,19 @@
+//! Devices at their boundary: facts in, allocations and reasons out.
+
+// Marked as a test, so that helpers may unwrap as tests do.
+#[cfg(test)]
+mod devices {
+    mod allocated;
+    mod claims;
+    mod constraints;
+    mod counters;
+    mod explained;
+    mod judge;
+    mod pools;
+    mod properties;
+    mod requests;
+    mod search;
+    mod sharing;
+    mod state;
+    mod support;
+}

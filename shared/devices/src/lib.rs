@@ -32,6 +32,7 @@
 //! * What allocated claims ask of a node is asked of it beside claims that are not allocated, too.
 //! * A claim that is reserved by leaving pods and by another object is not free.
 //! * A type with more devices than a claim for all devices may get is left out, published devices or not.
+//! * A request for all devices waits for every pool with shared counters, whose slices every node sees.
 //! * A spent counter keeps only those devices away that consume it.
 //! * Counters are compared exactly, not in whole units.
 

@@ -206,3 +206,23 @@ fn the_largest_share_over_types_is_held_until_its_type_falls_out() {
         "#]],
     );
 }
+
+#[test]
+fn of_the_types_of_a_node_only_one_takes_its_share() {
+    check(
+        "class gpu
+        slice s gpu/p all: gpu-0 shared memory:16Gi
+        counters c net/q of=2: card.units=4
+        slice t net/q all of=2: nic-[0-1] model=nic -card.units=2
+        claim a: r 1 gpu with memory=6Gi where memory>=1; q 1 gpu where model=nic
+        claim b: r 1 gpu with memory=10Gi where memory>=1; q 1 gpu where model=nic",
+        "new-0 p m.x,m.y,c.x: a
+        new-1 p m.x,m.y,c.x: b",
+        &expect![[r#"
+            new-0: m.x m.y c.x
+              a: r=gpu/p/gpu-0(memory=6442450944) q=net/q/nic-0
+            new-1: m.x m.y c.x
+              b: r=gpu/p/gpu-0(memory=10737418240) q=net/q/nic-1
+        "#]],
+    );
+}

@@ -11,6 +11,7 @@ use model::{
     buffer::ObservedBuffer,
     claim::SyncedNodeClaim,
     condition::NotReady,
+    dynamic_resources::{DeviceClass, ResourceClaim, ResourceSlice},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     labels,
@@ -33,7 +34,7 @@ use crate::{
     objects::{
         BufferManifest, LabelsSelected, StorageClassManifest, Workload, WorkloadKind, budget,
         buffer, class_status, conditions, metadata::Metadata, node, node_claim, node_class,
-        node_pool, overlay, pod, selecting, volume, workload,
+        node_pool, overlay, pod, resource_claim, resource_slice, selecting, volume, workload,
     },
 };
 
@@ -42,6 +43,7 @@ pub mod pods;
 pub use pods::PodReader;
 
 const VOLUME_ATTACHMENT: &str = "VolumeAttachment";
+const RESOURCE_CLAIM: &str = "ResourceClaim";
 
 /// One page of a list. Of a pod that cannot be read, what could be read is among the items, too, unless
 /// its name or its node could not.
@@ -340,6 +342,28 @@ pub fn csi_node_list(body: &[u8]) -> Result<Page<AttachLimits>, Error> {
 /// Reads a PodDisruptionBudgetList.
 pub fn disruption_budget_list(body: &[u8]) -> Result<Page<PodDisruptionBudget>, Error> {
     list(body, "PodDisruptionBudget", |root, _| Some(budget::read(root)?.0))
+}
+
+/// Reads a ResourceSliceList. The pool of one that cannot be read is incomplete.
+pub fn resource_slice_list(body: &[u8]) -> Result<Page<ResourceSlice>, Error> {
+    list(body, "ResourceSlice", |root, _| resource_slice::read(root))
+}
+
+/// Reads a DeviceClassList.
+pub fn device_class_list(body: &[u8]) -> Result<Page<DeviceClass>, Error> {
+    list(body, "DeviceClass", |root, _| resource_slice::read_class(root))
+}
+
+/// Reads a ResourceClaimList. One that cannot be read is malformed, and among the items all the same if its name can be
+/// read: with a request that nothing satisfies, and the devices that it is seen to have.
+pub fn resource_claim_list(body: &[u8]) -> Result<Page<ResourceClaim>, Error> {
+    items(body, RESOURCE_CLAIM, |item| {
+        let read = read_item(item, RESOURCE_CLAIM, |root, _| resource_claim::read(root));
+        read.map_err(|unreadable| {
+            let rest = resource_claim::read_rest(item).map(Box::new);
+            Unreadable { rest, ..unreadable }
+        })
+    })
 }
 
 /// Reads an object; what it complains about goes to the second argument.

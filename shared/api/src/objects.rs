@@ -43,6 +43,8 @@ pub(crate) mod overlay;
 pub(crate) mod pod;
 mod pod_spec;
 pub(crate) mod requirement;
+pub(crate) mod resource_claim;
+pub(crate) mod resource_slice;
 pub mod scheduler_config;
 pub(crate) mod selecting;
 mod selector;

@@ -74,7 +74,7 @@ fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
 /// A term of node affinity.
 pub(crate) struct Term {
     pub(crate) expressions: Vec<Requirement>,
-    match_fields: Vec<Requirement>,
+    pub(crate) match_fields: Vec<Requirement>,
     has_match_fields: bool,
 }
 
@@ -101,7 +101,7 @@ fn preferred_expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option
     judged(item, (key, operator, values), problems)
 }
 
-/// Reads a term of node affinity, of a pod or of a PersistentVolume.
+/// Reads a term of node affinity, or of another node selector.
 pub(crate) fn term(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Term> {
     term_of(item, |item| judged(item, parts(item)?, problems))
 }

@@ -8,6 +8,7 @@ use api::lists::*;
 use model::{NodeName, Problem, static_hash::NODE_POOL, storage::VolumeAttachment};
 
 mod cursor;
+mod devices;
 mod pods;
 
 #[track_caller]

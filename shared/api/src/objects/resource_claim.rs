@@ -1,0 +1,145 @@
+//! ResourceClaims: devices that pods need, and those that they got.
+//!
+//! Kubernetes: `resource.k8s.io/v1`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    PodUid, Quantity,
+    dynamic_resources::{
+        ClaimAllocation, ClaimConsumer, DeviceAsk, DeviceConstraint, DeviceCount, DeviceId,
+        DeviceRequest, RequestKind, ResourceClaim, ResourceClaimKey,
+    },
+};
+
+use super::{
+    metadata::Metadata,
+    resource_slice::{amounts, each, node_selector, selectors},
+};
+use crate::document::{
+    field::{Complaints, Field, Fields, Unknown},
+    tree,
+};
+
+/// Reads a ResourceClaim. What drivers are told of its devices, and who may see them, is not looked at, as in
+/// Karpenter.
+pub(crate) fn read(object: &Field<'_>) -> Option<ResourceClaim> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let devices = fields.require("spec").and_then(|field| field.fields()?.get("devices"));
+    let mut devices = devices.map_or(Some(None), |field| field.fields().map(Some))?;
+    let mut list = |key| devices.as_mut().and_then(|devices| devices.get(key));
+    let requests = each(list("requests"), request);
+    let constraints = each(list("constraints"), constraint);
+    let mut status = fields.get("status").and_then(|field| field.fields());
+    fields.done();
+    let mut part = |key| status.as_mut().and_then(|status| status.get(key));
+    let allocation = part("allocation").map_or(Some(None), |field| allocation(&field).map(Some));
+    let reserved_for = each(part("reservedFor"), consumer);
+    let key = metadata?.key(object)?;
+    Some(ResourceClaim {
+        key: ResourceClaimKey { namespace: key.namespace, name: key.name },
+        requests: requests?,
+        constraints: constraints?,
+        allocation: allocation?,
+        reserved_for: reserved_for?,
+    })
+}
+
+/// A ResourceClaim that cannot be read, with the devices that it is seen to have: they are taken for as long as it
+/// is there, and its pods wait.
+pub(crate) fn read_rest(text: &str) -> Option<ResourceClaim> {
+    let tree = tree::parse_json(text).ok()?;
+    let complaints = Complaints::new(Unknown::Ignored);
+    let object = Field::root(&tree, &complaints);
+    let key = Metadata::read(&mut object.fields()?)?.key(&object)?;
+    let status = object.at("status").at("allocation").at("devices").at("results");
+    let results = status.list_if_any().unwrap_or_default();
+    let devices: Vec<_> = results.iter().filter_map(result).collect();
+    let allocation = ClaimAllocation { devices, selector: None };
+    let request = DeviceRequest { name: String::new(), kind: RequestKind::Unsupported };
+    Some(ResourceClaim {
+        key: ResourceClaimKey { namespace: key.namespace, name: key.name },
+        requests: vec![request],
+        constraints: Vec::new(),
+        allocation: (!allocation.devices.is_empty()).then_some(allocation),
+        reserved_for: Vec::new(),
+    })
+}
+
+fn request(item: &Field<'_>) -> Option<DeviceRequest> {
+    let mut fields = item.fields()?;
+    let name = fields.require("name").and_then(|field| field.text_not_empty());
+    let alternative = |item: &Field<'_>| {
+        let mut fields = item.fields()?;
+        let name = fields.require("name").and_then(|field| field.text_not_empty());
+        let ask = ask(&mut fields);
+        Some((name?.to_owned(), ask?))
+    };
+    let kind = match (fields.get("exactly"), fields.get("firstAvailable")) {
+        (Some(exactly), _) => RequestKind::Exactly(ask(&mut exactly.fields()?)?),
+        (None, Some(list)) => RequestKind::FirstAvailable(each(Some(list), alternative)?),
+        (None, None) => RequestKind::Unsupported,
+    };
+    Some(DeviceRequest { name: name?.to_owned(), kind })
+}
+
+fn ask(fields: &mut Fields<'_>) -> Option<DeviceAsk> {
+    let class = fields.require("deviceClassName").and_then(|field| field.text_not_empty());
+    let selectors = selectors(fields.get("selectors"));
+    let is_all = fields.get("allocationMode").and_then(|field| field.text()) == Some("All");
+    let count = fields.get("count").map_or(Some(1), |f| f.integer(0, i64::from(u32::MAX)));
+    let shares = fields.get("capacity").map_or(Some(BTreeMap::new()), |field| {
+        field.fields()?.get("requests").map_or(Some(BTreeMap::new()), |field| amounts(&field))
+    });
+    Some(DeviceAsk {
+        class: class?.to_owned(),
+        selectors: selectors?,
+        count: if is_all { DeviceCount::All } else { DeviceCount::Exact(count?) },
+        capacity: shares?,
+    })
+}
+
+fn constraint(item: &Field<'_>) -> Option<DeviceConstraint> {
+    let mut fields = item.fields()?;
+    let requests = fields.get("requests").map_or(Some(Vec::new()), |field| field.texts());
+    let Some(attribute) = fields.get("matchAttribute") else {
+        let kind = if fields.has("distinctAttribute") { "distinctAttribute" } else { "unknown" };
+        return Some(DeviceConstraint::Unsupported(kind.to_owned()));
+    };
+    let requests = requests?.into_iter().map(ToOwned::to_owned).collect();
+    let attribute = attribute.text_not_empty()?.to_owned();
+    Some(DeviceConstraint::MatchAttribute { attribute, requests })
+}
+
+fn allocation(field: &Field<'_>) -> Option<ClaimAllocation> {
+    let mut fields = field.fields()?;
+    let results = fields.get("devices").map(|field| each(field.fields()?.get("results"), result));
+    let selector = fields.get("nodeSelector").map(|field| node_selector(&field));
+    Some(ClaimAllocation {
+        devices: results.unwrap_or_else(|| Some(Vec::new()))?,
+        selector: selector.map_or(Some(None), |selector| selector.map(Some))?,
+    })
+}
+
+/// A device, and its share of each capacity.
+type Device = (DeviceId, Option<BTreeMap<String, Quantity>>);
+
+fn result(item: &Field<'_>) -> Option<Device> {
+    let mut fields = item.fields()?;
+    let mut name = |key| fields.require(key).and_then(|field| field.text_not_empty());
+    let (driver, pool, device) = (name("driver"), name("pool"), name("device"));
+    let consumed = fields.get("consumedCapacity").map(|field| amounts(&field));
+    let id =
+        DeviceId { driver: Arc::from(driver?), pool: Arc::from(pool?), device: Arc::from(device?) };
+    Some((id, consumed.map_or(Some(None), |amounts| amounts.map(Some))?))
+}
+
+fn consumer(item: &Field<'_>) -> Option<ClaimConsumer> {
+    let mut fields = item.fields()?;
+    let uid = fields.require("uid").and_then(|field| field.parsed(PodUid::new));
+    let group = fields.get("apiGroup").and_then(|field| field.text()).unwrap_or_default();
+    let resource = fields.require("resource").and_then(|field| field.text());
+    let is_pod = group.is_empty() && resource? == "pods";
+    Some(if is_pod { ClaimConsumer::Pod(uid?) } else { ClaimConsumer::Other })
+}

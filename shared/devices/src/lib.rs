@@ -17,7 +17,8 @@
 //!    looked at again after that.
 //! 4. When the pod is placed, [`Allocations::commit`]. When a NodeClaim loses instance types, for whichever pod,
 //!    [`Allocations::keep_types`].
-//! 5. In the end [`Allocations::drivers`] are the annotation `karpenter.sh/requested-dra-drivers` of a NodeClaim.
+//! 5. In the end [`Allocations::drivers`] are the annotation
+//!    [`REQUESTED_DRA_DRIVERS`](model::labels::REQUESTED_DRA_DRIVERS) of a NodeClaim.
 //!
 //! [`Allocations`] are copied for a trial, and dropped with it.
 //!

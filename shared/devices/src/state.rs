@@ -140,7 +140,7 @@ impl Allocations {
         self.claims.iter().map(|(key, claim)| (key, &**claim))
     }
 
-    /// Drivers of the devices that were allocated on a node, for the annotation `karpenter.sh/requested-dra-drivers`.
+    /// Drivers of the devices that were allocated on a node, over all types that it may become.
     pub fn drivers(&self, place: DevicePlaceKey) -> BTreeSet<&str> {
         let claims = self.claims.values().filter(|claim| claim.place == place);
         let devices = claims.flat_map(|claim| claim.devices.values()).flatten();

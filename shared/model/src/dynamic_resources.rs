@@ -4,6 +4,7 @@
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/>
 
 pub mod claim;
+pub mod nvidia;
 pub mod slice;
 pub mod template;
 
@@ -11,6 +12,7 @@ pub use claim::{
     ClaimAllocation, ClaimConsumer, DeviceAsk, DeviceClass, DeviceConstraint, DeviceCount,
     DeviceRequest, DeviceSelector, PodClaims, RequestKind, ResourceClaim, ResourceClaimKey,
 };
+pub use nvidia::{GpuSharing, InvalidGpuSharing};
 pub use slice::{
     AttributeValue, CounterSet, DeviceCapacity, DeviceId, NodeSelector, NodeSelectorTerm,
     RequestPolicy, ResourcePool, ResourceSlice, SliceAccess, SliceDevice, ValidAmounts,

@@ -141,6 +141,11 @@ pub const NAME_TAG: &str = "Name";
 pub const LEDGER_TAG: &str = "journeyman/ledger";
 /// NodeClaim annotation: the version of the record that the object shows.
 pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
+/// EC2NodeClass annotation: how claims share NVIDIA's GPUs; see [`crate::dynamic_resources::GpuSharing`].
+pub const NVIDIA_CONSUMABLE_CAPACITY: &str = "karpenter.k8s.aws/nvidia-consumable-capacity";
+/// NodeClaim annotation: drivers whose devices its pods claim, by name, with commas between. Its node is initialized
+/// once all of them have published theirs.
+pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 /// EC2NodeClass annotation: the selected placement group.
 pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
 /// EC2NodeClass annotation: the version of the custom launch template that the status describes.

@@ -8,6 +8,7 @@ mod model {
     mod condition;
     mod default_spread;
     mod duration;
+    mod dynamic_resources;
     mod event;
     mod id;
     mod image_alias;

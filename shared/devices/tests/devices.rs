@@ -9,6 +9,7 @@ mod devices {
     mod counters;
     mod explained;
     mod judge;
+    mod karpenter;
     mod pools;
     mod properties;
     mod requests;

@@ -159,6 +159,15 @@ fn leaving(line: &str) -> Leaving {
 
 /// What becomes of the steps, as text.
 pub(crate) fn played(facts: &DeviceFacts, steps: &str) -> String {
+    played_as(facts, steps, |name, answer| format!("{name}: {}\n", shown(answer)))
+}
+
+/// The same with a text of one's own for each answer.
+pub(crate) fn played_as(
+    facts: &DeviceFacts,
+    steps: &str,
+    shown: impl Fn(&str, &Result<Allocation, DeviceRefusal>) -> String,
+) -> String {
     let devices = Devices::new(facts, &Words);
     let (mut leaves, mut visited) = (Leaving::default(), Visited::new());
     let mut state = devices.begin(&leaves);
@@ -180,7 +189,7 @@ pub(crate) fn played(facts: &DeviceFacts, steps: &str) -> String {
             }
             let answer = devices.allocate(&state, &step.place(), &step.claims);
             let name = trial.unwrap_or(line).split(' ').next().unwrap();
-            writeln!(text, "{name}: {}", shown(&answer)).unwrap();
+            text.push_str(&shown(name, &answer));
             if let Ok(allocation) = answer
                 && trial.is_none()
             {

@@ -39,6 +39,7 @@
 
 mod allocate;
 mod allocated;
+mod aws;
 mod bounds;
 mod consume;
 mod hold;
@@ -52,6 +53,7 @@ mod select;
 mod state;
 
 pub use allocate::{Allocation, DevicePlace};
+pub use aws::{DeviceDrivers, EFA_DRIVER, InstanceDevices, NVIDIA_DRIVER};
 pub use bounds::DeviceBounds;
 pub use pass::{DeviceFacts, Devices, Leaving};
 pub use pools::{PoolFault, UnusablePool};

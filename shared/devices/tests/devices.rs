@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod devices {
     mod allocated;
+    mod aws;
     mod claims;
     mod constraints;
     mod counters;

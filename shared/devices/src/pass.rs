@@ -3,14 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
-    sync::Arc,
 };
 
 use model::{
-    InstanceTypeName, NodeName, NodePoolName, PodUid, Requirements,
-    dynamic_resources::{
-        DeviceClass, DeviceTemplates, PodClaims, ResourceClaim, ResourceClaimKey, ResourceSlice,
-    },
+    InstanceTypeName, NodeName, NodePoolName, Pod, PodUid, Requirements,
+    dynamic_resources::{DeviceFacts, ResourceClaim, ResourceClaimKey, ResourceSlice},
 };
 
 use crate::{
@@ -22,22 +19,6 @@ use crate::{
     select::{Selectors, Selects},
     state::Allocations,
 };
-
-/// What was observed of devices.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceFacts {
-    /// All ResourceSlices of the cluster.
-    pub slices: Vec<ResourceSlice>,
-    /// All DeviceClasses.
-    pub classes: Vec<DeviceClass>,
-    /// All ResourceClaims.
-    pub claims: Vec<ResourceClaim>,
-    /// Nodes of the pass that are initialized. Slices that belong to any other node do not count: until a node is
-    /// initialized, the templates of its instance type stand for its devices.
-    pub initialized: BTreeSet<NodeName>,
-    /// Devices of instances that are not initialized.
-    pub templates: BTreeMap<NodePoolName, BTreeMap<InstanceTypeName, Arc<DeviceTemplates>>>,
-}
 
 /// What is supposed to go in a simulation.
 #[derive(Clone, Debug, Default)]
@@ -150,12 +131,12 @@ impl<'a> Devices<'a> {
     /// left out.
     ///
     /// Karpenter: `resolvePodClaims` of `pkg/controllers/provisioning/scheduling/dra.go`.
-    pub fn claims_of(&self, pod: &PodClaims) -> Result<Vec<ResourceClaimKey>, DeviceRefusal> {
-        let mut keys = Vec::with_capacity(pod.references.len());
-        for (name, own) in &pod.references {
-            let made = || pod.statuses.get(name).and_then(Option::as_ref);
+    pub fn claims_of(&self, pod: &Pod) -> Result<Vec<ResourceClaimKey>, DeviceRefusal> {
+        let mut keys = Vec::with_capacity(pod.spec.claims.references.len());
+        for (name, own) in &pod.spec.claims.references {
+            let made = || pod.made_claims.get(name).and_then(Option::as_ref);
             let Some(name) = own.as_ref().or_else(made) else { continue };
-            let key = ResourceClaimKey { namespace: pod.namespace.clone(), name: name.clone() };
+            let key = ResourceClaimKey { namespace: pod.key.namespace.clone(), name: name.clone() };
             if !self.numbers.contains_key(&key) {
                 return Err(DeviceRefusal::ClaimNotFound(key));
             }

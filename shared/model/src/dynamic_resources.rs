@@ -5,6 +5,7 @@
 
 pub mod claim;
 pub mod nvidia;
+pub mod observed;
 pub mod slice;
 pub mod template;
 
@@ -13,6 +14,7 @@ pub use claim::{
     DeviceRequest, DeviceSelector, PodClaims, RequestKind, ResourceClaim, ResourceClaimKey,
 };
 pub use nvidia::{GpuSharing, InvalidGpuSharing};
+pub use observed::DeviceFacts;
 pub use slice::{
     AttributeValue, CounterSet, DeviceCapacity, DeviceId, NodeSelector, NodeSelectorTerm,
     RequestPolicy, ResourcePool, ResourceSlice, SliceAccess, SliceDevice, ValidAmounts,

@@ -16,6 +16,7 @@ use crate::{
     ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName,
     NodeClassName, NodeName, OfferingKey, Pod, PodSpec, ReservationId,
     buffer::CapacityBuffer,
+    dynamic_resources::DeviceFacts,
     eviction::PodDisruptionBudget,
     ledger::{Digest, Snapshot},
     node::Node,
@@ -99,6 +100,8 @@ pub struct Facts {
     pub unlocated_pod: Option<String>,
     /// What else of the cluster decides where pods may go.
     pub surroundings: Surroundings,
+    /// Devices and claims to them; `None` if pods with claims are not to be placed (`IGNORE_DRA_REQUESTS`).
+    pub devices: Option<Arc<DeviceFacts>>,
     /// How to decide.
     pub policies: Policies,
 }
@@ -122,6 +125,7 @@ impl Facts {
             pods: Vec::new(),
             unlocated_pod: None,
             surroundings: Surroundings::default(),
+            devices: None,
             policies: Policies::default(),
         }
     }
@@ -201,6 +205,7 @@ impl Facts {
             pods,
             unlocated_pod,
             surroundings,
+            devices,
             policies,
         } = self;
         *cluster == other.cluster
@@ -217,6 +222,7 @@ impl Facts {
             && *pods == other.pods
             && *unlocated_pod == other.unlocated_pod
             && *surroundings == other.surroundings
+            && *devices == other.devices
             && *policies == other.policies
     }
 

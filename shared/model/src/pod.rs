@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Namespace, NodeName, ObjectName, PodUid, Problem, Requirement, Requirements, Resources,
     Toleration,
+    dynamic_resources::PodClaims,
     problem::Rule,
     storage::PodVolume,
     topology::{PodAffinity, SpreadConstraint, Weighted},
@@ -90,11 +91,15 @@ pub struct Pod {
     /// Volumes that are PersistentVolumeClaims. Not part of `spec`: the pods of a StatefulSet have
     /// claims of their own.
     pub volumes: Vec<PodVolume>,
+    /// `status.resourceClaimStatuses`: by a name of the spec's `claims`, the ResourceClaim that was made for it; `None` if
+    /// none is needed.
+    pub made_claims: BTreeMap<String, Option<ObjectName>>,
     /// What pods of one workload share.
     pub spec: Arc<PodSpec>,
 }
 
-/// The part of a pod that the pods of one workload share. Pods with equal specs schedule alike.
+/// The part of a pod that the pods of one workload share. Pods with equal specs schedule alike, unless
+/// claims are made for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodSpec {
     /// Labels.
@@ -124,6 +129,8 @@ pub struct PodSpec {
     pub pod_anti_affinity: PodAffinity,
     /// Ports of the node that its containers take.
     pub host_ports: Vec<HostPort>,
+    /// The ResourceClaims that it names.
+    pub claims: PodClaims,
     /// `spec.priority`.
     pub priority: i32,
     /// `spec.priorityClassName`; empty when there is none.
@@ -174,6 +181,7 @@ impl Pod {
             owner: None,
             is_ready: false,
             volumes: Vec::new(),
+            made_claims: BTreeMap::new(),
             spec,
         }
     }

@@ -155,6 +155,7 @@ impl PodReader {
             owner: self.controller(metadata.owner_references.items()),
             is_ready: false,
             volumes,
+            made_claims: BTreeMap::new(),
             spec,
         };
         if let Some(status) = trimmed.status() {

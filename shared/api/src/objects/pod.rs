@@ -1,6 +1,6 @@
 //! Pods, and the templates that they are made of.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
@@ -91,6 +91,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         owner: metadata.owner.map(Arc::new),
         is_ready: conditions.is_true(ConditionKind::Ready),
         volumes,
+        made_claims: BTreeMap::new(),
         spec: Arc::new(spec),
     };
     Some(PodManifest { pod, is_gated, new: is_new.then(|| Box::new(new)) })
@@ -141,6 +142,7 @@ pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
         owner: metadata.owner.map(Arc::new),
         is_ready: conditions.is_true(ConditionKind::Ready),
         volumes: Vec::new(),
+        made_claims: BTreeMap::new(),
         spec: Arc::new(spec),
     };
     Some(PodManifest { pod, is_gated: false, new: None })

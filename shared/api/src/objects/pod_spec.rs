@@ -3,7 +3,9 @@
 //! What the scheduler cannot honor yet is put into words, never left out.
 
 use model::{
-    PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration, labels,
+    PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration,
+    dynamic_resources::PodClaims,
+    labels,
     pod::HostPort,
     resources::PRIVATE_IPV4_ADDRESS,
     storage::PodVolume,
@@ -118,6 +120,7 @@ pub(crate) fn read(
         pod_affinity: affinity.pods,
         pod_anti_affinity: affinity.anti,
         host_ports,
+        claims: PodClaims::default(),
         priority: priority.unwrap_or_else(|| built_in_priority(class)),
         priority_class: class.to_owned(),
         termination_grace_seconds: grace,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use devices::{DeviceDrivers, DeviceFacts, Devices, InstanceDevices, Leaving};
+use devices::{DeviceDrivers, Devices, InstanceDevices, Leaving};
 use model::{
     InstanceTypeName, NodePoolName,
-    dynamic_resources::{AttributeValue, DeviceTemplates, GpuSharing},
+    dynamic_resources::{AttributeValue, DeviceFacts, DeviceTemplates, GpuSharing},
 };
 
 use super::support::{Words, facts, visit};

@@ -2,11 +2,12 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use devices::Devices;
 use expect_test::expect;
-use model::{Namespace, ObjectName, dynamic_resources::PodClaims};
+use jiff::Timestamp;
+use model::{Namespace, ObjectName, Pod, PodKey, PodSpec, PodUid, dynamic_resources::PodClaims};
 
 use super::support::{Words, check, facts};
 
@@ -25,11 +26,12 @@ fn claims_of(world: &str, references: &str, statuses: &str) -> String {
         };
         text.split_whitespace().map(pair).collect()
     };
-    let pod = PodClaims {
-        namespace: Namespace::new("default").unwrap(),
-        references: pairs(references),
-        statuses: pairs(statuses).into_iter().collect::<BTreeMap<_, _>>(),
-    };
+    let claims = PodClaims { references: pairs(references), is_asked_by_container: true };
+    let spec = Arc::new(PodSpec { claims, ..PodSpec::default() });
+    let key = PodKey { namespace: Namespace::new("default").unwrap(), name: name("web") };
+    let uid = PodUid::new("uid-web").unwrap();
+    let mut pod = Pod::waiting(key, uid, spec, Timestamp::UNIX_EPOCH);
+    pod.made_claims = pairs(statuses).into_iter().collect();
     let facts = facts(world);
     match Devices::new(&facts, &Words).claims_of(&pod) {
         Ok(keys) => keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),

@@ -6,15 +6,15 @@ use std::{
 };
 
 use devices::{
-    AllocatedClaim, AllocatedDevice, Allocations, DeviceFacts, DevicePlaceKey, Leaving,
-    SelectableDevice, Selects,
+    AllocatedClaim, AllocatedDevice, Allocations, DevicePlaceKey, Leaving, SelectableDevice,
+    Selects,
 };
 use model::{
     InstanceTypeName, Requirements,
     dynamic_resources::{
-        ClaimConsumer, DeviceAsk, DeviceConstraint, DeviceCount, DeviceId, DeviceSelector,
-        DeviceTemplates, RequestKind, ResourceClaim, ResourceClaimKey, ResourceSlice, SliceAccess,
-        SliceDevice, ValidAmounts,
+        ClaimConsumer, DeviceAsk, DeviceConstraint, DeviceCount, DeviceFacts, DeviceId,
+        DeviceSelector, DeviceTemplates, RequestKind, ResourceClaim, ResourceClaimKey,
+        ResourceSlice, SliceAccess, SliceDevice, ValidAmounts,
     },
     limits::DEVICES_PER_CLAIM_MAX,
     requirements::Undefined,

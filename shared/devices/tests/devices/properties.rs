@@ -7,11 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use devices::{AllocatedDevice, DeviceFacts, DevicePlaceKey, DeviceRefusal, Devices, Leaving};
+use devices::{AllocatedDevice, DevicePlaceKey, DeviceRefusal, Devices, Leaving};
 use model::{
     InstanceTypeName, Quantity,
     dynamic_resources::{
-        DeviceAsk, DeviceCount, DeviceId, RequestKind, ResourceClaim, SliceDevice,
+        DeviceAsk, DeviceCount, DeviceFacts, DeviceId, RequestKind, ResourceClaim, SliceDevice,
     },
 };
 use proptest::prelude::*;

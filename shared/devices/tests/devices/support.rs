@@ -26,13 +26,14 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::judge::{Visited, gotten, violations};
 use devices::{
-    AllocatedClaim, AllocatedDevice, Allocation, DeviceFacts, DevicePlace, DevicePlaceKey,
-    DeviceRefusal, Devices, Leaving, SelectableDevice, Selects,
+    AllocatedClaim, AllocatedDevice, Allocation, DevicePlace, DevicePlaceKey, DeviceRefusal,
+    Devices, Leaving, SelectableDevice, Selects,
 };
 use expect_test::Expect;
 use model::{
     InstanceTypeName, NodeName, NodePoolName, PodUid, Quantity, Requirements,
-    dynamic_resources::ResourceClaimKey, requirements::Undefined,
+    dynamic_resources::{DeviceFacts, ResourceClaimKey},
+    requirements::Undefined,
 };
 pub(crate) use read::{claim_key, facts, requirement};
 

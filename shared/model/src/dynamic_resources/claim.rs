@@ -131,13 +131,20 @@ pub enum ClaimConsumer {
     Other,
 }
 
-/// The claims of one pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the spec of a pod says of claims, which are in the pod's own namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodClaims {
-    /// The pod's namespace, which is that of its claims.
-    pub namespace: Namespace,
     /// `spec.resourceClaims`: names, and `resourceClaimName` if there is one; else the claim is made from a template.
     pub references: Vec<(String, Option<ObjectName>)>,
-    /// `status.resourceClaimStatuses`: the claim that was made for a name; `None` if none is needed.
-    pub statuses: BTreeMap<String, Option<ObjectName>>,
+    /// Whether a container names one in `resources.claims`.
+    pub is_asked_by_container: bool,
+}
+
+impl PodClaims {
+    /// Whether the pod has nothing to do with claims.
+    ///
+    /// Karpenter: `HasDRARequirements` of `pkg/utils/pod/scheduling.go`.
+    pub const fn is_empty(&self) -> bool {
+        self.references.is_empty() && !self.is_asked_by_container
+    }
 }

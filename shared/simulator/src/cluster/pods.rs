@@ -1,6 +1,6 @@
 //! Pods coming and going: what the API server does with them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
@@ -34,6 +34,7 @@ impl World {
             nominated_node: None,
             is_ready: false,
             volumes: Vec::new(),
+            made_claims: BTreeMap::new(),
             owner: owner.map(Arc::new),
             spec,
         }

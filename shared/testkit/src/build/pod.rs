@@ -1,6 +1,10 @@
 //! Pods and DaemonSets, from words.
 
-use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+    sync::Arc,
+};
 
 use model::{
     Pod, PodKey, PodSpec, Toleration,
@@ -130,6 +134,7 @@ fn waiting(name: &str) -> Read<Pod> {
         nominated_node: None,
         is_ready: false,
         volumes: Vec::new(),
+        made_claims: BTreeMap::new(),
         owner: owner("ReplicaSet"),
         spec: Arc::new(PodSpec {
             requests: model::Resources { pods: 1, ..model::Resources::default() },

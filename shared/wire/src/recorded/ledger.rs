@@ -29,7 +29,7 @@ structures! {
     Facts {
         1 cluster, 2 now, 3 ledger, 4 nodes, 5 deleted_claims, 6 ending_reservations, 7 node_pools,
         8 classes, 9 class_hashes, 10 class_images, 11 node_charges, 12 daemon_sets, 13 pods,
-        14 unlocated_pod, 15 surroundings, 16 policies,
+        14 unlocated_pod, 15 surroundings, 16 policies, 64 devices,
     }
     Cursor { 1 stage, 2 next, 3 step, 4 set, 5 compatible, 6 best }
     Interruption { 1 kind, 2 instance, 3 at }

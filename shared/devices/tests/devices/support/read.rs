@@ -2,16 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use devices::DeviceFacts;
 use model::{
     InstanceTypeName, Namespace, NodeName, NodePoolName, ObjectName, PodUid, Quantity, Requirement,
     Requirements,
     dynamic_resources::{
         AttributeBinding, AttributeValue, ClaimAllocation, ClaimConsumer, CounterSet, DeviceAsk,
-        DeviceCapacity, DeviceClass, DeviceConstraint, DeviceCount, DeviceId, DeviceRequest,
-        DeviceSelector, DeviceTemplates, NodeSelector, NodeSelectorTerm, RequestKind,
-        RequestPolicy, ResourceClaim, ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess,
-        SliceDevice, TemplateSlice, ValidAmounts,
+        DeviceCapacity, DeviceClass, DeviceConstraint, DeviceCount, DeviceFacts, DeviceId,
+        DeviceRequest, DeviceSelector, DeviceTemplates, NodeSelector, NodeSelectorTerm,
+        RequestKind, RequestPolicy, ResourceClaim, ResourceClaimKey, ResourcePool, ResourceSlice,
+        SliceAccess, SliceDevice, TemplateSlice, ValidAmounts,
     },
     labels,
 };

@@ -365,6 +365,7 @@ fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
         pod_affinity,
         pod_anti_affinity,
         host_ports,
+        claims: _,
         priority: _,
         priority_class: _,
         termination_grace_seconds: _,

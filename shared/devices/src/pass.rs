@@ -56,7 +56,7 @@ pub(crate) struct Start {
 impl<'a> Devices<'a> {
     /// Numbers everything, looks DeviceClasses up and compiles selectors. If an object appears twice, the last one
     /// wins.
-    pub fn new(facts: &'a DeviceFacts, selects: &'a dyn Selects) -> Self {
+    pub fn new(facts: &'a DeviceFacts, selects: impl Selects + 'a) -> Self {
         let mut places = 0;
         let is_there = |owner: &NodeName| facts.initialized.contains(owner);
         let slices = facts.slices.iter();

@@ -29,6 +29,16 @@ pub trait Selects {
     fn selects(&self, expression: &str, device: SelectableDevice<'_>) -> Result<bool, String>;
 }
 
+impl<S: Selects + ?Sized> Selects for &S {
+    fn compile(&self, expression: &str) -> Result<(), String> {
+        (**self).compile(expression)
+    }
+
+    fn selects(&self, expression: &str, device: SelectableDevice<'_>) -> Result<bool, String> {
+        (**self).selects(expression, device)
+    }
+}
+
 /// An expression that compiles.
 #[derive(Debug)]
 pub(crate) struct Expression {
@@ -38,7 +48,7 @@ pub(crate) struct Expression {
 
 /// What expressions answered so far.
 pub(crate) struct Selectors<'a> {
-    selects: &'a dyn Selects,
+    selects: Box<dyn Selects + 'a>,
     known: BTreeMap<String, Result<Rc<Expression>, String>>,
     answers: RefCell<BTreeMap<(usize, usize), Result<bool, String>>>,
 }
@@ -50,8 +60,8 @@ impl fmt::Debug for Selectors<'_> {
 }
 
 impl<'a> Selectors<'a> {
-    pub(crate) fn new(selects: &'a dyn Selects) -> Self {
-        Self { selects, known: BTreeMap::new(), answers: RefCell::default() }
+    pub(crate) fn new(selects: impl Selects + 'a) -> Self {
+        Self { selects: Box::new(selects), known: BTreeMap::new(), answers: RefCell::default() }
     }
 
     pub(crate) fn compile(&mut self, text: &str) -> Result<Rc<Expression>, String> {

@@ -31,6 +31,8 @@ pub struct CelEnvironment<'a> {
     pub variables: &'a [(&'static str, Type)],
     /// Functions that the language does not have.
     pub functions: &'static [CelFunction],
+    /// Whether `cel.bind(name, value, expression)` names a value within an expression.
+    pub has_bind: bool,
 }
 
 impl CelEnvironment<'_> {

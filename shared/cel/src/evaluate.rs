@@ -68,6 +68,13 @@ impl<'a> Evaluation<'a> {
                 (function.run)(&arguments)
             }
             Node::Each(each) => self.each(each),
+            Node::Bind(parts) => {
+                let bound = self.value(&parts.0)?;
+                self.locals.push(bound);
+                let value = self.value(&parts.1);
+                self.locals.pop();
+                value
+            }
         }
     }
 
@@ -100,9 +107,9 @@ impl<'a> Evaluation<'a> {
         let mut made: Vec<(CelValue, CelValue)> = Vec::new();
         for (key, value) in entries {
             let key = self.value(key)?;
-            if matches!(
+            if !matches!(
                 key,
-                CelValue::Null | CelValue::Double(_) | CelValue::List(_) | CelValue::Map(_)
+                CelValue::Bool(_) | CelValue::Int(_) | CelValue::Uint(_) | CelValue::Text(_)
             ) {
                 return Err(Error::NoSuchOverload("a key of a map"));
             }
@@ -129,15 +136,29 @@ impl<'a> Evaluation<'a> {
 
     fn field(&mut self, whole: &CelValue, name: &Arc<str>) -> Result<Option<CelValue>, Error> {
         match whole {
-            CelValue::Map(entries) => self.of_key(entries, &CelValue::Text(Arc::clone(name))),
+            CelValue::Map(_) | CelValue::OpenMap(_) => {
+                self.entry(whole, &CelValue::Text(Arc::clone(name)))
+            }
             _ => Err(Error::NoSuchOverload("a field")),
+        }
+    }
+
+    /// What a map has at `key`.
+    fn entry(&mut self, whole: &CelValue, key: &CelValue) -> Result<Option<CelValue>, Error> {
+        match whole {
+            CelValue::Map(entries) => self.of_key(entries, key),
+            CelValue::OpenMap(entries) => {
+                let empty = || CelValue::Map(Arc::from([]));
+                Ok(Some(self.of_key(entries, key)?.unwrap_or_else(empty)))
+            }
+            _ => Ok(None),
         }
     }
 
     fn item(&mut self, whole: &CelValue, index: &CelValue) -> Evaluated {
         match (whole, index) {
-            (CelValue::Map(entries), key) => {
-                self.of_key(entries, key)?.ok_or_else(|| Error::NoSuchKey(key.to_string()))
+            (CelValue::Map(_) | CelValue::OpenMap(_), key) => {
+                self.entry(whole, key)?.ok_or_else(|| Error::NoSuchKey(key.to_string()))
             }
             (CelValue::List(items), CelValue::Int(_) | CelValue::Uint(_)) => {
                 let place = match index {
@@ -165,7 +186,9 @@ impl<'a> Evaluation<'a> {
                     }
                     Ok(CelValue::Bool(false))
                 }
-                CelValue::Map(entries) => Ok(CelValue::Bool(self.of_key(entries, left)?.is_some())),
+                CelValue::Map(entries) | CelValue::OpenMap(entries) => {
+                    Ok(CelValue::Bool(self.of_key(entries, left)?.is_some()))
+                }
                 _ => Err(Error::NoSuchOverload("in")),
             },
             operator => {
@@ -194,7 +217,12 @@ impl<'a> Evaluation<'a> {
                 }
                 true
             }
-            (CelValue::Map(left), CelValue::Map(right)) => {
+            (CelValue::Quantity(left), CelValue::Quantity(right)) => left == right,
+            (CelValue::Semver(left), CelValue::Semver(right)) => left == right,
+            (
+                CelValue::Map(left) | CelValue::OpenMap(left),
+                CelValue::Map(right) | CelValue::OpenMap(right),
+            ) => {
                 if left.len() != right.len() {
                     return Ok(false);
                 }
@@ -215,7 +243,9 @@ impl<'a> Evaluation<'a> {
     fn each(&mut self, each: &Each) -> Evaluated {
         let items: Arc<[CelValue]> = match self.value(&each.range)? {
             CelValue::List(items) => items,
-            CelValue::Map(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
+            CelValue::Map(entries) | CelValue::OpenMap(entries) => {
+                entries.iter().map(|(key, _)| key.clone()).collect()
+            }
             _ => return Err(Error::NoSuchOverload("a macro")),
         };
         let (mut made, mut found, mut failure) = (Vec::new(), 0_usize, None);

@@ -9,8 +9,9 @@
 //!
 //! Built: null, booleans, int, uint, double, strings, lists, maps; their operators; `?:`, `in`, `has`, `all`, `exists`,
 //! `exists_one`, `filter`, `map`; `size`, `contains`, `startsWith`, `endsWith`; conversions `int`, `uint`, `double`,
-//! `string`. An environment adds variables and functions, also methods, of values of these types. Not built: bytes,
-//! times and durations, messages, `matches`, `dyn`, `type`.
+//! `string`. An environment adds variables and functions, also methods, of values of these types; and those of Kubernetes:
+//! objects of known fields, quantities, semantic versions, `cel.bind`. Not built: bytes, times and durations, messages,
+//! optional values, macros of two variables, `dyn`, `type`.
 
 mod environment;
 mod error;
@@ -20,11 +21,13 @@ mod library;
 mod node;
 mod operators;
 mod parser;
+mod semver;
 mod types;
 mod value;
 
 pub use environment::{CelEnvironment, CelFunction, Program};
 pub use error::{CompileError, EvaluationError};
+pub use semver::Semver;
 pub use types::Type;
 pub use value::CelValue;
 

@@ -69,7 +69,7 @@ fn converted(kinds: &[Type], to: Type) -> Option<Type> {
 fn size(arguments: &[CelValue]) -> Result<CelValue, Error> {
     let size = match arguments {
         [CelValue::Text(text)] => text.chars().count(),
-        [value @ (CelValue::List(_) | CelValue::Map(_))] => value.size(),
+        [value @ (CelValue::List(_) | CelValue::Map(_) | CelValue::OpenMap(_))] => value.size(),
         _ => return Err(Error::NoSuchOverload("size")),
     };
     i64::try_from(size).map(CelValue::Int).map_err(|_| Error::Overflow)

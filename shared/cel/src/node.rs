@@ -27,6 +27,8 @@ pub(crate) enum Node {
     Choice(Box<(Self, Self, Self)>),
     Call(&'static CelFunction, Vec<Self>),
     Each(Box<Each>),
+    /// A value, and the expression in which it is the newest variable.
+    Bind(Box<(Self, Self)>),
 }
 
 /// What is done with each item of a list, or each key of a map.

@@ -1,5 +1,7 @@
 //! Tokens → a checked expression. Types are checked on the way: what is wrong first is reported.
 
+mod access;
+
 use crate::{
     CelEnvironment, DEPTH_MAX,
     error::CompileError,
@@ -9,6 +11,7 @@ use crate::{
     types::Type,
     value::CelValue,
 };
+use access::{field, item};
 
 /// Words that are no names.
 const RESERVED: [&str; 16] = [
@@ -303,6 +306,9 @@ impl Parser<'_> {
         if word == "in" || RESERVED.contains(&word) {
             return wrong(at, format!("`{word}` is a reserved word"));
         }
+        if word == "cel" && self.environment.has_bind && self.takes(".") {
+            return self.bind(at);
+        }
         if let Some(place) = self.locals.iter().rposition(|(name, _)| name == word) {
             let kind = self.locals.get(place).map_or(Type::Dyn, |(_, kind)| kind.clone());
             return make(Node::Local(place), kind, at, 1);
@@ -316,6 +322,24 @@ impl Parser<'_> {
         };
         let kind = self.environment.variables.get(place).map(|(_, kind)| kind.clone());
         make(Node::Global(place), kind.unwrap_or(Type::Dyn), at, 1)
+    }
+
+    /// What stands behind `cel.`
+    fn bind(&mut self, at: usize) -> Parsed {
+        if self.word("`bind`")? != "bind" {
+            return wrong(at, "of `cel` there is only `cel.bind`");
+        }
+        self.needs("(")?;
+        let variable = self.word("the name of a variable")?;
+        self.needs(",")?;
+        let bound = self.expression()?;
+        self.needs(",")?;
+        self.locals.push((variable, bound.kind.clone()));
+        let part = self.expression()?;
+        self.locals.pop();
+        self.needs(")")?;
+        let depth = above([&bound, &part]);
+        make(Node::Bind(Box::new((bound.node, part.node))), part.kind, at, depth)
     }
 
     fn has(&mut self, at: usize) -> Parsed {
@@ -449,28 +473,4 @@ fn compared(operator: Operator, left: Part, right: Part, at: usize) -> Parsed {
     };
     let depth = above([&left, &right]);
     make(Node::Binary(operator, Box::new((left.node, right.node))), kind, at, depth)
-}
-
-fn field(name: &str, part: Part, at: usize) -> Parsed {
-    let kind = match &part.kind {
-        Type::Map(parts) if parts.0.fits(&Type::Text) => parts.1.clone(),
-        Type::Dyn => Type::Dyn,
-        kind => return wrong(at, format!("a {kind} has no fields")),
-    };
-    let depth = part.depth + 1;
-    make(Node::Field(Box::new(part.node), name.into()), kind, at, depth)
-}
-
-fn item(part: Part, index: Part, at: usize) -> Parsed {
-    let (wanted, kind) = match &part.kind {
-        Type::List(items) => (Type::Int, Type::clone(items)),
-        Type::Map(parts) => (parts.0.clone(), parts.1.clone()),
-        Type::Dyn => (Type::Dyn, Type::Dyn),
-        kind => return wrong(at, format!("a {kind} has no items")),
-    };
-    if !index.kind.fits(&wanted) {
-        return wrong(index.at, format!("an index of a {} is no {}", part.kind, index.kind));
-    }
-    let depth = above([&part, &index]);
-    make(Node::Item(Box::new((part.node, index.node))), kind, at, depth)
 }

@@ -1,6 +1,6 @@
 //! Types of values, as far as they are known before an evaluation.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The type of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub enum Type {
     List(Box<Self>),
     /// Values by keys.
     Map(Box<(Self, Self)>),
+    /// Fields of these names and no others.
+    Object(Arc<[(&'static str, Self)]>),
+    /// A quantity of Kubernetes.
+    Quantity,
+    /// A semantic version.
+    Semver,
 }
 
 impl Type {
@@ -77,6 +83,9 @@ impl fmt::Display for Type {
             Self::Text => f.write_str("string"),
             Self::List(items) => write!(f, "list({items})"),
             Self::Map(parts) => write!(f, "map({}, {})", parts.0, parts.1),
+            Self::Object(_) => f.write_str("object"),
+            Self::Quantity => f.write_str("quantity"),
+            Self::Semver => f.write_str("semver"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::library;
+use crate::{library, semver::Semver};
 
 /// What an expression may come to. Copies are cheap.
 #[derive(Clone, Debug)]
@@ -23,6 +23,12 @@ pub enum CelValue {
     List(Arc<[Self]>),
     /// Keys, each once, and their values.
     Map(Arc<[(Self, Self)]>),
+    /// A map that has an empty map at every other key.
+    OpenMap(Arc<[(Self, Self)]>),
+    /// Billionths of a unit.
+    Quantity(i128),
+    /// A semantic version.
+    Semver(Arc<Semver>),
 }
 
 impl CelValue {
@@ -47,7 +53,7 @@ impl CelValue {
         match self {
             Self::Text(text) => text.len(),
             Self::List(items) => items.len(),
-            Self::Map(entries) => entries.len(),
+            Self::Map(entries) | Self::OpenMap(entries) => entries.len(),
             _ => 0,
         }
     }
@@ -60,7 +66,7 @@ impl From<&str> for CelValue {
 }
 
 impl fmt::Display for CelValue {
-    /// As messages name a key or an index: of lists and maps only that they are some.
+    /// As messages name a key or an index: of lists, maps, quantities and versions only that they are some.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -70,7 +76,9 @@ impl fmt::Display for CelValue {
             Self::Double(number) => number.fmt(f),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::List(_) => f.write_str("a list"),
-            Self::Map(_) => f.write_str("a map"),
+            Self::Map(_) | Self::OpenMap(_) => f.write_str("a map"),
+            Self::Quantity(_) => f.write_str("a quantity"),
+            Self::Semver(_) => f.write_str("a semantic version"),
         }
     }
 }

@@ -12,7 +12,7 @@ fn compiled(text: &str) -> Result<Program, CompileError> {
         ("device", Type::map(Type::Text, Type::Dyn)),
         ("any", Type::Dyn),
     ];
-    CelEnvironment { variables: &variables, functions: &[] }.compile(text)
+    CelEnvironment { variables: &variables, functions: &[], has_bind: true }.compile(text)
 }
 
 /// The value of `text` as [`CelValue`] shows it, what fails, or why it is no expression.
@@ -266,6 +266,7 @@ fn nearly() -> impl Strategy<Value = String> {
         " in ",
         "has(",
         ".all(x,",
+        "cel.bind(x,",
         ".map(x,",
         "x",
         "size(",
@@ -319,7 +320,9 @@ proptest! {
             CelValue::Double(_) => Type::Double,
             CelValue::Text(_) => Type::Text,
             CelValue::List(_) => Type::list(Type::Dyn),
-            CelValue::Map(_) => Type::map(Type::Dyn, Type::Dyn),
+            CelValue::Map(_) | CelValue::OpenMap(_) => Type::map(Type::Dyn, Type::Dyn),
+            CelValue::Quantity(_) => Type::Quantity,
+            CelValue::Semver(_) => Type::Semver,
         };
         prop_assert!(kind.fits(program.result()), "{} {:?} {}", text, kind, program.result());
     }

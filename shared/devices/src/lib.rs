@@ -5,7 +5,8 @@
 //!
 //! # How a planner calls it
 //!
-//! Once for a pass: [`Devices::new`] from [`DeviceFacts`](model::dynamic_resources::DeviceFacts). Once for each simulation: [`Devices::begin`], with the nodes
+//! Once for a pass: [`Devices::new`] from [`DeviceFacts`](model::dynamic_resources::DeviceFacts), with [`CelSelectors`].
+//! Once for each simulation: [`Devices::begin`], with the nodes
 //! and pods that it supposes to leave. A pod without claims never comes here. For one with claims:
 //!
 //! 1. [`Devices::claims_of`], once. An error is the reason why the pod waits, wherever it could go.
@@ -42,6 +43,7 @@ mod allocated;
 mod aws;
 mod bounds;
 mod consume;
+mod expressions;
 mod hold;
 mod inventory;
 mod pass;
@@ -55,6 +57,7 @@ mod state;
 pub use allocate::{Allocation, DevicePlace};
 pub use aws::{DeviceDrivers, EFA_DRIVER, InstanceDevices, NVIDIA_DRIVER};
 pub use bounds::DeviceBounds;
+pub use expressions::CelSelectors;
 pub use pass::{Devices, Leaving};
 pub use pools::{PoolFault, UnusablePool};
 pub use refusal::{ClaimFault, DeviceRefusal, DeviceShortage, NoDevice};

@@ -9,6 +9,7 @@ mod devices {
     mod constraints;
     mod counters;
     mod explained;
+    mod expressions;
     mod judge;
     mod karpenter;
     mod pools;

@@ -80,7 +80,8 @@ fn short(text: &str, most: usize) -> String {
 
 /// Compiles `text`, whose value must be a number.
 fn compile(text: &str) -> Result<Program, String> {
-    let environment = CelEnvironment { variables: &VARIABLES, functions: FUNCTIONS };
+    let environment =
+        CelEnvironment { variables: &VARIABLES, functions: FUNCTIONS, has_bind: false };
     let program = environment.compile(text).map_err(|error| short(&error.to_string(), WHY_MAX))?;
     match program.result() {
         Type::Int | Type::Double => Ok(program),

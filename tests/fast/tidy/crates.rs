@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cel", &[]),
     ("cli", CLI),
     ("cluster", &["api", "model", "ports"]),
-    ("devices", &["model"]),
+    ("devices", &["cel", "model"]),
     ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
     ("drain", FUNCTION),

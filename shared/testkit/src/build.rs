@@ -5,6 +5,7 @@
 
 mod claim;
 mod decision;
+mod devices;
 mod facts;
 mod instance_type;
 mod launch;
@@ -15,6 +16,7 @@ pub mod words;
 
 pub use claim::{batch, claim, commit, new_claim};
 pub use decision::{decision, pod_with_uid, recorded_facts};
+pub use devices::{claim_key, devices};
 pub use facts::{facts, limits, node, node_class, node_of, node_pool};
 pub use instance_type::instance_type;
 pub use launch::{

@@ -1,26 +1,10 @@
 //! A language for small worlds of devices, and what becomes of claims in them.
 //!
-//! Facts, one a line:
-//!
-//! ```text
-//! class gpu [where EXPRESSION]
-//! initialized node-a node-b
-//! slice NAME DRIVER/POOL all|node=N|zone=A,B|LABEL=V|name=N|per-device [gen=G] [of=COUNT] [owner=N]: DEVICE; DEVICE
-//! counters NAME DRIVER/POOL [gen=G] [of=COUNT] [owner=N]: SET.COUNTER=AMOUNT …
-//! template NODEPOOL TYPE DRIVER/POOL [SET.COUNTER=AMOUNT …]: DEVICE; DEVICE
-//! bind NODEPOOL TYPE ATTRIBUTE DRIVER/POOL/DEVICE …
-//! claim NAME [has DEVICE[@CAPACITY=AMOUNT] …] [on zone=A|name=N] [for POD|other …]: REQUEST; REQUEST; same ATTRIBUTE [of REQUEST …]
-//! ```
-//!
-//! A device is `gpu-0` or `gpu-[0-3]`, then words: `model=t4`, `numa=#1`, `up=?true`, `driver=@1.2`, `memory:16Gi` (with
-//! a policy: `memory:16Gi/default=1Gi/min=1Gi/step=1Gi/max=8Gi` or `/values=1Gi|2Gi`), `shared`, `-SET.COUNTER=2`.
-//! A request is `NAME COUNT|all CLASS [with CAPACITY=AMOUNT …] [where EXPRESSION]`; ` or ` parts its alternatives, which
-//! are called `a`, `b` and so on. Expressions are `model=t4`, `memory>=16Gi`, `has model`; `broken` does not compile.
+//! Facts are lines of [`testkit::build::devices`], with expressions such as `model=t4`, `memory>=16Gi` or `has model`;
+//! `broken` does not compile.
 //!
 //! Steps, one a line: `[try] PLACE NODEPOOL TYPE,TYPE [fresh] [zone=A,B] …: CLAIM CLAIM`, where a place is `new-0` or
 //! the name of a node (`fresh` before it is initialized); `keep PLACE TYPE …`; `leaving pods=A,B nodes=C` begins anew.
-
-mod read;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -35,7 +19,7 @@ use model::{
     dynamic_resources::{DeviceFacts, ResourceClaimKey},
     requirements::Undefined,
 };
-pub(crate) use read::{claim_key, facts, requirement};
+pub(crate) use testkit::build::{claim_key, devices as facts, requirement};
 
 /// Evaluates the expressions of this language.
 pub(crate) struct Words;

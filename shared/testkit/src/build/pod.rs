@@ -164,6 +164,18 @@ fn read_more(mut pod: Pod, words: &str) -> Read<Pod> {
                 pod.owner = owner(rest);
                 Ok(())
             }
+            "claim" => {
+                let reference = (rest.to_owned(), Some(parsed(rest)?));
+                spec.claims.references.push(reference);
+                Ok(())
+            }
+            "made" => {
+                let (name, claim) = pair(rest)?;
+                let claim = Some(claim).filter(|claim| !claim.is_empty()).map(parsed);
+                spec.claims.references.push((name.to_owned(), None));
+                pod.made_claims.insert(name.to_owned(), claim.transpose()?);
+                Ok(())
+            }
             "volume" => {
                 pod.volumes.push(PodVolume::Claim(parsed(rest)?));
                 Ok(())

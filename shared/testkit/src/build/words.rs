@@ -31,6 +31,8 @@
 //! | `away:zone:app=web` | pod | anti-affinity |
 //! | `spread:zone:app=web` | pod | a spread; with `:skew=2`, `:domains=3`, `:soft`, `:honors-taints`, `:ignores-affinity` |
 //! | `port:80`, `volume:data` | pod | takes a TCP port of its node; uses a PersistentVolumeClaim |
+//! | `claim:gpu` | pod | names a ResourceClaim |
+//! | `made:gpu=web-gpu` | pod | names a claim that was made from a template; without a claim behind `=` none is needed |
 //! | `on:own` | pod | runs on that node |
 //! | `owner:DaemonSet`, `owner:v1/Node`, `owner:` | pod | who controls it, of `apps/v1` if absent |
 //! | `do-not-disrupt`, `ready`, `succeeded`, `failed` | pod | what they say |

@@ -217,6 +217,8 @@ pub struct Replacement {
     pub cheapest: Option<(OfferingKey, HourlyPrice)>,
     /// The pods that go onto it.
     pub pods: Vec<PodKey>,
+    /// Drivers whose devices these pods claim.
+    pub device_drivers: BTreeSet<String>,
 }
 
 /// Where a thorough search of consolidation stopped, and where it goes on.

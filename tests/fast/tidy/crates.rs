@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("local", LOCAL),
     ("model", &[]),
     ("plan-check", &["model"]),
-    ("planner", &["model"]),
+    ("planner", &["devices", "model"]),
     ("ports", &["model"]),
     ("provision", FUNCTION),
     ("report", &["model"]),

@@ -17,7 +17,7 @@ pub struct Daemon {
 
 /// The DaemonSets that nodes need room for, each as its newest pod, or else as its template says. Where the template
 /// has a required node affinity it counts, because that of a pod names its node. A DaemonSet whose pods ask for what
-/// is not supported (resource claims) is left out, as in Karpenter.
+/// is not supported is left out, and so is one whose pods have ResourceClaims while these are ignored, as in Karpenter.
 pub fn daemons(facts: &Facts) -> Vec<Daemon> {
     let mut newest: BTreeMap<PodKey, &Pod> = BTreeMap::new();
     for pod in facts.pods.iter().filter(|pod| pod.is_owned_by_daemon_set()) {
@@ -45,5 +45,8 @@ pub fn daemons(facts: &Facts) -> Vec<Daemon> {
         Daemon { spec }
     };
     let specs = facts.daemon_sets.iter().map(daemon);
-    specs.filter(|daemon| daemon.spec.problems.is_empty()).collect()
+    let counts = |Daemon { spec }: &Daemon| {
+        spec.problems.is_empty() && (spec.claims.is_empty() || facts.devices.is_some())
+    };
+    specs.filter(counts).collect()
 }

@@ -60,6 +60,8 @@ rejection_reasons! {
     DollarCapReached,
     /// Too few instance types remain for a `minValues`.
     MinValues,
+    /// The pod's ResourceClaims get no devices on such a node.
+    NoDevices,
     /// Topology spread, affinity or anti-affinity leaves no domain.
     TopologyRules,
     /// Each requirement can be met, but not all together.

@@ -1,6 +1,6 @@
 //! Static pools: as many nodes as they want, and those that matter least go.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use model::{
     CommandId, DeletionReason, NodeClaim, Plan,
@@ -126,6 +126,7 @@ fn a_replacement_is_created_beside_what_it_replaces_and_no_other() {
         requirements: model::Requirements::new(),
         cheapest: None,
         pods: Vec::new(),
+        device_drivers: BTreeSet::new(),
     };
     let command = Command {
         method: Method::StaticDrift,

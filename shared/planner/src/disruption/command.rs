@@ -174,7 +174,8 @@ impl PreparedCluster<'_> {
 fn narrowed(wanted: &Replacement, new: NewNode) -> Replacement {
     let mut requirements = wanted.requirements.clone();
     requirements.add_all(&new.requirements);
-    Replacement { requirements, pods: new.pods, ..wanted.clone() }
+    let NewNode { pods, device_drivers, .. } = new;
+    Replacement { requirements, pods, device_drivers, ..wanted.clone() }
 }
 
 /// What is to be done about commands that are carried out, as far as the ledger alone says it: claims

@@ -1,7 +1,7 @@
 //! What one method would do on one state of the cluster: its command, and why it leaves every other
 //! node alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
@@ -290,6 +290,7 @@ fn from_pool(candidate: &Candidate<'_>) -> Replacement {
         requirements: crate::scheduling::launchable::template::requirements(candidate.pool),
         cheapest: None,
         pods: Vec::new(),
+        device_drivers: BTreeSet::new(),
     }
 }
 
@@ -305,6 +306,7 @@ fn replacement(new: super::simulation::NewNode) -> Replacement {
         cheapest,
         requirements: new.requirements,
         pods: new.pods,
+        device_drivers: new.device_drivers,
     }
 }
 

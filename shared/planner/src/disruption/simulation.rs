@@ -36,6 +36,8 @@ pub struct NewNode {
     pub(crate) types: Vec<Arc<InstanceType>>,
     pub(crate) requirements: Requirements,
     pub(crate) pods: Vec<PodKey>,
+    /// Drivers whose devices these pods claim.
+    pub(crate) device_drivers: BTreeSet<String>,
 }
 
 /// Where the pods would be.
@@ -189,6 +191,7 @@ impl<'a> Simulator<'a> {
             types: new.instance_types,
             requirements: new.requirements,
             pods: new.pods,
+            device_drivers: new.device_drivers,
         };
         Ok(Simulated {
             stuck: outcome

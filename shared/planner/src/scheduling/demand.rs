@@ -33,7 +33,10 @@ use crate::{
             class::Class,
             profile::{Footprint, Profile},
         },
-        facts::volume::{self, Attachments},
+        facts::{
+            device::{self, KnownDevices},
+            volume::{self, Attachments},
+        },
         topology::groups::selector_digest,
     },
 };
@@ -113,7 +116,7 @@ fn may_return(pod: &Pod, now: Timestamp) -> bool {
 /// need a place if their node went away; their classes; and the profiles of these.
 pub(crate) fn demand<'a>(
     facts: &'a Facts,
-    virtual_pods: &[Pod],
+    (virtual_pods, devices): (&[Pod], Option<&KnownDevices<'_>>),
     leaving: &BTreeMap<&NodeName, Option<Timestamp>>,
     supposes: bool,
 ) -> (Demand<'a>, Table<kind::Class, Class>, Table<kind::Profile, Profile>) {
@@ -149,6 +152,7 @@ pub(crate) fn demand<'a>(
     demanded.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
     let mut sorting = Sorting {
+        devices,
         classes: Table::default(),
         profiles: Table::default(),
         shared: BTreeMap::new(),
@@ -192,6 +196,7 @@ pub(crate) fn demand<'a>(
 /// Finds the classes of pods.
 #[derive(Debug)]
 struct Sorting<'p> {
+    devices: Option<&'p KnownDevices<'p>>,
     classes: Table<kind::Class, Class>,
     profiles: Table<kind::Profile, Profile>,
     /// Classes by the spec that pods without volumes share, and by whether they wait: a pod that has the
@@ -213,7 +218,8 @@ struct Sorting<'p> {
 impl<'p> Sorting<'p> {
     /// The class of `pod`, which is new if no other pod is like it.
     fn class(&mut self, facts: &Facts, pod: &'p Pod, why: Why) -> ClassId {
-        if !pod.volumes.is_empty() || Arc::strong_count(&pod.spec) == 1 {
+        let has_own = !pod.volumes.is_empty() || !pod.spec.claims.is_empty();
+        if has_own || Arc::strong_count(&pod.spec) == 1 {
             return self.compared(facts, pod, why);
         }
         let spec = (Arc::as_ptr(&pod.spec), &pod.key.namespace, why == Why::Pending);
@@ -236,6 +242,18 @@ impl<'p> Sorting<'p> {
         } else {
             volume::alternatives(pod, &facts.surroundings.storage).into()
         };
+        let (claims, refused) = match device::claims(facts, self.devices, pod) {
+            Ok(claims) => (claims, refused),
+            Err(text) => (Vec::new(), refused.or(Some(text))),
+        };
+        let spec = Arc::clone(&pod.spec);
+        if !claims.is_empty() {
+            // Where one finds devices, another finds none.
+            self.before.push(None);
+            let requests = RequestsId::default();
+            let class = Class { spec, profile, alternatives, claims, refused, requests };
+            return self.classes.push(class);
+        }
         let last = self.likely.entry((profile, requests.cpu.0, requests.memory.0));
         let before = match &last {
             Entry::Occupied(last) => Some(*last.get()),
@@ -245,14 +263,14 @@ impl<'p> Sorting<'p> {
         let alike = likely.find(|class| {
             let class = &self.classes[*class];
             class.spec.requests == *requests
+                && class.claims == claims
                 && class.refused == refused
                 && class.alternatives == alternatives
         });
         alike.unwrap_or_else(|| {
             self.before.push(before);
-            let spec = Arc::clone(&pod.spec);
             let requests = RequestsId::default();
-            let class = Class { spec, profile, alternatives, refused, requests };
+            let class = Class { spec, profile, alternatives, claims, refused, requests };
             *last.insert_entry(self.classes.push(class)).get()
         })
     }

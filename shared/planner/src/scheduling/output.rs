@@ -147,6 +147,7 @@ struct Launched<'s> {
     alike: Alike<'s>,
     /// Places of the labels that its pods ask for among those that are only set then.
     asked: Vec<usize>,
+    device_drivers: &'s BTreeSet<String>,
 }
 
 /// The claims so far: what they share, and which of them are launched together.
@@ -201,7 +202,7 @@ impl<'s> Drafts<'s> {
         let labels = metadata::labels(template, &shared, &asked);
         let mut requests = in_flight.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
-        let launched = Launched { alike, asked };
+        let launched = Launched { alike, asked, device_drivers: &in_flight.device_drivers };
         let (batch, batch_index) = self.batch(launched, in_flight.pods.len());
         let head = &problem.facts.ledger.head;
         let (pool, now) = (template.pool, problem.facts.now);

@@ -36,11 +36,12 @@ use crate::{
             class::Class,
             constraints::ConstraintTable,
             demand,
-            profile::{Around, Footprint, MeantTable, Profile, term_group},
+            profile::{Around, MeantTable, Profile, term_group},
         },
         dollars::Standings,
         facts::{
             buffer,
+            device::KnownDevices,
             overlay::{self, Overlays},
             volume::Attachments,
         },
@@ -57,7 +58,7 @@ use crate::{
         },
         share::Caps,
         state::State,
-        supply::{self, Load, Supply, Surroundings, hosts::Hosts},
+        supply::{self, Load, Supply, Surroundings, devices::DeviceHost, hosts::Hosts},
         topology::groups::{Groups, Purpose},
     },
     world::World,
@@ -83,6 +84,10 @@ pub struct Problem<'a> {
     pub(crate) ports: Table<kind::Port, HostPort>,
     pub(crate) supply: Supply,
     pub(crate) hosts: Hosts,
+    /// Devices, where a pod claims any.
+    pub(crate) devices: Option<KnownDevices<'a>>,
+    /// Existing capacity as devices see it; none where no pod claims any.
+    pub(crate) device_hosts: Table<kind::Place, DeviceHost>,
     pub(crate) offers: Table<kind::Offer, Offer>,
     pub(crate) reservations: Reservations,
     /// In the order in which they are tried.
@@ -121,8 +126,10 @@ impl<'a> Problem<'a> {
         let daemons = daemons(facts);
         let mut problem = Self::without_facts(facts);
         let virtual_pods = buffer::virtual_pods(facts);
+        problem.devices = KnownDevices::of(facts, &virtual_pods, leaving.keys().copied());
+        let devices = problem.devices.as_ref();
         (problem.demand, problem.classes, problem.profiles) =
-            demand(facts, &virtual_pods, &leaving, supposes);
+            demand(facts, (&virtual_pods, devices), &leaving, supposes);
         problem.know_requests(&daemons);
         let offer_of = problem.open_pools(&daemons, known);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
@@ -169,6 +176,8 @@ impl<'a> Problem<'a> {
             ports: Table::default(),
             supply: Supply::default(),
             hosts: Hosts::default(),
+            devices: None,
+            device_hosts: Table::default(),
             offers: Table::default(),
             reservations: Reservations::default(),
             templates: Table::default(),
@@ -403,6 +412,7 @@ impl<'a> Problem<'a> {
             load,
         });
         self.hosts = Hosts::of(&self.supply, &mut self.keys);
+        self.know_device_hosts(world);
     }
 
     /// Whether pods on a new node with the requirements `set` are counted in `group`.
@@ -446,16 +456,6 @@ impl<'a> Problem<'a> {
     pub(crate) fn target(&self, place: PlaceId) -> &Target {
         &self.supply.existing[place].target
     }
-}
-
-/// What a pod of `namespace` with `spec` leaves behind where it runs. Its own groups must be there.
-fn footprint(namespace: &Namespace, spec: &model::PodSpec, around: &mut Around<'_>) -> Footprint {
-    let terms = spec.pod_anti_affinity.required.iter();
-    let carried: Vec<GroupId> =
-        terms.map(|term| term_group(term, namespace, spec, Purpose::Inverse, around)).collect();
-    let counted = around.groups.selecting(namespace, &spec.labels);
-    let is_normal = |group: &GroupId| around.groups.all[*group].purpose != Purpose::Inverse;
-    Footprint { counted: counted.into_iter().filter(is_normal).collect(), carried }
 }
 
 /// Adds volumes to those of a node.

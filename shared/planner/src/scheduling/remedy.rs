@@ -171,7 +171,9 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
         let Some(pod) = by_key.get(&unplaced.pod).copied() else { continue };
         if let Some(group) = groups.iter_mut().find(|group| are_equal(group.pod, pod)) {
             group.keys.push(pod.key.clone());
-        } else if pod.spec.problems.is_empty() {
+        } else if pod.spec.problems.is_empty()
+            && (pod.spec.claims.is_empty() || facts.devices.is_some())
+        {
             let waits = |reason: &Reason| reason.reason == RejectionReason::LeftForNextPlan;
             groups.push(Group {
                 keys: vec![pod.key.clone()],
@@ -195,6 +197,7 @@ fn groups<'f>(facts: &'f Facts, unplaced: &[Unplaced]) -> Vec<Group<'f>> {
 fn are_equal(one: &Pod, other: &Pod) -> bool {
     one.key.namespace == other.key.namespace
         && one.volumes == other.volumes
+        && one.spec.claims.references.is_empty()
         && (Arc::ptr_eq(&one.spec, &other.spec) || one.spec == other.spec)
 }
 

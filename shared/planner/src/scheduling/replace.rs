@@ -85,5 +85,7 @@ fn claim(
     let template = &problem.templates[number];
     let is_relaxed = !template.unmet(&types, set, &problem.sets).is_empty();
     let held = BitSet::default();
-    Ok(InFlightClaim { template: number, set, types, requests, pods, is_relaxed, held })
+    let device_drivers = replacement.device_drivers.clone();
+    let template = number;
+    Ok(InFlightClaim { template, set, types, requests, pods, is_relaxed, held, device_drivers })
 }

@@ -3,6 +3,7 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `Solve` and `add`. See the
 //! crate's documentation for what makes it fast and why that changes no answer.
 
+mod devices;
 mod existing;
 mod fresh;
 pub(crate) mod guided;
@@ -13,7 +14,7 @@ mod record;
 mod ties;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
 };
 
@@ -78,6 +79,8 @@ pub struct InFlightClaim {
     pub(crate) is_relaxed: bool,
     /// Reservations that it holds.
     pub(crate) held: BitSet<kind::Reservation>,
+    /// Drivers whose devices its pods claim.
+    pub(crate) device_drivers: BTreeSet<String>,
 }
 
 /// Why a pod finds no place.
@@ -202,6 +205,7 @@ pub(crate) fn guided(
     let mut run = Run::new(problem, state, options);
     run.guide = guide;
     let (failed, tries) = run.solve(pods);
+    run.name_drivers();
     let Run { in_flight, placed, state, ties, .. } = run;
     Solution { in_flight, placed, failed, state, tries, ties }
 }
@@ -344,7 +348,7 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// Whether a preference that failed fails for good: capacity only fills up, claims only narrow, limits
-    /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
+    /// only shrink. Only where other pods are may get better, who holds reserved capacity, and who has devices.
     fn is_final(&self, pod: &Pod) -> bool {
         let profile = &self.problem.profiles[pod.profile];
         let preference = profile.preferences.known(pod.preference);
@@ -352,6 +356,7 @@ impl<'p, 'a> Run<'p, 'a> {
             preference.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
         self.progress[pod.class].from == pod.preference
             && !is_social
+            && !self.has_claims(pod)
             && self.problem.reservations.left.is_empty()
     }
 

@@ -4,6 +4,8 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
+use devices::Allocations;
+
 use crate::{
     index::{
         bits::BitSet,
@@ -42,6 +44,8 @@ pub struct State {
     pub(crate) limits: Table<kind::Template, Vec<i64>>,
     /// What may be spent still.
     pub(crate) dollars: Dollars,
+    /// Devices that are taken, where a pod claims any.
+    pub(crate) devices: Option<Allocations>,
     /// Instances that are left of a reservation.
     pub(crate) reserved: Table<kind::Reservation, u32>,
 }

@@ -6,6 +6,7 @@
 //! would do.
 
 mod coming;
+pub(crate) mod devices;
 pub(crate) mod hosts;
 mod kind;
 

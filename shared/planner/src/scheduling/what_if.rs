@@ -17,7 +17,10 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `SimulateScheduling`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use model::{
@@ -84,6 +87,8 @@ pub(crate) struct NewNode {
     pub(crate) requirements: Requirements,
     /// Its pods, in the order in which they were placed.
     pub(crate) pods: Vec<PodKey>,
+    /// Drivers whose devices these pods claim.
+    pub(crate) device_drivers: BTreeSet<String>,
 }
 
 /// Where all pods would be.
@@ -193,6 +198,7 @@ fn in_pods(steps: u64) -> usize {
 /// What everybody starts from when nodes have gone away.
 fn without(problem: &Problem<'_>, trial: &Trial<'_>, counts_leaving: bool) -> State {
     let mut state = problem.start.clone();
+    state.devices = problem.devices.as_ref().map(|devices| devices.begin(trial.without));
     for node in trial.without {
         let pods: Vec<PodId> = problem.demand.moved(node, trial.go_anyway).collect();
         problem.forget(&mut state, node, &pods);
@@ -286,6 +292,7 @@ fn new_node(problem: &Problem<'_>, in_flight: &solver::InFlightClaim, draft: Dra
         instance_types: draft.kept().iter().map(|id| Arc::clone(&types[*id])).collect(),
         requirements: draft.requirements,
         pods: in_flight.pods.iter().map(|pod| problem.key(*pod)).collect(),
+        device_drivers: in_flight.device_drivers.clone(),
     }
 }
 

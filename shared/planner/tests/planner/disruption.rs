@@ -9,6 +9,7 @@ mod command;
 mod conditions;
 mod decisive;
 mod deletion_costs;
+mod devices;
 mod empty_since;
 mod laws;
 mod noted;

@@ -16,8 +16,8 @@ use model::{
     problem::{Rule, Weight},
 };
 pub(crate) use testkit::build::{
-    ago, at, daemon_set, id, limits, node_pool, now, owner, pod, pod_key, pods, requirement,
-    requirements, resources, spec, taint, tolerates_key,
+    ago, at, daemon_set, devices, id, limits, node_pool, now, owner, pod, pod_key, pods,
+    requirement, requirements, resources, spec, taint, tolerates_key,
 };
 
 pub(crate) const ZONES: [&str; 3] = ["zone-1", "zone-2", "zone-3"];

@@ -1,5 +1,7 @@
 //! What a command launches in place of nodes, as it is stored.
 
+use std::collections::BTreeSet;
+
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, NodePoolName, OfferingKey, Zone,
     disruption::Replacement,
@@ -16,6 +18,8 @@ pub(super) struct ReplacementV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cheapest: Option<OfferingV1>,
     pods: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    device_drivers: BTreeSet<String>,
 }
 
 /// An offering with its price in nano-dollars for one hour.
@@ -41,6 +45,7 @@ impl ReplacementV1 {
             requirements: parts::of_requirements(&replacement.requirements),
             cheapest,
             pods: parts::texts(&replacement.pods),
+            device_drivers: replacement.device_drivers.clone(),
         }
     }
 
@@ -51,6 +56,7 @@ impl ReplacementV1 {
             requirements: parts::into_requirements(&self.requirements)?,
             cheapest: self.cheapest.map(OfferingV1::into_offering).transpose()?,
             pods: self.pods.iter().map(|text| parts::pod_key(text)).collect::<Result<_, _>>()?,
+            device_drivers: self.device_drivers,
         })
     }
 }

@@ -162,6 +162,7 @@ fn pulses_commands_refusals_and_retries_survive() {
             namespace: "default".parse().unwrap(),
             name: "web-0".parse().unwrap(),
         }],
+        device_drivers: ["gpu.nvidia.com".to_owned()].into(),
     };
     for method in Method::ALL {
         let candidates = vec!["general-1-0".parse().unwrap(), "general-1-1".parse().unwrap()];

@@ -65,7 +65,7 @@ structures! {
     ClaimMessage { 1 reason, 2 text }
     Retry { 1 failures, 2 not_before }
     Command { 1 method, 2 found_at, 3 candidates, 4 replacements, 5 drain, 6 progress }
-    Replacement { 1 node_pool, 2 instance_types, 3 requirements, 4 cheapest, 5 pods }
+    Replacement { 1 node_pool, 2 instance_types, 3 requirements, 4 cheapest, 5 pods, 64 device_drivers }
     Plan {
         1 parent, 2 new_claims, 3 changes, 4 placements, 5 unplaced, 6 started, 7 ended,
         8 unavailable_offerings, 9 decisions,

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use model::{PodSpec, Requirements};
+use model::{PodSpec, Requirements, dynamic_resources::ResourceClaimKey};
 
 use crate::index::id::{ProfileId, RequestsId};
 
@@ -14,6 +14,8 @@ pub struct Class {
     pub(crate) profile: ProfileId,
     /// What its volumes ask of a node: one of these, in this order.
     pub(crate) alternatives: Rc<[Requirements]>,
+    /// Its claims to devices; then it is of one pod.
+    pub(crate) claims: Vec<ResourceClaimKey>,
     /// Why its pods are not looked at further, if so.
     pub(crate) refused: Option<String>,
     /// Its requests.

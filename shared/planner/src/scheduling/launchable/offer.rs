@@ -261,6 +261,11 @@ impl Offer {
         Some((self.index.types[id].key_of(offering), price))
     }
 
+    /// The names of `types`, in their order.
+    pub(crate) fn names(&self, types: &Types) -> Vec<InstanceTypeName> {
+        types.iter().map(|id| self.index.names[id].1.clone()).collect()
+    }
+
     /// The types called by `names` that are there.
     pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<TypeId> {
         let types = self.index.types.as_slice();

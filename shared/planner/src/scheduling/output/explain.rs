@@ -3,6 +3,7 @@
 //! Only what a NodePool would launch is explained: that the nodes that are there are full is why
 //! the pods were looked at in the first place.
 
+mod devices;
 mod topology;
 mod volumes;
 
@@ -177,7 +178,10 @@ impl View<'_, '_> {
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
             of_types(problem, (number, self.state), self.class, (offer, &both, allowed), is_strict);
-        of_types.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
+        let of_devices = || devices::reason(problem, (number, self.state), self.class, &both);
+        let of_devices = || of_devices().map(|text| (Why::NoDevices, text));
+        let known = of_types.or_else(of_devices);
+        known.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
     }
 
     fn of_volumes(&self, template: &Template<'_>, wanted: &Requirements) -> String {

@@ -45,6 +45,10 @@ pub(super) fn annotations(
     annotations.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
     let is_relaxed = if in_flight.is_relaxed { "true" } else { "false" };
     annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
+    if !in_flight.device_drivers.is_empty() {
+        let drivers: Vec<&str> = in_flight.device_drivers.iter().map(String::as_str).collect();
+        annotations.insert(labels::REQUESTED_DRA_DRIVERS.to_owned(), drivers.join(","));
+    }
     annotations.extend(overlaid.iter().map(|name| ((*name).to_owned(), "true".to_owned())));
     annotations
 }

@@ -7,11 +7,11 @@ use std::{
 };
 
 use model::{
-    ClaimPhase, NodeName, Pod, PodKey, PodSpec, Requirements, facts::Facts, node::Node,
+    ClaimPhase, Namespace, NodeName, Pod, PodKey, PodSpec, Requirements, facts::Facts, node::Node,
     plan::Target, pod::HostPort, requirements::Undefined, topology::PodAffinityTerm,
 };
 
-use super::{Problem, attach, footprint, value_of};
+use super::{Problem, attach, value_of};
 use crate::{
     index::{
         bits::BitSet,
@@ -19,7 +19,11 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        demand::{class::Class, fingerprint, profile::Footprint},
+        demand::{
+            class::Class,
+            fingerprint,
+            profile::{Around, Footprint, term_group},
+        },
         facts::volume,
         launchable::template::Template,
         numbers::{
@@ -27,7 +31,7 @@ use crate::{
             domains::{Domains, Key},
         },
         state::{Spot, State},
-        supply::{Load, hosts::DomainByKey},
+        supply::{Existing, Load, devices::DeviceHost, hosts::DomainByKey},
         topology::{
             groups::{Groups, Purpose},
             tally::Host,
@@ -60,6 +64,16 @@ impl<'a> Problem<'a> {
             }
         }
         self.demand.know_own_claims(&by_pod);
+    }
+
+    /// Says how devices see existing capacity, where a pod claims any.
+    pub(super) fn know_device_hosts(&mut self, world: &World<'a>) {
+        if let Some(observed) = self.facts.devices.as_deref().filter(|_| self.devices.is_some()) {
+            let host = |existing: &Existing| {
+                DeviceHost::of(self.facts, world, (observed, &existing.target))
+            };
+            self.device_hosts = self.supply.existing.map(host);
+        }
     }
 
     /// Finds the domains in which the pods that wait and want to be together can all be. Pods that can be nowhere
@@ -125,6 +139,7 @@ impl<'a> Problem<'a> {
             }
         }
         state.ports = self.ports.map(|_| Rc::default());
+        state.devices = self.devices.as_ref().map(|devices| devices.begin(&[]));
         if !load.is_empty() {
             let now = self.demand.now.iter();
             let demanded: BTreeSet<PodKey> =
@@ -223,6 +238,16 @@ impl<'a> Problem<'a> {
             |key: &Key| value_of(node, key.label.as_str()).and_then(|value| key.find(value));
         self.keys.all.map(domain)
     }
+}
+
+/// What a pod of `namespace` with `spec` leaves behind where it runs. Its own groups must be there.
+fn footprint(namespace: &Namespace, spec: &PodSpec, around: &mut Around<'_>) -> Footprint {
+    let terms = spec.pod_anti_affinity.required.iter();
+    let carried: Vec<GroupId> =
+        terms.map(|term| term_group(term, namespace, spec, Purpose::Inverse, around)).collect();
+    let counted = around.groups.selecting(namespace, &spec.labels);
+    let is_normal = |group: &GroupId| around.groups.all[*group].purpose != Purpose::Inverse;
+    Footprint { counted: counted.into_iter().filter(is_normal).collect(), carried }
 }
 
 /// The domains of `key` in which pods with `spec` and one of these demands of their volumes can be; `None` is any, or

@@ -99,6 +99,7 @@ fn market(facts: &Facts, pods: Vec<Pod>) -> Facts {
         node_charges: facts.node_charges.clone(),
         daemon_sets: facts.daemon_sets.clone(),
         pods,
+        devices: facts.devices.clone(),
         surroundings: Surroundings {
             node_overlays: facts.surroundings.node_overlays.clone(),
             ..Surroundings::default()

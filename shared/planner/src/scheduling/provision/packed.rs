@@ -108,7 +108,8 @@ pub(crate) fn values(
     (least, WORK_OF_VALUES - program.work)
 }
 
-/// How many pods of each class are on nodes that `solution` buys: those of claims that can be created.
+/// How many pods of each class are on nodes that `solution` buys: those of claims that can be created. Pods that claim
+/// devices are left out, for devices are not among the resources that are weighed.
 fn count_bought(
     problem: &mut Problem<'_>,
     solution: &Solution,
@@ -119,7 +120,10 @@ fn count_bought(
             continue;
         }
         for pod in &claim.pods {
-            *classes.entry(problem.demand.pods[*pod].class).or_default() += 1;
+            let class = problem.demand.pods[*pod].class;
+            if problem.classes[class].claims.is_empty() {
+                *classes.entry(class).or_default() += 1;
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use devices::Allocation;
 use model::{plan::Target, taint};
 
 use super::{Pod, Run};
@@ -34,15 +35,17 @@ impl Run<'_, '_> {
         let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
         let mut from = PlaceId::default();
-        let mut best: Option<(i64, PlaceId)> = None;
+        let mut best: Option<(i64, PlaceId, Option<Allocation>)> = None;
         while let Some(place) = candidates.first_from(from) {
             from = place.next();
             if !amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place)) {
                 Rc::make_mut(&mut self.state.full[pod.requests_id]).insert(place);
-            } else if self.takes_volumes(pod, place) {
+            } else if self.takes_volumes(pod, place)
+                && let Ok(devices) = self.devices_at(pod, place)
+            {
                 let share = if self.options.is_scattered { self.share_left(pod, place) } else { 0 };
-                if best.is_none_or(|(most, _)| most < share) {
-                    best = Some((share, place));
+                if best.as_ref().is_none_or(|(most, ..)| *most < share) {
+                    best = Some((share, place, devices));
                 }
                 if !self.options.is_scattered {
                     break;
@@ -50,10 +53,11 @@ impl Run<'_, '_> {
             }
         }
         self.places = candidates;
-        if let Some((_, place)) = best {
-            self.put_onto_existing(pod, place);
+        let is_found = best.is_some();
+        if let Some((_, place, devices)) = best {
+            self.put_onto_existing(pod, place, devices);
         }
-        best.is_some()
+        is_found
     }
 
     /// How much of CPU and memory is left with the pod there: both shares, in thousandths, added up.
@@ -85,10 +89,9 @@ impl Run<'_, '_> {
             && amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place))
             && self.takes_volumes(pod, place);
         self.places = candidates;
-        if is_open {
-            self.put_onto_existing(pod, place);
-        }
-        is_open
+        let Some(Ok(devices)) = is_open.then(|| self.devices_at(pod, place)) else { return false };
+        self.put_onto_existing(pod, place, devices);
+        true
     }
 
     /// All existing capacity that would take the pod but for its room and the pod's volumes.
@@ -165,7 +168,10 @@ impl Run<'_, '_> {
         volume::can_attach(limits, there, attachments)
     }
 
-    fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId) {
+    fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId, devices: Option<Allocation>) {
+        if let Some((state, allocation)) = self.state.devices.as_mut().zip(devices) {
+            state.commit(allocation);
+        }
         self.state.take(place, &self.problem.requests[pod.requests_id]);
         self.placed.entry(place).or_default().push(pod.number);
         let attachments = self.problem.demand.pods[pod.number].attachments.as_ref();

@@ -2,9 +2,17 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToNewNodeClaim`.
 
+use std::{collections::BTreeSet, rc::Rc};
+
+use devices::Allocation;
 use model::{HourlyPrice, policies::MinValuesPolicy};
 
-use super::{InFlightClaim, Pod, Run, Try, in_flight::tolerated, narrow::by_alternative};
+use super::{
+    InFlightClaim, Pod, Run, Try,
+    devices::Planned,
+    in_flight::tolerated,
+    narrow::{Target, by_alternative},
+};
 use crate::{
     index::{
         bits::BitSet,
@@ -35,6 +43,8 @@ pub(super) struct Opening {
     pub(super) types: Types,
     /// Whether a `minValues` of it wants less than the pool says.
     is_relaxed: bool,
+    /// The devices of the pod.
+    devices: Option<Rc<Allocation>>,
 }
 
 impl Run<'_, '_> {
@@ -66,9 +76,9 @@ impl Run<'_, '_> {
     fn opens(&mut self, pod: &Pod, number: TemplateId) -> Try {
         let set = self.problem.templates[number].set;
         let mut answer = Try::Failed;
-        for targets in by_alternative(&self.targets(pod, set)) {
+        for targets in by_alternative(&self.targets(pod, set, Planned::New(number))) {
             let mut openings: Vec<Opening> =
-                targets.iter().filter_map(|target| self.opening(pod, number, target.set)).collect();
+                targets.iter().filter_map(|target| self.opening(pod, number, target)).collect();
             if 1 < openings.len() {
                 let shift = self.shift(openings.len());
                 openings.sort_by_cached_key(|opening| {
@@ -100,8 +110,26 @@ impl Run<'_, '_> {
         prices.iter().find(|(_, id)| types.contains(*id)).map(|(price, _)| *price)
     }
 
-    /// The types with which the pod may open a claim with `set`; `None` if there are none.
-    pub(super) fn opening(&mut self, pod: &Pod, number: TemplateId, set: SetId) -> Option<Opening> {
+    /// The types with which the pod may open the claim `target`; `None` if there are none.
+    pub(super) fn opening(
+        &mut self,
+        pod: &Pod,
+        number: TemplateId,
+        target: &Target,
+    ) -> Option<Opening> {
+        let mut opening = self.opening_without_devices(pod, number, target.set)?;
+        // As in Karpenter, `minValues` are not looked at again.
+        self.keep_with_devices(number, &mut opening.types, target);
+        opening.devices.clone_from(&target.devices);
+        (!opening.types.is_empty()).then_some(opening)
+    }
+
+    fn opening_without_devices(
+        &mut self,
+        pod: &Pod,
+        number: TemplateId,
+        set: SetId,
+    ) -> Option<Opening> {
         let problem = &mut *self.problem;
         let template = &problem.templates[number];
         let mut types = template.types.clone();
@@ -115,7 +143,7 @@ impl Run<'_, '_> {
         }
         let unmet = template.unmet(&types, set, &problem.sets);
         if unmet.is_empty() {
-            return Some(Opening { set, types, is_relaxed: false });
+            return Some(Opening { set, types, is_relaxed: false, devices: None });
         }
         if problem.facts.policies.min_values == MinValuesPolicy::Strict {
             return None;
@@ -126,11 +154,12 @@ impl Run<'_, '_> {
                 requirements.replace(requirement.with_min_values(Some(there)));
             }
         }
-        Some(Opening { set: problem.sets.id(&requirements), types, is_relaxed: true })
+        let set = problem.sets.id(&requirements);
+        Some(Opening { set, types, is_relaxed: true, devices: None })
     }
 
     pub(super) fn open(&mut self, pod: &Pod, number: TemplateId, opening: Opening) -> Try {
-        let Opening { set, types, is_relaxed } = opening;
+        let Opening { set, types, is_relaxed, devices } = opening;
         let nothing = Reservations::default();
         let held = match self.hold(number, set, &types, &nothing) {
             Hold::These(held) => held,
@@ -141,12 +170,21 @@ impl Run<'_, '_> {
         self.problem.pay(&mut self.state.dollars, number, &types);
         self.exchange(&nothing, &held);
         let (requests, pods) = (self.problem.requests[pod.requests_id].clone(), vec![pod.number]);
-        let in_flight =
-            InFlightClaim { template: number, set, types, requests, pods, is_relaxed, held };
+        let in_flight = InFlightClaim {
+            template: number,
+            set,
+            types,
+            requests,
+            pods,
+            is_relaxed,
+            held,
+            device_drivers: BTreeSet::new(),
+        };
         let claim = self.in_flight.push(in_flight);
         self.order.open(claim);
         self.by_template[number].insert(claim);
         self.know_set(claim);
+        self.take_devices(claim, devices);
         self.settle(pod, claim);
         Try::Placed
     }

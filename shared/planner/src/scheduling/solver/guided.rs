@@ -11,6 +11,7 @@ use model::{CapacityType, HourlyPrice};
 
 use super::{
     InFlightClaim, Pod, Run, Try,
+    devices::Planned,
     fresh::Opening,
     in_flight::{Answer, Joined, tolerated},
 };
@@ -120,9 +121,9 @@ impl Run<'_, '_> {
             Some(pin) => self.problem.sets.join(set, pin)?,
             None => set,
         };
-        let targets = self.targets(pod, set);
-        for target in targets {
-            let Some(mut opening) = self.opening(pod, advised.template, target.set) else {
+        let targets = self.targets(pod, set, Planned::New(advised.template));
+        for target in &targets {
+            let Some(mut opening) = self.opening(pod, advised.template, target) else {
                 continue;
             };
             self.keep_likely(advised, &mut opening);
@@ -174,7 +175,7 @@ impl Run<'_, '_> {
 
     /// The claim with the pod, if its rules and the claim's types allow that.
     fn may_join(&mut self, pod: &Pod, claim: ClaimId) -> Option<Joined> {
-        let targets = self.targets(pod, self.in_flight[claim].set);
+        let targets = self.targets(pod, self.in_flight[claim].set, Planned::Opened(claim));
         if targets.is_empty() {
             return None;
         }
@@ -254,8 +255,8 @@ impl Run<'_, '_> {
         let mut alone = None;
         for template in tolerated.iter() {
             let set = self.problem.templates[template].set;
-            for target in self.targets(pod, set) {
-                let Some(opening) = self.opening(pod, template, target.set) else { continue };
+            for target in &self.targets(pod, set, Planned::New(template)) {
+                let Some(opening) = self.opening(pod, template, target) else { continue };
                 let price = self.cheapest(template, opening.set, &opening.types);
                 alone = alone.into_iter().chain(price).min();
             }

@@ -4,10 +4,12 @@
 
 use std::rc::Rc;
 
+use devices::Allocation;
 use model::taint;
 
 use super::{
     Claims, Pod, Run,
+    devices::Planned,
     fresh::Hold,
     narrow::{Target, by_alternative},
 };
@@ -39,6 +41,7 @@ pub(super) enum Answer {
 pub(super) struct Joined {
     pub(super) set: SetId,
     held: BitSet<kind::Reservation>,
+    devices: Option<Rc<Allocation>>,
 }
 
 impl Run<'_, '_> {
@@ -49,18 +52,23 @@ impl Run<'_, '_> {
         }
         let mut candidates = std::mem::take(&mut self.claims);
         self.in_flight_candidates(pod, &mut candidates);
+        // What devices it gets depends on those that the claim has.
+        let has_claims = self.has_claims(pod);
         let mut asked: Vec<(SetId, Vec<Target>)> = Vec::with_capacity(1);
         let mut entry = None;
         while let Some(claim) = self.order.first(&candidates) {
             let set = self.in_flight[claim].set;
+            if has_claims {
+                asked.clear();
+            }
             let known = asked.iter().position(|(own, _)| *own == set);
             let place = known.unwrap_or_else(|| {
-                asked.push((set, self.targets(pod, set)));
+                asked.push((set, self.targets(pod, set, Planned::Opened(claim))));
                 asked.len() - 1
             });
             let targets =
                 asked.get(place).map(|(_, targets)| targets.as_slice()).unwrap_or_default();
-            if targets.is_empty() {
+            if targets.is_empty() && !has_claims {
                 if let Some(claims) = self.by_set.get(&set) {
                     candidates.subtract(claims);
                     self.remember_refusal(pod, set);
@@ -138,6 +146,9 @@ impl Run<'_, '_> {
 
     /// Whether some instance type of the claim still takes all of its pods and this one.
     pub(super) fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Target]) -> Answer {
+        if targets.is_empty() {
+            return Answer::NotNow;
+        }
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
@@ -166,9 +177,10 @@ impl Run<'_, '_> {
         let problem = &*self.problem;
         let class = &problem.classes[pod.class];
         // Every pod with these constraints and these requests fails here, unless it was a rule, a
-        // volume, a port or a missing reservation that narrowed the types.
+        // volume, a device, a port or a missing reservation that narrowed the types.
         let is_plain = problem.profiles[pod.profile].ports.is_empty()
             && class.alternatives.iter().all(model::Requirements::is_empty)
+            && class.claims.is_empty()
             && problem.reservations.left.is_empty();
         if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
     }
@@ -182,11 +194,11 @@ impl Run<'_, '_> {
         targets: &[Target],
     ) -> Option<(Joined, Types)> {
         if let [target] = targets {
-            return self.narrowed(number, roomy, target.set);
+            return self.narrowed(number, roomy, target);
         }
         let template = self.in_flight[number].template;
         let goes = targets.iter().filter_map(|target| {
-            let (joined, types) = self.narrowed(number, roomy, target.set)?;
+            let (joined, types) = self.narrowed(number, roomy, target)?;
             let price = self.cheapest(template, target.set, &types);
             Some((price.is_none(), price, joined, types))
         });
@@ -199,28 +211,31 @@ impl Run<'_, '_> {
         goes.into_iter().next().map(|(_, _, joined, types)| (joined, types))
     }
 
-    /// What the claim becomes with the requirements `target`, and the types that are left of `roomy`.
+    /// What the claim becomes as `target` says, and the types that are left of `roomy`.
     fn narrowed(
         &mut self,
         number: ClaimId,
         roomy: &Types,
-        target: SetId,
+        target: &Target,
     ) -> Option<(Joined, Types)> {
+        let (set, devices) = (target.set, target.devices.clone());
         let mut types = std::mem::take(&mut self.narrowed);
         types.copy_from(roomy);
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
-        if target != claim.set {
-            types.keep(&problem.offers[template.offer].allowed(&problem.sets, target));
+        if set != claim.set {
+            types.keep(&problem.offers[template.offer].allowed(&problem.sets, set));
         }
-        if types.is_empty() || !template.unmet(&types, target, &problem.sets).is_empty() {
+        let is_met = template.unmet(&types, set, &problem.sets).is_empty();
+        let (template, before) = (claim.template, claim.held.clone());
+        self.keep_with_devices(template, &mut types, target);
+        if types.is_empty() || !is_met {
             self.narrowed = types;
             return None;
         }
-        let (template, before) = (claim.template, claim.held.clone());
-        match self.hold(template, target, &types, &before) {
-            Hold::These(held) => Some((Joined { set: target, held }, types)),
+        match self.hold(template, set, &types, &before) {
+            Hold::These(held) => Some((Joined { set, held, devices }, types)),
             Hold::Wait | Hold::Nowhere => None,
         }
     }
@@ -242,6 +257,7 @@ impl Run<'_, '_> {
             }
             self.know_set(number);
         }
+        self.take_devices(number, joined.devices);
         self.settle(pod, number);
     }
 

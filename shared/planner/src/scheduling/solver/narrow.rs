@@ -1,9 +1,13 @@
-//! What is left of a new node's requirements when a pod joins it, with its volumes and its rules
-//! about other pods.
+//! What is left of a new node's requirements when a pod joins it, with its volumes, its devices and
+//! its rules about other pods.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/topology.go`, `AddRequirements`.
 
-use super::{Pod, Run};
+use std::rc::Rc;
+
+use devices::Allocation;
+
+use super::{Pod, Run, devices::Planned};
 use crate::{
     index::id::{KeyId, SetId},
     scheduling::{
@@ -13,11 +17,13 @@ use crate::{
 };
 
 /// Requirements that a node may have when a pod joins it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Target {
     /// The place of what the pod's volumes ask for among the alternatives.
     alternative: usize,
     pub(super) set: SetId,
+    /// The devices that the pod gets there; `None` if it claims none.
+    pub(super) devices: Option<Rc<Allocation>>,
 }
 
 /// By alternative, what equally good domains would make of it.
@@ -26,10 +32,10 @@ pub(super) fn by_alternative(targets: &[Target]) -> impl Iterator<Item = &[Targe
 }
 
 impl Run<'_, '_> {
-    /// The requirements that a node with `set` may have when the pod joins it; none when it does not
+    /// The requirements that `node` with `set` may have when the pod joins it; none when it does not
     /// go. By what its volumes ask for, in the order in which that is tried: what equally good domains
     /// would make of it.
-    pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<Target> {
+    pub(super) fn targets(&mut self, pod: &Pod, set: SetId, node: Planned) -> Vec<Target> {
         let preference = self.problem.constraints.all[pod.constraints].new;
         if !preference.is_possible {
             return Vec::new();
@@ -41,8 +47,11 @@ impl Run<'_, '_> {
             if !asked.is_possible {
                 continue;
             }
-            if let Some(joined) = self.problem.sets.join(joined, asked.set) {
-                let mut push = |set| targets.push(Target { alternative, set });
+            let joined = self.problem.sets.join(joined, asked.set);
+            let Some(joined) = joined else { continue };
+            if let Some((joined, devices)) = self.with_devices(pod, joined, node) {
+                let target = |set| Target { alternative, set, devices: devices.clone() };
+                let mut push = |set| targets.push(target(set));
                 self.narrow(&pod.allowed, joined, &mut push);
             }
         }

@@ -5,7 +5,7 @@
 //! [`replicas`] has looked at. Caps in dollars hold for it as for every other.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     iter,
 };
 
@@ -217,6 +217,7 @@ fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<InFli
         pods: Vec::new(),
         is_relaxed: !template.unmet(&template.types, template.set, &problem.sets).is_empty(),
         held: BitSet::default(),
+        device_drivers: BTreeSet::new(),
     };
     match output::draft(problem, &in_flight_claim) {
         Ok(_) => Ok(in_flight_claim),

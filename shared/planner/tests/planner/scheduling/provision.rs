@@ -6,6 +6,7 @@ use planner::scheduling::provision::*;
 use crate::planner::support::*;
 
 mod affinity;
+mod devices;
 mod dollars;
 mod existing;
 mod labels;

@@ -1,6 +1,6 @@
 //! A page is small, however large the cluster is.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
@@ -48,6 +48,7 @@ fn pod(name: &str, spec: &Arc<PodSpec>) -> Pod {
         owner: None,
         is_ready: true,
         volumes: Vec::new(),
+        made_claims: BTreeMap::new(),
         spec: Arc::clone(spec),
     }
 }

@@ -8,7 +8,7 @@ use model::{
     requirements::Undefined,
 };
 
-use crate::{volumes, world::World};
+use crate::{devices, volumes, world::World};
 
 /// What the daemons of each pool take of each instance type. Looked at often, worked out once.
 #[derive(Default)]
@@ -94,9 +94,13 @@ pub(crate) fn template_labels(pool: &NodePool) -> Requirements {
     requirements
 }
 
-/// What a pod asks of labels, in its alternatives, and what its volumes ask: one of these holds.
+/// What a pod asks of labels, in its alternatives, with what its devices ask, and what its volumes ask: one of these holds.
 pub(crate) fn wanted(world: &World<'_>, pod: &Pod) -> Vec<Requirements> {
-    let requirements = terms(&pod.spec);
+    let of_devices = devices::reach(world, pod);
+    let requirements = terms(&pod.spec).map(|mut term| {
+        term.add_all(&of_devices);
+        term
+    });
     if pod.volumes.is_empty() {
         return requirements.collect();
     }

@@ -6,7 +6,7 @@
 //!
 //! It judges what a plan claims, not whether a better one exists. In particular it does not judge
 //! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
-//! budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
+//! which devices pods get, budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
 //! deadlines beyond their presence, preferences, and what handlers decide about claims by reasons
 //! other than emptiness and age.
 
@@ -17,6 +17,7 @@ mod claims;
 mod commands;
 mod crowd;
 mod daemons;
+mod devices;
 mod dollars;
 mod limits;
 mod node_labels;
@@ -81,6 +82,7 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
         violations.push(Violation::Parent { parent, head });
     }
     pods::check(&world, plan, &mut violations);
+    devices::check(&world, plan, &mut violations);
     claims::check(&world, plan, &mut violations);
     candidates::check(&world, plan, &mut violations);
     room::check(&world, plan, &mut violations);

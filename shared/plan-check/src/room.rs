@@ -101,11 +101,12 @@ fn check_new_labels(
     }
 }
 
-/// What makes pods go with the same labels: their spec, and volumes of their own.
+/// What makes pods go with the same labels: their spec, and volumes or claims of their own.
 type Kind<'a> = (&'a PodSpec, Option<&'a PodKey>);
 
 fn kind(pod: &Pod) -> Kind<'_> {
-    (&pod.spec, (!pod.volumes.is_empty()).then_some(&pod.key))
+    let has_own = !pod.volumes.is_empty() || !pod.spec.claims.is_empty();
+    (&pod.spec, has_own.then_some(&pod.key))
 }
 
 /// One pod of each kind.

@@ -65,11 +65,14 @@ impl<'a> Named<'a> {
             | V::Taint { pod, .. }
             | V::Labels { pod, .. }
             | V::VolumeUnusable { pod, .. }
+            | V::DevicesUnusable { pod, .. }
             | V::HostPort { pod, .. }
             | V::Spread { pod, .. }
             | V::Affinity { pod, .. } => drop(self.pods.insert(pod)),
             V::AntiAffinity { pod, other, .. } => self.pods.extend([pod, other]),
-            V::Resources { pods, .. } | V::Attachments { pods, .. } => self.pods.extend(pods),
+            V::Resources { pods, .. } | V::Attachments { pods, .. } | V::Devices { pods, .. } => {
+                self.pods.extend(pods);
+            }
             V::Target { target, .. } => drop(self.targets.insert(target)),
             V::ClaimTwice(claim)
             | V::ClaimExists(claim)

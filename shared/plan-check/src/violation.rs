@@ -75,6 +75,26 @@ pub enum Violation {
         /// What is wrong.
         why: String,
     },
+    /// A pod with a ResourceClaim that cannot be used.
+    #[error("pod {pod} is placed although its ResourceClaims cannot be used: {why}")]
+    DevicesUnusable {
+        /// The pod.
+        pod: PodKey,
+        /// What is wrong.
+        why: String,
+    },
+    /// More devices than there can be on a new node.
+    #[error("{place} has at most {there} devices, and its pods claim {wanted}")]
+    Devices {
+        /// The claim, and the instance type.
+        place: String,
+        /// Its pods.
+        pods: Vec<PodKey>,
+        /// What their claims ask for at least.
+        wanted: usize,
+        /// What such a node could reach.
+        there: usize,
+    },
     /// More volumes than a node attaches.
     #[error("{place} would attach {count} volumes of {driver}, it takes {limit}")]
     Attachments {

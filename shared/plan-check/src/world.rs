@@ -12,7 +12,7 @@ use model::{
     node_pool::NodePool,
 };
 
-use crate::overlays::Changed;
+use crate::{devices::DeviceClaims, overlays::Changed};
 
 /// The facts by name, and which node belongs to which claim.
 pub(crate) struct World<'a> {
@@ -31,6 +31,8 @@ pub(crate) struct World<'a> {
     replaced: BTreeSet<&'a NodeClaimName>,
     /// Claims that commands which the plan begins delete then.
     begun: BTreeSet<&'a NodeClaimName>,
+    /// Claims of pods to devices.
+    pub(crate) device_claims: DeviceClaims<'a>,
     /// Claims that take their places.
     replacements: BTreeSet<&'a NodeClaimName>,
 }
@@ -76,6 +78,7 @@ impl<'a> World<'a> {
             types: types_by_class(facts),
             changed_types,
             replaced: candidates(&facts.ledger.commands, |name| is_coming(facts, name)),
+            device_claims: DeviceClaims::of(facts),
             begun: candidates(&plan.started, |_| true),
             replacements: plan.started.values().flat_map(replacements).collect(),
         }

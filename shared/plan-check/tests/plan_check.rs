@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod plan_check {
     mod changes;
+    mod devices;
     mod dollars;
     mod limits;
     mod new_claims;

@@ -16,6 +16,8 @@
 //!   What a profile asks for at each step of relaxing preferences is worked out once: a set of
 //!   requirements and tolerations (its *constraints*, `demand::constraints`, which many profiles share),
 //!   and rules about other pods.
+//!   A pod that claims devices is a class of its own, for devices are given to one pod after the other
+//!   (`solver::devices`); no answer about it is kept for another.
 //! * **Numbers for names.** Resources have places in arrays of `i64`; labels, requirements and sets
 //!   of requirements are numbers (`numbers`), and adding a pod's requirements to a claim's is one
 //!   look-up after the first time. The algebra itself stays in `model`.

@@ -17,6 +17,13 @@ fn world(waiting: &str, text: &str) -> Facts {
     facts
 }
 
+/// The same as for other pods, and the judge agrees.
+#[track_caller]
+fn check(facts: &Facts, expected: &[&str]) {
+    super::check(facts, expected);
+    assert_eq!(plan_check::violations(facts, &provision(facts)), Vec::new());
+}
+
 /// Adds an unmanaged node of four CPUs in `zone`.
 fn with_node(mut facts: Facts, name: &str, zone: &str) -> Facts {
     let label = "label:node.kubernetes.io/instance-type=other.large";

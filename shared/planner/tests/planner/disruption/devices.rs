@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use model::{
-    ClaimPhase, CommandId, DeletionReason, claim::Deletion, disruption::Method, facts::Facts,
-    labels,
+    ClaimPhase, CommandId, DeletionReason, claim::Deletion, disruption::Method,
+    dynamic_resources::SliceAccess, facts::Facts, labels,
 };
 use planner::disruption::{Options, validated};
 use testkit::build::devices;
@@ -68,11 +68,15 @@ fn another_node_takes_the_pod_if_it_has_a_device() {
 
 #[test]
 fn devices_of_a_node_that_goes_are_not_there_any_more() {
-    // The only device is the node's own: it has no room elsewhere.
+    // The only device is in reach of every node.
     let mut facts = world(&held_for("uid-p"));
     let devices = Arc::make_mut(facts.devices.as_mut().unwrap());
     devices.templates.clear();
+    devices.slices[0].access = SliceAccess::AllNodes;
     assert_eq!(decided(&facts, Method::SingleNode), "nothing");
+    // It is there without the node.
+    Arc::make_mut(facts.devices.as_mut().unwrap()).slices[0].owner = None;
+    assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
 }
 
 #[test]

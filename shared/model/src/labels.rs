@@ -141,7 +141,7 @@ pub const NAME_TAG: &str = "Name";
 pub const LEDGER_TAG: &str = "journeyman/ledger";
 /// NodeClaim annotation: the version of the record that the object shows.
 pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
-/// EC2NodeClass annotation: how claims share NVIDIA's GPUs: `disabled`, a number of shares, `memory` or `unlimited`.
+/// EC2NodeClass annotation: how claims share NVIDIA's GPUs: `disabled`, `memory`, `unlimited` or a number of shares.
 pub const NVIDIA_CONSUMABLE_CAPACITY: &str = "karpenter.k8s.aws/nvidia-consumable-capacity";
 /// NodeClaim annotation: drivers whose devices its pods claim, by name, with commas between. Its node is initialized
 /// once all of them have published theirs.

@@ -41,6 +41,7 @@ pub(crate) mod node_class;
 pub(crate) mod node_pool;
 pub(crate) mod overlay;
 pub(crate) mod pod;
+mod pod_claims;
 mod pod_spec;
 pub(crate) mod requirement;
 pub(crate) mod resource_claim;

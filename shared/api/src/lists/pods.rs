@@ -172,6 +172,10 @@ impl PodReader {
             pod.started_at = Some(text.parse().ok()?);
         }
         pod.nominated_node = self.node(&status.nominated_node_name)?;
+        for (name, claim) in status.made_claims.items() {
+            let claim = claim.as_deref().map(ObjectName::new).transpose().ok()?;
+            pod.made_claims.insert(name.to_string(), claim);
+        }
         if let Some(conditions) = status.conditions.get() {
             pod.is_ready = conditions.is_ready;
             pod.unschedulable_at = conditions.unschedulable_since.as_ref().map(|since| {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    ConditionKind, NodeName, Pod, PodKey, PodSpec, PodUid, Problem, Resources,
+    ConditionKind, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, Problem, Resources,
     facts::DaemonSet,
     pod::PodPhase,
     problem::{Rule, Weight},
@@ -16,6 +16,7 @@ use super::{
     container::Granted,
     label_selector,
     metadata::{Metadata, timestamp},
+    pod_claims,
     pod_spec::{self, ReadPodSpec},
     template_rules,
 };
@@ -91,7 +92,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         owner: metadata.owner.map(Arc::new),
         is_ready: conditions.is_true(ConditionKind::Ready),
         volumes,
-        made_claims: BTreeMap::new(),
+        made_claims: status.made_claims,
         spec: Arc::new(spec),
     };
     Some(PodManifest { pod, is_gated, new: is_new.then(|| Box::new(new)) })
@@ -153,9 +154,10 @@ struct Status {
     phase: PodPhase,
     started_at: Option<Timestamp>,
     nominated_node: Option<String>,
+    made_claims: BTreeMap<String, Option<ObjectName>>,
 }
 
-/// Only three members are looked at, so that nothing else of a status can be wrong.
+/// Only four members are looked at, so that nothing else of a status can be wrong.
 fn read_status(field: &Field<'_>) -> Option<Status> {
     let mut fields = field.fields()?;
     let phase = fields.get("phase").and_then(|field| field.choice(PHASES));
@@ -164,6 +166,7 @@ fn read_status(field: &Field<'_>) -> Option<Status> {
         phase: phase.unwrap_or_default(),
         started_at: fields.get("startTime").and_then(|field| timestamp(&field)),
         nominated_node: nominated.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
+        made_claims: pod_claims::made(fields.get("resourceClaimStatuses").as_ref()),
     })
 }
 

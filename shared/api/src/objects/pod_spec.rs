@@ -3,7 +3,7 @@
 //! What the scheduler cannot honor yet is put into words, never left out.
 
 use model::{
-    PodSpec, Problem, Requirement, Requirements, ResourceName, TaintEffect, Toleration,
+    PodSpec, Requirement, Requirements, ResourceName, TaintEffect, Toleration,
     dynamic_resources::PodClaims,
     labels,
     pod::HostPort,
@@ -17,7 +17,7 @@ use super::{
     affinity,
     container::{self, Around, Container, Granted},
     metadata::Metadata,
-    topology, volume,
+    pod_claims, topology, volume,
 };
 use crate::document::field::Field;
 
@@ -83,6 +83,10 @@ pub(crate) fn read(
         let _is_known = policy.choice(RESTART_POLICIES);
     }
     let host_ports = host_ports(&init, &main);
+    let claims = PodClaims {
+        references: pod_claims::references(fields.get("resourceClaims").as_ref()),
+        is_asked_by_container: init.iter().chain(&main).any(|container| container.has_claims),
+    };
     let new = NewPod::read(&mut fields, init, main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
     let affinity = fields.get("affinity");
@@ -90,11 +94,6 @@ pub(crate) fn read(
         affinity.map(|f| affinity::read(&f, &metadata.labels, &mut problems)).unwrap_or_default();
     let tolerations = fields.get("tolerations").map(|f| tolerations(&f));
     let spread = fields.get("topologySpreadConstraints");
-    let claims = fields.get("resourceClaims").and_then(|f| f.list());
-    if claims.is_some_and(|list| !list.is_empty()) {
-        let words = "resourceClaims (dynamic resource allocation)";
-        problems.push(Problem::unsupported("resourceClaims", words));
-    }
     let volumes = volume::of_pod(fields.get("volumes"), &mut problems);
     let class = fields.get("priorityClassName").and_then(|f| f.text()).unwrap_or_default();
     let priority =
@@ -120,7 +119,7 @@ pub(crate) fn read(
         pod_affinity: affinity.pods,
         pod_anti_affinity: affinity.anti,
         host_ports,
-        claims: PodClaims::default(),
+        claims,
         priority: priority.unwrap_or_else(|| built_in_priority(class)),
         priority_class: class.to_owned(),
         termination_grace_seconds: grace,

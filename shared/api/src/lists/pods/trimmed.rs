@@ -100,7 +100,12 @@ pub(super) struct Status<'a> {
     pub(super) conditions: Member<'a, Conditions<'a>>,
     container_statuses: Member<'a, Vec<ContainerStatus<'a>>>,
     init_container_statuses: Member<'a, Vec<ContainerStatus<'a>>>,
+    /// `resourceClaimStatuses`.
+    pub(super) made_claims: Member<'a, Vec<MadeClaim<'a>>>,
 }
+
+/// A name, and the ResourceClaim that was made for it.
+type MadeClaim<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 
 /// What the conditions of a pod say. Of several of a type the first counts.
 #[derive(Clone, Default)]
@@ -356,10 +361,24 @@ impl<'a> Status<'a> {
             "initContainerStatuses" => {
                 read.init_container_statuses.read(cursor, &before.init_container_statuses, statuses)
             }
+            "resourceClaimStatuses" => {
+                let claims = |cursor: &mut JsonCursor<'a>| cursor.list(made_claim);
+                read.made_claims.read(cursor, &before.made_claims, claims)
+            }
             _ => cursor.skip(),
         })?;
         Some(read)
     }
+}
+
+fn made_claim<'a>(cursor: &mut JsonCursor<'a>) -> Option<MadeClaim<'a>> {
+    let (mut name, mut claim) = (Text::default(), Text::default());
+    cursor.members(|key, cursor| match key {
+        "name" => name.read(cursor, &Text::default(), JsonCursor::text),
+        "resourceClaimName" => claim.read(cursor, &Text::default(), JsonCursor::text),
+        _ => cursor.skip(),
+    })?;
+    Some((name.take()?, claim.take()))
 }
 
 impl<'a> Conditions<'a> {

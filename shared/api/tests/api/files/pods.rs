@@ -93,13 +93,48 @@ fn tolerations_compare_whole_numbers() {
 #[test]
 fn what_cannot_be_honored_yet_is_put_into_words() {
     unsupported(
-        "resourceClaims: [{name: gpu}]",
-        &expect!["resourceClaims (dynamic resource allocation)"],
-    );
-    unsupported(
         "volumes: [{name: a, awsElasticBlockStore: {volumeID: vol-1}}]",
         &expect!["awsElasticBlockStore volumes"],
     );
+}
+
+#[test]
+fn the_claims_of_a_pod_are_those_of_its_spec_and_of_its_containers() {
+    let claims = |spec: &str| {
+        let claims = &pod_of(spec).spec.claims;
+        let reference = |(name, claim): &(String, Option<model::ObjectName>)| match claim {
+            Some(claim) => format!("{name}={claim}"),
+            None => name.clone(),
+        };
+        let named: Vec<_> = claims.references.iter().map(reference).collect();
+        (named.join(" "), claims.is_asked_by_container)
+    };
+    let all = "resourceClaims: [{name: gpu, resourceClaimTemplateName: t}, \
+               {name: net, resourceClaimName: net-0}]";
+    let asks = "{name: m, resources: {claims: [{name: gpu, request: one}]}}";
+    assert_eq!(
+        claims(&format!("containers: [{{name: m}}], {all}")),
+        ("gpu net=net-0".into(), false)
+    );
+    assert_eq!(claims(&format!("containers: [{asks}], {all}")), ("gpu net=net-0".into(), true));
+    let init = format!("containers: [{{name: c}}], initContainers: [{asks}]");
+    assert_eq!(claims(&init), (String::new(), true));
+    let none = "containers: [{name: m, resources: {claims: []}}], resourceClaims: []";
+    assert_eq!(claims(none), (String::new(), false));
+}
+
+#[test]
+fn a_claim_of_a_pod_is_there_or_made_from_a_template() {
+    let refused = |claims: &str| {
+        let spec = format!("spec: {{containers: [{{name: m}}], resourceClaims: [{claims}]}}");
+        let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\n{spec}\n");
+        let problems = read(&text, "x.yaml").problems;
+        assert_eq!(problems.len(), 1, "{claims}");
+    };
+    refused("{name: gpu}");
+    refused("{name: gpu, resourceClaimName: a, resourceClaimTemplateName: b}");
+    refused("{name: gpu, resourceClaimName: ''}");
+    refused("{resourceClaimName: a}");
 }
 
 #[test]

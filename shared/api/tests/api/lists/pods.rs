@@ -22,7 +22,8 @@ fn full() -> Value {
         "spec": {"nodeName": "ip-10-0-0-1", "hostNetwork": true, "priority": 7,
             "priorityClassName": "high", "terminationGracePeriodSeconds": 60,
             "schedulingGates": [{"name": "later"}], "overhead": {"cpu": "10m"},
-            "resources": {"requests": {"cpu": "3"}}, "resourceClaims": [{"name": "gpu"}],
+            "resources": {"requests": {"cpu": "3"}}, "resourceClaims": [{"name": "gpu",
+                "resourceClaimTemplateName": "gpu"}, {"name": "net", "resourceClaimName": "shared-net"}],
             "nodeSelector": {"kubernetes.io/arch": "arm64"},
             "tolerations": [{"operator": "Exists"}, {"key": "a", "operator": "Gt", "value": "5"}],
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
@@ -38,10 +39,12 @@ fn full() -> Value {
             "initContainers": [{"name": "side", "restartPolicy": "Always",
                 "resources": {"requests": {"cpu": "100m"}}}],
             "containers": [{"name": "main", "image": "x", "env": [{"name": "a"}],
-                "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}},
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"},
+                    "claims": [{"name": "gpu"}]},
                 "ports": [{"containerPort": 80}, {"hostPort": 8080, "protocol": "UDP"}]}]},
         "status": {"phase": "Running", "startTime": "2026-08-01T12:00:05Z",
-            "nominatedNodeName": "ip-10-0-0-2",
+            "nominatedNodeName": "ip-10-0-0-2", "resourceClaimStatuses": [
+                {"name": "gpu", "resourceClaimName": "web-0-gpu-x7k"}, {"name": "none"}],
             "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "900m"},
                 "resources": {"requests": {"cpu": "950m"}, "limits": {"memory": "1Gi"}}}],
             "conditions": [{"type": "Ready", "status": "True"}, {"type": "PodScheduled",
@@ -120,6 +123,8 @@ fn what_is_not_as_expected_is_left_to_the_reader_of_manifests() {
         ("/spec/containers/0/resources/requests/cpu", json!("1O0m")),
         ("/spec/volumes/1/persistentVolumeClaim/claimName", json!("")),
         ("/status/phase", json!("Sleeping")),
+        ("/status/resourceClaimStatuses/0/resourceClaimName", json!("")),
+        ("/status/resourceClaimStatuses/0/name", json!(null)),
         ("/status/startTime", json!(5)),
         ("/status/conditions", json!({})),
     ] {

@@ -1,0 +1,44 @@
+//! What a pod says of ResourceClaims.
+//!
+//! Kubernetes: `PodResourceClaim` and `PodResourceClaimStatus` of `core/v1`.
+
+use std::collections::BTreeMap;
+
+use model::ObjectName;
+
+use crate::document::field::Field;
+
+/// `spec.resourceClaims`: names, and the claims that are not made from templates.
+pub(crate) fn references(field: Option<&Field<'_>>) -> Vec<(String, Option<ObjectName>)> {
+    let items = field.and_then(Field::list).unwrap_or_default();
+    items.iter().filter_map(reference).collect()
+}
+
+fn reference(item: &Field<'_>) -> Option<(String, Option<ObjectName>)> {
+    let mut fields = item.fields()?;
+    let name = fields.require("name").and_then(|field| field.text_not_empty());
+    let claim = fields.get("resourceClaimName");
+    let template = fields.get("resourceClaimTemplateName");
+    fields.done();
+    if claim.is_some() == template.is_some() {
+        item.complain_if_written(
+            "needs `resourceClaimName` or `resourceClaimTemplateName`, and only one of them",
+        );
+    }
+    let claim = claim.map_or(Some(None), |field| field.parsed(ObjectName::new).map(Some));
+    Some((name?.to_owned(), claim?))
+}
+
+/// `status.resourceClaimStatuses`: by name, the claim that was made; `None` if none is needed.
+pub(crate) fn made(field: Option<&Field<'_>>) -> BTreeMap<String, Option<ObjectName>> {
+    let items = field.and_then(Field::list).unwrap_or_default();
+    items.iter().filter_map(made_one).collect()
+}
+
+fn made_one(item: &Field<'_>) -> Option<(String, Option<ObjectName>)> {
+    let mut fields = item.fields()?;
+    let name = fields.require("name").and_then(|field| field.text());
+    let claim = fields.get("resourceClaimName");
+    let claim = claim.map_or(Some(None), |field| field.parsed(ObjectName::new).map(Some));
+    Some((name?.to_owned(), claim?))
+}

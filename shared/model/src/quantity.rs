@@ -41,9 +41,17 @@ const RULE_SUFFIX: &str = "after the number only one of the suffixes n, u, m, k,
 pub const RULE_NEGATIVE: &str = "it must not be negative";
 
 impl Quantity {
+    /// The largest: 2^63-1 units.
+    pub const MAX: Self = Self { nanos: i64::MAX as i128 * NANOS };
+
+    /// A number of billionths, cut to [`Self::MAX`] and its opposite.
+    pub fn from_nanos(nanos: i128) -> Self {
+        Self { nanos: nanos.clamp(-Self::MAX.nanos, Self::MAX.nanos) }
+    }
+
     /// A whole number of units.
     pub fn from_units(units: u64) -> Self {
-        Self { nanos: i128::from(units).min(i128::from(i64::MAX)) * NANOS }
+        Self::from_nanos(i128::from(units) * NANOS)
     }
 
     /// Reads `text`. Digits that are lost are rounded away from zero.
@@ -144,7 +152,7 @@ impl Scale {
     /// Decimal scales only move the point. Binary ones multiply whole and fraction apart, so that
     /// no digit is lost before the one rounding at the end.
     fn nanos(&self, whole: &str, fraction: &str) -> i128 {
-        let cap = i128::from(i64::MAX) * NANOS;
+        let cap = Quantity::MAX.nanos;
         match *self {
             Self::Decimal(power) => shift(whole, fraction, power + 9).map_or(cap, |n| n.min(cap)),
             Self::Binary(power) => {

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod codec;
+mod devices;
 mod ledger;
 mod macros;
 mod numbered;

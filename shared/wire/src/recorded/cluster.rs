@@ -3,7 +3,6 @@
 use model::{
     Pod, PodSpec,
     buffer::{BufferTarget, CapacityBuffer},
-    dynamic_resources::{DeviceFacts, PodClaims},
     eviction::{CountOrPercent, PodDisruptionBudget},
     facts::{DaemonSet, Surroundings},
     node::{IllCondition, IllStatus, Node},
@@ -33,7 +32,6 @@ structures! {
         12 host_ports, 13 priority, 14 priority_class, 15 termination_grace_seconds, 16 problems,
         64 match_fields, 65 claims,
     }
-    PodClaims { 1 references, 2 is_asked_by_container }
     Owner { 1 api_version, 2 kind, 3 name }
     HostPort { 1 ip, 2 port, 3 protocol }
     Weighted<T> { 1 weight, 2 term }
@@ -80,17 +78,4 @@ enumerations! {
     PriceChange { 0 Absolute(1 price), 1 Added(1 nanos), 2 Scaled(1 millionths) }
     BufferTarget { 0 Template(1 spec), 1 Workload(1 spec, 2 replicas), 2 Missing(1 why) }
     CountOrPercent { 0 Count(1 count), 1 Percent(1 percent) }
-}
-
-/// Without its members for now: facts with devices are recorded as facts with none.
-impl Stored for DeviceFacts {
-    fn put(&self, to: &mut Writer) {
-        to.structure(&[]);
-    }
-
-    fn take(from: &mut dyn Source) -> Result<Self, Damaged> {
-        let frame = from.open();
-        from.close(frame)?;
-        Ok(Self::default())
-    }
 }

@@ -342,7 +342,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u16 u32 u64 u128 usize; i32 i64);
+numbers!(u16 u32 u64 u128 usize; i32 i64 i128);
 
 impl Stored for bool {
     fn put(&self, to: &mut Writer) {

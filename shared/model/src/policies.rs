@@ -117,6 +117,12 @@ pub struct Policies {
     pub reboot_for_repair: bool,
     /// Gate `NodeClassCEL` of the AWS provider: expressions in `spec.kubelet` of EC2NodeClasses are evaluated.
     pub node_class_cel: bool,
+    /// `IGNORE_DRA_REQUESTS=false`: pods with ResourceClaims are placed where their devices are.
+    pub heeds_dra_requests: bool,
+    /// Gate `DRANVIDIAGPU` of the AWS provider: NVIDIA's GPUs of instance types are known before their nodes join.
+    pub dra_nvidia_gpu: bool,
+    /// Gate `DRAEFA` of the AWS provider: the same for network interfaces with EFA.
+    pub dra_efa: bool,
     /// Gate `TerminateFirstDrift`.
     pub terminate_first_drift: bool,
     /// Gate `TerminateFirstRepair`.
@@ -151,8 +157,10 @@ pub struct InvalidGate {
 type OfGate = fn(&mut Policies) -> &mut bool;
 
 /// Karpenter's feature gates by name, sorted; those of its AWS provider among them.
-pub const GATES: [(&str, OfGate); 11] = [
+pub const GATES: [(&str, OfGate); 13] = [
     ("CapacityBuffer", |policies| &mut policies.capacity_buffer),
+    ("DRAEFA", |policies| &mut policies.dra_efa),
+    ("DRANVIDIAGPU", |policies| &mut policies.dra_nvidia_gpu),
     ("NodeClassCEL", |policies| &mut policies.node_class_cel),
     ("NodeOverlay", |policies| &mut policies.node_overlay),
     ("NodeRepair", |policies| &mut policies.node_repair),
@@ -198,8 +206,15 @@ impl Policies {
     }
 
     /// The gates and whether each is open, sorted by name.
-    pub fn gates(mut self) -> [(&'static str, bool); 11] {
+    pub fn gates(mut self) -> [(&'static str, bool); 13] {
         GATES.map(|(name, of_gate)| (name, *of_gate(&mut self)))
+    }
+
+    /// Whether pods with ResourceClaims are placed: either gate of devices asks for it, too.
+    ///
+    /// Karpenter: `charts/karpenter/templates/deployment.yaml` of the AWS provider.
+    pub const fn places_claims(&self) -> bool {
+        self.heeds_dra_requests || self.dra_nvidia_gpu || self.dra_efa
     }
 
     /// Whether ill nodes are disrupted by a method of disruption.
@@ -223,6 +238,9 @@ impl Default for Policies {
             legacy_node_repair: false,
             reboot_for_repair: false,
             node_class_cel: false,
+            heeds_dra_requests: false,
+            dra_nvidia_gpu: false,
+            dra_efa: false,
             terminate_first_drift: false,
             terminate_first_repair: false,
             pod_deletion_cost_management: false,

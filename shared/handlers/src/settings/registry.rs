@@ -26,7 +26,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 25] = [
+pub const SETTINGS: [Setting; 26] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -68,6 +68,19 @@ pub const SETTINGS: [Setting; 25] = [
                 _ => None,
             };
             put(&mut settings.policies.min_values, policy)
+        },
+    },
+    Setting {
+        parameter: "IgnoreDraRequests",
+        variable: "JOURNEYMAN_IGNORE_DRA_REQUESTS",
+        karpenter: Some("IGNORE_DRA_REQUESTS"),
+        default: "true",
+        allowed: SWITCH,
+        meaning: "`true`: pods with ResourceClaims stay pending, and are reported. `false`: such a pod \
+                  is scheduled with its devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`.",
+        set: |settings, text| {
+            let is_ignored: Option<bool> = text.parse().ok();
+            put(&mut settings.policies.heeds_dra_requests, is_ignored.map(|is_ignored| !is_ignored))
         },
     },
     Setting {

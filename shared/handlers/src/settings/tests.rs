@@ -24,6 +24,7 @@ fn each_setting_changes_something() {
         ("FeatureGates", "SpotToSpotConsolidation=true,ReservedCapacity=false"),
         ("PreferencePolicy", "Ignore"),
         ("MinValuesPolicy", "BestEffort"),
+        ("IgnoreDraRequests", "false"),
         (
             "SchedulerConfig",
             "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, \
@@ -107,6 +108,16 @@ fn a_gate_that_is_not_known_is_refused() {
         assert!(wrong.starts_with(&format!("FeatureGates: `{gates}` is not a list")), "{wrong}");
         assert!(wrong.contains("PodDeletionCostManagement"), "{wrong}");
     }
+}
+
+#[test]
+fn either_gate_of_devices_places_pods_with_claims() {
+    let places = |values: &[(&str, &str)]| read(values).unwrap().policies.places_claims();
+    assert!(!places(&[]));
+    assert!(!places(&[("IgnoreDraRequests", "true")]));
+    assert!(places(&[("IgnoreDraRequests", "false")]));
+    assert!(places(&[("FeatureGates", "DRAEFA=true")]));
+    assert!(places(&[("FeatureGates", "DRANVIDIAGPU=true"), ("IgnoreDraRequests", "true")]));
 }
 
 #[test]

@@ -46,7 +46,8 @@ structures! {
         5 node_overlay, 6 static_capacity, 7 capacity_buffer, 8 node_repair, 9 legacy_node_repair,
         10 reboot_for_repair, 11 terminate_first_drift, 12 terminate_first_repair,
         13 pod_deletion_cost_management, 14 packing, 15 node_charge, 16 dollars_per_hour_max,
-        17 consolidation, 18 calm, 64 node_class_cel,
+        17 consolidation, 18 calm, 64 node_class_cel, 65 heeds_dra_requests, 66 dra_nvidia_gpu,
+        67 dra_efa,
     }
     Calm { 1 workload_rest, 2 saving_min_millionths, 3 saving_per_move_min, 4 moves_per_hour_max }
 }

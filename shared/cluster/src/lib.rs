@@ -8,6 +8,7 @@ mod alpha_statuses;
 mod ca_bundle;
 mod call;
 mod connect;
+mod devices;
 mod events;
 mod eviction;
 mod leases;

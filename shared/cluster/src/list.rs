@@ -24,13 +24,14 @@ use model::{
     words::many,
 };
 use ports::{
-    Cluster, Fault, FoundSelectors, Listing, Malformed, PodSelection, PortError, Surrounded,
+    Cluster, Fault, FoundDevices, FoundSelectors, Listing, Malformed, PodSelection, PortError,
+    Surrounded,
 };
 
 use crate::{
     KubeCluster,
     call::{CallError, Effect},
-    selectors, surroundings,
+    devices, selectors, surroundings,
 };
 
 /// One kind of list.
@@ -121,6 +122,10 @@ impl Cluster for KubeCluster {
 
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
         surroundings::read(self, policies).await
+    }
+
+    async fn devices(&self) -> Result<FoundDevices, PortError> {
+        devices::read(self).await
     }
 
     async fn pod_selectors(&self) -> Result<FoundSelectors, PortError> {

@@ -26,6 +26,7 @@ const PROVISION: &[&str] = &[
     "AlphaStatuses.update_buffer_status",
     "Catalog.catalog",
     "Cluster.daemon_sets",
+    "Cluster.devices",
     "Cluster.node_classes",
     "Cluster.node_pools",
     "Cluster.nodes",
@@ -54,6 +55,7 @@ const INTERRUPT: &[&str] = &[
 const DISRUPT: &[&str] = &[
     "Catalog.catalog",
     "Cluster.daemon_sets",
+    "Cluster.devices",
     "Cluster.node_classes",
     "Cluster.node_pools",
     "Cluster.nodes",

@@ -8,20 +8,22 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::{try_join, try_join3, try_join4};
+use futures_util::future::{try_join, try_join3, try_join5};
 use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
-    InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
+    InstanceType, InstanceTypeName, NodeClassName, NodeName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
+    dynamic_resources::DeviceFacts,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
+    node::Node,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
     problem::{Rule, Weight},
 };
 use ports::{
-    Adapters, Catalog as _, Cluster, Discovery as _, FoundSelectors, Invocation, Listing,
-    Malformed, PodSelection, Surrounded,
+    Adapters, Catalog as _, Cluster, Discovery as _, FoundDevices, FoundSelectors, Invocation,
+    Listing, Malformed, PodSelection, Surrounded,
 };
 
 use crate::{error::Error, live::reservations, settings::Settings};
@@ -80,11 +82,15 @@ impl<A: Adapters> Sources<'_, A> {
         let (cluster, policies) = (self.cluster, self.settings.policies);
         let mut malformed = Vec::new();
         // A claim of a volume that comes after this is found at the next look.
-        let (nodes, node_pools, daemon_sets, surrounded) = Box::pin(try_join4(
+        let (nodes, node_pools, daemon_sets, surrounded, devices) = Box::pin(try_join5(
             cluster.nodes(),
             cluster.node_pools(),
             cluster.daemon_sets(),
             cluster.surroundings(&policies),
+            async {
+                let is_read = policies.places_claims();
+                if is_read { cluster.devices().await.map(Some) } else { Ok(None) }
+            },
         ))
         .await?;
         let nodes = kept(nodes, &mut malformed);
@@ -92,10 +98,19 @@ impl<A: Adapters> Sources<'_, A> {
         node_pools.sort_by(|a, b| a.name.cmp(&b.name));
         let mut daemon_sets = kept(daemon_sets, &mut malformed);
         daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
-        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
+        let nodes: BTreeMap<_, _> =
+            nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
         let Surrounded { surroundings, buffers, malformed: unread } = surrounded;
         malformed.extend(unread);
+        let devices = devices.map(|listed| {
+            let FoundDevices { slices, classes, claims, malformed: unread } = listed;
+            malformed.extend(unread);
+            let initialized = initialized(&nodes);
+            let templates = BTreeMap::new();
+            Arc::new(DeviceFacts { slices, classes, claims, initialized, templates })
+        });
         let facts = Facts {
+            devices,
             nodes,
             node_pools,
             daemon_sets,
@@ -166,6 +181,12 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
 fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
     malformed.extend(listing.malformed);
     listing.items
+}
+
+/// The nodes that are initialized.
+fn initialized(nodes: &BTreeMap<NodeName, Node>) -> BTreeSet<NodeName> {
+    let initialized = nodes.values().filter(|node| node.is_initialized());
+    initialized.map(|node| node.name.clone()).collect()
 }
 
 /// The instance types that claims have instances of, by EC2NodeClass.

@@ -8,6 +8,7 @@ use model::{
     buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
     default_spread::PodSelectors,
+    dynamic_resources::{DeviceClass, ResourceClaim, ResourceSlice},
     event::ObjectEvent,
     facts::{DaemonSet, Surroundings},
     lease::{LedgerLease, ObservedLeases},
@@ -91,6 +92,20 @@ pub struct FoundSelectors {
     pub malformed: Vec<Malformed>,
 }
 
+/// Devices, what claims them, and what could not be read of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundDevices {
+    /// All ResourceSlices that can be read.
+    pub slices: Vec<ResourceSlice>,
+    /// All DeviceClasses that can be read.
+    pub classes: Vec<DeviceClass>,
+    /// All ResourceClaims. One that cannot be read is among them if its name can be: nothing satisfies it, and it keeps
+    /// the devices that it is seen to have.
+    pub claims: Vec<ResourceClaim>,
+    /// The objects that cannot be read.
+    pub malformed: Vec<Malformed>,
+}
+
 /// Which pods to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodSelection {
@@ -119,6 +134,9 @@ ports! {
         /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
         /// objects.
         async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
+        /// Devices and what claims them; slices are read before claims. A cluster that does not know the kinds has
+        /// none.
+        async fn devices(&self) -> Result<FoundDevices, PortError>;
         /// Which pods Services, ReplicaSets, StatefulSets and ReplicationControllers select. Read after the pods: whose
         /// controllers are there then.
         async fn pod_selectors(&self) -> Result<FoundSelectors, PortError>;

@@ -21,8 +21,8 @@ pub use cloud::{
     Catalog, CatalogStore, Discovery, Fleet, Forensics, Mailbox, Market, Profiles, Templates,
 };
 pub use cluster::{
-    AlphaStatuses, Cluster, Events, FoundSelectors, Leases, Listing, Malformed, NodeClaims,
-    NodeClasses, NodePools, Nodes, PodSelection, Surrounded,
+    AlphaStatuses, Cluster, Events, FoundDevices, FoundSelectors, Leases, Listing, Malformed,
+    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError, Refusal};
 pub use ledger::{Decisions, Ledger, LedgerLayer};

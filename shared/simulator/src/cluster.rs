@@ -7,6 +7,7 @@ mod before;
 mod bindings;
 mod budgets;
 mod controllers;
+mod devices;
 mod disturbances;
 mod events;
 mod kubelet;
@@ -214,6 +215,7 @@ pub(crate) struct ClusterState {
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     pub(crate) node_overlays: BTreeMap<ObjectName, NodeOverlay>,
+    pub(crate) devices: devices::DeviceObjects,
     /// With their generations.
     pod_templates: BTreeMap<PodKey, (Arc<PodSpec>, i64)>,
     pub(crate) capacity_buffers: BTreeMap<PodKey, (CapacityBuffer, Option<BufferReferent>)>,
@@ -376,6 +378,15 @@ impl World {
             ClusterObject::NodeClaim(claim) => self.add_node_claim(*claim),
             ClusterObject::Workload(workload) => self.add_workload(workload),
             ClusterObject::NodeOverlay(overlay) => self.cluster.put_overlay(overlay),
+            ClusterObject::ResourceSlice(slice) => {
+                self.cluster.devices.slices.insert(slice.name.clone(), *slice);
+            }
+            ClusterObject::DeviceClass(class) => {
+                self.cluster.devices.classes.insert(class.name.clone(), class);
+            }
+            ClusterObject::ResourceClaim(claim) => {
+                self.cluster.devices.claims.insert(claim.key.clone(), *claim);
+            }
             ClusterObject::PodTemplate(key, spec) => self.cluster.put_template(key, spec),
             ClusterObject::CapacityBuffer { buffer, refers_to } => {
                 self.cluster.put_buffer(buffer, refers_to);

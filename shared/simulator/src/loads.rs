@@ -55,6 +55,10 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Cluster.node_overlays" | "AlphaStatuses.observed_overlays" => {
             Load::items(cluster.node_overlays.len())
         }
+        "Cluster.devices" => Load {
+            others: number(cluster.devices.claims.len()),
+            ..Load::items(cluster.devices.slices.len())
+        },
         "Cluster.daemon_sets" => Load::items(cluster.daemon_sets.len()),
         "Cluster.surroundings" => Load {
             others: number(cluster.nodes.len()),

@@ -7,6 +7,7 @@ use model::{
     Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec, SecurityGroupId, Zone,
     buffer::CapacityBuffer,
+    dynamic_resources::{DeviceClass, ResourceClaim, ResourceSlice},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -140,6 +141,12 @@ pub enum ClusterObject {
     Workload(StoryWorkload),
     /// A NodeOverlay.
     NodeOverlay(NodeOverlay),
+    /// A ResourceSlice.
+    ResourceSlice(Box<ResourceSlice>),
+    /// A DeviceClass.
+    DeviceClass(DeviceClass),
+    /// A ResourceClaim.
+    ResourceClaim(Box<ResourceClaim>),
     /// A PodTemplate.
     PodTemplate(PodKey, Arc<PodSpec>),
     /// A CapacityBuffer.
@@ -187,6 +194,9 @@ impl fmt::Display for ClusterObject {
             Self::NodeClaim(claim) => write!(f, "NodeClaim {}", claim.name),
             Self::Workload(workload) => write!(f, "workload {}", workload.key()),
             Self::NodeOverlay(overlay) => write!(f, "NodeOverlay {}", overlay.name),
+            Self::ResourceSlice(slice) => write!(f, "ResourceSlice {}", slice.name),
+            Self::DeviceClass(class) => write!(f, "DeviceClass {}", class.name),
+            Self::ResourceClaim(claim) => write!(f, "ResourceClaim {}", claim.key),
             Self::PodTemplate(key, _) => write!(f, "PodTemplate {key}"),
             Self::CapacityBuffer { buffer, .. } => {
                 write!(f, "CapacityBuffer {}/{}", buffer.namespace, buffer.name)

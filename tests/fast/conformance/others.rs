@@ -1,10 +1,14 @@
 //! What others do to the simulated cluster while a suite runs.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
     InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
+    dynamic_resources::{
+        DeviceAsk, DeviceClass, DeviceCount, DeviceRequest, RequestKind, ResourceClaim,
+        ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess, SliceDevice,
+    },
     event::EventObject,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -189,6 +193,39 @@ impl ListedWorld for Others {
         let PodKey { namespace, name: object } = self.key(name);
         self.0.act(Action::DeleteVolumeClaim(VolumeClaimKey { namespace, name: object }));
         self.0.act(Action::DeleteVolumeAttachment(name.to_owned()));
+    }
+
+    async fn make_devices(&self, name: &str) {
+        let ask = DeviceAsk {
+            class: name.to_owned(),
+            selectors: Vec::new(),
+            count: DeviceCount::Exact(1),
+            capacity: BTreeMap::new(),
+        };
+        let request = DeviceRequest { name: "device".to_owned(), kind: RequestKind::Exactly(ask) };
+        let PodKey { namespace, name: object } = self.key(name);
+        self.0.add(vec![
+            ClusterObject::DeviceClass(DeviceClass {
+                name: name.to_owned(),
+                selectors: Vec::new(),
+            }),
+            ClusterObject::ResourceSlice(Box::new(ResourceSlice {
+                name: name.to_owned(),
+                owner: None,
+                driver: "driver.example".into(),
+                pool: ResourcePool { name: name.into(), generation: 1, slice_count: 1 },
+                access: SliceAccess::AllNodes,
+                devices: vec![SliceDevice { name: "device".into(), ..SliceDevice::default() }],
+                shared_counters: Vec::new(),
+            })),
+            ClusterObject::ResourceClaim(Box::new(ResourceClaim {
+                key: ResourceClaimKey { namespace, name: object },
+                requests: vec![request],
+                constraints: Vec::new(),
+                allocation: None,
+                reserved_for: Vec::new(),
+            })),
+        ]);
     }
 
     async fn make_overlays(&self, readable: &str, unreadable: &str) {

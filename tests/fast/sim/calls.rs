@@ -84,10 +84,11 @@ pub(crate) fn with_every_kind_of_class() -> Sim {
     sim
 }
 
-/// Classes of every kind, and a node that a user deletes; facts are kept.
+/// Classes of every kind, and a node that a user deletes; facts are kept, and devices are among them.
 fn every_kind_of_class() -> Sim {
     let sim = with_every_kind_of_class();
-    let (mut runner, _reports) = runner_with(&sim, settings(&[("Record", "facts")]));
+    let parameters = [("Record", "facts"), ("IgnoreDraRequests", "false")];
+    let (mut runner, _reports) = runner_with(&sim, settings(&parameters));
     sim.at(minute(6), Action::InterruptSpot(SpotTarget::Any));
     sim.at(minute(8), scale("web", 2));
     runner.run_until(minute(25)).expect("nothing unsafe happens");

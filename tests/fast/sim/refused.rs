@@ -37,9 +37,10 @@ const STRIDE: u64 = 5;
 pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// Those without which nothing can be decided or done: no object is at fault.
-const OUTAGES: [&str; 22] = [
+const OUTAGES: [&str; 23] = [
     "Catalog.catalog",
     "Cluster.daemon_sets",
+    "Cluster.devices",
     "Cluster.node_classes",
     // Of claims that were planned with an overlay.
     "Cluster.node_overlays",
@@ -105,6 +106,10 @@ fn story_of(operation: &str) -> Story {
         "Fleet.reboot" => Story {
             parameters: vec![("FeatureGates", repair::REBOOTS)],
             joined: repair::make_one_ill,
+            ..Story::of(sim(WorldSettings::default()))
+        },
+        "Cluster.devices" => Story {
+            parameters: vec![("IgnoreDraRequests", "false")],
             ..Story::of(sim(WorldSettings::default()))
         },
         "AlphaStatuses.update_buffer_status" => Story {

@@ -118,6 +118,7 @@ fn object_of(sim: &Sim, resource: &str, is_unlucky: bool) -> String {
         "csinodes" => format!("CSINode {node}"),
         "daemonsets" => format!("DaemonSet default/{ODD}"),
         "deployments" => format!("Deployment default/{ODD}"),
+        "deviceclasses" => format!("DeviceClass {ODD}"),
         "ec2nodeclasses" => format!("EC2NodeClass {ODD}"),
         "leases" => format!("Lease {ODD}/karpenter-leader-election"),
         "namespaces" => format!("Namespace {ODD}"),
@@ -134,6 +135,8 @@ fn object_of(sim: &Sim, resource: &str, is_unlucky: bool) -> String {
         "podtemplates" => format!("PodTemplate default/{ODD}"),
         "replicasets" => format!("ReplicaSet default/{ODD}"),
         "replicationcontrollers" => format!("ReplicationController default/{ODD}"),
+        "resourceclaims" => format!("ResourceClaim default/{ODD}"),
+        "resourceslices" => format!("ResourceSlice {ODD}"),
         "services" => format!("Service default/{ODD}"),
         "statefulsets" => format!("StatefulSet default/{ODD}"),
         "storageclasses" => format!("StorageClass {ODD}"),
@@ -240,6 +243,7 @@ pub(crate) fn outcome(resource: &str, world_settings: WorldSettings) -> Result<(
     begin(&sim);
     let all_kinds_read = [
         ("FeatureGates", "CapacityBuffer=true,NodeOverlay=true"),
+        ("IgnoreDraRequests", "false"),
         ("SchedulerConfig", SPREAD_ANYWAY),
     ];
     let (mut runner, reports) = runner_with(&sim, settings(&all_kinds_read));

@@ -7,7 +7,7 @@ use model::{
     policies::Policies,
     storage::VolumeClaimKey,
 };
-use ports::{Cluster as _, Fault, Malformed, PodSelection};
+use ports::{Cluster as _, Fault, FoundDevices, Malformed, PodSelection};
 use serde_json::{Value, json};
 
 use super::{Server, refused};
@@ -329,4 +329,39 @@ async fn what_selects_pods_is_listed_with_its_namespace() {
     assert_eq!((services, names), (Some(1), vec!["web-1", "old"]), "one selects no pod");
     assert_eq!(read.malformed.len(), 1, "{:?}", read.malformed);
     assert!(server.answers.lock().unwrap().is_empty(), "not everything was asked for");
+}
+
+#[tokio::test]
+async fn devices_are_listed_and_a_cluster_that_does_not_know_them_has_none() {
+    let none = || refused(404, "NotFound", "the server could not find the requested resource");
+    let [classes, slices, claims] = [
+        "/apis/resource.k8s.io/v1/deviceclasses",
+        "/apis/resource.k8s.io/v1/resourceslices",
+        "/apis/resource.k8s.io/v1/resourceclaims",
+    ];
+    let slice = json!({
+        "metadata": { "name": "a", "uid": "u" },
+        "spec": { "driver": "gpu.example", "allNodes": true, "devices": [{ "name": "gpu-0" }],
+                  "pool": { "name": "p", "generation": 1, "resourceSliceCount": 1 } },
+    });
+    let claim = |name: &str, requests: Value| {
+        json!({
+            "metadata": { "name": name, "namespace": "shop", "uid": "u" },
+            "spec": { "devices": { "requests": requests } },
+        })
+    };
+    let listed = [claim("data", json!([])), claim("odd", json!(5))];
+    let server = Server::at_paths([
+        (classes, list("DeviceClass", "7", None, &[json!({ "metadata": 5 })])),
+        (slices, list("ResourceSlice", "7", None, &[slice])),
+        (claims, list("ResourceClaim", "7", None, &listed)),
+    ]);
+    let read = server.cluster().devices().await.unwrap();
+    assert_eq!((read.slices.len(), read.classes.len(), read.claims.len()), (1, 0, 2));
+    assert_eq!(read.malformed.len(), 2, "{:?}", read.malformed);
+    let server = Server::at_paths([classes, slices, claims].map(|path| (path, none())));
+    assert_eq!(server.cluster().devices().await.unwrap(), FoundDevices::default());
+    let forbidden = refused(403, "Forbidden", "resourceslices is forbidden: User \"x\"");
+    let server = Server::at_paths([(classes, none()), (slices, forbidden), (claims, none())]);
+    assert_eq!(server.cluster().devices().await.unwrap_err().fault, Fault::Permanent);
 }

@@ -74,12 +74,15 @@ pub(crate) async fn objects(world: &World, (kind, version): (&str, &str)) -> Api
     let plural = format!("{}s", kind.kind.to_lowercase());
     let plural = plural.replace("classs", "classes");
     let resource = ApiResource::from_gvk_with_plural(&kind, &plural);
-    if kind.kind == CAPACITY_BUFFER.0 {
+    if [CAPACITY_BUFFER.0, RESOURCE_CLAIM.0].contains(&kind.kind.as_str()) {
         return Api::namespaced_with(world.client.clone(), &world.namespace, &resource);
     }
     Api::all_with(world.client.clone(), &resource)
 }
 
+pub(crate) const DEVICE_CLASS: (&str, &str) = ("DeviceClass", "resource.k8s.io/v1");
+pub(crate) const RESOURCE_CLAIM: (&str, &str) = ("ResourceClaim", "resource.k8s.io/v1");
+pub(crate) const RESOURCE_SLICE: (&str, &str) = ("ResourceSlice", "resource.k8s.io/v1");
 pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", "karpenter.sh/v1");
 pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", "karpenter.k8s.aws/v1");
 pub(crate) const NODE_CLAIM: (&str, &str) = ("NodeClaim", "karpenter.sh/v1");

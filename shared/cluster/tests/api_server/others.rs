@@ -24,7 +24,10 @@ use serde_json::{Map, Value, json};
 use testkit::{ClusterWorld, Deployed, EventWorld, ListedWorld, PodState};
 
 use super::{
-    definitions::{self, NODE_CLASS, NODE_OVERLAY, NODE_POOL, objects},
+    definitions::{
+        self, DEVICE_CLASS, NODE_CLASS, NODE_OVERLAY, NODE_POOL, RESOURCE_CLAIM, RESOURCE_SLICE,
+        objects,
+    },
     world::World,
 };
 
@@ -288,6 +291,20 @@ impl ListedWorld for World {
         let claims = self.namespaced::<core::PersistentVolumeClaim>();
         drop(claims.delete(name, &now).await.unwrap());
         drop(self.all::<VolumeAttachment>().delete(name, &now).await.unwrap());
+    }
+
+    async fn make_devices(&self, name: &str) {
+        let object = |(kind, version): (&str, &str), spec: Value| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": name }, "spec": spec });
+        let pool = json!({ "name": name, "generation": 1, "resourceSliceCount": 1 });
+        let slice = json!({ "driver": "driver.example", "pool": pool, "allNodes": true,
+                            "devices": [{ "name": "device" }] });
+        let request = json!({ "name": "device", "exactly": { "deviceClassName": name } });
+        let claim = json!({ "devices": { "requests": [request] } });
+        for (kind, spec) in
+            [(RESOURCE_SLICE, slice), (DEVICE_CLASS, json!({})), (RESOURCE_CLAIM, claim)]
+        {
+            create(&objects(self, kind).await, object(kind, spec)).await;
+        }
     }
 
     async fn make_overlays(&self, readable: &str, unreadable: &str) {

@@ -24,7 +24,7 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    FoundSelectors, Listing, PodSelection, PortError, Surrounded,
+    FoundDevices, FoundSelectors, Listing, PodSelection, PortError, Surrounded,
     rights::rbac::{RIGHTS, Right},
 };
 use serde_json::{Value, json};
@@ -85,6 +85,7 @@ each_with_its_rights! {
         fn node_overlays() -> Listing<NodeOverlay>;
         fn daemon_sets() -> Listing<DaemonSet>;
         fn surroundings(policies: &Policies) -> Surrounded;
+        fn devices() -> FoundDevices;
         fn pod_selectors() -> FoundSelectors;
         fn pods(selection: &PodSelection) -> Listing<Pod>;
         fn volume_attachments() -> Listing<VolumeAttachment>;

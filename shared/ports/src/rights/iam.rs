@@ -23,6 +23,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ("CatalogStore.put", &["dynamodb:PutItem"]),
     ("CatalogStore.stored", &["dynamodb:GetItem"]),
     ("Cluster.daemon_sets", API_SERVER),
+    ("Cluster.devices", API_SERVER),
     ("Cluster.node_classes", API_SERVER),
     ("Cluster.node_overlays", API_SERVER),
     ("Cluster.node_pools", API_SERVER),

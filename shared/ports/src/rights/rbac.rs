@@ -25,6 +25,7 @@ const APPS: &str = "apps";
 const AWS: &str = "karpenter.k8s.aws";
 const BUFFERS: &str = "autoscaling.x-k8s.io";
 const CORE: &str = "";
+const DEVICES: &str = "resource.k8s.io";
 const KARPENTER: &str = "karpenter.sh";
 const LEASES: &str = "coordination.k8s.io";
 const POLICY: &str = "policy";
@@ -78,6 +79,14 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
         ],
     ),
     ("Cluster.daemon_sets", &[right("list", APPS, "daemonsets")]),
+    (
+        "Cluster.devices",
+        &[
+            right("list", DEVICES, "deviceclasses"),
+            right("list", DEVICES, "resourceclaims"),
+            right("list", DEVICES, "resourceslices"),
+        ],
+    ),
     ("Cluster.node_classes", &[LIST_CLASSES]),
     ("Cluster.node_overlays", &[LIST_OVERLAYS]),
     ("Cluster.node_pools", &[LIST_POOLS]),

@@ -125,6 +125,15 @@ pub const COSTS: &[Cost] = &[
             cluster("list poddisruptionbudgets", ONCE),
         ],
     ),
+    // Items are slices, others claims. Classes are listed beside both.
+    cost(
+        "Cluster.devices",
+        &[
+            cluster("list deviceclasses", ONCE),
+            cluster("list resourceslices", PAGE),
+            cluster("list resourceclaims", Per::OtherPage(requests::OBJECTS_PER_PAGE)),
+        ],
+    ),
     // Items are workloads, others Services.
     abreast(
         "Cluster.pod_selectors",

@@ -19,8 +19,8 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    AlphaStatuses, Cluster, Events, Fault, FoundSelectors, Leases, Listing, NodeClaims,
-    NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
+    AlphaStatuses, Cluster, Events, Fault, FoundDevices, FoundSelectors, Leases, Listing,
+    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
 };
 
 use crate::{
@@ -76,6 +76,10 @@ impl Cluster for Sim {
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
         self.step(("Cluster.surroundings", Read), "", |world| Ok(world.surroundings(*policies)))
             .await
+    }
+
+    async fn devices(&self) -> Result<FoundDevices, PortError> {
+        self.step(("Cluster.devices", Read), "", |world| Ok(world.found_devices())).await
     }
 
     async fn pod_selectors(&self) -> Result<FoundSelectors, PortError> {

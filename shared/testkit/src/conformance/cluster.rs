@@ -44,6 +44,8 @@ pub trait ListedWorld: ClusterWorld {
     async fn make_attached_volume(&self, name: &str, node: &NodeName);
     /// Deletes both.
     async fn delete_attached_volume(&self, name: &str);
+    /// Makes a ResourceSlice of one device for all nodes, a DeviceClass and a ResourceClaim, all of this name.
+    async fn make_devices(&self, name: &str);
     /// Makes a NodeOverlay that can be read and one that cannot, under their names.
     async fn make_overlays(&self, readable: &str, unreadable: &str);
 }
@@ -67,6 +69,7 @@ pub async fn cluster<P: Cluster + Nodes, W: ListedWorld>(port: &P, world: &W) ->
         Case::of("namespaces are listed with their labels", subject.namespaces().await),
         Case::of("budgets are listed with what they allow now", subject.budgets().await),
         Case::of("a volume is attached until it is not", subject.attached().await),
+        Case::of("devices are listed with their classes and claims", subject.devices().await),
         Case::of("behind its gate, what cannot be read is reported", subject.overlays().await),
     ]
 }
@@ -373,6 +376,18 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         self.world.remove_budget("budgets").await;
         self.world.undeploy("budgets").await;
         delete_node(self.port, &node).await
+    }
+
+    async fn devices(&self) -> Result<(), Failure> {
+        let name = "listed-devices";
+        self.world.make_devices(name).await;
+        let read = self.port.devices().await?;
+        let slices = read.slices.iter().filter(|slice| slice.name == name);
+        let classes = read.classes.iter().filter(|class| class.name == name);
+        let claims = read.claims.iter().filter(|claim| claim.key.name.as_str() == name);
+        same("the slices", &slices.map(|slice| slice.devices.len()).collect(), &vec![1])?;
+        same("the classes", &classes.count(), &1)?;
+        same("the claims", &claims.map(|claim| claim.requests.len()).collect(), &vec![1])
     }
 
     async fn overlays(&self) -> Result<(), Failure> {

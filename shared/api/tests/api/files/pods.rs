@@ -109,14 +109,17 @@ fn the_claims_of_a_pod_are_those_of_its_spec_and_of_its_containers() {
         let named: Vec<_> = claims.references.iter().map(reference).collect();
         (named.join(" "), claims.is_asked_by_container)
     };
-    let all = "resourceClaims: [{name: gpu, resourceClaimTemplateName: t}, \
+    let references = "resourceClaims: [{name: gpu, resourceClaimTemplateName: t}, \
                {name: net, resourceClaimName: net-0}]";
     let asks = "{name: m, resources: {claims: [{name: gpu, request: one}]}}";
     assert_eq!(
-        claims(&format!("containers: [{{name: m}}], {all}")),
+        claims(&format!("containers: [{{name: m}}], {references}")),
         ("gpu net=net-0".into(), false)
     );
-    assert_eq!(claims(&format!("containers: [{asks}], {all}")), ("gpu net=net-0".into(), true));
+    assert_eq!(
+        claims(&format!("containers: [{asks}], {references}")),
+        ("gpu net=net-0".into(), true)
+    );
     let init = format!("containers: [{{name: c}}], initContainers: [{asks}]");
     assert_eq!(claims(&init), (String::new(), true));
     let none = "containers: [{name: m, resources: {claims: []}}], resourceClaims: []";

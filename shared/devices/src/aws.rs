@@ -3,7 +3,10 @@
 //! Karpenter: `pkg/cloudprovider/dynamicresources.go`, `pkg/providers/nvidiadra`, `pkg/providers/efadra` of the AWS
 //! provider.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use model::{
     InstanceTypeName, Quantity,
@@ -41,12 +44,13 @@ pub struct InstanceDevices {
 }
 
 impl InstanceDevices {
-    /// Reads the tables, which takes some time.
-    pub fn read() -> Self {
-        Self {
+    /// The devices of all types, read once.
+    pub fn all() -> &'static Self {
+        static ALL: LazyLock<InstanceDevices> = LazyLock::new(|| InstanceDevices {
             gpus: table(include_str!("aws/gpus.txt"), gpu),
             efas: table(include_str!("aws/efas.txt"), efa),
-        }
+        });
+        &ALL
     }
 
     /// What `drivers` will publish on an instance; `None` if that is nothing.

@@ -8,17 +8,19 @@ use std::{
     sync::Arc,
 };
 
+use devices::{DeviceDrivers, InstanceDevices};
 use futures_util::future::{try_join, try_join3, try_join5};
 use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
-    InstanceType, InstanceTypeName, NodeClassName, NodeName, Problem, RegionCatalog,
+    InstanceType, InstanceTypeName, NodeClassName, NodeName, NodePoolName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
-    dynamic_resources::DeviceFacts,
+    dynamic_resources::{DeviceFacts, DeviceTemplates},
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node::Node,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
+    policies::Policies,
     problem::{Rule, Weight},
 };
 use ports::{
@@ -72,6 +74,20 @@ impl<A: Adapters> Sources<'_, A> {
                 Err(obstacles) => ClassOffer::NotReady(obstacles),
             };
             offers.insert(name.clone(), offer);
+        }
+        if let Some(devices) = &mut seen.facts.devices {
+            let classes = wanted.iter().map(|listed| {
+                let class = &listed.class;
+                let launched = launched.get(&class.name).into_iter().flatten().copied();
+                let offered = match offers.get(&class.name) {
+                    Some(ClassOffer::Ready(types)) => types.as_slice(),
+                    _ => &[],
+                };
+                (class, launched.chain(offered.iter().map(|offered| &offered.name)))
+            });
+            let pools = &seen.facts.node_pools;
+            Arc::make_mut(devices).templates =
+                device_templates(&self.settings.policies, classes, pools);
         }
         seen.facts.classes = Some(offers);
         seen.facts.class_images = images;
@@ -183,6 +199,37 @@ fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
     listing.items
 }
 
+/// The devices of instance types that drivers will publish, as far as gates say that there are drivers: of each of
+/// `pools`, by what its class may launch and has launched.
+fn device_templates<'c>(
+    policies: &Policies,
+    classes: impl Iterator<Item = (&'c NodeClass, impl Iterator<Item = &'c InstanceTypeName>)>,
+    pools: &[NodePool],
+) -> BTreeMap<NodePoolName, BTreeMap<InstanceTypeName, Arc<DeviceTemplates>>> {
+    if !policies.dra_nvidia_gpu && !policies.dra_efa {
+        return BTreeMap::new();
+    }
+    let of_class = |(class, types): (&'c NodeClass, _)| {
+        let drivers = DeviceDrivers {
+            nvidia_gpu: policies.dra_nvidia_gpu,
+            sharing: class.gpu_sharing,
+            efa: policies.dra_efa,
+        };
+        let types: BTreeSet<&InstanceTypeName> = Iterator::collect(types);
+        let templates = |name: &InstanceTypeName| {
+            Some((name.clone(), InstanceDevices::all().templates(name, &drivers)?))
+        };
+        let templates: BTreeMap<_, _> = types.into_iter().filter_map(templates).collect();
+        (&class.name, templates)
+    };
+    let by_class: BTreeMap<_, _> = classes.map(of_class).collect();
+    let of_pool = |pool: &NodePool| {
+        let templates = by_class.get(&pool.template.node_class)?;
+        (!templates.is_empty()).then(|| (pool.name.clone(), templates.clone()))
+    };
+    pools.iter().filter_map(of_pool).collect()
+}
+
 /// The nodes that are initialized.
 fn initialized(nodes: &BTreeMap<NodeName, Node>) -> BTreeSet<NodeName> {
     let initialized = nodes.values().filter(|node| node.is_initialized());
@@ -247,3 +294,6 @@ fn named_classes(pools: &[NodePool], classes: Vec<ListedNodeClass>) -> Vec<Liste
         .collect();
     by_name.into_values().collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use model::{
     interruption::RebalanceRecommendations,
     node_class::NodeClass,
     policies::Policies,
+    problem::Rule,
     protection,
 };
 
@@ -219,8 +220,13 @@ impl Settings {
 
     /// Makes of `classes`, which were read as if all gates are off, what they are with the gates.
     pub fn open_gates<'c>(&self, classes: impl IntoIterator<Item = &'c mut NodeClass>) {
-        if self.policies.node_class_cel {
-            classes.into_iter().for_each(launch_template::open_expressions);
+        for class in classes {
+            if self.policies.node_class_cel {
+                launch_template::open_expressions(class);
+            }
+            if self.policies.dra_nvidia_gpu {
+                class.problems.retain(|problem| problem.rule != Rule::GpuSharingDisabled);
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use model::{
         ResolvedNodeClass, ResolvedTemplate, SecurityGroup, Subnet, TemplateProblem,
         TemplateSource,
     },
+    problem::Rule,
     validation::FailedCheck,
 };
 
@@ -326,6 +327,16 @@ fn placement_group(class: &NodeClass, findings: &Findings) -> Aspect {
     }
 }
 
+/// What is wrong with how GPUs are shared.
+fn gpu_sharing_fault(class: &NodeClass) -> Option<(ConditionReason, &Problem)> {
+    let reason = |problem: &Problem| match problem.rule {
+        Rule::GpuSharingInvalid(_) => Some(ConditionReason::NvidiaConsumableCapacityInvalid),
+        Rule::GpuSharingDisabled => Some(ConditionReason::DraDisabled),
+        _ => None,
+    };
+    class.problems.iter().find_map(|problem| Some((reason(problem)?, problem)))
+}
+
 /// What else stands against launches: in Karpenter's order, the first that does.
 fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Condition {
     use ConditionReason as Reason;
@@ -345,6 +356,14 @@ fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Conditio
         let (of_kubelet, others): (Vec<&Problem>, Vec<&Problem>) =
             class.problems.iter().partition(|problem| fault.explains(problem));
         return Condition::fails(kind, reason, Problem::in_words([of_kubelet, others].concat()));
+    }
+    if let Some((reason, problem)) = gpu_sharing_fault(class) {
+        let others = class.problems.iter().filter(|other| *other != problem);
+        return Condition::fails(
+            kind,
+            reason,
+            Problem::in_words([problem].into_iter().chain(others)),
+        );
     }
     let names = |status: Option<bool>| {
         let conditions = before.iter().map(|aspect| &aspect.condition);

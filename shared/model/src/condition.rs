@@ -173,6 +173,8 @@ pub enum ConditionReason {
     Draining,
     /// What EC2 said to a dry run.
     DryRun(FailedCheck),
+    /// The EC2NodeClass sets how GPUs are shared, and the gate `DRANVIDIAGPU` is off.
+    DraDisabled,
     /// Dry runs are off.
     DryRunDisabled,
     /// `Provisioning`: nodes that are there have the room.
@@ -221,6 +223,8 @@ pub enum ConditionReason {
     PlacementGroupNotFound,
     /// EC2 did not answer about the placement group.
     PlacementGroupResolutionFailed,
+    /// The annotation `karpenter.k8s.aws/nvidia-consumable-capacity` is invalid.
+    NvidiaConsumableCapacityInvalid,
     /// `ReadyForProvisioning`: there is no such PodTemplate.
     PodTemplateNotFound,
     /// `Rebooting`: EC2 accepted the request.
@@ -286,6 +290,7 @@ impl ConditionReason {
             Self::Disrupted(reason) => reason.as_str(),
             Self::Draining => "Draining",
             Self::DryRun(check) => check.as_str(),
+            Self::DraDisabled => "DRADisabled",
             Self::DryRunDisabled => "DryRunDisabled",
             Self::FitsExistingCapacity => "FitsExistingCapacity",
             Self::Holds(kind) => kind.as_str(),
@@ -310,6 +315,7 @@ impl ConditionReason {
             Self::NotReadyForProvisioning => "NotReadyForProvisioning",
             Self::PlacementGroupNotFound => "PlacementGroupNotFound",
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
+            Self::NvidiaConsumableCapacityInvalid => "NVIDIAConsumableCapacityInvalid",
             Self::PodTemplateNotFound => "PodTemplateNotFound",
             Self::RebootIssued => "RebootIssued",
             Self::RebootRequested => "RebootRequested",

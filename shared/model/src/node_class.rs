@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use crate::{
     Bytes, ImageId, InstanceTypeName, NodeClassName, PlacementGroupId, Problem, Requirements,
-    ReservationId, SecurityGroupId, SubnetId, Zone, ZoneId, static_hash::NodeClassHash,
+    ReservationId, SecurityGroupId, SubnetId, Zone, ZoneId, dynamic_resources::GpuSharing,
+    static_hash::NodeClassHash,
 };
 
 mod kubelet;
@@ -77,6 +78,9 @@ pub struct NodeClass {
     pub context: Option<String>,
     /// `kubelet`.
     pub kubelet: Kubelet,
+    /// The annotation `karpenter.k8s.aws/nvidia-consumable-capacity`: how the cluster's driver shares GPUs. `None` if
+    /// it does not, or if the value is invalid.
+    pub gpu_sharing: Option<GpuSharing>,
     /// What its nodes are launched with, as one number; `None` where its fields are not what their
     /// schema asks for, or if it is not needed.
     pub hash: Option<NodeClassHash>,

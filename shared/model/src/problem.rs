@@ -7,7 +7,7 @@ use std::fmt;
 
 use jiff::{Timestamp, Unit};
 
-use crate::{NodeClassName, condition::NotReady};
+use crate::{NodeClassName, condition::NotReady, dynamic_resources::InvalidGpuSharing};
 
 /// How much a problem weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +55,10 @@ pub enum Rule {
     },
     /// Of an EC2NodeClass: the field is an expression, and the gate `NodeClassCEL` is off.
     ExpressionsDisabled,
+    /// Of an EC2NodeClass: the annotation sets how GPUs are shared, and the gate `DRANVIDIAGPU` is off.
+    GpuSharingDisabled,
+    /// Of an EC2NodeClass: the annotation sets how GPUs are shared, and not to a mode that there is.
+    GpuSharingInvalid(String),
     /// The object's own status says that it is not ready.
     NotReady(NotReady),
     /// Of an object that cannot be read: why. What the model holds of it is what could be read.
@@ -112,6 +116,10 @@ impl fmt::Display for Rule {
             Self::ExpressionsDisabled => f.write_str(
                 "an expression needs the feature gate NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)",
             ),
+            Self::GpuSharingDisabled => f.write_str(
+                "sharing GPUs needs the feature gate DRANVIDIAGPU, which is off (FeatureGates=DRANVIDIAGPU=true)",
+            ),
+            Self::GpuSharingInvalid(mode) => InvalidGpuSharing(mode.clone()).fmt(f),
             Self::NotReady(why) => f.write_str(&why.in_detail()),
             Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),
         }

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
     ("drain", FUNCTION),
-    ("handlers", &["api", "launch-template", "model", "plan-check", "planner", "ports"]),
+    ("handlers", &["api", "devices", "launch-template", "model", "plan-check", "planner", "ports"]),
     ("installer", INSTALLER),
     ("instance-catalog", &["model"]),
     ("interrupt", FUNCTION),

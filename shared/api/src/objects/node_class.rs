@@ -1,14 +1,15 @@
 //! EC2NodeClasses of `karpenter.k8s.aws/v1`.
 //!
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
-//! not supported yet is among the class's `problems`, and so are expressions, whose gate is off unless it is opened.
+//! not supported yet is among the class's `problems`, and so is what needs a gate, which is off unless it is opened.
 
 use std::collections::BTreeMap;
 
 use model::{
     NodeClassName, Problem,
     condition::NotReady,
-    id,
+    dynamic_resources::{GpuSharing, InvalidGpuSharing},
+    id, labels,
     node_class::{
         BlockDevice, ClassStatus, ConnectionTracking, ImageFamily, MetadataOptions,
         NetworkInterface, NodeClass, NodeIdentity, TemplateSource,
@@ -96,7 +97,23 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
         field,
         rule: Rule::ExpressionsDisabled,
     }));
+    read_gpu_sharing(&metadata, &mut class);
     Some(class)
+}
+
+/// How GPUs are shared, unless that is invalid.
+fn read_gpu_sharing(metadata: &Metadata, class: &mut NodeClass) {
+    let Some(mode) = metadata.annotations.get(labels::NVIDIA_CONSUMABLE_CAPACITY) else { return };
+    let rule = match GpuSharing::parse(mode) {
+        Ok(None) => return,
+        Ok(sharing) => {
+            class.gpu_sharing = sharing;
+            Rule::GpuSharingDisabled
+        }
+        Err(InvalidGpuSharing(mode)) => Rule::GpuSharingInvalid(mode),
+    };
+    let field = format!("metadata.annotations[{}]", labels::NVIDIA_CONSUMABLE_CAPACITY);
+    class.problems.push(Problem { weight: Weight::Unusable, field, rule });
 }
 
 /// The annotations of `object` that are its drift hash and the hash's version.
@@ -196,6 +213,7 @@ fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Opti
         enclaves: spec.enclave_options.map(|options| options.enabled),
         context: spec.context,
         kubelet: kubelet.unwrap_or_default(),
+        gpu_sharing: None,
         hash: None,
         launch_template: TemplateSource::Made,
         is_deleting: false,

@@ -49,7 +49,7 @@ fn texts(templates: &DeviceTemplates) -> Vec<String> {
 
 #[test]
 fn every_line_of_the_tables_is_read() {
-    let devices = InstanceDevices::read();
+    let devices = InstanceDevices::all();
     let tables = [
         (include_str!("../../src/aws/gpus.txt"), DeviceDrivers { efa: false, ..BOTH }, 53),
         (include_str!("../../src/aws/efas.txt"), DeviceDrivers { nvidia_gpu: false, ..BOTH }, 29),
@@ -67,7 +67,7 @@ fn every_line_of_the_tables_is_read() {
 
 #[test]
 fn a_type_has_the_devices_of_the_drivers_that_are_there() {
-    let devices = InstanceDevices::read();
+    let devices = InstanceDevices::all();
     let templates = devices.templates(&name("g6.48xlarge"), &BOTH).unwrap();
     let texts = texts(&templates);
     assert_eq!(texts.len(), 9);
@@ -101,7 +101,7 @@ fn templates_are_there_for_claims() {
         claim share: r 1 gpu with shares=3
         claim rest: r 1 gpu with shares=2";
     let mut facts: DeviceFacts = facts(world);
-    let devices = InstanceDevices::read();
+    let devices = InstanceDevices::all();
     let drivers = DeviceDrivers { sharing: Some(GpuSharing::Shares(4)), ..BOTH };
     let pool = facts.templates.entry(NodePoolName::new("p").unwrap()).or_default();
     for instance_type in ["g6.xlarge", "g6.12xlarge", "m7g.large"].map(name) {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use model::{Problem, problem::Weight};
+
 use super::*;
 
 fn read(values: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
@@ -124,4 +126,23 @@ fn either_gate_of_devices_places_pods_with_claims() {
 fn everything_that_is_wrong_is_reported_at_once() {
     let wrong = read(&[("ReservedEnis", "many"), ("IsolatedVpc", "maybe")]).unwrap_err();
     assert_eq!(wrong.len(), 2);
+}
+
+#[test]
+fn the_gate_of_gpus_lets_them_be_shared() {
+    let closed = NodeClass {
+        problems: vec![Problem {
+            weight: Weight::Unusable,
+            field: String::new(),
+            rule: Rule::GpuSharingDisabled,
+        }],
+        ..testkit::build::node_class("default")
+    };
+    let problems = |gates: &str| {
+        let mut class = closed.clone();
+        read(&[("FeatureGates", gates)]).unwrap().open_gates([&mut class]);
+        class.problems.len()
+    };
+    assert_eq!(problems("DRAEFA=true"), 1);
+    assert_eq!(problems("DRANVIDIAGPU=true"), 0);
 }

@@ -42,7 +42,8 @@ pub(super) fn add(digest: &mut Digest, class: &NodeClass) {
         enclaves,
         context,
         kubelet,
-        hash: _, // Of fields that are all here.
+        gpu_sharing: _, // Nothing is launched with it.
+        hash: _,        // Of fields that are all here.
         launch_template,
         is_deleting,
         problems,

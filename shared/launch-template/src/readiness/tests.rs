@@ -95,6 +95,27 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
 }
 
 #[test]
+fn what_is_wrong_with_sharing_gpus_is_said_before_what_is_missing() {
+    let nothing = Findings { subnets: 0, ..good() };
+    let with = |rule: Rule| {
+        let problem = Problem { weight: Weight::Unusable, field: String::new(), rule };
+        let class = NodeClass { problems: vec![problem], ..al2023() };
+        let set = conditions(&class, &nothing, &passed());
+        let validation = set
+            .into_iter()
+            .find(|condition| condition.kind == ConditionKind::ValidationSucceeded)
+            .unwrap();
+        format!("{:?} {}: {}", validation.status, validation.reason, validation.message)
+    };
+    let closed = "Some(false) DRADisabled: sharing GPUs needs the feature gate DRANVIDIAGPU, which is off \
+                  (FeatureGates=DRANVIDIAGPU=true)";
+    assert_eq!(with(Rule::GpuSharingDisabled), closed);
+    let invalid = with(Rule::GpuSharingInvalid("0".to_owned()));
+    let expected = "Some(false) NVIDIAConsumableCapacityInvalid: \"0\" is not one of ";
+    assert!(invalid.starts_with(expected), "{invalid}");
+}
+
+#[test]
 fn what_expressions_come_to_is_said_after_what_is_missing() {
     let problem = Problem::unusable("spec.kubelet.maxPods", "for m5.large: division by zero");
     let failed = Checks { expressions: ExpressionCheck::Failed(Box::new(problem)), ..passed() };

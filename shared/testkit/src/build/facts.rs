@@ -137,6 +137,7 @@ pub fn node_class(name: &str) -> NodeClass {
         enclaves: None,
         context: None,
         kubelet: Kubelet::default(),
+        gpu_sharing: None,
         hash: Some(NodeClassHash(1)),
         launch_template: TemplateSource::Made,
         is_deleting: false,

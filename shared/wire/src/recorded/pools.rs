@@ -81,6 +81,8 @@ enumerations! {
         3 NotReady(1 why),
         4 Unreadable(1 why),
         5 ExpressionsDisabled,
+        6 GpuSharingDisabled,
+        7 GpuSharingInvalid(1 mode),
     }
     NotReady { 0 Unseen, 1 Stale, 2 Unreadable(1 why), 3 Conditions { 1 ready, 2 others } }
     BudgetNodes { 0 Count(1 count), 1 Percent(1 percent) }
@@ -163,6 +165,8 @@ enumerations! {
         56 ScalableRefNotFound,
         57 KubeletExpressionEvaluationFailed,
         58 KubeletExpressionInvalid,
+        59 DraDisabled,
+        60 NvidiaConsumableCapacityInvalid,
     }
 }
 

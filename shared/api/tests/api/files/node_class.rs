@@ -2,8 +2,8 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-use model::Problem;
 use model::node_class::{ImageFamily, ImageTerm, MaxPods, NodeIdentity};
+use model::{Problem, dynamic_resources::GpuSharing};
 
 use super::*;
 
@@ -360,4 +360,21 @@ fn an_expression_needs_its_gate() {
     let class = good(&format!("{CLASS}  kubelet: {{maxPods: \"vcpus * 10\"}}\n"));
     expect!["spec.kubelet.maxPods: an expression needs the feature gate NodeClassCEL, which is off (FeatureGates=NodeClassCEL=true)"]
         .assert_eq(&Problem::in_words(&class.problems));
+}
+
+#[test]
+fn the_annotation_says_how_gpus_are_shared() {
+    let read = |mode: &str| {
+        let annotation =
+            format!("annotations: {{karpenter.k8s.aws/nvidia-consumable-capacity: '{mode}'}}");
+        let class = good(&CLASS.replacen("metadata: {", &format!("metadata: {{{annotation}, "), 1));
+        (class.gpu_sharing, Problem::in_words(&class.problems))
+    };
+    let field = "metadata.annotations[karpenter.k8s.aws/nvidia-consumable-capacity]";
+    assert_eq!(read("disabled"), (None, String::new()));
+    let closed = "sharing GPUs needs the feature gate DRANVIDIAGPU, which is off (FeatureGates=DRANVIDIAGPU=true)";
+    assert_eq!(read("4"), (Some(GpuSharing::Shares(4)), format!("{field}: {closed}")));
+    let (sharing, problems) = read("0");
+    assert_eq!(sharing, None);
+    assert!(problems.starts_with(&format!("{field}: \"0\" is not one of")), "{problems}");
 }

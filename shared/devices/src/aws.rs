@@ -11,15 +11,13 @@ use std::{
 use model::{
     InstanceTypeName, Quantity,
     dynamic_resources::{
-        AttributeBinding, AttributeValue, DeviceCapacity, DeviceId, DeviceTemplates, GpuSharing,
-        SliceDevice, TemplateSlice,
+        AttributeBinding, AttributeValue, DeviceCapacity, DeviceId, DeviceTemplates, EFA_DRIVER,
+        GpuSharing, SliceDevice, TemplateSlice,
     },
 };
 
 /// The driver of NVIDIA's GPUs.
 pub const NVIDIA_DRIVER: &str = "gpu.nvidia.com";
-/// The driver of network interfaces. A NodeClaim whose pods claim its devices gets all EFA interfaces of its type.
-pub const EFA_DRIVER: &str = "dra.net";
 
 const PCIE_ROOT: &str = "resource.kubernetes.io/pcieRoot";
 /// Attributes that all GPUs of an instance have in common; the values are known once the driver runs.

@@ -55,7 +55,7 @@ mod select;
 mod state;
 
 pub use allocate::{Allocation, DevicePlace};
-pub use aws::{DeviceDrivers, EFA_DRIVER, InstanceDevices, NVIDIA_DRIVER};
+pub use aws::{DeviceDrivers, InstanceDevices, NVIDIA_DRIVER};
 pub use bounds::DeviceBounds;
 pub use expressions::CelSelectors;
 pub use pass::{Devices, Leaving};

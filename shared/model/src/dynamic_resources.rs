@@ -19,4 +19,4 @@ pub use slice::{
     AttributeValue, CounterSet, DeviceCapacity, DeviceId, NodeSelector, NodeSelectorTerm,
     RequestPolicy, ResourcePool, ResourceSlice, SliceAccess, SliceDevice, ValidAmounts,
 };
-pub use template::{AttributeBinding, DeviceTemplates, TemplateSlice};
+pub use template::{AttributeBinding, DeviceTemplates, EFA_DRIVER, TemplateSlice};

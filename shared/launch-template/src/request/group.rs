@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CapacityType, NodeClaim, Offering,
+    dynamic_resources::EFA_DRIVER,
+    labels,
     launch::{ReservationMarket, ReservationTarget},
     node_class::{Image, Kubelet, ResolvedNodeClass},
 };
@@ -63,7 +65,7 @@ pub(super) fn groups<'a>(
     descriptions: Option<&Descriptions>,
 ) -> Result<Vec<Group<'a>>, BatchRefusal> {
     let expressions = Expressions::of(&class.class.kubelet);
-    let wants_adapters = claim.requests.get(EFA) > 0;
+    let wants_adapters = claim.requests.get(EFA) > 0 || claims_adapters(claim);
     let mut groups = BTreeMap::new();
     for candidate in candidates {
         let Some(image) = image_for(candidate.instance_type, &class.images) else {
@@ -89,6 +91,12 @@ pub(super) fn groups<'a>(
         return Err(BatchRefusal::NoImage { class: class.class.name.clone(), why });
     }
     Ok(groups.into_values().collect())
+}
+
+/// Whether pods of `claim` claim network interfaces as devices.
+fn claims_adapters(claim: &NodeClaim) -> bool {
+    let drivers = claim.annotations.get(labels::REQUESTED_DRA_DRIVERS);
+    drivers.is_some_and(|drivers| drivers.split(',').any(|driver| driver == EFA_DRIVER))
 }
 
 /// The reservations of `candidate` when the launch is into reservations; else no reservation, once.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use super::{CounterSet, DeviceId, SliceDevice};
 
+/// The driver of network interfaces. A NodeClaim whose pods claim its devices gets all EFA interfaces of its type.
+pub const EFA_DRIVER: &str = "dra.net";
+
 /// What a driver will publish on an instance of one type, as far as it is known before.
 ///
 /// Karpenter: `cloudprovider.DynamicResources`.

@@ -1,7 +1,7 @@
 //! Reservations, adapters, interfaces, placement groups: what becomes of them in templates.
 
 use model::{
-    InstanceTypeName, Zone,
+    InstanceTypeName, Zone, labels,
     launch::{Interface, InterfaceKind, ReservationMarket, ReservationTarget},
     node_class::{
         CapacityReservation, ConnectionTracking, MatchCriteria, NetworkInterface, PlacementGroup,
@@ -167,6 +167,19 @@ fn a_claim_that_asks_for_adapters_gets_all_of_the_types() {
         |card, device| Interface { card: Some(card), device, kind: Some(InterfaceKind::Efa) };
     assert_eq!(sent.interfaces, [adapter(0, 0), adapter(1, 1)]);
     assert_eq!(sent.associate_public_ip_address, Some(true));
+}
+
+#[test]
+fn a_claim_whose_pods_claim_network_devices_gets_all_adapters_of_the_types() {
+    let text = efa();
+    let with = |drivers: &str| {
+        let mut wanting = claim(&[ON_DEMAND], &[&text]);
+        let annotation = (labels::REQUESTED_DRA_DRIVERS.to_owned(), drivers.to_owned());
+        wanting.annotations.extend([annotation]);
+        data(&wanting, &al2023(), &text).interfaces
+    };
+    assert_eq!(with("gpu.nvidia.com"), [Interface::ONLY]);
+    assert_eq!(with("dra.net,gpu.nvidia.com").len(), 2);
 }
 
 #[test]

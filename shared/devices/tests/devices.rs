@@ -14,6 +14,7 @@ mod devices {
     mod karpenter;
     mod pools;
     mod properties;
+    mod ready;
     mod requests;
     mod search;
     mod sharing;

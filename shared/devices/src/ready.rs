@@ -1,0 +1,31 @@
+//! Whether drivers have published the devices of a node.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeName,
+    dynamic_resources::{ResourceSlice, SliceAccess},
+};
+
+/// Whether `driver` has published a complete pool of devices of `node`: until all drivers whose devices a NodeClaim's
+/// pods claim have, the devices of its instance type stand for those of its node.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/initialization.go`.
+pub fn has_published(slices: &[ResourceSlice], node: &NodeName, driver: &str) -> bool {
+    let is_of_node = |slice: &&ResourceSlice| {
+        slice.owner.as_ref() == Some(node)
+            || matches!(&slice.access, SliceAccess::Node(name) if name == node)
+    };
+    let of_driver = slices.iter().filter(|slice| &*slice.driver == driver).filter(is_of_node);
+    let mut pools: BTreeMap<&str, (i64, i64, i64)> = BTreeMap::new();
+    for slice in of_driver {
+        let pool = &slice.pool;
+        let first = (pool.generation, 0, pool.slice_count);
+        let (generation, count, wanted) = pools.entry(&*pool.name).or_insert(first);
+        if *generation < pool.generation {
+            (*generation, *count, *wanted) = first;
+        }
+        *count += i64::from(*generation == pool.generation);
+    }
+    pools.values().any(|(_, count, wanted)| 0 < *wanted && count == wanted)
+}

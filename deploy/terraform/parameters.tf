@@ -17,6 +17,7 @@ locals {
     FeatureGates                  = var.feature_gates
     PreferencePolicy              = var.preference_policy
     MinValuesPolicy               = var.min_values_policy
+    IgnoreDraRequests             = var.ignore_dra_requests
     SchedulerConfig               = var.scheduler_config
     BatchMaxDuration              = var.batch_max_duration
     BatchIdleDuration             = var.batch_idle_duration
@@ -170,7 +171,7 @@ variable "architecture" {
 }
 
 variable "feature_gates" {
-  description = "Karpenter's FEATURE_GATES, such as `SpotToSpotConsolidation=true`. Opens and closes feature gates. Gates that are not listed have their defaults. Must be a list such as `SpotToSpotConsolidation=true` of the gates CapacityBuffer, NodeClassCEL, NodeOverlay, NodeRepair, PodDeletionCostManagement, RebootForRepair, ReservedCapacity, SpotToSpotConsolidation, StaticCapacity, TerminateFirstDrift, TerminateFirstRepair."
+  description = "Karpenter's FEATURE_GATES, such as `SpotToSpotConsolidation=true`. Opens and closes feature gates. Gates that are not listed have their defaults. Must be a list such as `SpotToSpotConsolidation=true` of the gates CapacityBuffer, DRAEFA, DRANVIDIAGPU, NodeClassCEL, NodeOverlay, NodeRepair, PodDeletionCostManagement, RebootForRepair, ReservedCapacity, SpotToSpotConsolidation, StaticCapacity, TerminateFirstDrift, TerminateFirstRepair."
   type        = string
   default     = ""
   nullable    = false
@@ -198,6 +199,13 @@ variable "min_values_policy" {
     condition     = contains(["Strict", "BestEffort"], var.min_values_policy)
     error_message = "min_values_policy must be one of Strict, BestEffort."
   }
+}
+
+variable "ignore_dra_requests" {
+  description = "Karpenter's IGNORE_DRA_REQUESTS. `true`: pods with ResourceClaims stay pending, and are reported. `false`: such a pod is scheduled with its devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`."
+  type        = bool
+  default     = true
+  nullable    = false
 }
 
 variable "scheduler_config" {

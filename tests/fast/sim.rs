@@ -25,6 +25,8 @@ mod churn;
 mod commands;
 #[path = "sim/deletion_costs.rs"]
 mod deletion_costs;
+#[path = "sim/devices.rs"]
+mod devices;
 #[path = "sim/dollars.rs"]
 mod dollars;
 #[path = "sim/dry_run.rs"]

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use model::{
@@ -34,9 +35,12 @@ pub(super) fn after_kube_scheduler(facts: &Facts) -> (Cow<'_, Facts>, BTreeSet<P
     if unseen.is_empty() {
         return (Cow::Borrowed(facts), BTreeSet::new());
     }
-    let Bindings { nodes, storage } = simulator::bindings(facts, &unseen);
+    let Bindings { nodes, storage, device_claims } = simulator::bindings(facts, &unseen);
     let mut facts = facts.clone();
     facts.surroundings.storage = storage;
+    if let Some(devices) = &mut facts.devices {
+        Arc::make_mut(devices).claims = device_claims;
+    }
     for pod in facts.pods.iter_mut().filter(|pod| unseen.contains(&pod.key)) {
         pod.node = nodes.get(&pod.key).cloned();
         // Kubelet takes a pod as soon as it is bound.

@@ -120,11 +120,12 @@ impl World {
         unplaced.map(|pod| format!("pod {} still waits", pod.key)).collect()
     }
 
-    /// Whether some pool could still launch a node for a pod, roughly: one instance type with an
+    /// Whether some pool could still launch a node for a pod without ResourceClaims, roughly: one instance type with an
     /// offering in stock that suits pool and pod, with room for the pod and every daemon, within the
     /// pool's limits.
     fn is_placeable(&self, spec: &PodSpec) -> bool {
         spec.problems.is_empty()
+            && spec.claims.is_empty()
             && self.cluster.node_pools.values().any(|pool| self.is_placeable_by(spec, pool))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Scheduler, controllers and kubelets act a moment after something changed, in one pass.
 
+mod allocation;
 mod alpha_records;
 mod before;
 mod bindings;

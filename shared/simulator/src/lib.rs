@@ -39,6 +39,7 @@ pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};
 pub use cluster::{Bindings, ConditionRecord, NodeClaimObject, ObjectRecord, bindings};
 pub use delivery::{DeliveryOutcome, FunctionCall, Payload, SCHEDULED};
+pub use devices::DeviceDrivers;
 pub use fault::{
     Access, Call, FaultRule, Injection, RecordRule, Storm, api_server_away, at_call, first_calls,
 };
@@ -56,8 +57,8 @@ pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
 pub use sim::Sim;
 pub use story::{
-    Action, BufferReferent, ClassFindings, ClusterObject, SpotTarget, StartedPod, StoryNode,
-    StoryWorkload, StoryWorkloadKind,
+    Action, BufferReferent, ClassFindings, ClusterObject, SpotTarget, StartedPod,
+    StoryClaimTemplate, StoryNode, StoryWorkload, StoryWorkloadKind,
 };
 pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};

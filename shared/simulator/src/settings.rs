@@ -1,5 +1,6 @@
 //! What can be set about a simulated world, with defaults that look like a day in an account.
 
+use devices::DeviceDrivers;
 use jiff::{SignedDuration, Timestamp};
 use model::{ClusterName, default_spread::DefaultSpread};
 
@@ -101,6 +102,10 @@ pub struct WorldSettings {
     pub never_joins_per_mille: u32,
     /// What keeps these from joining. Default: unknown.
     pub join_failure: JoinFailure,
+    /// Which drivers publish the devices of nodes. Default: none.
+    pub device_drivers: DeviceDrivers,
+    /// From joining to devices being published. Default: 20 to 40 s.
+    pub devices_published_after: Span,
     /// From ready to startup taints being taken away by their owner. Default: 2 to 5 s.
     pub startup_taints_gone_after: Span,
     /// From binding to running. Default: 1 to 5 s.
@@ -164,6 +169,8 @@ impl Default for WorldSettings {
             node_ready_after: Span::from_secs(5, 15),
             never_joins_per_mille: 0,
             join_failure: JoinFailure::default(),
+            device_drivers: DeviceDrivers::default(),
+            devices_published_after: Span::from_secs(20, 40),
             startup_taints_gone_after: Span::from_secs(2, 5),
             pod_starts_after: Span::from_secs(1, 5),
             pod_ends_after: Span::from_secs(1, 3),

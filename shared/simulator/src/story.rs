@@ -7,7 +7,9 @@ use model::{
     Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec, SecurityGroupId, Zone,
     buffer::CapacityBuffer,
-    dynamic_resources::{DeviceClass, ResourceClaim, ResourceSlice},
+    dynamic_resources::{
+        DeviceClass, DeviceConstraint, DeviceRequest, ResourceClaim, ResourceSlice,
+    },
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -55,8 +57,19 @@ pub struct StoryWorkload {
     pub volumes: Vec<PodVolume>,
     /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
     pub claim_templates: Vec<(ObjectName, Option<String>)>,
+    /// ResourceClaims that are made for each pod, by what `spec.resourceClaims` calls them.
+    pub device_claims: BTreeMap<String, StoryClaimTemplate>,
     /// Its pods that run already, on nodes that are there.
     pub started: Vec<StartedPod>,
+}
+
+/// What a ResourceClaimTemplate says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoryClaimTemplate {
+    /// All must be satisfied.
+    pub requests: Vec<DeviceRequest>,
+    /// What its devices must have in common.
+    pub constraints: Vec<DeviceConstraint>,
 }
 
 /// A pod that runs already.
@@ -104,6 +117,7 @@ impl StoryWorkload {
             runs_for: None,
             volumes: Vec::new(),
             claim_templates: Vec::new(),
+            device_claims: BTreeMap::new(),
             started: Vec::new(),
         }
     }

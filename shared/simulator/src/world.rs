@@ -57,6 +57,8 @@ pub(crate) enum Event {
     NodeReady(NodeName),
     /// A node that was there before the start has all that a node starts with.
     NodeStarted(NodeName),
+    /// The drivers of a node publish its devices.
+    DevicesPublished(NodeName),
     /// A machine booted again.
     NodeRebooted(NodeName),
     /// The owner of startup taints takes them away.
@@ -235,6 +237,7 @@ impl World {
             Event::NodeJoins(instance) => self.node_joins(&instance),
             Event::NodeReady(node) => self.node_ready(&node),
             Event::NodeStarted(node) => self.node_started(&node),
+            Event::DevicesPublished(node) => self.devices_published(&node),
             Event::NodeRebooted(node) => self.node_rebooted(&node),
             Event::StartupTaintsGo(node) => self.startup_taints_go(&node),
             Event::NodeUnreachable(node) => self.node_unreachable(&node),

@@ -6,6 +6,7 @@ mod simulator {
     mod account;
     mod chance;
     mod cluster;
+    mod devices;
     mod ledger;
     mod limits;
     mod meter;

@@ -100,7 +100,12 @@ pub(crate) fn sim(settings: WorldSettings) -> Sim {
 
 /// A cluster without anything.
 pub(crate) fn empty(settings: WorldSettings) -> Sim {
-    let sim = Sim::new(settings, catalog());
+    empty_of(settings, catalog())
+}
+
+/// The same where `catalog` is sold.
+pub(crate) fn empty_of(settings: WorldSettings, catalog: Arc<RegionCatalog>) -> Sim {
+    let sim = Sim::new(settings, catalog);
     if KEEPS_AUTHORIZATIONS.get() {
         sim.keep_authorizations();
     }

@@ -38,7 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["model"]),
     ("resolve", FUNCTION),
     ("settle", FUNCTION),
-    ("simulator", &["launch-template", "model", "ports"]),
+    ("simulator", &["devices", "launch-template", "model", "ports"]),
     ("sweep", FUNCTION),
     ("testkit", &["model", "ports"]),
     ("tests", TESTS),

@@ -53,6 +53,7 @@ impl World {
         let name = node.name.clone();
         let entry = NodeEntry::empty(node, instance);
         self.cluster.nodes.insert(name.clone(), entry);
+        self.plan_devices(&name);
         if is_starting {
             let ready_after = self.chances.cluster.within(self.settings.node_ready_after);
             self.after(ready_after, Event::NodeStarted(name));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceId, NodeName, ObjectName, Pod, PodKey, facts::Facts, labels, node::Node,
-    storage::Storage,
+    InstanceId, NodeName, ObjectName, Pod, PodKey, dynamic_resources::ResourceClaim, facts::Facts,
+    labels, node::Node, storage::Storage,
 };
 
 use super::{Controller, NodeEntry, PodEntry};
@@ -21,6 +21,8 @@ pub struct Bindings {
     pub nodes: BTreeMap<PodKey, NodeName>,
     /// What there is for volumes then: claims that waited for these pods have volumes where the pods are.
     pub storage: Storage,
+    /// The ResourceClaims then: those of these pods have devices.
+    pub device_claims: Vec<ResourceClaim>,
 }
 
 /// What kube-scheduler binds if it looks once at the pods of `facts` that are called in `queue`. The pods that DaemonSets
@@ -51,7 +53,8 @@ pub fn bindings(facts: &Facts, queue: &BTreeSet<PodKey>) -> Bindings {
     world.schedule_pods();
     let node = |key: &PodKey| Some((key.clone(), world.cluster.pods.get(key)?.pod.node.clone()?));
     let nodes = queue.iter().filter_map(node).collect();
-    Bindings { nodes, storage: world.cluster.storage }
+    let device_claims = world.cluster.devices.claims.into_values().collect();
+    Bindings { nodes, storage: world.cluster.storage, device_claims }
 }
 
 /// What made `pod`; what made a pod that no DaemonSet made does not matter here.
@@ -85,6 +88,14 @@ impl World {
         let cluster = &mut world.cluster;
         cluster.namespaces.clone_from(&facts.surroundings.namespaces);
         cluster.storage = facts.surroundings.storage.clone();
+        if let Some(found) = facts.devices.as_deref().cloned() {
+            let slices = found.slices.into_iter().map(|slice| (slice.name.clone(), slice));
+            cluster.devices.slices = slices.collect();
+            let classes = found.classes.into_iter().map(|class| (class.name.clone(), class));
+            cluster.devices.classes = classes.collect();
+            let claims = found.claims.into_iter().map(|claim| (claim.key.clone(), claim));
+            cluster.devices.claims = claims.collect();
+        }
         let daemon_sets = facts.daemon_sets.iter().cloned();
         cluster.daemon_sets = daemon_sets.map(|daemon| (daemon.key.clone(), daemon)).collect();
         // Nodes that no instance is known of are nodes for kube-scheduler.

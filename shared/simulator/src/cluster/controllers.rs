@@ -183,6 +183,7 @@ impl World {
         let workload = workload.clone();
         let mut created = self.new_pod(pod.clone(), owner, spec);
         created.volumes = self.cluster.volumes_of(&workload, &pod.name);
+        created.made_claims = self.cluster.make_claims(&workload, &pod.name);
         Some(created)
     }
 

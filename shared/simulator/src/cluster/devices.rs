@@ -1,14 +1,19 @@
-//! Devices and what claims them, as the API server has them. The simulated kube-scheduler allocates none.
+//! Devices and what claims them, as the API server has them, and stand-ins for the drivers that publish those of nodes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use model::dynamic_resources::{
-    DeviceClass, DeviceRequest, RequestKind, ResourceClaim, ResourceClaimKey, ResourceSlice,
+use devices::InstanceDevices;
+use model::{
+    NodeName,
+    dynamic_resources::{
+        AttributeValue, DeviceClass, DeviceRequest, DeviceTemplates, RequestKind, ResourceClaim,
+        ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess, TemplateSlice,
+    },
 };
-use ports::FoundDevices;
+use ports::{FoundDevices, Listing};
 
 use super::lists::find;
-use crate::world::World;
+use crate::world::{Event, World};
 
 /// By name.
 #[derive(Debug, Default)]
@@ -20,12 +25,46 @@ pub(crate) struct DeviceObjects {
 
 const CLAIM: &str = "ResourceClaim";
 
+/// What drivers say once they run, and nothing knows before.
+const DRIVER_VERSION: &str = "580.65.6";
+
 impl World {
+    /// The drivers of a node publish its devices a while after it joined.
+    pub(super) fn plan_devices(&mut self, name: &NodeName) {
+        if self.devices_of(name).is_some() {
+            let after = self.chances.cluster.within(self.settings.devices_published_after);
+            self.after(after, Event::DevicesPublished(name.clone()));
+        }
+    }
+
+    pub(crate) fn devices_published(&mut self, name: &NodeName) {
+        if !self.is_kubelet_alive(name) {
+            return;
+        }
+        let Some(templates) = self.devices_of(name) else { return };
+        for slice in &templates.slices {
+            let published = published(name, slice, &templates);
+            self.cluster.devices.slices.insert(published.name.clone(), published);
+        }
+        self.touch();
+    }
+
+    /// What the drivers of the world publish on the node.
+    fn devices_of(&self, name: &NodeName) -> Option<Arc<DeviceTemplates>> {
+        let entry = self.cluster.nodes.get(name)?;
+        let instance_type = &self.account.instances.get(&entry.instance)?.offering.instance_type;
+        InstanceDevices::all().templates(instance_type, &self.settings.device_drivers)
+    }
+
+    pub(crate) fn listed_slices(&self) -> Listing<ResourceSlice> {
+        let slices = self.cluster.devices.slices.iter();
+        self.list_of("ResourceSlice", slices.map(|(name, slice)| (name, slice.clone())))
+    }
+
     /// What lists of all three kinds say.
     pub(crate) fn found_devices(&self) -> FoundDevices {
-        let DeviceObjects { slices, classes, claims } = &self.cluster.devices;
-        let slices = slices.iter().map(|(name, slice)| (name, slice.clone()));
-        let slices = self.list_of("ResourceSlice", slices);
+        let DeviceObjects { classes, claims, .. } = &self.cluster.devices;
+        let slices = self.listed_slices();
         let classes = classes.iter().map(|(name, class)| (name, class.clone()));
         let classes = self.list_of("DeviceClass", classes);
         let unreadable = self.unreadable(CLAIM);
@@ -45,5 +84,28 @@ impl World {
             claims: claims.values().map(read).collect(),
             malformed: [slices.malformed, classes.malformed, self.reported(CLAIM)].concat(),
         }
+    }
+}
+
+/// What a driver publishes on the node called `name`, of which `slice` was known before.
+fn published(name: &NodeName, slice: &TemplateSlice, templates: &DeviceTemplates) -> ResourceSlice {
+    let mut devices = slice.devices.clone();
+    for binding in &templates.bindings {
+        let bound = |device: &Arc<str>| {
+            binding.devices.iter().any(|id| id.driver == slice.driver && id.device == *device)
+        };
+        for device in devices.iter_mut().filter(|device| bound(&device.name)) {
+            let version = AttributeValue::Version(DRIVER_VERSION.to_owned());
+            device.attributes.insert(binding.attribute.clone(), version);
+        }
+    }
+    ResourceSlice {
+        name: format!("{name}-{}", slice.driver),
+        owner: Some(name.clone()),
+        driver: Arc::clone(&slice.driver),
+        pool: ResourcePool { name: name.as_str().into(), generation: 1, slice_count: 1 },
+        access: SliceAccess::Node(name.clone()),
+        devices,
+        shared_counters: slice.shared_counters.clone(),
     }
 }

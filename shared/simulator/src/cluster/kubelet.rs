@@ -62,6 +62,7 @@ impl World {
         self.cluster.node_of_instance.insert(instance.clone(), name.clone());
         self.happened(Happening::NodeJoined { node: name.clone(), instance: instance.clone() });
         let ready_after = self.chances.cluster.within(self.settings.node_ready_after);
+        self.plan_devices(&name);
         self.after(ready_after, Event::NodeReady(name));
         self.touch();
     }

@@ -125,6 +125,7 @@ impl World {
         // The instance of a node that was deleted by mistake still exists; its kubelet does not
         // register again, as in reality until it restarts.
         self.cluster.node_of_instance.remove(&entry.instance);
+        self.cluster.devices.slices.retain(|_, slice| slice.owner.as_ref() != Some(name));
         self.happened(Happening::NodeRemoved { node: name.clone() });
         let after = self.chances.cluster.within(COLLECTED_AFTER);
         let planned = self.cluster.collected_at.remove(&entry.instance);

@@ -177,6 +177,7 @@ impl World {
         if !entry.pod.is_terminal() {
             self.release(&entry.pod);
             self.release_volumes(&entry.pod);
+            self.cluster.release_devices(&entry.pod);
         }
         if let Some(node) = entry.pod.node.as_ref().and_then(|n| self.cluster.nodes.get_mut(n)) {
             node.pods.remove(key);
@@ -203,6 +204,7 @@ impl World {
         let (pod, controller) = (entry.pod.clone(), entry.controller.clone());
         self.release(&pod);
         self.release_volumes(&pod);
+        self.cluster.release_devices(&pod);
         self.count_done(&controller);
         self.changed(&controller);
         self.touch();

@@ -1,15 +1,16 @@
 //! A stand-in for kube-scheduler: puts waiting pods onto ready nodes, or says that it cannot.
 //!
-//! It shares no code with the planner, on purpose: labels are compared strictly, with what nodes
-//! really carry. It does not preempt, and it never places a pod that asks for what is not supported.
+//! It shares no code with the planner but the search for devices, on purpose: labels are compared strictly, with what
+//! nodes really carry. It does not preempt, and it never places a pod that asks for what is not supported.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use devices::{CelSelectors, Devices};
 use model::{
     NodeName, Pod, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated,
 };
 
-use super::{NodeEntry, controllers::is_hard, waiting::QueuedPod};
+use super::{NodeEntry, allocation::devices_on, controllers::is_hard, waiting::QueuedPod};
 use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
 
 /// What one pass over the pods that wait has found out.
@@ -83,7 +84,7 @@ impl World {
         chosen.is_some()
     }
 
-    /// Places a pod that looks at other pods, at volumes, or is kept away by others. Whether it has a node now.
+    /// Places a pod that looks at other pods, at volumes or devices, or is kept away by others. Whether it has a node now.
     fn place_choosy(
         &mut self,
         key: &PodKey,
@@ -104,11 +105,17 @@ impl World {
             stuck.push(Arc::clone(spec));
             return false;
         }
+        let facts = self.cluster.device_facts(&pod);
+        let devices = facts.as_ref().map(|facts| Devices::new(facts, CelSelectors::default()));
+        let has_devices = |node: &Node| {
+            devices.as_ref().is_none_or(|devices| devices_on(devices, &pod, node).is_some())
+        };
         let neighbours = self.cluster.neighbours();
         let around = neighbours.of(&pod);
         let fitting = candidates.into_iter().filter_map(|name| {
             let node = &self.cluster.nodes.get(&name)?.node;
-            let allowed = self.cluster.can_mount(&pod, node) && around.allow(node);
+            let allowed =
+                self.cluster.can_mount(&pod, node) && around.allow(node) && has_devices(node);
             allowed.then(|| (around.liking(node), name))
         });
         let mut by_liking: BTreeMap<i64, Vec<NodeName>> = BTreeMap::new();
@@ -118,14 +125,16 @@ impl World {
         let rankings = by_liking.into_values().rev().map(|nodes| self.ranking(spec, nodes));
         let Some(mut best) = rankings.into_iter().find(|ranking| !ranking.by_score.is_empty())
         else {
-            // Volumes are each pod's own.
-            stuck.extend(pod.volumes.is_empty().then(|| Arc::clone(spec)));
+            // Volumes and claims are each pod's own.
+            let is_like_others = pod.volumes.is_empty() && devices.is_none();
+            stuck.extend(is_like_others.then(|| Arc::clone(spec)));
             return false;
         };
         let most = best.by_score.last_key_value().map_or(0, |(_, places)| places.len());
         let chosen = self.chances.cluster.index(most);
         let chosen = best.take_best(chosen);
         if let Some((_, node)) = &chosen {
+            self.allocate_devices(&pod, node);
             self.bind(key, node);
         }
         chosen.is_some()

@@ -27,7 +27,7 @@ pub(super) struct QueuedPod {
     pub(super) spec: Arc<PodSpec>,
     /// The only node that a daemon may go to.
     pub(super) pinned: Option<NodeName>,
-    /// Whether it looks at other pods, at ports or at volumes: what was found out about it holds for no other.
+    /// Whether it looks at other pods, at ports, volumes or devices: what was found out about it holds for no other.
     pub(super) is_choosy: bool,
     /// Whether it was said that no node has room for it.
     pub(super) is_marked: bool,
@@ -40,7 +40,9 @@ impl Waiting {
         self.keys.insert(pod.key.clone());
         let queued = QueuedPod {
             pinned: entry.pinned.clone(),
-            is_choosy: is_choosy(&spec) || !pod.volumes.is_empty(),
+            is_choosy: is_choosy(&spec)
+                || !pod.volumes.is_empty()
+                || !spec.claims.references.is_empty(),
             spec,
             is_marked: false,
         };

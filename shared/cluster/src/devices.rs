@@ -20,6 +20,11 @@ const CLAIMS: Kind<ResourceClaim> = kind(
     lists::resource_claim_list,
 );
 
+/// ResourceSlices alone.
+pub(crate) async fn slices(cluster: &KubeCluster) -> Result<Listing<ResourceSlice>, PortError> {
+    all(cluster, &SLICES).await
+}
+
 /// Reads all of it.
 pub(crate) async fn read(cluster: &KubeCluster) -> Result<FoundDevices, PortError> {
     let allocated = async {

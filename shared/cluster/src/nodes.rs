@@ -6,7 +6,9 @@ use kube::{
     core::Request,
 };
 use model::{
-    NodeName, Pod, labels,
+    NodeName, Pod,
+    dynamic_resources::ResourceSlice,
+    labels,
     node::{Eviction, EvictionRequest, Node, NodePatch},
     pod::DeletionCost,
 };
@@ -17,6 +19,7 @@ use serde_json::json;
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
+    devices,
     eviction::{self, Refusal},
     list::NODES,
     node_patch::{NodeDocument, merge_patch},
@@ -58,6 +61,10 @@ impl Nodes for KubeCluster {
     async fn uninitialized(&self) -> Result<Listing<Node>, PortError> {
         let selector = format!("{}!=true", labels::INITIALIZED);
         self.list_labeled(&NODES, &selector).await
+    }
+
+    async fn resource_slices(&self) -> Result<Listing<ResourceSlice>, PortError> {
+        devices::slices(self).await
     }
 
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {

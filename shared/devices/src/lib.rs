@@ -61,7 +61,7 @@ pub use bounds::DeviceBounds;
 pub use expressions::CelSelectors;
 pub use pass::{Devices, Leaving};
 pub use pools::{PoolFault, UnusablePool};
-pub use ready::has_published;
+pub use ready::{has_published, requested_drivers};
 pub use refusal::{ClaimFault, DeviceRefusal, DeviceShortage, NoDevice};
 pub use select::{SelectableDevice, Selects};
 pub use state::{AllocatedClaim, AllocatedDevice, Allocations, DevicePlaceKey};

@@ -3,12 +3,19 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeName,
+    NodeClaim, NodeName,
     dynamic_resources::{ResourceSlice, SliceAccess},
+    labels,
 };
 
-/// Whether `driver` has published a complete pool of devices of `node`: until all drivers whose devices a NodeClaim's
-/// pods claim have, the devices of its instance type stand for those of its node.
+/// The drivers whose devices the pods of `claim` claim, by name.
+pub fn requested_drivers(claim: &NodeClaim) -> impl Iterator<Item = &str> {
+    let drivers = claim.annotations.get(labels::REQUESTED_DRA_DRIVERS);
+    let drivers = drivers.into_iter().flat_map(|drivers| drivers.split(','));
+    drivers.map(str::trim).filter(|driver| !driver.is_empty())
+}
+
+/// Whether `driver` has published a complete pool of devices of `node`.
 ///
 /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/initialization.go`.
 pub fn has_published(slices: &[ResourceSlice], node: &NodeName, driver: &str) -> bool {

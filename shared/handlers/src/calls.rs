@@ -129,6 +129,7 @@ const SETTLE: &[&str] = &[
     "NodeClaims.sync",
     "Nodes.node",
     "Nodes.patch",
+    "Nodes.resource_slices",
     "Nodes.uninitialized",
 ];
 const DRAIN: &[&str] = &[

@@ -12,12 +12,10 @@ use devices::{DeviceDrivers, InstanceDevices};
 use futures_util::future::{try_join, try_join3, try_join5};
 use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
-    InstanceType, InstanceTypeName, NodeClaim, NodeClassName, NodeName, NodePoolName, Problem,
-    RegionCatalog,
+    InstanceType, InstanceTypeName, NodeClassName, NodeName, NodePoolName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
-    dynamic_resources::{DeviceFacts, DeviceTemplates, ResourceSlice},
+    dynamic_resources::{DeviceFacts, DeviceTemplates},
     facts::{ClassOffer, Facts},
-    labels,
     ledger::Snapshot,
     node::Node,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
@@ -123,7 +121,7 @@ impl<A: Adapters> Sources<'_, A> {
         let devices = devices.map(|listed| {
             let FoundDevices { slices, classes, claims, malformed: unread } = listed;
             malformed.extend(unread);
-            let initialized = with_devices(&nodes, &ledger, &slices);
+            let initialized = initialized(&nodes);
             let templates = BTreeMap::new();
             Arc::new(DeviceFacts { slices, classes, claims, initialized, templates })
         });
@@ -232,22 +230,10 @@ fn device_templates<'c>(
     pools.iter().filter_map(of_pool).collect()
 }
 
-/// The nodes that are initialized and whose devices are published.
-fn with_devices(
-    nodes: &BTreeMap<NodeName, Node>,
-    ledger: &Snapshot,
-    slices: &[ResourceSlice],
-) -> BTreeSet<NodeName> {
-    let awaits_devices = |claim: &NodeClaim| {
-        let drivers = claim.annotations.get(labels::REQUESTED_DRA_DRIVERS)?;
-        let node = claim.node.as_ref()?;
-        let is_missing = |driver: &str| !devices::has_published(slices, node, driver);
-        drivers.split(',').any(is_missing).then_some(node.clone())
-    };
-    let waiting: BTreeSet<NodeName> = ledger.claims.values().filter_map(awaits_devices).collect();
+/// The nodes that are initialized: their drivers have published their devices.
+fn initialized(nodes: &BTreeMap<NodeName, Node>) -> BTreeSet<NodeName> {
     let initialized = nodes.values().filter(|node| node.is_initialized());
-    let initialized = initialized.map(|node| node.name.clone());
-    initialized.filter(|name| !waiting.contains(name)).collect()
+    initialized.map(|node| node.name.clone()).collect()
 }
 
 /// The instance types that claims have instances of, by EC2NodeClass.

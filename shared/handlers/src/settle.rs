@@ -9,6 +9,7 @@ use std::{
 };
 
 mod join;
+mod slices;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -20,6 +21,7 @@ use model::{
     node::Node,
     pulse::{PassEnd, PulseNote, Signal},
 };
+use planner::SeenSlices;
 use ports::{Adapters, Fault, Fleet, Invocation, Ledger as _, Nodes as _, PortError};
 
 use crate::{
@@ -33,6 +35,8 @@ use crate::{
     registrations,
     sync::sync,
 };
+
+use slices::Slices;
 
 pub use join::architecture_of;
 
@@ -167,6 +171,7 @@ struct Observed {
     /// When EC2 was asked last.
     described_at: Timestamp,
     malformed: Vec<ports::Malformed>,
+    slices: Slices,
     /// Instances that this pass may still tag.
     tags_left: Cell<usize>,
     /// Instances that this pass may still look into.
@@ -186,6 +191,7 @@ impl Observed {
             gone: BTreeMap::new(),
             described_at: last.and_then(PulseNote::time).unwrap_or(at.now),
             malformed: Vec::new(),
+            slices: Slices::look(ports.nodes, claims).await,
             tags_left: Cell::new(TAGS_PER_PASS),
             looks_left: Cell::new(join::LOOKS_PER_PASS),
         };
@@ -201,6 +207,7 @@ impl Observed {
                 observed.take(instance, node);
             }
         }
+        observed.malformed.extend_from_slice(observed.slices.malformed());
         if DESCRIBED_EVERY <= at.now.duration_since(observed.described_at) {
             observed.describe(ports, claims, at).await?;
         }
@@ -334,7 +341,11 @@ async fn step<A: Adapters>(
     let is_gone = end_reason.is_some();
     let settlement = match observed.several.get(&instance.id) {
         Some(nodes) if !is_gone && node.is_none() => planner::settle_among(claim, nodes, at.now),
-        _ => planner::settle(claim, node.as_ref(), is_gone, at.now),
+        _ => {
+            let slices =
+                if is_gone { Ok(SeenSlices::default()) } else { observed.slices.of(claim) };
+            planner::settle(claim, node.as_ref(), slices?, is_gone, at.now)
+        }
     };
     let settlement = match (&node, &settlement.patch) {
         (Some(node), Some(patch)) => match ignore_missing(nodes.patch(&node.name, patch).await) {
@@ -402,7 +413,7 @@ fn not_joined(
     is_gone: bool,
     at: &Invocation,
 ) -> Option<planner::Settlement> {
-    let mut settlement = planner::settle(claim, None, is_gone, at.now);
+    let mut settlement = planner::settle(claim, None, SeenSlices::default(), is_gone, at.now);
     let next = settlement.claim.as_mut().filter(|next| next.is_deleting())?;
     next.message =
         Some(format!("its node joined and refuses its labels: {}", story(refused)).as_str().into());

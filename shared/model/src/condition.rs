@@ -175,6 +175,8 @@ pub enum ConditionReason {
     DryRun(FailedCheck),
     /// The EC2NodeClass sets how GPUs are shared, and the gate `DRANVIDIAGPU` is off.
     DraDisabled,
+    /// `Initialized`: a driver has not published the devices of the node that pods claim.
+    DraDriverPoolsNotPublished,
     /// Dry runs are off.
     DryRunDisabled,
     /// `Provisioning`: nodes that are there have the room.
@@ -291,6 +293,7 @@ impl ConditionReason {
             Self::Draining => "Draining",
             Self::DryRun(check) => check.as_str(),
             Self::DraDisabled => "DRADisabled",
+            Self::DraDriverPoolsNotPublished => "DRADriverPoolsNotPublished",
             Self::DryRunDisabled => "DryRunDisabled",
             Self::FitsExistingCapacity => "FitsExistingCapacity",
             Self::Holds(kind) => kind.as_str(),

@@ -73,7 +73,7 @@ pub use lifecycle::{
     overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},
-    settle::{Settlement, settle, settle_among},
+    settle::{SeenSlices, Settlement, awaits_devices, settle, settle_among},
     standalone::{Standalone, standalone},
     status::impaired,
 };

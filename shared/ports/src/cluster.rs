@@ -160,6 +160,9 @@ ports! {
         /// Nodes that are not initialized: without the label `karpenter.sh/initialized=true`. So it is a short
         /// list, however large the cluster.
         async fn uninitialized(&self) -> Result<Listing<Node>, PortError>;
+        /// ResourceSlices of all nodes: the API server selects none by their owner. A cluster that does not know the
+        /// kind has none.
+        async fn resource_slices(&self) -> Result<Listing<ResourceSlice>, PortError>;
         /// The pods that are bound to a node.
         async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError>;
         /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node

@@ -59,6 +59,7 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
             others: number(cluster.devices.claims.len()),
             ..Load::items(cluster.devices.slices.len())
         },
+        "Nodes.resource_slices" => Load::items(cluster.devices.slices.len()),
         "Cluster.daemon_sets" => Load::items(cluster.daemon_sets.len()),
         "Cluster.surroundings" => Load {
             others: number(cluster.nodes.len()),

@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    buffers, deletion_costs, overlays, repair, reservations,
+    buffers, deletion_costs, devices, overlays, repair, reservations,
     rights::Asked,
     settings::{settings, spread},
     standalone, storm, sweep_jobs, volumes,
@@ -210,6 +210,7 @@ fn played() -> Seen {
     seen.add(&buffers::played());
     seen.add(&spread());
     seen.add(&deletion_costs::played());
+    seen.add(&devices::played());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

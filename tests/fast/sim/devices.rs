@@ -13,9 +13,10 @@ use model::{
     },
     labels,
 };
-use ports::{Cluster as _, FoundDevices};
+use ports::{Cluster as _, FoundDevices, Malformed};
 use simulator::{
-    ClusterObject, DeviceDrivers, Sim, StoryClaimTemplate, StoryWorkload, WorldSettings,
+    Action, ClusterObject, DeviceDrivers, Sim, Span, StoryClaimTemplate, StoryWorkload,
+    WorldSettings,
 };
 
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// The parameter that opens the gate.
-const OPEN: (&str, &str) = ("FeatureGates", "DRANVIDIAGPU=true");
+pub(crate) const OPEN: (&str, &str) = ("FeatureGates", "DRANVIDIAGPU=true");
 const DRIVER: &str = "gpu.nvidia.com";
 
 /// Nodes that only pods with a toleration use.
@@ -63,9 +64,9 @@ fn with_gpus() -> Arc<RegionCatalog> {
 
 /// The usual world with types that have a GPU, their driver and a NodePool for them; each pod of the Deployment `train`,
 /// which has none yet, claims a GPU.
-fn world() -> Sim {
+fn world_with(world_settings: WorldSettings) -> Sim {
     let device_drivers = DeviceDrivers { nvidia_gpu: true, ..DeviceDrivers::default() };
-    let sim = empty_of(WorldSettings { device_drivers, ..WorldSettings::default() }, with_gpus());
+    let sim = empty_of(WorldSettings { device_drivers, ..world_settings }, with_gpus());
     add_manifests(&sim, &format!("{MANIFESTS}{POOL}"));
     let expression = format!("device.driver == '{DRIVER}'");
     let class =
@@ -87,6 +88,24 @@ fn world() -> Sim {
         ..StoryWorkload::deployment(workload("train"), 0, Arc::new(spec))
     };
     sim.add(vec![ClusterObject::DeviceClass(class), ClusterObject::Workload(train)]);
+    sim
+}
+
+pub(crate) fn world() -> Sim {
+    world_with(WorldSettings::default())
+}
+
+/// Pods that claim GPUs come.
+pub(crate) fn train(sim: &Sim) {
+    sim.at(minute(7), scale("train", 2));
+}
+
+/// A world in which GPUs are claimed.
+pub(crate) fn played() -> Sim {
+    let sim = world();
+    train(&sim);
+    let (mut runner, _reports) = runner_with(&sim, settings(&[OPEN]));
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
     sim
 }
 
@@ -129,4 +148,55 @@ fn pods_with_claims_get_nodes_and_devices_and_the_nodes_go_with_them() {
     let (listed, launched) = (found(&sim), of_gpus(&sim));
     assert_eq!((listed.claims.len(), listed.slices.len(), launched.len()), (0, 0, 0));
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+#[test]
+fn a_node_is_initialized_once_its_driver_has_published_and_no_other_is_launched_meanwhile() {
+    let sim = world_with(WorldSettings {
+        devices_published_after: Span::from_secs(240, 240),
+        ..WorldSettings::default()
+    });
+    sim.at(minute(2), scale("train", 2));
+    let (mut runner, _reports) = runner_with(&sim, settings(&[OPEN]));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let waiting = of_gpus(&sim);
+    let why: Vec<_> = waiting.iter().map(|claim| (claim.phase, claim.message.clone())).collect();
+    let message = model::claim::ClaimMessage::parse(
+        "DRADriverPoolsNotPublished: gpu.nvidia.com has not published the devices of its node yet",
+    );
+    assert_eq!(why, [(); 2].map(|()| (ClaimPhase::Registered, Some(message.clone()))));
+    runner.run_until(minute(9)).expect("nothing unsafe happens");
+    let settled = of_gpus(&sim);
+    let names =
+        |claims: &[NodeClaim]| -> Vec<_> { claims.iter().map(|c| c.name.clone()).collect() };
+    assert_eq!(names(&settled), names(&waiting));
+    assert!(settled.iter().all(|claim| claim.phase == ClaimPhase::Initialized));
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+#[test]
+fn a_slice_that_cannot_be_read_may_be_the_one_that_is_missing() {
+    let sim = world_with(WorldSettings {
+        devices_published_after: Span::from_secs(180, 180),
+        ..WorldSettings::default()
+    });
+    sim.at(minute(2), scale("train", 1));
+    let (mut runner, _reports) = runner_with(&sim, settings(&[OPEN]));
+    runner.run_until(minute(4)).expect("nothing unsafe happens");
+    let node = of_gpus(&sim)[0].node.clone().expect("it joined");
+    let slice = format!("ResourceSlice {node}-{DRIVER}");
+    let unreadable = Malformed::new(slice.clone(), "spec.devices: must be a list");
+    sim.add(vec![ClusterObject::Unreadable(unreadable)]);
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    let waiting = of_gpus(&sim);
+    assert_eq!((waiting.len(), waiting[0].phase), (1, ClaimPhase::Registered));
+    let why = waiting[0].message.as_ref().expect("a reason").to_string();
+    assert!(
+        why.ends_with(&format!("yet, or {slice}, which cannot be read, is among them")),
+        "{why}"
+    );
+    sim.act(Action::MakeReadable(slice));
+    runner.run_until(minute(11)).expect("nothing unsafe happens");
+    let settled = of_gpus(&sim);
+    assert_eq!((settled.len(), settled[0].phase), (1, ClaimPhase::Initialized));
 }

@@ -19,7 +19,7 @@ use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
 use crate::{
     buffers,
     calls::with_every_kind_of_class,
-    deletion_costs,
+    deletion_costs, devices,
     neighbour::{self, Neighbour},
     overlays, repair,
     settings::{SPREAD_ANYWAY, settings},
@@ -37,7 +37,7 @@ const STRIDE: u64 = 5;
 pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// Those without which nothing can be decided or done: no object is at fault.
-const OUTAGES: [&str; 23] = [
+const OUTAGES: [&str; 24] = [
     "Catalog.catalog",
     "Cluster.daemon_sets",
     "Cluster.devices",
@@ -64,6 +64,8 @@ const OUTAGES: [&str; 23] = [
     // Of a batch. DynamoDB refuses no item by itself.
     "Ledger.withdraw_claims",
     "Ledger.write_claims",
+    // Without it, no node with devices is initialized.
+    "Nodes.resource_slices",
     "Nodes.uninitialized",
 ];
 
@@ -111,6 +113,11 @@ fn story_of(operation: &str) -> Story {
         "Cluster.devices" => Story {
             parameters: vec![("IgnoreDraRequests", "false")],
             ..Story::of(sim(WorldSettings::default()))
+        },
+        "Nodes.resource_slices" => Story {
+            parameters: vec![devices::OPEN],
+            joined: devices::train,
+            ..Story::of(devices::world())
         },
         "AlphaStatuses.update_buffer_status" => Story {
             parameters: vec![("FeatureGates", "CapacityBuffer=true")],

@@ -7,7 +7,7 @@ use model::{
     policies::Policies,
     storage::VolumeClaimKey,
 };
-use ports::{Cluster as _, Fault, FoundDevices, Malformed, PodSelection};
+use ports::{Cluster as _, Fault, FoundDevices, Listing, Malformed, Nodes as _, PodSelection};
 use serde_json::{Value, json};
 
 use super::{Server, refused};
@@ -353,7 +353,7 @@ async fn devices_are_listed_and_a_cluster_that_does_not_know_them_has_none() {
     let listed = [claim("data", json!([])), claim("odd", json!(5))];
     let server = Server::at_paths([
         (classes, list("DeviceClass", "7", None, &[json!({ "metadata": 5 })])),
-        (slices, list("ResourceSlice", "7", None, &[slice])),
+        (slices, list("ResourceSlice", "7", None, std::slice::from_ref(&slice))),
         (claims, list("ResourceClaim", "7", None, &listed)),
     ]);
     let read = server.cluster().devices().await.unwrap();
@@ -361,6 +361,10 @@ async fn devices_are_listed_and_a_cluster_that_does_not_know_them_has_none() {
     assert_eq!(read.malformed.len(), 2, "{:?}", read.malformed);
     let server = Server::at_paths([classes, slices, claims].map(|path| (path, none())));
     assert_eq!(server.cluster().devices().await.unwrap(), FoundDevices::default());
+    let server = Server::at_paths([(slices, list("ResourceSlice", "7", None, &[slice]))]);
+    assert_eq!(server.cluster().resource_slices().await.unwrap().items, read.slices);
+    let server = Server::at_paths([(slices, none())]);
+    assert_eq!(server.cluster().resource_slices().await.unwrap(), Listing::default());
     let forbidden = refused(403, "Forbidden", "resourceslices is forbidden: User \"x\"");
     let server = Server::at_paths([(classes, none()), (slices, forbidden), (claims, none())]);
     assert_eq!(server.cluster().devices().await.unwrap_err().fault, Fault::Permanent);

@@ -12,6 +12,7 @@ use model::{
     Condition, NodeClaim, NodeClaimName, NodeName, Pod,
     buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
+    dynamic_resources::ResourceSlice,
     event::ObjectEvent,
     facts::DaemonSet,
     lease::{LedgerLease, ObservedLeases},
@@ -97,6 +98,7 @@ each_with_its_rights! {
     Nodes {
         fn node(name: &NodeName) -> Option<Node>;
         fn uninitialized() -> Listing<Node>;
+        fn resource_slices() -> Listing<ResourceSlice>;
         fn pods_on(node: &NodeName) -> Listing<Pod>;
         fn patch(node: &NodeName, patch: &NodePatch) -> ();
         fn evict(eviction: &EvictionRequest) -> Eviction;

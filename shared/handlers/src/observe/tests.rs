@@ -1,6 +1,6 @@
 //! Which devices of instance types are known before there is a node.
 
-use model::dynamic_resources::{GpuSharing, ResourcePool, SliceAccess};
+use model::dynamic_resources::GpuSharing;
 use testkit::build;
 
 use super::*;
@@ -48,33 +48,4 @@ fn gates_say_which_devices_of_types_are_known() {
         shown(&gpus, &sharing, &types[1..2]),
         ["general g5.12xlarge gpu.nvidia.com 4, 4 shared"]
     );
-}
-
-#[test]
-fn a_node_without_the_devices_of_its_claim_is_waited_for() {
-    let mut claim = build::claim("general-1");
-    claim.node = Some(build::id("node-a"));
-    let annotation =
-        (labels::REQUESTED_DRA_DRIVERS.to_owned(), "dra.net,gpu.nvidia.com".to_owned());
-    claim.annotations.extend([annotation]);
-    let mut ledger = Snapshot::default();
-    ledger.claims.insert(claim.name.clone(), claim);
-    let node = |name: &str| build::node(&format!("{name} label:{}=true", labels::INITIALIZED));
-    let nodes = ["node-a", "node-b"].map(|name| (build::id(name), node(name)));
-    let nodes = BTreeMap::from(nodes);
-    let slice = |driver: &str| ResourceSlice {
-        name: driver.to_owned(),
-        owner: Some(build::id("node-a")),
-        driver: driver.into(),
-        pool: ResourcePool { name: "p".into(), generation: 1, slice_count: 1 },
-        access: SliceAccess::Node(build::id("node-a")),
-        devices: Vec::new(),
-        shared_counters: Vec::new(),
-    };
-    let shown = |slices: &[ResourceSlice]| {
-        let names = with_devices(&nodes, &ledger, slices);
-        names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(shown(&[slice("gpu.nvidia.com")]), "node-b");
-    assert_eq!(shown(&[slice("gpu.nvidia.com"), slice("dra.net")]), "node-a node-b");
 }

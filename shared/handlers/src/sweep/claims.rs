@@ -125,7 +125,8 @@ async fn update_node<A: Adapters>(
 ) -> Result<(), PortError> {
     let Some(name) = &claim.node else { return Ok(()) };
     let Some(node) = ports.nodes.node(name).await? else { return Ok(()) };
-    match planner::settle(claim, Some(&node), false, at.now).patch {
+    let slices = planner::SeenSlices::default();
+    match planner::settle(claim, Some(&node), slices, false, at.now).patch {
         Some(patch) => ignore_missing(ports.nodes.patch(name, &patch).await),
         None => Ok(()),
     }

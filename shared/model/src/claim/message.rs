@@ -17,7 +17,8 @@ impl ClaimMessage {
     /// What a claim can wait for: its class, or once its instance runs its node.
     ///
     /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/{launch,registration,initialization}.go`.
-    const REASONS: [ConditionReason; 8] = [
+    const REASONS: [ConditionReason; 9] = [
+        ConditionReason::DraDriverPoolsNotPublished,
         ConditionReason::KnownEphemeralTaintsExist,
         ConditionReason::MultipleNodesFound,
         ConditionReason::NodeClassNotReady,

@@ -13,6 +13,7 @@ use model::{
     CapacityType, ClaimPhase, ConditionReason, DeletionReason, NodeClaim, NodeName, Taint,
     TaintEffect,
     claim::ClaimMessage,
+    dynamic_resources::ResourceSlice,
     labels,
     node::{Node, NodePatch},
     taint::is_ephemeral,
@@ -35,12 +36,28 @@ pub struct Settlement {
     pub revisit_after_seconds: Option<u32>,
 }
 
+/// What drivers published.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SeenSlices<'s> {
+    /// The ResourceSlices that can be read.
+    pub readable: &'s [ResourceSlice],
+    /// The first one that cannot be, such as `ResourceSlice a`: it may be of any node and driver.
+    pub unreadable: Option<&'s str>,
+}
+
+/// Whether the devices that drivers publish decide about `claim`.
+#[must_use]
+pub fn awaits_devices(claim: &NodeClaim) -> bool {
+    claim.phase == ClaimPhase::Registered && devices::requested_drivers(claim).next().is_some()
+}
+
 /// The next state of `claim`, whose node is `node` if it joined and whose instance EC2 does not
-/// know any more if `instance_is_gone`.
+/// know any more if `instance_is_gone`. `slices` are asked for if it [awaits devices](awaits_devices).
 #[must_use]
 pub fn settle(
     claim: &NodeClaim,
     node: Option<&Node>,
+    slices: SeenSlices<'_>,
     instance_is_gone: bool,
     now: Timestamp,
 ) -> Settlement {
@@ -54,7 +71,7 @@ pub fn settle(
         (ClaimPhase::Launched, _) if claim.is_ambiguous() => joining(claim, now),
         (ClaimPhase::Launched, None) => joining(claim, now),
         (ClaimPhase::Launched, Some(node)) => registered(claim, node, now),
-        (ClaimPhase::Registered, Some(node)) => initializing(claim, node, now),
+        (ClaimPhase::Registered, Some(node)) => initializing(claim, node, slices, now),
         (ClaimPhase::Registered, None) => {
             let text = "its node is not there".to_owned();
             waiting(claim, ConditionReason::NodeNotFound, text, now)
@@ -76,7 +93,7 @@ pub fn settle(
 #[must_use]
 pub fn settle_among(claim: &NodeClaim, nodes: &[NodeName], now: Timestamp) -> Settlement {
     if claim.phase != ClaimPhase::Launched || claim.is_ambiguous() {
-        return settle(claim, None, false, now);
+        return settle(claim, None, SeenSlices::default(), false, now);
     }
     let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
     let text = format!("several nodes report its instance: {}", names.join(", "));
@@ -110,13 +127,18 @@ fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
     }
 }
 
-fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
+fn initializing(
+    claim: &NodeClaim,
+    node: &Node,
+    slices: SeenSlices<'_>,
+    now: Timestamp,
+) -> Settlement {
     if !node.is_registered() {
         // The claim was stored and its patch was lost.
         let patch = lacking(registration_patch(claim, node), node);
         return Settlement { patch, ..revisit(claim, None, now) };
     }
-    if let Some((reason, text)) = not_yet(claim, node) {
+    if let Some((reason, text)) = not_yet(claim, node, slices) {
         return waiting(claim, reason, text, now);
     }
     // Its pods are on it by now, or will never be.
@@ -133,9 +155,14 @@ fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
 }
 
 /// Why a registered node is not initialized, by the first check that fails.
-fn not_yet(claim: &NodeClaim, node: &Node) -> Option<(ConditionReason, String)> {
+fn not_yet(
+    claim: &NodeClaim,
+    node: &Node,
+    slices: SeenSlices<'_>,
+) -> Option<(ConditionReason, String)> {
     use ConditionReason::{
-        KnownEphemeralTaintsExist, NodeNotReady, ResourceNotRegistered, StartupTaintsExist,
+        DraDriverPoolsNotPublished, KnownEphemeralTaintsExist, NodeNotReady, ResourceNotRegistered,
+        StartupTaintsExist,
     };
     let is_on_node = |taint: &&Taint| node.taints.iter().any(|present| is_same(present, taint));
     if !node.is_ready {
@@ -148,8 +175,17 @@ fn not_yet(claim: &NodeClaim, node: &Node) -> Option<(ConditionReason, String)> 
         return Some((KnownEphemeralTaintsExist, format!("{taint} is still on its node")));
     }
     let mut requested = claim.requests.iter();
-    let missing = requested.find(|(name, _)| node.allocatable.get(name) == 0);
-    missing.map(|(name, _)| (ResourceNotRegistered, format!("its node reports no {name} yet")))
+    if let Some((name, _)) = requested.find(|(name, _)| node.allocatable.get(name) == 0) {
+        return Some((ResourceNotRegistered, format!("its node reports no {name} yet")));
+    }
+    let mut drivers = devices::requested_drivers(claim);
+    let missing =
+        drivers.find(|driver| !devices::has_published(slices.readable, &node.name, driver))?;
+    let mut text = format!("{missing} has not published the devices of its node yet");
+    if let Some(object) = slices.unreadable {
+        text = format!("{text}, or {object}, which cannot be read, is among them");
+    }
+    Some((DraDriverPoolsNotPublished, text))
 }
 
 /// Everything that a node gets from its claim when it joined. Startup taints are put on here and

@@ -135,6 +135,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ("Nodes.node", API_SERVER),
     ("Nodes.patch", API_SERVER),
     ("Nodes.pods_on", API_SERVER),
+    ("Nodes.resource_slices", API_SERVER),
     ("Nodes.set_deletion_cost", API_SERVER),
     ("Nodes.uninitialized", API_SERVER),
     (

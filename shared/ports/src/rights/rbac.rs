@@ -57,6 +57,7 @@ const LIST_OVERLAYS: Right = right("list", KARPENTER, "nodeoverlays");
 const LIST_PODS: Right = right("list", CORE, "pods");
 const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
 const LIST_REPLICA_SETS: Right = right("list", APPS, "replicasets");
+const LIST_SLICES: Right = right("list", DEVICES, "resourceslices");
 const LIST_STATEFUL_SETS: Right = right("list", APPS, "statefulsets");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 const PATCH_POD: Right = right("patch", CORE, "pods");
@@ -84,7 +85,7 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
         &[
             right("list", DEVICES, "deviceclasses"),
             right("list", DEVICES, "resourceclaims"),
-            right("list", DEVICES, "resourceslices"),
+            LIST_SLICES,
         ],
     ),
     ("Cluster.node_classes", &[LIST_CLASSES]),
@@ -182,6 +183,7 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Nodes.node", &[right("get", CORE, "nodes")]),
     ("Nodes.patch", &[right("get", CORE, "nodes"), right("patch", CORE, "nodes")]),
     ("Nodes.pods_on", &[LIST_PODS]),
+    ("Nodes.resource_slices", &[LIST_SLICES]),
     ("Nodes.set_deletion_cost", &[PATCH_POD]),
     ("Nodes.uninitialized", &[LIST_NODES]),
 ];

@@ -199,6 +199,7 @@ pub const COSTS: &[Cost] = &[
     ),
     cost("Nodes.node", &[cluster("get nodes", ONCE)]),
     cost("Nodes.uninitialized", &[cluster("list nodes", PAGE)]),
+    cost("Nodes.resource_slices", &[cluster("list resourceslices", PAGE)]),
     cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),
     // Items are nodes that change.
     cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", Per::Chunk(1))]),

@@ -6,6 +6,7 @@ use model::{
     Condition, NodeClaim, NodeClaimName, NodeName, Pod, Problem,
     buffer::{BufferStatus, ObservedBuffer},
     claim::SyncedNodeClaim,
+    dynamic_resources::ResourceSlice,
     event::{EventObject, ObjectEvent},
     facts::DaemonSet,
     lease::{LedgerLease, ObservedLeases},
@@ -287,6 +288,10 @@ impl Nodes for Sim {
             Ok(world.uninitialized_nodes())
         })
         .await
+    }
+
+    async fn resource_slices(&self) -> Result<Listing<ResourceSlice>, PortError> {
+        self.step(("Nodes.resource_slices", Read), "", |world| Ok(world.listed_slices())).await
     }
 
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {

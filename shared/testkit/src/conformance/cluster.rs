@@ -386,6 +386,10 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         let classes = read.classes.iter().filter(|class| class.name == name);
         let claims = read.claims.iter().filter(|claim| claim.key.name.as_str() == name);
         same("the slices", &slices.map(|slice| slice.devices.len()).collect(), &vec![1])?;
+        let alone = self.port.resource_slices().await?;
+        ensure(alone.items.iter().any(|slice| slice.name == name), || {
+            format!("{name} is not among {:?}", alone.items)
+        })?;
         same("the classes", &classes.count(), &1)?;
         same("the claims", &claims.map(|claim| claim.requests.len()).collect(), &vec![1])
     }

@@ -167,6 +167,7 @@ enumerations! {
         58 KubeletExpressionInvalid,
         59 DraDisabled,
         60 NvidiaConsumableCapacityInvalid,
+        61 DraDriverPoolsNotPublished,
     }
 }
 

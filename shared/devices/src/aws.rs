@@ -14,6 +14,7 @@ use model::{
         AttributeBinding, AttributeValue, DeviceCapacity, DeviceId, DeviceTemplates, EFA_DRIVER,
         GpuSharing, SliceDevice, TemplateSlice,
     },
+    policies::Policies,
 };
 
 /// The driver of NVIDIA's GPUs.
@@ -32,6 +33,13 @@ pub struct DeviceDrivers {
     pub sharing: Option<GpuSharing>,
     /// `DRAEFA`
     pub efa: bool,
+}
+
+impl DeviceDrivers {
+    /// Those that gates say there are; GPUs are not shared.
+    pub const fn of(policies: &Policies) -> Self {
+        Self { nvidia_gpu: policies.dra_nvidia_gpu, sharing: None, efa: policies.dra_efa }
+    }
 }
 
 /// The devices of every instance type that has some.

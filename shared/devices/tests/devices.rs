@@ -12,6 +12,7 @@ mod devices {
     mod expressions;
     mod judge;
     mod karpenter;
+    mod known;
     mod pools;
     mod properties;
     mod ready;

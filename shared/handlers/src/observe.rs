@@ -8,19 +8,16 @@ use std::{
     sync::Arc,
 };
 
-use devices::{DeviceDrivers, InstanceDevices};
 use futures_util::future::{try_join, try_join3, try_join5};
 use launch_template::{Live, Offers, images_of_types, of_status, volume_price};
 use model::{
-    InstanceType, InstanceTypeName, NodeClassName, NodeName, NodePoolName, Problem, RegionCatalog,
+    InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     buffer::ObservedBuffer,
-    dynamic_resources::{DeviceFacts, DeviceTemplates},
+    dynamic_resources::DeviceFacts,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
-    node::Node,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
-    policies::Policies,
     problem::{Rule, Weight},
 };
 use ports::{
@@ -87,7 +84,7 @@ impl<A: Adapters> Sources<'_, A> {
             });
             let pools = &seen.facts.node_pools;
             Arc::make_mut(devices).templates =
-                device_templates(&self.settings.policies, classes, pools);
+                devices::templates_of_pools(&self.settings.policies, classes, pools);
         }
         seen.facts.classes = Some(offers);
         seen.facts.class_images = images;
@@ -121,7 +118,7 @@ impl<A: Adapters> Sources<'_, A> {
         let devices = devices.map(|listed| {
             let FoundDevices { slices, classes, claims, malformed: unread } = listed;
             malformed.extend(unread);
-            let initialized = initialized(&nodes);
+            let initialized = devices::initialized(nodes.values());
             let templates = BTreeMap::new();
             Arc::new(DeviceFacts { slices, classes, claims, initialized, templates })
         });
@@ -199,43 +196,6 @@ fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
     listing.items
 }
 
-/// The devices of instance types that drivers will publish, as far as gates say that there are drivers: of each of
-/// `pools`, by what its class may launch and has launched.
-fn device_templates<'c>(
-    policies: &Policies,
-    classes: impl Iterator<Item = (&'c NodeClass, impl Iterator<Item = &'c InstanceTypeName>)>,
-    pools: &[NodePool],
-) -> BTreeMap<NodePoolName, BTreeMap<InstanceTypeName, Arc<DeviceTemplates>>> {
-    if !policies.dra_nvidia_gpu && !policies.dra_efa {
-        return BTreeMap::new();
-    }
-    let of_class = |(class, types): (&'c NodeClass, _)| {
-        let drivers = DeviceDrivers {
-            nvidia_gpu: policies.dra_nvidia_gpu,
-            sharing: class.gpu_sharing,
-            efa: policies.dra_efa,
-        };
-        let types: BTreeSet<&InstanceTypeName> = Iterator::collect(types);
-        let templates = |name: &InstanceTypeName| {
-            Some((name.clone(), InstanceDevices::all().templates(name, &drivers)?))
-        };
-        let templates: BTreeMap<_, _> = types.into_iter().filter_map(templates).collect();
-        (&class.name, templates)
-    };
-    let by_class: BTreeMap<_, _> = classes.map(of_class).collect();
-    let of_pool = |pool: &NodePool| {
-        let templates = by_class.get(&pool.template.node_class)?;
-        (!templates.is_empty()).then(|| (pool.name.clone(), templates.clone()))
-    };
-    pools.iter().filter_map(of_pool).collect()
-}
-
-/// The nodes that are initialized: their drivers have published their devices.
-fn initialized(nodes: &BTreeMap<NodeName, Node>) -> BTreeSet<NodeName> {
-    let initialized = nodes.values().filter(|node| node.is_initialized());
-    initialized.map(|node| node.name.clone()).collect()
-}
-
 /// The instance types that claims have instances of, by EC2NodeClass.
 fn launched_types(ledger: &Snapshot) -> BTreeMap<&NodeClassName, BTreeSet<&InstanceTypeName>> {
     let mut launched: BTreeMap<&NodeClassName, BTreeSet<&InstanceTypeName>> = BTreeMap::new();
@@ -294,6 +254,3 @@ fn named_classes(pools: &[NodePool], classes: Vec<ListedNodeClass>) -> Vec<Liste
         .collect();
     by_name.into_values().collect()
 }
-
-#[cfg(test)]
-mod tests;

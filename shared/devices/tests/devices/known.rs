@@ -1,9 +1,10 @@
 //! Which devices of instance types are known before there is a node.
 
-use model::dynamic_resources::GpuSharing;
+use devices::templates_of_pools;
+use model::{
+    InstanceTypeName, dynamic_resources::GpuSharing, node_class::NodeClass, policies::Policies,
+};
 use testkit::build;
-
-use super::*;
 
 /// NodePool, instance type, then its pools of devices.
 fn shown(policies: &Policies, class: &NodeClass, types: &[&str]) -> Vec<String> {
@@ -14,7 +15,7 @@ fn shown(policies: &Policies, class: &NodeClass, types: &[&str]) -> Vec<String> 
             pool.template.node_class = build::id(class);
             pool
         });
-    let templates = device_templates(policies, [(class, types.iter())].into_iter(), &pools);
+    let templates = templates_of_pools(policies, [(class, types.iter())].into_iter(), &pools);
     let mut lines = Vec::new();
     for (pool, types) in templates {
         for (name, templates) in types {

@@ -161,7 +161,7 @@ spec:
 }
 
 #[test]
-fn what_is_not_supported_yet_is_never_placed_as_if_it_were() {
+fn a_pod_with_claims_waits_while_claims_are_ignored() {
     let pod = "
 apiVersion: v1
 kind: Pod
@@ -179,7 +179,9 @@ spec:
     let manifests = manifests("unsupported", &format!("{CLUSTER}{pod}"));
     let (text, validation) = play(&SimulateArgs { manifests, ..short() });
     assert_eq!(validation, SimulateExit::SomeUnplaced);
-    assert!(text.contains("default/device: not supported yet"), "{text}");
+    let why = "default/device: it has Dynamic Resource Allocation requirements, which are not supported while \
+               IGNORE_DRA_REQUESTS is true: set IgnoreDraRequests=false";
+    assert!(text.contains(why), "{text}");
     assert!(!text.contains("default/plain: "), "{text}");
 }
 

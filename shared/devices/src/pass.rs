@@ -147,6 +147,12 @@ impl<'a> Devices<'a> {
         Ok(keys)
     }
 
+    /// The claims that no node satisfies, whatever there is, each with what is wrong with it.
+    pub fn faults(&self) -> impl Iterator<Item = (&'a ResourceClaimKey, &ClaimFault)> {
+        let claims = self.claims.iter().zip(&self.prepared);
+        claims.filter_map(|(claim, prepared)| Some((&claim.key, prepared.as_ref().err()?)))
+    }
+
     pub(crate) fn number(&self, key: &ResourceClaimKey) -> Option<usize> {
         self.numbers.get(key).copied()
     }

@@ -6,6 +6,7 @@ use model::{
     InstanceTypeName,
     dynamic_resources::{DeviceCount, DeviceId, ResourceClaimKey},
     limits::{DEVICE_TRIES_PER_SEARCH_MAX, DEVICES_PER_CLAIM_MAX},
+    words,
 };
 
 use crate::pools::UnusablePool;
@@ -44,6 +45,20 @@ pub enum DeviceRefusal {
     TriesSpent,
 }
 
+impl DeviceRefusal {
+    /// The claim that gets no devices, if it is one.
+    pub const fn claim(&self) -> Option<&ResourceClaimKey> {
+        match self {
+            Self::ClaimNotFound(claim)
+            | Self::Claim { claim, .. }
+            | Self::OutOfReach(claim)
+            | Self::OnAnotherNode(claim) => Some(claim),
+            Self::Shortage(shortage) => Some(&shortage.claim),
+            Self::NoInstanceType | Self::TriesSpent => None,
+        }
+    }
+}
+
 /// What is wrong with a claim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimFault {
@@ -68,7 +83,7 @@ pub enum ClaimFault {
         request: String,
     },
     /// A constraint other than `matchAttribute`.
-    #[error("constraint {kind} is not supported")]
+    #[error("constraint {kind} is not supported: only matchAttribute is")]
     UnsupportedConstraint {
         /// The field.
         kind: String,
@@ -137,8 +152,10 @@ pub struct DeviceShortage {
 /// Why a device is not allocated to a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoDevice {
-    /// A selector does not select it, or fails.
-    NotSelected,
+    /// A selector of its class does not select it, or fails.
+    OfOtherClass(String),
+    /// A selector of the request does not select it, or fails: the first one, where it is known.
+    NotSelected(Option<String>),
     /// It is allocated.
     Allocated,
     /// It lacks capacity that the request asks for.
@@ -153,19 +170,55 @@ pub enum NoDevice {
     TooMany,
 }
 
+impl DeviceShortage {
+    /// Whether no device of the class was found, of whichever instance type.
+    pub fn is_unknown(&self) -> bool {
+        self.found == 0 && of_other_classes(&self.others)
+    }
+
+    fn unknown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no device of this class is known of any instance type that fits the pod")?;
+        for (at, (why, count)) in self.others.iter().enumerate() {
+            if let NoDevice::OfOtherClass(selector) = why {
+                let devices = words::counted(*count, "device");
+                f.write_str(if at == 0 { ": " } else { ", " })?;
+                write!(f, "`{selector}` does not select {devices} of {}", self.instance_type)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether no device is of the class.
+pub(crate) fn of_other_classes(others: &BTreeMap<NoDevice, usize>) -> bool {
+    others.keys().all(|why| matches!(why, NoDevice::OfOtherClass(_)))
+}
+
 impl fmt::Display for DeviceShortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { claim, request, class, instance_type, found, others, .. } = self;
-        write!(f, "ResourceClaim {claim}, request {request}: {instance_type} has ")?;
+        write!(f, "ResourceClaim {claim}: request {request} asks for ")?;
         match self.wanted {
-            DeviceCount::Exact(wanted) => write!(f, "{found} of {wanted} devices")?,
-            DeviceCount::All if others.keys().all(|why| *why == NoDevice::NotSelected) => {
-                f.write_str("no device")?;
-            }
-            DeviceCount::All => write!(f, "not all devices")?,
+            DeviceCount::Exact(wanted) => f.write_str(&words::counted(wanted, "device"))?,
+            DeviceCount::All => f.write_str("all devices")?,
         }
-        write!(f, " of DeviceClass {class}")?;
-        for (at, (why, count)) in others.iter().enumerate() {
+        write!(f, " of DeviceClass {class}, and ")?;
+        let is_not_selected = |why| matches!(why, &NoDevice::NotSelected(_));
+        if self.is_unknown() {
+            self.unknown(f)?;
+        } else {
+            write!(f, "{instance_type}, which comes closest, has ")?;
+            match (self.wanted, *found) {
+                (DeviceCount::All, _) if !others.keys().all(is_not_selected) => {
+                    f.write_str("some that the claim cannot get")?;
+                }
+                (_, 0) => f.write_str("none")?,
+                (_, found) => write!(f, "{found}")?,
+            }
+        }
+        let is_of_class =
+            |(why, _): &(&NoDevice, &usize)| !matches!(why, NoDevice::OfOtherClass(_));
+        for (at, (why, count)) in others.iter().filter(is_of_class).enumerate() {
             write!(f, "{} {count} {why}", if at == 0 { ":" } else { "," })?;
         }
         self.unusable.iter().try_for_each(|pool| write!(f, "; {pool}"))
@@ -176,7 +229,9 @@ impl fmt::Display for NoDevice {
     /// What follows the number of devices.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotSelected => f.write_str("not selected"),
+            Self::OfOtherClass(_) => f.write_str("of another class"),
+            Self::NotSelected(None) => f.write_str("not selected"),
+            Self::NotSelected(Some(selector)) => write!(f, "not selected by `{selector}`"),
             Self::Allocated => f.write_str("allocated"),
             Self::Capacity => f.write_str("without enough capacity"),
             Self::Counters => f.write_str("without enough of shared counters"),

@@ -53,7 +53,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) name: String,
     request: &'a str,
     pub(crate) facts: &'a DeviceAsk,
+    /// Those of the class first.
     pub(crate) selectors: Vec<Rc<Expression>>,
+    /// How many are the class's.
+    pub(crate) of_class: usize,
 }
 
 impl Constraint<'_> {
@@ -88,7 +91,8 @@ pub(crate) fn prepare<'a>(
         let both = class.selectors.iter().chain(&facts.selectors);
         let selectors = compiled(&name, both, selectors)?;
         let number = numbers.next().unwrap_or_default();
-        Ok(Ask { number, name, request: &request.name, facts, selectors })
+        let of_class = class.selectors.len();
+        Ok(Ask { number, name, request: &request.name, facts, selectors, of_class })
     };
     let mut requests = Vec::with_capacity(claim.requests.len());
     for request in &claim.requests {

@@ -231,7 +231,7 @@ impl<'s> Search<'s> {
             };
             let slots = self.slots(wanted, ask);
             if slots == 0 && ask.facts.count == DeviceCount::All {
-                return Thing::Dead(at, ask, NoDevice::NotSelected);
+                return Thing::Dead(at, ask, NoDevice::NotSelected(None));
             }
             if at.slot == 0 {
                 let picked = self.path.iter().filter(|pick| pick.claim == at.claim).count();

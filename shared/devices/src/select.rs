@@ -92,6 +92,18 @@ impl<'a> Selectors<'a> {
         Ok(true)
     }
 
+    /// The place and the text of the first of `expressions` that does not select the device, or cannot be evaluated.
+    pub(crate) fn refusing<'e>(
+        &self,
+        expressions: &'e [Rc<Expression>],
+        entry: &Entry<'_>,
+    ) -> Option<(usize, &'e str)> {
+        let numbered = expressions.iter().enumerate();
+        let mut refusing =
+            numbered.filter(|(_, expression)| self.selects_one(expression, entry) != Ok(true));
+        refusing.next().map(|(place, expression)| (place, expression.text.as_str()))
+    }
+
     fn selects_one(&self, expression: &Expression, entry: &Entry<'_>) -> Result<bool, String> {
         match self.answers.borrow_mut().entry((expression.number, entry.place)) {
             MapEntry::Occupied(known) => known.get().clone(),

@@ -80,6 +80,7 @@ pub use lifecycle::{
 pub use scheduling::{
     facts::{
         buffer::{buffer_statuses, virtual_pods},
+        device::CLAIMS_IGNORED,
         overlay::{Overlaid, Rejection, overlays, overlays_on},
     },
     launchable::known::KnownTypes,

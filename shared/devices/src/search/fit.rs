@@ -30,7 +30,7 @@ impl<'s> Search<'s> {
         let is_selected = ask.facts.count == DeviceCount::All
             || self.devices.selectors.select(&ask.selectors, entry).unwrap_or(false);
         if !is_selected {
-            return Err(NoDevice::NotSelected);
+            return Err(NoDevice::NotSelected(None));
         }
         let consumed = self.share(ask, entry)?;
         self.count(entry)?;

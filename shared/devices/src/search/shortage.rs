@@ -6,7 +6,8 @@ use model::{InstanceTypeName, dynamic_resources::DeviceCount};
 
 use super::{At, Rank, Search};
 use crate::{
-    refusal::{DeviceShortage, NoDevice},
+    inventory::Entry,
+    refusal::{DeviceShortage, NoDevice, of_other_classes},
     requests::Ask,
 };
 
@@ -44,10 +45,21 @@ impl<'s> Search<'s> {
             if let Err(why) = self.fit(at.claim, ask, entry)
                 && !is_own
             {
+                let why = match why {
+                    NoDevice::NotSelected(_) => self.not_selected(ask, entry),
+                    why => why,
+                };
                 *others.entry(why).or_default() += 1;
             }
         }
         self.note(at, ask, || others);
+    }
+
+    fn not_selected(&self, ask: &Ask<'_>, entry: &Entry<'_>) -> NoDevice {
+        match self.devices.selectors.refusing(&ask.selectors, entry) {
+            Some((place, text)) if place < ask.of_class => NoDevice::OfOtherClass(text.to_owned()),
+            refusing => NoDevice::NotSelected(refusing.map(|(_, text)| text.to_owned())),
+        }
     }
 
     pub(super) fn note_dead(&mut self, at: At, ask: &'s Ask<'s>, why: NoDevice) {
@@ -62,8 +74,11 @@ impl<'s> Search<'s> {
         });
     }
 
+    /// Whether the search has come further than before; or as far, and no device of the class is known yet.
     fn is_further(&self, at: At) -> bool {
-        self.furthest.as_ref().is_none_or(|(rank, _)| *rank < rank_of(at))
+        self.furthest.as_ref().is_none_or(|(rank, known)| {
+            *rank < rank_of(at) || *rank == rank_of(at) && known.is_unknown()
+        })
     }
 
     fn note(
@@ -77,6 +92,14 @@ impl<'s> Search<'s> {
         if !self.is_further(at) {
             return;
         }
+        let others = others();
+        let as_far = self.furthest.as_ref().filter(|(rank, _)| *rank == rank_of(at));
+        let is_no_better = |(_, known): &(Rank, Box<DeviceShortage>)| {
+            of_other_classes(&others) && (others.is_empty() || !known.others.is_empty())
+        };
+        if as_far.is_some_and(is_no_better) {
+            return;
+        }
         let shortage = DeviceShortage {
             claim: claim.key.clone(),
             request: ask.name.clone(),
@@ -84,7 +107,7 @@ impl<'s> Search<'s> {
             instance_type: instance_type.clone(),
             wanted: ask.facts.count,
             found: at.slot,
-            others: others(),
+            others,
             unusable: self.view.unusable.clone(),
         };
         self.furthest = Some((rank_of(at), Box::new(shortage)));

@@ -19,7 +19,7 @@ fn a_device_of_an_allocated_claim_is_taken() {
         &expect![[r#"
             new-0: m.x
               new: r=gpu/p/gpu-1
-            new-0: ResourceClaim default/more, request r: m.x has 0 of 1 devices of DeviceClass gpu: 2 allocated
+            new-0: ResourceClaim default/more: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 2 allocated
         "#]],
     );
 }
@@ -36,7 +36,7 @@ fn a_device_is_free_when_all_of_its_pods_leave() {
         leaving pods=web-1,web-2
         try new-0 p m.x: new",
         &expect![[r#"
-            new-0: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-0: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
             new-0: m.x
               new: r=gpu/p/gpu-0
         "#]],
@@ -71,7 +71,7 @@ fn what_another_object_or_nothing_has_reserved_stays() {
         "leaving pods=web
         new-0 p m.x: new",
         &expect![[r#"
-            new-0: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu: 2 allocated
+            new-0: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 2 allocated
         "#]],
     );
 }
@@ -90,8 +90,8 @@ fn shares_of_leaving_pods_are_free() {
         leaving pods=web
         try new-0 p m.x: new",
         &expect![[r#"
-            new-0: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
-            new-0: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
+            new-0: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
+            new-0: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
             new-0: m.x
               new: r=gpu/p/gpu-0(memory=10737418240)
         "#]],
@@ -115,10 +115,10 @@ fn slices_of_a_node_count_only_while_it_is_initialized_and_stays() {
         &expect![[r#"
             node-a: m.x
               new: r=gpu/a/gpu-0
-            node-b: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu
+            node-b: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
             node-b: m.x
               new: r=~gpu/gpus/gpu-0
-            node-a: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu
+            node-a: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
         "#]],
     );
 }
@@ -137,7 +137,7 @@ fn the_slices_of_a_leaving_node_are_missed_in_its_pool() {
         &expect![[r#"
             new-0: m.x
               new: r=gpu/p/gpu-0
-            new-0: ResourceClaim default/new, request r: m.x has 0 of 1 devices of DeviceClass gpu; pool gpu/p is incomplete (1 of 2 ResourceSlices)
+            new-0: ResourceClaim default/new: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod; pool gpu/p is incomplete (1 of 2 ResourceSlices)
         "#]],
     );
 }

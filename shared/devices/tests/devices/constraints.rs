@@ -18,7 +18,7 @@ fn the_first_device_pins_the_value() {
         &expect![[r#"
             new-0: m.x
               two: r=gpu/p/b r=gpu/p/c
-            new-0: ResourceClaim default/three, request r: m.x has 2 of 3 devices of DeviceClass gpu: 1 with another numa or none
+            new-0: ResourceClaim default/three: request r asks for 3 devices of DeviceClass gpu, and m.x, which comes closest, has 2: 1 with another numa or none
         "#]],
     );
 }
@@ -31,7 +31,7 @@ fn values_of_two_types_differ() {
         claim a: r 2 gpu; same x",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 1 of 2 devices of DeviceClass gpu: 2 with another x or none
+            new-0: ResourceClaim default/a: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has 1: 2 with another x or none
         "#]],
     );
 }
@@ -68,7 +68,7 @@ fn a_constraint_is_about_requests_or_their_alternatives() {
         try new-0 p m.x: parent
         try new-0 p m.x: alternative",
         &expect![[r#"
-            new-0: ResourceClaim default/all, request n: m.x has 1 of 2 devices of DeviceClass nic: 2 not selected, 1 with another numa or none
+            new-0: ResourceClaim default/all: request n asks for 2 devices of DeviceClass nic, and m.x, which comes closest, has 1: 1 with another numa or none
             new-0: m.x
               parent: g/a=gpu/p/b n=gpu/p/c
             new-0: m.x
@@ -110,9 +110,9 @@ fn devices_of_a_template_may_be_bound_instead() {
         &expect![[r#"
             new-0: m.x
               three: r=~gpu/gpus/a r=~gpu/gpus/b r=~gpu/gpus/c
-            new-0: ResourceClaim default/four, request r: m.x has 3 of 4 devices of DeviceClass gpu: 1 with another pcie or none
-            new-0: ResourceClaim default/other, request r: m.x has 0 of 2 devices of DeviceClass gpu: 4 with another numa or none
-            new-0: ResourceClaim default/three, request r: m.x has 0 of 3 devices of DeviceClass gpu: 4 with another pcie or none
+            new-0: ResourceClaim default/four: request r asks for 4 devices of DeviceClass gpu, and m.x, which comes closest, has 3: 1 with another pcie or none
+            new-0: ResourceClaim default/other: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has none: 4 with another numa or none
+            new-0: ResourceClaim default/three: request r asks for 3 devices of DeviceClass gpu, and m.x, which comes closest, has none: 4 with another pcie or none
         "#]],
     );
 }
@@ -132,7 +132,7 @@ fn bindings_and_values_never_mix() {
         &expect![[r#"
             new-0: m.x
               two: r=~gpu/gpus/a r=~gpu/gpus/d
-            new-0: ResourceClaim default/three, request r: m.x has 2 of 3 devices of DeviceClass gpu: 2 with another pcie or none
+            new-0: ResourceClaim default/three: request r asks for 3 devices of DeviceClass gpu, and m.x, which comes closest, has 2: 2 with another pcie or none
             new-0: m.x
               bound: r=~gpu/gpus/a q=~gpu/gpus/d
         "#]],

@@ -27,10 +27,10 @@ fn partitions_share_what_a_card_has() {
         &expect![[r#"
             new-0: m.x
               half-a: r=gpu/p/half-0
-            new-1: ResourceClaim default/whole, request r: m.x has 0 of 1 devices of DeviceClass gpu: 2 not selected, 1 without enough of shared counters
+            new-1: ResourceClaim default/whole: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 2 not selected by `model=whole`, 1 without enough of shared counters
             new-1: m.x
               half-b: r=gpu/p/half-1
-            new-2: ResourceClaim default/any, request r: m.x has 0 of 1 devices of DeviceClass gpu: 2 allocated, 1 without enough of shared counters
+            new-2: ResourceClaim default/any: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 2 allocated, 1 without enough of shared counters
         "#]],
     );
 }
@@ -42,7 +42,7 @@ fn a_claim_shares_counters_with_itself() {
         "try new-0 p m.x: both
         try new-0 p m.x: halves",
         &expect![[r#"
-            new-0: ResourceClaim default/both, request q: m.x has 0 of 1 devices of DeviceClass gpu: 1 not selected, 2 without enough of shared counters
+            new-0: ResourceClaim default/both: request q asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 not selected by `model=half`, 2 without enough of shared counters
             new-0: m.x
               halves: r=gpu/p/half-0 r=gpu/p/half-1
         "#]],
@@ -62,7 +62,7 @@ fn allocated_devices_consume_wherever_their_slices_are_seen() {
         "try new-0 p m.x zone=b: two
         try new-0 p m.x zone=b: one",
         &expect![[r#"
-            new-0: ResourceClaim default/two, request r: m.x has 1 of 2 devices of DeviceClass gpu: 1 without enough of shared counters
+            new-0: ResourceClaim default/two: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has 1: 1 without enough of shared counters
             new-0: m.x if topology.kubernetes.io/zone In [b]
               one: r=gpu/p/half-b
         "#]],
@@ -95,7 +95,7 @@ fn fractions_of_a_counter_add_up() {
         "try new-0 p m.x: three
         try new-0 p m.x: two",
         &expect![[r#"
-            new-0: ResourceClaim default/three, request r: m.x has 2 of 3 devices of DeviceClass gpu: 1 without enough of shared counters
+            new-0: ResourceClaim default/three: request r asks for 3 devices of DeviceClass gpu, and m.x, which comes closest, has 2: 1 without enough of shared counters
             new-0: m.x
               two: r=gpu/p/part-0 r=gpu/p/part-1
         "#]],
@@ -136,7 +136,7 @@ fn a_template_that_declares_no_counters_gives_no_device_that_consumes() {
         &expect![[r#"
             new-0: m.x
               a: r=~gpu/gpus/b
-            new-0: ResourceClaim default/b, request r: m.x has 1 of 2 devices of DeviceClass gpu: 1 without enough of shared counters
+            new-0: ResourceClaim default/b: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has 1: 1 without enough of shared counters
         "#]],
     );
 }
@@ -162,7 +162,7 @@ fn over_types_the_most_is_held_and_given_back_with_them() {
             new-0: m.x m.y
               a on m.x: r/a=gpu/p/whole q=~net/own/nic
               a on m.y: r/b=gpu/p/half-0 q=~net/own/nic
-            new-1: ResourceClaim default/b, request r: c.x has 0 of 1 devices of DeviceClass small: 1 not selected, 1 allocated, 1 without enough of shared counters
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass small, and c.x, which comes closest, has none: 1 allocated, 1 without enough of shared counters
             new-1: c.x
               b: r=gpu/p/half-1
         "#]],

@@ -19,7 +19,7 @@ fn a_shortage_says_what_became_of_the_other_devices() {
         claim new: z 1 gpu where model=t4; r 4 gpu with memory=1Gi where model=l4; same numa of r",
         "new-0 p m.x zone=b,c: new",
         &expect![[r#"
-            new-0: ResourceClaim default/new, request r: m.x has 2 of 4 devices of DeviceClass gpu: 2 not selected, 1 allocated, 1 without enough capacity, 1 with another numa or none, 1 out of reach; pool gpu/q is incomplete (1 of 2 ResourceSlices)
+            new-0: ResourceClaim default/new: request r asks for 4 devices of DeviceClass gpu, and m.x, which comes closest, has 2: 1 not selected by `model=l4`, 1 allocated, 1 without enough capacity, 1 with another numa or none, 1 out of reach; pool gpu/q is incomplete (1 of 2 ResourceSlices)
         "#]],
     );
 }
@@ -34,7 +34,7 @@ fn the_type_that_came_furthest_is_named() {
         claim a: r 4 gpu",
         "new-0 p m.x,m.y,c.x,c.y: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.y has 3 of 4 devices of DeviceClass gpu
+            new-0: ResourceClaim default/a: request r asks for 4 devices of DeviceClass gpu, and m.y, which comes closest, has 3
         "#]],
     );
 }
@@ -48,7 +48,7 @@ fn counters_are_named() {
         claim a: r 2 gpu",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 1 of 2 devices of DeviceClass gpu: 1 without enough of shared counters
+            new-0: ResourceClaim default/a: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has 1: 1 without enough of shared counters
         "#]],
     );
 }

@@ -21,7 +21,7 @@ fn only_slices_of_the_highest_generation_count() {
         &expect![[r#"
             new-0: m.x
               a: r=gpu/p/gpu-1
-            new-0: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-0: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
         "#]],
     );
 }
@@ -36,7 +36,7 @@ fn an_incomplete_pool_gives_no_device() {
         claim a: r 1 gpu",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu; pool gpu/p is incomplete (1 of 2 ResourceSlices); pool gpu/q is incomplete (1 of 2 ResourceSlices)
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod; pool gpu/p is incomplete (1 of 2 ResourceSlices); pool gpu/q is incomplete (1 of 2 ResourceSlices)
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn too_many_slices_are_no_complete_pool() {
         claim a: r 1 gpu",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu; pool gpu/p is incomplete (2 of 1 ResourceSlices)
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod; pool gpu/p is incomplete (2 of 1 ResourceSlices)
         "#]],
     );
 }
@@ -82,7 +82,7 @@ fn a_pool_is_invalid_if_a_name_is_there_twice() {
         claim a: r 1 gpu",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu; pool gpu/p is invalid (device names and counter sets must be unique, and consumed counters must be declared); pool gpu/q is invalid (device names and counter sets must be unique, and consumed counters must be declared)
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod; pool gpu/p is invalid (device names and counter sets must be unique, and consumed counters must be declared); pool gpu/q is invalid (device names and counter sets must be unique, and consumed counters must be declared)
         "#]],
     );
 }
@@ -101,7 +101,7 @@ fn one_name_on_two_nodes_makes_no_pool_invalid() {
         &expect![[r#"
             node-a: m.x
               a: r=gpu/p/gpu-0
-            node-b: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            node-b: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
         "#]],
     );
 }
@@ -118,7 +118,7 @@ fn a_pool_is_invalid_if_a_device_consumes_what_nothing_declares() {
         claim a: r 1 gpu",
         "new-0 p m.x zone=a: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu; pool gpu/p is invalid (device names and counter sets must be unique, and consumed counters must be declared); pool gpu/q is invalid (device names and counter sets must be unique, and consumed counters must be declared)
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod; pool gpu/p is invalid (device names and counter sets must be unique, and consumed counters must be declared); pool gpu/q is invalid (device names and counter sets must be unique, and consumed counters must be declared)
         "#]],
     );
 }
@@ -134,8 +134,8 @@ fn a_slice_of_a_node_is_seen_there_only() {
         try node-b p m.x: a
         try node-a p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu
-            node-b: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
+            node-b: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
             node-a: m.x
               a: r=gpu/a/gpu-0
         "#]],
@@ -152,8 +152,8 @@ fn a_slice_with_a_selector_is_seen_where_any_term_matches() {
         try new-0 p m.x rack=r2: a
         try new-0 p m.x rack=r1,r2: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass nic
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass nic
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass nic, and no device of this class is known of any instance type that fits the pod
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass nic, and no device of this class is known of any instance type that fits the pod
             new-0: m.x if rack In [r1]
               a: r=net/p/nic-0
         "#]],
@@ -168,7 +168,7 @@ fn devices_that_select_nodes_one_by_one_are_seen_nowhere() {
         claim a: r 1 gpu",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
         "#]],
     );
 }
@@ -183,7 +183,7 @@ fn devices_of_a_slice_with_counters_do_not_count() {
     let device = SliceDevice { name: "gpu-0".into(), ..SliceDevice::default() };
     facts.slices[0].devices.push(device);
     expect![[r#"
-        new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu
+        new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
     "#]]
     .assert_eq(&played(&facts, "new-0 p m.x: a"));
 }
@@ -208,7 +208,7 @@ fn what_a_device_asks_of_the_node_is_added_and_narrows_the_rest() {
               two: r=net/b/nic-0 r=net/c/nic-0
             new-0: m.x if topology.kubernetes.io/zone In [b]
               two: r=net/b/nic-0 r=net/c/nic-0
-            new-0: ResourceClaim default/two, request r: m.x has 1 of 2 devices of DeviceClass nic
+            new-0: ResourceClaim default/two: request r asks for 2 devices of DeviceClass nic, and m.x, which comes closest, has 1
         "#]],
     );
 }

@@ -33,7 +33,7 @@ fn selectors_of_class_and_request_must_all_select() {
         &expect![[r#"
             new-0: m.x
               a: r=gpu/p/gpu-2
-            new-0: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 3 not selected
+            new-0: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 not selected by `memory>=40Gi`, 1 not selected by `model=t4`
         "#]],
     );
 }
@@ -100,7 +100,7 @@ fn other_constraints_and_requests_fail_the_claim() {
         "new-0 p m.x: a
         new-0 p m.x: b",
         &expect![[r#"
-            new-0: ResourceClaim default/a: constraint distinctAttribute is not supported
+            new-0: ResourceClaim default/a: constraint distinctAttribute is not supported: only matchAttribute is
             new-0: ResourceClaim default/b: request r: only `exactly` and `firstAvailable` are supported
         "#]],
     );
@@ -156,7 +156,7 @@ fn a_type_with_too_many_devices_is_left_out() {
         &expect![[r#"
             new-0: m.x
               a: r=gpu/p/gpu-0 r=gpu/p/gpu-1 r=~gpu/gpus/gpu-0 r=~gpu/gpus/gpu-1 r=~gpu/gpus/gpu-2 r=~gpu/gpus/gpu-3 r=~gpu/gpus/gpu-4 r=~gpu/gpus/gpu-5 r=~gpu/gpus/gpu-6 r=~gpu/gpus/gpu-7 r=~gpu/gpus/gpu-8 r=~gpu/gpus/gpu-9 r=~gpu/gpus/gpu-10 r=~gpu/gpus/gpu-11 r=~gpu/gpus/gpu-12 r=~gpu/gpus/gpu-13 r=~gpu/gpus/gpu-14 r=~gpu/gpus/gpu-15 r=~gpu/gpus/gpu-16 r=~gpu/gpus/gpu-17 r=~gpu/gpus/gpu-18 r=~gpu/gpus/gpu-19 r=~gpu/gpus/gpu-20 r=~gpu/gpus/gpu-21 r=~gpu/gpus/gpu-22 r=~gpu/gpus/gpu-23 r=~gpu/gpus/gpu-24 r=~gpu/gpus/gpu-25 r=~gpu/gpus/gpu-26 r=~gpu/gpus/gpu-27 r=~gpu/gpus/gpu-28 r=~gpu/gpus/gpu-29
-            new-0: ResourceClaim default/a, request r: m.y has not all devices of DeviceClass gpu: 33 above 32, the maximum of a ResourceClaim
+            new-0: ResourceClaim default/a: request r asks for all devices of DeviceClass gpu, and m.y, which comes closest, has some that the claim cannot get: 33 above 32, the maximum of a ResourceClaim
         "#]],
     );
 }
@@ -190,7 +190,7 @@ fn a_claim_for_all_gets_all_or_nothing() {
         &expect![[r#"
             new-0: m.x
               one: r=gpu/p/gpu-0
-            new-1: ResourceClaim default/all, request r: m.x has not all devices of DeviceClass gpu: 1 allocated
+            new-1: ResourceClaim default/all: request r asks for all devices of DeviceClass gpu, and m.x, which comes closest, has some that the claim cannot get: 1 allocated
         "#]],
     );
 }
@@ -206,7 +206,7 @@ fn a_claim_for_all_of_nothing_fails() {
         "try new-0 p m.x: a
         try new-0 p m.x: b",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has no device of DeviceClass gpu: 1 not selected
+            new-0: ResourceClaim default/a: request r asks for all devices of DeviceClass gpu, and m.x, which comes closest, has none: 1 not selected
             new-0: m.x
               b: r/b=gpu/p/gpu-0
         "#]],

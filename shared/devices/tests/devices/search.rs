@@ -39,7 +39,7 @@ fn types_without_the_devices_are_left_out() {
               a: r=~gpu/gpus/gpu-0 r=~gpu/gpus/gpu-1
             new-0: m.x
               a: r=~gpu/gpus/gpu-0 r=~gpu/gpus/gpu-1
-            new-0: ResourceClaim default/a, request r: m.x has 1 of 2 devices of DeviceClass gpu
+            new-0: ResourceClaim default/a: request r asks for 2 devices of DeviceClass gpu, and m.x, which comes closest, has 1
         "#]],
     );
 }
@@ -53,7 +53,7 @@ fn a_node_that_is_initialized_has_no_devices_of_templates() {
         "try node-a p m.x: a
         try node-a p m.x fresh: a",
         &expect![[r#"
-            node-a: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu
+            node-a: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and no device of this class is known of any instance type that fits the pod
             node-a: m.x
               a: r=~gpu/gpus/gpu-0
         "#]],

@@ -22,7 +22,7 @@ fn a_shared_device_is_taken_as_far_as_its_capacity_goes() {
               a: r=gpu/p/gpu-0(memory=10737418240)
             new-1: m.x
               b: r=gpu/p/gpu-0(memory=6442450944)
-            new-2: ResourceClaim default/c, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
+            new-2: ResourceClaim default/c: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
         "#]],
     );
 }
@@ -51,7 +51,7 @@ fn a_capacity_that_the_device_lacks_is_a_refusal() {
         "new-0 p m.x: a
         new-0 p m.x: b",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu: 2 without enough capacity
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 2 without enough capacity
             new-0: m.x
               b: r=gpu/p/gpu-0(memory=17179869184) r=gpu/p/gpu-1()
         "#]],
@@ -98,7 +98,7 @@ fn a_share_is_rounded_up_to_a_step_of_the_range() {
               b: r=gpu/p/gpu-0(memory=5368709120)
             new-0: m.x
               c: r=gpu/p/gpu-0(memory=11811160064)
-            new-0: ResourceClaim default/d, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
+            new-0: ResourceClaim default/d: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
             new-0: m.x
               e: r=gpu/p/gpu-0(memory=4294967296)
         "#]],
@@ -123,8 +123,8 @@ fn a_share_is_rounded_up_to_the_next_of_the_values() {
               a: r=gpu/p/gpu-0(memory=4294967296)
             new-0: m.x
               b: r=gpu/p/gpu-0(memory=8589934592)
-            new-0: ResourceClaim default/c, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
-            new-0: ResourceClaim default/d, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
+            new-0: ResourceClaim default/c: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
+            new-0: ResourceClaim default/d: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
         "#]],
     );
 }
@@ -137,7 +137,7 @@ fn a_step_of_nothing_is_a_refusal() {
         claim a: r 1 gpu with memory=3Gi",
         "new-0 p m.x: a",
         &expect![[r#"
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 without enough capacity
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 without enough capacity
         "#]],
     );
 }
@@ -200,7 +200,7 @@ fn the_largest_share_over_types_is_held_until_its_type_falls_out() {
             new-0: m.x m.y
               a on m.x: r=gpu/p/gpu-0(memory=12884901888) q/a=~gpu/gpus/own
               a on m.y: r=gpu/p/gpu-0(memory=12884901888) q/b=gpu/p/gpu-0(memory=4294967296)
-            new-1: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 not selected, 1 without enough capacity
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 not selected by `memory>=1`, 1 without enough capacity
             new-1: m.x
               b: r=gpu/p/gpu-0(memory=4294967296)
         "#]],

@@ -24,7 +24,7 @@ fn nothing_is_taken_before_a_commit() {
               a: r=gpu/p/gpu-0
             new-1: m.x
               b: r=gpu/p/gpu-0
-            new-0: ResourceClaim default/a, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-0: ResourceClaim default/a: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
         "#]],
     );
 }
@@ -46,7 +46,7 @@ fn a_node_may_take_a_device_once_for_each_type() {
               a: r=gpu/p/gpu-0
             new-0: m.y
               b: r=~gpu/gpus/gpu-0
-            new-1: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
         "#]],
     );
 }
@@ -68,7 +68,7 @@ fn a_device_that_one_type_takes_is_there_for_the_nodes_other_types() {
             new-0: m.x m.y
               a on m.x: r=gpu/p/gpu-0 r=~gpu/gpus/a
               a on m.y: r=gpu/p/gpu-1 r=~gpu/gpus/a
-            new-1: ResourceClaim default/b, request r: c.x has 0 of 1 devices of DeviceClass t4: 1 not selected, 1 allocated
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass t4, and c.x, which comes closest, has none: 1 allocated
             new-0: m.x
               b: r=gpu/p/gpu-1
         "#]],
@@ -88,7 +88,7 @@ fn devices_of_templates_are_each_nodes_own() {
         &expect![[r#"
             new-0: m.x
               a: r=~gpu/gpus/gpu-0
-            new-0: ResourceClaim default/b, request r: m.x has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-0: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and m.x, which comes closest, has none: 1 allocated
             new-1: m.x
               b: r=~gpu/gpus/gpu-0
         "#]],
@@ -116,8 +116,8 @@ fn a_device_is_free_when_the_last_type_that_takes_it_falls_out() {
             new-0: m.x m.y c.x
               a on m.x m.y: r=gpu/p/gpu-0 q=~net/own/nic
               a on c.x: r=~net/own/gpu q=~net/own/nic
-            new-1: ResourceClaim default/b, request r: c.y has 0 of 1 devices of DeviceClass gpu: 1 allocated
-            new-1: ResourceClaim default/b, request r: c.y has 0 of 1 devices of DeviceClass gpu: 1 allocated
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and c.y, which comes closest, has none: 1 allocated
+            new-1: ResourceClaim default/b: request r asks for 1 device of DeviceClass gpu, and c.y, which comes closest, has none: 1 allocated
             new-1: c.y
               b: r=gpu/p/gpu-0
         "#]],

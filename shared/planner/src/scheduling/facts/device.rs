@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use devices::{Allocations, CelSelectors, Devices, Leaving};
+use devices::{Allocations, CelSelectors, DeviceRefusal, Devices, Leaving};
 use model::{NodeName, Pod, PodUid, dynamic_resources::ResourceClaimKey, facts::Facts};
 
 /// Why pods with claims wait while claims are ignored.
 ///
 /// Karpenter: `DRAError` of `pkg/controllers/provisioning/scheduling/scheduler.go`.
-const IGNORED: &str = "it has Dynamic Resource Allocation requirements, which are not supported while \
-                       IGNORE_DRA_REQUESTS is true";
+pub const CLAIMS_IGNORED: &str = "it has Dynamic Resource Allocation requirements, which are not supported \
+                                  while IGNORE_DRA_REQUESTS is true: set IgnoreDraRequests=false";
 
 /// What is known of devices, where a pod claims any.
 #[derive(Debug)]
@@ -68,8 +68,23 @@ pub(crate) fn claims(
 ) -> Result<Vec<ResourceClaimKey>, String> {
     match devices {
         _ if pod.spec.claims.is_empty() => Ok(Vec::new()),
-        _ if facts.devices.is_none() => Err(IGNORED.to_owned()),
-        Some(devices) => devices.devices.claims_of(pod).map_err(|refusal| refusal.to_string()),
+        _ if facts.devices.is_none() => Err(CLAIMS_IGNORED.to_owned()),
+        Some(devices) => devices.devices.claims_of(pod).map_err(|refusal| in_words(&refusal, pod)),
         None => Ok(Vec::new()),
+    }
+}
+
+/// Why `pod` gets no devices. A claim that was made for it is called as its spec calls it: alike pods have one reason.
+pub(crate) fn in_words(refusal: &DeviceRefusal, pod: &Pod) -> String {
+    let text = refusal.to_string();
+    let Some(claim) = refusal.claim() else { return text };
+    let mut made = pod.made_claims.iter();
+    match made.find(|(_, made)| made.as_ref() == Some(&claim.name)) {
+        Some((reference, _)) => {
+            let (stored, own) =
+                (format!("ResourceClaim {claim}"), format!("its ResourceClaim {reference}"));
+            text.replacen(&stored, &own, 1)
+        }
+        None => text,
     }
 }

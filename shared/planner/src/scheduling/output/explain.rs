@@ -178,7 +178,8 @@ impl View<'_, '_> {
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
             of_types(problem, (number, self.state), self.class, (offer, &both, allowed), is_strict);
-        let of_devices = || devices::reason(problem, (number, self.state), self.class, &both);
+        let of_devices =
+            || devices::reason(problem, (number, self.state), (self.pod, self.class), &both);
         let of_devices = || of_devices().map(|text| (Why::NoDevices, text));
         let known = of_types.or_else(of_devices);
         known.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))

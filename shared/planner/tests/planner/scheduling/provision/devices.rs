@@ -48,8 +48,8 @@ fn pods_with_claims_wait_while_claims_are_ignored() {
     let mut facts = world("gpu cpu=1 claim:a; web cpu=1", "claim a: g 1 gpu");
     check(&facts, &["general [t.gpu]: gpu web"]);
     facts.devices = None;
-    let why = "it has Dynamic Resource Allocation requirements, which are not supported while \
-               IGNORE_DRA_REQUESTS is true";
+    let why = planner::CLAIMS_IGNORED;
+    assert!(why.contains("not supported while IGNORE_DRA_REQUESTS is true"), "{why}");
     check(
         &facts,
         &["general [t.small t.gpu t.medium t.arm t.large]: web", &format!("gpu not placed: {why}")],
@@ -100,7 +100,8 @@ fn what_is_missing_is_named() {
     check(
         &world("web cpu=1 claim:a", "claim a: g 3 gpu"),
         &[
-            "web not placed: general: ResourceClaim default/a, request g: t.gpu has 2 of 3 devices of DeviceClass gpu",
+            "web not placed: general: ResourceClaim default/a: request g asks for 3 devices of DeviceClass gpu, and t.gpu, \
+             which comes closest, has 2",
         ],
     );
     // What has no room says so first.
@@ -126,7 +127,8 @@ fn a_device_is_for_one_claim() {
         &world("a cpu=1 claim:a; b cpu=1 claim:b", text),
         &[
             "general [t.small t.gpu t.medium t.arm t.large]: a",
-            "b not placed: general: ResourceClaim default/b, request n: t.arm has 0 of 1 devices of DeviceClass nic: 1 allocated",
+            "b not placed: general: ResourceClaim default/b: request n asks for 1 device of DeviceClass nic, and t.arm, which \
+             comes closest, has none: 1 allocated",
         ],
     );
 }
@@ -146,7 +148,8 @@ fn equal_pods_with_claims_of_their_own_are_not_alike() {
         &facts,
         &[
             "general [t.gpu]: b c",
-            "a not placed: general: ResourceClaim default/web-a, request g: t.gpu has 2 of 3 devices of DeviceClass gpu",
+            "a not placed: general: its ResourceClaim g: request g asks for 3 devices of DeviceClass gpu, and t.gpu, which comes \
+             closest, has 2",
         ],
     );
 }
@@ -160,7 +163,10 @@ fn devices_of_a_zone_narrow_a_new_node() {
     check(&facts, &["general [t.gpu t.medium t.arm t.large]: a b"]);
     assert_eq!(zones(&facts), ["zone-2"]);
     // A pod that must be elsewhere gets none.
-    let why = "ResourceClaim default/a, request n: t.arm has 0 of 1 devices of DeviceClass nic";
+    let why = "ResourceClaim default/a: request n asks for 1 device of DeviceClass nic, and no device of this class is \
+               known of any instance type that fits the pod: `device.driver == 'nic.example.com'` does not select 2 \
+               devices of t.gpu; devices of nodes that do not exist yet are known only with the feature gates \
+               DRANVIDIAGPU (NVIDIA GPUs) and DRAEFA (EFA interfaces)";
     check(
         &world("a cpu=1 claim:a select:zone=zone-3", text),
         &[&format!("a not placed: general: {why}")],
@@ -194,7 +200,8 @@ fn devices_of_types_that_a_node_cannot_become_any_more_are_free() {
         &world(waiting, text),
         &[
             "general [t.small t.gpu t.medium t.arm t.large]: a",
-            "c not placed: general: ResourceClaim default/c, request n: t.large has 0 of 1 devices of DeviceClass nic: 1 allocated",
+            "c not placed: general: ResourceClaim default/c: request n asks for 1 device of DeviceClass nic, and t.large, which \
+             comes closest, has none: 1 allocated",
         ],
     );
     check(

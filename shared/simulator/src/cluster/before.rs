@@ -153,6 +153,7 @@ impl World {
 
     fn run_one_before(&mut self, workload: &PodKey, key: &PodKey, node: &NodeName) {
         let Some(mut pod) = self.workload_pod(workload, key) else { return };
+        self.allocate_devices(&pod, node);
         pod.node = Some(node.clone());
         pod.phase = PodPhase::Running;
         pod.started_at = Some(self.now);

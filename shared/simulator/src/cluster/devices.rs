@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use devices::InstanceDevices;
+use devices::{DeviceDrivers, InstanceDevices};
 use model::{
-    NodeName,
+    NodeClassName, NodeName,
     dynamic_resources::{
         AttributeValue, DeviceClass, DeviceRequest, DeviceTemplates, RequestKind, ResourceClaim,
         ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess, TemplateSlice,
     },
+    labels,
 };
 use ports::{FoundDevices, Listing};
 
@@ -42,18 +43,30 @@ impl World {
             return;
         }
         let Some(templates) = self.devices_of(name) else { return };
-        for slice in &templates.slices {
+        let slices = &self.cluster.devices.slices;
+        let has_published = |slice: &&TemplateSlice| {
+            let mut slices = slices.values().filter(|known| known.driver == slice.driver);
+            slices.any(|known| known.access == SliceAccess::Node(name.clone()))
+        };
+        let missing: Vec<_> = templates.slices.iter().filter(|it| !has_published(it)).collect();
+        for slice in missing {
             let published = published(name, slice, &templates);
             self.cluster.devices.slices.insert(published.name.clone(), published);
         }
         self.touch();
     }
 
-    /// What the drivers of the world publish on the node.
+    /// What the drivers of the world publish on the node. They let claims share GPUs as its EC2NodeClass says, unless they
+    /// are set to another mode.
     fn devices_of(&self, name: &NodeName) -> Option<Arc<DeviceTemplates>> {
         let entry = self.cluster.nodes.get(name)?;
         let instance_type = &self.account.instances.get(&entry.instance)?.offering.instance_type;
-        InstanceDevices::all().templates(instance_type, &self.settings.device_drivers)
+        let class = entry.node.labels.get(labels::NODE_CLASS);
+        let class = class.and_then(|name| NodeClassName::new(name).ok());
+        let class = class.and_then(|name| self.cluster.node_classes.get(&name));
+        let drivers = self.settings.device_drivers;
+        let sharing = drivers.sharing.or_else(|| class?.gpu_sharing);
+        InstanceDevices::all().templates(instance_type, &DeviceDrivers { sharing, ..drivers })
     }
 
     pub(crate) fn listed_slices(&self) -> Listing<ResourceSlice> {

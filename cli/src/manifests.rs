@@ -1,5 +1,6 @@
 //! Manifests from files, as objects of the simulated cluster.
 
+mod claims;
 mod dump;
 mod found;
 mod input_file;
@@ -29,6 +30,7 @@ use simulator::{BufferReferent, ClassFindings, ClusterObject, StoryWorkload, Sto
 
 pub use self::input_file::{Depth, InputFile, files, text};
 use self::{
+    claims::ClaimTemplates,
     dump::Dump,
     input_file::{Content, content, paths_in},
 };
@@ -214,6 +216,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
         |problem: &Diagnostic| format!("{problem}: its NodePool's nodes are not disrupted");
     loaded.ignored.extend(closing.into_iter().map(closed));
     let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
+    dump.templates = ClaimTemplates::of(&read.manifests);
     let owners = workloads::owners(&read.manifests);
     let mut manifests = workloads::without_offspring(read.manifests);
     loaded.ignored.extend(admission::applied(&mut manifests));
@@ -227,6 +230,7 @@ fn taken(read: Read, problems: &[Diagnostic]) -> Result<Loaded, BadInput> {
             loaded.take(object, &mut dump);
         }
     }
+    loaded.ignored.extend(dump.templates.missing());
     dump.play(&mut loaded);
     loaded.objects = workloads::with_owners(loaded.objects, &owners, &mut loaded.ignored);
     if problems.is_empty() { Ok(loaded) } else { Err(BadInput(problems)) }
@@ -257,28 +261,16 @@ impl Loaded {
                 dump.classes.push(ToHash::from(&*read));
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
-            objects::Object::DaemonSet(daemon_set, _) => {
+            objects::Object::DaemonSet(daemon_set, new) => {
+                if !new.claim_templates().is_empty() {
+                    let why =
+                        "no ResourceClaims are made from templates for its pods, and they wait";
+                    self.ignored.push(format!("DaemonSet {}: {why}", daemon_set.key));
+                }
                 self.objects.push(ClusterObject::DaemonSet(daemon_set));
             }
             objects::Object::Workload(workload) => self.take_workload(*workload, dump),
-            objects::Object::Pod(read) if read.pod.is_terminal() => {
-                self.ignored.push(format!("Pod {}: is left out: it has ended", read.pod.key));
-            }
-            objects::Object::Pod(read)
-                if read.pod.owner.as_ref().is_some_and(|owner| owner.kind == "Node") =>
-            {
-                self.ignored
-                    .push(format!("Pod {}: is left out: its kubelet makes it", read.pod.key));
-            }
-            objects::Object::Pod(read) => {
-                let is_gated = read.is_gated;
-                let key = ("Pod", &read.pod.key);
-                let replicas = if is_gated { self.running(key, 1, GATED, dump) } else { 1 };
-                self.objects.push(ClusterObject::Workload(StoryWorkload {
-                    volumes: read.pod.volumes,
-                    ..plain(read.pod.key, replicas, read.pod.spec)
-                }));
-            }
+            objects::Object::Pod(read) => self.take_pod(read, dump),
             objects::Object::StorageClass(read) => {
                 let (name, class, is_default) = (read.name, read.class, read.is_default);
                 self.objects.push(ClusterObject::StorageClass { name, class, is_default });
@@ -310,6 +302,18 @@ impl Loaded {
                 self.objects.push(ClusterObject::PodTemplate(key, spec));
             }
             objects::Object::CapacityBuffer(buffer) => self.objects.push(buffered(buffer)),
+            objects::Object::ResourceSlice(slice) => {
+                self.objects.push(ClusterObject::ResourceSlice(slice));
+            }
+            objects::Object::DeviceClass(class) => {
+                self.objects.push(ClusterObject::DeviceClass(class));
+            }
+            // Claims of pods are made with their pods.
+            objects::Object::ResourceClaim(read) if read.is_of_pod => {}
+            objects::Object::ResourceClaim(read) => {
+                let claim = claims::unreserved(read.claim);
+                self.objects.push(ClusterObject::ResourceClaim(Box::new(claim)));
+            }
             objects::Object::CsiNode(node, limits) => {
                 self.objects.push(ClusterObject::AttachLimits(node, limits));
             }
@@ -318,7 +322,8 @@ impl Loaded {
             | objects::Object::RuntimeClass(_)
             | objects::Object::LimitRange(_)
             | objects::Object::Admitter(_)
-            | objects::Object::Event(_) => {}
+            | objects::Object::Event(_)
+            | objects::Object::ClaimTemplate(_) => {}
             objects::Object::ReplicationController((key, _)) => {
                 self.ignored.push(format!("ReplicationController {}", key.name));
             }
@@ -326,6 +331,24 @@ impl Loaded {
                 self.ignored.push(format!("{kind} {name}"));
             }
         }
+    }
+
+    fn take_pod(&mut self, read: objects::PodManifest, dump: &mut Dump) {
+        let key = &read.pod.key;
+        if read.pod.is_terminal() {
+            self.ignored.push(format!("Pod {key}: is left out: it has ended"));
+            return;
+        }
+        if read.pod.owner.as_ref().is_some_and(|owner| owner.kind == "Node") {
+            self.ignored.push(format!("Pod {key}: is left out: its kubelet makes it"));
+            return;
+        }
+        let replicas = if read.is_gated { self.running(("Pod", key), 1, GATED, dump) } else { 1 };
+        self.objects.push(ClusterObject::Workload(StoryWorkload {
+            device_claims: dump.templates.of_pod(&read),
+            volumes: read.pod.volumes,
+            ..plain(read.pod.key, replicas, read.pod.spec)
+        }));
     }
 
     fn take_pool(&mut self, pool: NodePool) {
@@ -336,12 +359,13 @@ impl Loaded {
         self.objects.push(ClusterObject::NodePool(pool));
     }
 
-    fn take_workload(&mut self, workload: objects::Workload, dump: &Dump) {
+    fn take_workload(&mut self, workload: objects::Workload, dump: &mut Dump) {
         let key = (workload.kind.as_str(), &workload.key);
         let replicas = match unscheduled(&workload) {
             Some(why) => self.running(key, workload.replicas, &why, dump),
             None => workload.replicas,
         };
+        let device_claims = dump.templates.of_workload(&workload);
         let plain = plain(workload.key, replicas, workload.spec);
         self.objects.push(ClusterObject::Workload(StoryWorkload {
             kind: match workload.kind {
@@ -351,6 +375,7 @@ impl Loaded {
                     StoryWorkloadKind::Deployment
                 }
             },
+            device_claims,
             volumes: workload.volumes,
             claim_templates: workload.claim_templates,
             selector: workload.selector.unwrap_or(plain.selector),
@@ -452,6 +477,11 @@ pub(crate) fn named(object: &objects::Object) -> String {
         }
         objects::Object::DaemonSet(daemon_set, _) => format!("DaemonSet {}", daemon_set.key),
         objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
+        objects::Object::DeviceClass(class) => format!("DeviceClass {}", class.name),
+        objects::Object::ResourceClaim(read) => format!("ResourceClaim {}", read.claim.key),
+        objects::Object::ClaimTemplate(template) => {
+            format!("ResourceClaimTemplate {}", template.key)
+        }
         _ => "object".to_owned(),
     }
 }

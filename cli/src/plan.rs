@@ -4,6 +4,7 @@ pub mod args;
 mod bound;
 mod cluster;
 mod compare;
+mod devices;
 mod disruption;
 mod expand;
 mod facts;

@@ -119,6 +119,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     let mut outcome =
         Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored, costs);
     outcome.assume(priced);
+    outcome.assume(drivers(&play.scenario.functions.policies));
     if args.output.is_document() {
         print_document(&stage, &outcome, args, (start, end), out)?;
     } else {
@@ -194,6 +195,21 @@ fn overlays(sim: &Sim, policies: &Policies) -> (Vec<String>, Vec<String>) {
         }
     }
     (rejected, gates::priced(&applied, policies))
+}
+
+/// The drivers of devices that are assumed to run on the nodes, as `policies` have gates for them.
+fn drivers(policies: &Policies) -> Vec<String> {
+    let gates = [
+        ("DRANVIDIAGPU", policies.dra_nvidia_gpu, "gpu.nvidia.com", "GPUs"),
+        ("DRAEFA", policies.dra_efa, model::dynamic_resources::EFA_DRIVER, "EFA interfaces"),
+    ];
+    let open = gates.into_iter().filter(|(_, is_open, ..)| *is_open);
+    let driver = |(gate, _, driver, devices)| {
+        format!(
+            "driver {driver} runs on every node with {devices} and publishes them ({gate}=true)"
+        )
+    };
+    open.map(driver).collect()
 }
 
 /// What writes dumps, if they are asked for.

@@ -1,5 +1,6 @@
 //! `journeyman validate`: what an API server or Karpenter would find wrong with manifests.
 
+mod devices;
 mod together;
 mod warnings;
 mod windows;
@@ -173,6 +174,10 @@ fn kind_of(object: &Object) -> &str {
         Object::PodTemplate(..) => "PodTemplate",
         Object::Volume(..) => "PersistentVolume",
         Object::VolumeClaim(..) => "PersistentVolumeClaim",
+        Object::ResourceSlice(_) => "ResourceSlice",
+        Object::DeviceClass(_) => "DeviceClass",
+        Object::ResourceClaim(_) => "ResourceClaim",
+        Object::ClaimTemplate(_) => "ResourceClaimTemplate",
         Object::StorageClass(_) => "StorageClass",
         Object::CsiNode(..) => "CSINode",
         Object::Namespace(..) => "Namespace",

@@ -203,6 +203,29 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
 }
 
 #[test]
+fn pods_get_the_gpus_that_their_claims_ask_for() {
+    let played = || SimulateArgs {
+        manifests: example("devices"),
+        scenario: Some(repository().join("examples/scenarios/devices.yaml")),
+        ..arguments()
+    };
+    let (text, validation) = play(&played());
+    assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
+    for said in [
+        "driver gpu.nvidia.com runs on every node with GPUs",
+        "pods placed      4",
+        "disrupted        3 NodeClaims (3 Empty)",
+        "nodes now        1: 1 g6.xlarge",
+    ] {
+        assert!(text.contains(said), "`{said}` is missing in\n{text}");
+    }
+    let feature_gates = "DRANVIDIAGPU=false".to_owned();
+    let closed = SetArgs { feature_gates, ..SetArgs::default() };
+    let (text, validation) = play(&SimulateArgs { set: closed, ..played() });
+    assert_eq!(validation, SimulateExit::SomeUnplaced, "{text}");
+}
+
+#[test]
 fn the_classic_walkthroughs_run_unchanged() {
     let (text, validation) = play(&SimulateArgs { manifests: example("walkthrough"), ..short() });
     assert_eq!(validation, SimulateExit::AllPlaced, "{text}");

@@ -39,11 +39,18 @@ fn every_example_is_accepted() {
 
 /// What one file of `examples/api` launches, as it is printed.
 fn planned(name: &str) -> String {
+    planned_of(&format!("api/{name}"))
+}
+
+/// What one file of `examples` launches, as it is printed.
+fn planned_of(name: &str) -> String {
     let args = PlanArgs {
-        manifests: vec![repository().join("examples/api").join(name)],
+        manifests: vec![repository().join("examples").join(name)],
         now: Some("2026-08-01T12:00:00Z".to_owned()),
         set: SetArgs {
-            feature_gates: "CapacityBuffer=true,NodeOverlay=true,StaticCapacity=true".to_owned(),
+            feature_gates:
+                "CapacityBuffer=true,DRANVIDIAGPU=true,NodeOverlay=true,StaticCapacity=true"
+                    .to_owned(),
             ..SetArgs::default()
         },
         ..PlanArgs::default()
@@ -72,6 +79,12 @@ fn every_example_of_the_api_has_a_plan() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         planned(&name);
     }
+}
+
+#[test]
+fn the_example_of_devices_has_a_plan() {
+    let out = planned_of("devices/gpus.yaml");
+    assert!(out.contains("default/inference"), "{out}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use model::{
 };
 use simulator::{ClusterObject, StartedPod, StoryNode, WorldSettings};
 
-use super::Loaded;
+use super::{Loaded, claims::ClaimTemplates};
 use crate::hashes::{Authority, ClassHashes, ToHash};
 
 /// What runs in a cluster whose objects were saved.
@@ -20,6 +20,8 @@ pub(super) struct Dump {
     pub(super) classes: Vec<ToHash<NodeClassName>>,
     /// By workload.
     pub(super) started: BTreeMap<PodKey, Vec<StartedPod>>,
+    /// What ResourceClaims of pods are made from.
+    pub(super) templates: ClaimTemplates,
 }
 
 impl Dump {

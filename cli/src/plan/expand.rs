@@ -17,7 +17,7 @@ use model::{
 };
 use report::output::thousands;
 
-use super::input::Loaded;
+use super::{devices::DeviceObjects, input::Loaded};
 use crate::{
     admission,
     manifests::{GATED, left_out, unscheduled},
@@ -38,6 +38,7 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
         now,
         default_class,
         storage,
+        devices: &mut loaded.devices,
         names: BTreeSet::new(),
         room: PODS_PER_PLAN_MAX,
         notes: &mut loaded.notes,
@@ -164,6 +165,7 @@ struct Maker<'a> {
     now: Timestamp,
     default_class: Option<String>,
     storage: &'a mut Storage,
+    devices: &'a mut DeviceObjects,
     /// Names of pods that are taken.
     names: BTreeSet<PodKey>,
     /// How many pods more a plan has room for.
@@ -174,9 +176,12 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     /// A pod from a file that no server has stored.
-    fn written(&mut self, PodManifest { mut pod, .. }: PodManifest) -> Pod {
+    fn written(&mut self, PodManifest { mut pod, new, .. }: PodManifest) -> Pod {
         if pod.created_at == Timestamp::UNIX_EPOCH {
             pod.created_at = self.now;
+        }
+        if let Some(new) = new {
+            self.devices.make_claims(&mut pod, new.claim_templates());
         }
         self.claim_ephemeral(&pod);
         pod
@@ -227,12 +232,13 @@ impl Maker<'_> {
             volumes.push(PodVolume::Claim(claim));
         }
         let uid = PodUid::new(&format!("{}-{number}", workload.uid)).ok()?;
-        let pod = Pod {
+        let mut pod = Pod {
             owner: Some(Arc::new(owner(workload))),
             volumes,
             unschedulable_at: None,
             ..Pod::waiting(key, uid, Arc::clone(&workload.spec), self.now)
         };
+        self.devices.make_claims(&mut pod, workload.new.claim_templates());
         self.claim_ephemeral(&pod);
         Some(pod)
     }

@@ -84,6 +84,8 @@ pub(super) fn of(
         policies,
         ..Facts::of(cluster, now, ledger)
     };
+    let classes = loaded.node_classes.iter().map(|(read, _)| &read.class);
+    loaded.notes.extend(loaded.devices.add_to(&mut facts, classes));
     settings.apply_to(&mut facts, &loaded.selectors);
     Ok(Gathered { facts, notes: loaded.notes, hashes })
 }

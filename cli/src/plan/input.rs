@@ -27,7 +27,7 @@ use report::{
     progress::ProgressLine,
 };
 
-use super::{expand, live};
+use super::{devices::DeviceObjects, expand, live};
 use crate::{admission, manifests::Read, plan::args::PlanArgs};
 
 /// Objects by kind, in the order of the input.
@@ -49,6 +49,7 @@ pub(super) struct Loaded {
     /// Of Services and controllers; of a Deployment as of its ReplicaSet, which is called as it is.
     pub(super) selectors: PodSelectors,
     pub(super) storage_classes: Vec<StorageClassManifest>,
+    pub(super) devices: DeviceObjects,
     /// PodDisruptionBudgets whose status does not say how many disruptions they allow.
     pub(super) uncounted_budgets: Vec<String>,
     /// How many objects there are of API groups that neither Kubernetes nor Karpenter has, by the group.
@@ -190,6 +191,12 @@ impl Loaded {
                 around.storage.claims.insert(key, claim);
             }
             Object::StorageClass(class) => self.storage_classes.push(class),
+            Object::ResourceSlice(slice) => self.devices.slices.push(*slice),
+            Object::DeviceClass(class) => self.devices.classes.push(class),
+            Object::ResourceClaim(read) => self.devices.claims.push(read.claim),
+            Object::ClaimTemplate(template) => {
+                self.devices.templates.insert(template.key.clone(), *template);
+            }
             Object::CsiNode(node, limits) => {
                 around.storage.attach_limits.insert(node, limits);
             }
@@ -261,6 +268,10 @@ impl Refused {
                 let is_missing = format!("{kind} {name}: it does not exist");
                 if reason.text == is_missing {
                     reason.text = format!("{kind} {name}: it could not be read");
+                } else if kind == "ResourceClaim"
+                    && reason.text.ends_with(&format!("/{name} does not exist"))
+                {
+                    reason.text = reason.text.replace("does not exist", "could not be read");
                 } else if kind == "NodePool" && reason.text == "there is no NodePool" {
                     "there is no NodePool that could be read".clone_into(&mut reason.text);
                 }

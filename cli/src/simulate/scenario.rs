@@ -14,7 +14,8 @@ use model::{
 use report::{error::BadInput, output::elapsed};
 use serde::Deserialize;
 use simulator::{
-    Action, ClusterObject, Happening, JoinFailure, Sim, SpotTarget, TimelineEvent, WorldSettings,
+    Action, ClusterObject, DeviceDrivers, Happening, JoinFailure, Sim, SpotTarget, TimelineEvent,
+    WorldSettings,
 };
 
 use super::objects::Change;
@@ -179,6 +180,7 @@ impl Scenario {
         settings.start = self.start.unwrap_or(settings.start);
         settings.never_joins_per_mille = self.never_joins_per_mille;
         settings.join_failure = self.join_failure.clone();
+        settings.device_drivers = DeviceDrivers::of(&self.functions.policies);
         // It is not read here, and a week of it is long.
         settings.trace = simulator::Trace::Dropped;
         settings

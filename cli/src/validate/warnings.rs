@@ -15,6 +15,7 @@ use model::{
 use report::error::BadInput;
 
 use super::{
+    devices::ClaimCheck,
     together::{Together, unprotected},
     zones::Zones,
 };
@@ -75,6 +76,7 @@ pub(super) fn findings(
     let catalog = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
     let known = KnownValues::of(&catalog);
     let together = Together::of(manifests, &known, &catalog)?;
+    let claims = ClaimCheck::of(manifests, settings);
     let mut findings = Findings::default();
     let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for (object, place) in manifests.iter().flat_map(|m| m.objects.iter().zip(&m.places)) {
@@ -82,6 +84,8 @@ pub(super) fn findings(
         if let Object::NodeClass(read) = object {
             warnings.extend(of_expressions(&read.class, &catalog, &settings.nodes));
         }
+        let (of_claims, of_cluster) = claims.of_object(object);
+        warnings.extend(of_claims);
         warnings.extend(place.converted_from.as_deref().map(converted));
         // What is said of a class names it.
         let is_class = matches!(object, Object::NodeClass(_));
@@ -104,6 +108,10 @@ pub(super) fn findings(
                 findings.warnings.push(said);
             }
         }
+        findings.unchecked.extend(of_cluster.into_iter().map(|text| {
+            let (place, name) = (manifests::in_words(place), manifests::named(object));
+            format!("{place}: {name}: {text}")
+        }));
         if !elsewhere.is_empty() {
             let values: Vec<String> = elsewhere.into_iter().collect();
             let (place, name) = (manifests::in_words(place), manifests::named(object));

@@ -20,6 +20,7 @@ mod asking;
 mod binding;
 mod continuing;
 mod costing;
+mod devices;
 mod disrupting;
 mod drifting;
 mod helping;

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     Namespace, NodeClaim, NodeName, PodKey, PodSpec,
-    api_version::{AWS_GROUP, AWS_V1, KARPENTER_GROUP, KARPENTER_V1, KARPENTER_V1ALPHA1},
+    api_version::{
+        AWS_GROUP, AWS_V1, KARPENTER_GROUP, KARPENTER_V1, KARPENTER_V1ALPHA1, RESOURCE_V1,
+    },
+    dynamic_resources::{DeviceClass, ResourceSlice},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -63,6 +66,7 @@ pub use event::{EventManifest, EventSubject};
 pub use leader::without_lease;
 pub use node_class::NodeClassManifest;
 pub use pod::PodManifest;
+pub use resource_claim::{ClaimManifest, ClaimTemplate};
 pub use selecting::LabelsSelected;
 pub use volume::{StorageClassManifest, VolumeManifest};
 pub use workload::{Workload, WorkloadKind};
@@ -100,6 +104,14 @@ pub enum Object {
     StorageClass(StorageClassManifest),
     /// `storage.k8s.io/v1` CSINode: how many volumes of each driver its node attaches.
     CsiNode(NodeName, BTreeMap<String, u32>),
+    /// `resource.k8s.io/v1` ResourceSlice.
+    ResourceSlice(Box<ResourceSlice>),
+    /// `resource.k8s.io/v1` DeviceClass.
+    DeviceClass(DeviceClass),
+    /// `resource.k8s.io/v1` ResourceClaim.
+    ResourceClaim(Box<ClaimManifest>),
+    /// `resource.k8s.io/v1` ResourceClaimTemplate.
+    ClaimTemplate(Box<ClaimTemplate>),
     /// `v1` Namespace, with its labels.
     Namespace(Namespace, BTreeMap<String, String>),
     /// `scheduling.k8s.io/v1` PriorityClass.
@@ -216,6 +228,20 @@ fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Opti
         ("storage.k8s.io/v1", "CSINode") => {
             volume::read_csi_node(root).map(|(node, limits)| Object::CsiNode(node, limits))
         }
+        (RESOURCE_V1, kind) => match kind {
+            "ResourceSlice" => resource_slice::read(root).map(Box::new).map(Object::ResourceSlice),
+            "DeviceClass" => resource_slice::read_class(root).map(Object::DeviceClass),
+            "ResourceClaim" => {
+                resource_claim::read_manifest(root).map(Box::new).map(Object::ResourceClaim)
+            }
+            "ResourceClaimTemplate" => {
+                resource_claim::read_template(root).map(Box::new).map(Object::ClaimTemplate)
+            }
+            _ => {
+                other(root, api_version, kind);
+                return Some(None);
+            }
+        },
         ("scheduling.k8s.io/v1", "PriorityClass") => {
             budget::read_priority_class(root).map(Object::PriorityClass)
         }

@@ -14,6 +14,8 @@ pub const KARPENTER_V1ALPHA1: &str = "karpenter.sh/v1alpha1";
 pub const AWS_V1: &str = "karpenter.k8s.aws/v1";
 /// CapacityBuffers.
 pub const AUTOSCALING_V1BETA1: &str = "autoscaling.x-k8s.io/v1beta1";
+/// ResourceSlices, DeviceClasses, ResourceClaims and ResourceClaimTemplates.
+pub const RESOURCE_V1: &str = "resource.k8s.io/v1";
 
 /// The group of `api_version`; empty of `v1`, which is in none.
 pub fn group(api_version: &str) -> &str {

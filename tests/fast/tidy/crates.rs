@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 const CLI: &[&str] = &[
     "api",
+    "devices",
     "dispatch",
     "installer",
     "instance-catalog",

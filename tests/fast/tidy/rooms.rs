@@ -51,7 +51,7 @@ const CLI: &[Room] = &[
     ("hash", &["authority", "hashes", "manifests", "options"]),
     ("local", &["options", "records"]),
     ("simulate", &["gates", "least", "manifests", "options", "records", "workloads"]),
-    ("validate", &["assumed", "manifests", "options"]),
+    ("validate", &["assumed", "manifests", "near", "options"]),
     (
         "plan",
         &[

@@ -98,6 +98,16 @@ fn key(object: &Object) -> Option<Key<'_>> {
         Object::VolumeClaim(key, _) => {
             ("PersistentVolumeClaim", key.namespace.as_str(), key.name.as_str())
         }
+        Object::ResourceSlice(slice) => ("ResourceSlice", "", &slice.name),
+        Object::DeviceClass(class) => ("DeviceClass", "", &class.name),
+        Object::ResourceClaim(read) => {
+            let key = &read.claim.key;
+            ("ResourceClaim", key.namespace.as_str(), key.name.as_str())
+        }
+        Object::ClaimTemplate(template) => {
+            let key = &template.key;
+            ("ResourceClaimTemplate", key.namespace.as_str(), key.name.as_str())
+        }
         Object::StorageClass(class) => ("StorageClass", "", &class.name),
         Object::CsiNode(node, _) => ("CSINode", "", node.as_str()),
         Object::Namespace(name, _) => ("Namespace", "", name.as_str()),

@@ -4,7 +4,7 @@
 //! Pods that a server stored are read as in its own pages. All else is left to the readers of
 //! manifests, with its lines.
 
-use model::api_version::KARPENTER_V1;
+use model::api_version::{KARPENTER_V1, RESOURCE_V1};
 
 use self::splitter::{Item, Skeleton, Splitter};
 use super::{Manifest, Place, read_object};
@@ -20,7 +20,7 @@ use crate::{
 mod splitter;
 
 /// Kinds of which a cluster has thousands, and whose line numbers are not needed.
-const MANY: [(&str, &str); 8] = [
+const MANY: [(&str, &str); 10] = [
     ("v1", "Node"),
     (KARPENTER_V1, "NodeClaim"),
     ("v1", "PersistentVolume"),
@@ -29,6 +29,8 @@ const MANY: [(&str, &str); 8] = [
     ("apps/v1", "ReplicaSet"),
     ("batch/v1", "Job"),
     ("storage.k8s.io/v1", "CSINode"),
+    (RESOURCE_V1, "ResourceSlice"),
+    (RESOURCE_V1, "ResourceClaim"),
 ];
 
 impl Manifest {

@@ -1,10 +1,11 @@
 //! What an API server writes into a new pod, or refuses it for: RuntimeClasses, LimitRanges, and tolerations of the taints
 //! that keep nodes for those that ask for their devices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Namespace, PodSpec, Problem, Requirements, ResourceName, Resources, TaintEffect, Toleration,
+    Namespace, ObjectName, PodSpec, Problem, Requirements, ResourceName, Resources, TaintEffect,
+    Toleration,
     pod::{self, ContainerRequests},
     resources::format_amount,
     taint::TolerationOperator,
@@ -13,7 +14,7 @@ use model::{
 use super::{
     container::{self, Amounts, Container},
     metadata::Metadata,
-    pod_spec,
+    pod_claims, pod_spec,
 };
 use crate::document::field::{Field, Fields};
 
@@ -55,6 +56,7 @@ pub struct NewPod {
     pod_level: Option<(Amounts, Amounts)>,
     overhead: Option<Resources>,
     runtime_class: Option<String>,
+    claim_templates: BTreeMap<String, ObjectName>,
 }
 
 fn requests_of(containers: &[Container]) -> Vec<ContainerRequests> {
@@ -84,6 +86,7 @@ impl NewPod {
                 None => None,
             },
             runtime_class: runtime_class.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
+            claim_templates: pod_claims::templates(fields.get("resourceClaims").as_ref()),
         };
         new.check_pod_level(resources.as_ref());
         Some(new)
@@ -117,6 +120,11 @@ impl NewPod {
     /// The name of its RuntimeClass, if it has one.
     pub fn runtime_class(&self) -> Option<&str> {
         self.runtime_class.as_deref()
+    }
+
+    /// The names of `spec.resourceClaims` whose claims are made from templates, each with its ResourceClaimTemplate.
+    pub const fn claim_templates(&self) -> &BTreeMap<String, ObjectName> {
+        &self.claim_templates
     }
 
     /// What it takes of a node.

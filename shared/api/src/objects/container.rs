@@ -63,8 +63,8 @@ pub(crate) struct Container {
     /// The requests that are written, zeros included, limits standing in.
     pub(crate) named: Amounts,
     pub(crate) host_ports: Vec<HostPort>,
-    /// Whether it names ResourceClaims.
-    pub(crate) has_claims: bool,
+    /// The pod's ResourceClaims that it names.
+    pub(crate) claims: Vec<String>,
 }
 
 /// Reads `containers` or `initContainers`; an absent list is empty. What the kubelet has given counts for those that
@@ -113,12 +113,13 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     fields.ignore(CONTAINER_IGNORED);
     let name = fields.require("name").and_then(|field| field.text()).unwrap_or_default();
     let policy = fields.get("restartPolicy").and_then(|field| field.text());
-    let (mut named, mut has_claims) = (Amounts::new(), false);
+    let (mut named, mut claims) = (Amounts::new(), Vec::new());
     if let Some(resources) = fields.get("resources") {
         let (requests, limits) = requests_and_limits(&resources)?;
         check(&resources, &requests, &limits);
-        let claims = resources.at("claims").list_if_any();
-        has_claims = claims.is_some_and(|claims| !claims.is_empty());
+        let items = resources.at("claims").list_if_any().unwrap_or_default();
+        let name = |item: &Field<'_>| item.text_at("name").unwrap_or_default().to_owned();
+        claims = items.iter().map(name).collect();
         // Limits stand in for the requests that are not named, as the API server has it.
         named = limits;
         named.extend(requests);
@@ -128,7 +129,7 @@ fn container<'a>(item: &Field<'a>, around: &Around<'_>) -> Option<(&'a str, Cont
     let host_ports = ports.iter().filter_map(|port| host_port(port, around)).collect();
     let requests = resources_of(&named);
     let requests = ContainerRequests { requests, is_sidecar: policy == Some("Always") };
-    Some((name, Container { requests, named, host_ports, has_claims }))
+    Some((name, Container { requests, named, host_ports, claims }))
 }
 
 /// Complains of requests that do not go with the limits.

@@ -85,8 +85,11 @@ pub(crate) fn read(
     let host_ports = host_ports(&init, &main);
     let claims = PodClaims {
         references: pod_claims::references(fields.get("resourceClaims").as_ref()),
-        is_asked_by_container: init.iter().chain(&main).any(|container| container.has_claims),
+        is_asked_by_container: init.iter().chain(&main).any(|it| !it.claims.is_empty()),
     };
+    for containers in [&init, &main] {
+        pod_claims::check_names(field, containers, &claims.references);
+    }
     let new = NewPod::read(&mut fields, init, main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
     let affinity = fields.get("affinity");

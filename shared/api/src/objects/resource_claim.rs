@@ -21,26 +21,88 @@ use crate::document::{
     tree,
 };
 
-/// Reads a ResourceClaim. What drivers are told of its devices, and who may see them, is not looked at, as in
-/// Karpenter.
+/// A ResourceClaim, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimManifest {
+    /// The claim.
+    pub claim: ResourceClaim,
+    /// Whether it was made for a pod from a ResourceClaimTemplate: a Pod controls it.
+    pub is_of_pod: bool,
+}
+
+/// A ResourceClaimTemplate: what the claims that are made from it ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimTemplate {
+    /// Namespace and name.
+    pub key: ResourceClaimKey,
+    /// All must be satisfied.
+    pub requests: Vec<DeviceRequest>,
+    /// What its devices must have in common.
+    pub constraints: Vec<DeviceConstraint>,
+}
+
+impl ClaimTemplate {
+    /// The claim called `key` that is made from it.
+    pub fn claim(&self, key: ResourceClaimKey) -> ResourceClaim {
+        let (requests, constraints) = (self.requests.clone(), self.constraints.clone());
+        ResourceClaim { key, requests, constraints, allocation: None, reserved_for: Vec::new() }
+    }
+}
+
+/// Reads a ResourceClaim with its owner.
+pub(crate) fn read_manifest(object: &Field<'_>) -> Option<ClaimManifest> {
+    let claim = read(object)?;
+    let owner = Metadata::read(&mut object.fields()?)?.owner;
+    Some(ClaimManifest { claim, is_of_pod: owner.is_some_and(|owner| owner.kind == "Pod") })
+}
+
+/// Reads a ResourceClaimTemplate.
+pub(crate) fn read_template(object: &Field<'_>) -> Option<ClaimTemplate> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let spec = fields.require("spec").and_then(|field| {
+        let mut template = field.fields()?;
+        template.ignore(&["metadata"]);
+        let spec = template.require("spec").and_then(|field| spec(&field));
+        template.done();
+        spec
+    });
+    fields.done();
+    let (key, (requests, constraints)) = (metadata?.key(object)?, spec?);
+    let key = ResourceClaimKey { namespace: key.namespace, name: key.name };
+    Some(ClaimTemplate { key, requests, constraints })
+}
+
+/// `spec` of a claim: requests and constraints. What drivers are told of its devices, and who may see them, is not looked
+/// at, as in Karpenter.
+fn spec(field: &Field<'_>) -> Option<(Vec<DeviceRequest>, Vec<DeviceConstraint>)> {
+    let mut fields = field.fields()?;
+    let devices = fields.get("devices");
+    fields.done();
+    let Some(devices) = devices else { return Some((Vec::new(), Vec::new())) };
+    let mut devices = devices.fields()?;
+    devices.ignore(&["config"]);
+    let requests = each(devices.get("requests"), request);
+    let constraints = each(devices.get("constraints"), constraint);
+    devices.done();
+    Some((requests?, constraints?))
+}
+
+/// Reads a ResourceClaim.
 pub(crate) fn read(object: &Field<'_>) -> Option<ResourceClaim> {
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
-    let devices = fields.require("spec").and_then(|field| field.fields()?.get("devices"));
-    let mut devices = devices.map_or(Some(None), |field| field.fields().map(Some))?;
-    let mut list = |key| devices.as_mut().and_then(|devices| devices.get(key));
-    let requests = each(list("requests"), request);
-    let constraints = each(list("constraints"), constraint);
+    let spec = fields.require("spec").and_then(|field| spec(&field));
     let mut status = fields.get("status").and_then(|field| field.fields());
     fields.done();
     let mut part = |key| status.as_mut().and_then(|status| status.get(key));
     let allocation = part("allocation").map_or(Some(None), |field| allocation(&field).map(Some));
     let reserved_for = each(part("reservedFor"), consumer);
-    let key = metadata?.key(object)?;
+    let (key, (requests, constraints)) = (metadata?.key(object)?, spec?);
     Some(ResourceClaim {
         key: ResourceClaimKey { namespace: key.namespace, name: key.name },
-        requests: requests?,
-        constraints: constraints?,
+        requests,
+        constraints,
         allocation: allocation?,
         reserved_for: reserved_for?,
     })
@@ -74,21 +136,49 @@ fn request(item: &Field<'_>) -> Option<DeviceRequest> {
         let mut fields = item.fields()?;
         let name = fields.require("name").and_then(|field| field.text_not_empty());
         let ask = ask(&mut fields);
+        fields.done();
         Some((name?.to_owned(), ask?))
     };
-    let kind = match (fields.get("exactly"), fields.get("firstAvailable")) {
-        (Some(exactly), _) => RequestKind::Exactly(ask(&mut exactly.fields()?)?),
+    let kinds = (fields.get("exactly"), fields.get("firstAvailable"));
+    fields.done();
+    if kinds.0.is_some() == kinds.1.is_some() {
+        let rule = "needs `exactly` or `firstAvailable`, and only one of them";
+        item.complain_if_written(rule);
+    }
+    let kind = match kinds {
+        (Some(exactly), _) => {
+            let mut fields = exactly.fields()?;
+            fields.ignore(&["adminAccess"]);
+            let ask = ask(&mut fields);
+            fields.done();
+            RequestKind::Exactly(ask?)
+        }
         (None, Some(list)) => RequestKind::FirstAvailable(each(Some(list), alternative)?),
         (None, None) => RequestKind::Unsupported,
     };
     Some(DeviceRequest { name: name?.to_owned(), kind })
 }
 
+const MODES: &[(&str, ())] = &[("ExactCount", ()), ("All", ())];
+
 fn ask(fields: &mut Fields<'_>) -> Option<DeviceAsk> {
     let class = fields.require("deviceClassName").and_then(|field| field.text_not_empty());
     let selectors = selectors(fields.get("selectors"));
-    let is_all = fields.get("allocationMode").and_then(|field| field.text()) == Some("All");
-    let count = fields.get("count").map_or(Some(1), |f| f.integer(0, i64::from(u32::MAX)));
+    fields.ignore(&["tolerations"]);
+    let mode = fields.get("allocationMode");
+    let is_all = mode.as_ref().and_then(Field::text) == Some("All");
+    if let Some(mode) = mode.filter(|mode| !mode.ignores_unknown()) {
+        let _is_known = mode.choice(MODES);
+    }
+    let field = fields.get("count");
+    let count = field.as_ref().map_or(Some(1), |f| f.integer(0, i64::from(u32::MAX)));
+    if let (Some(field), Some(count)) = (&field, count) {
+        match (is_all, count) {
+            (true, _) => field.complain_if_written("must not be set with `allocationMode: All`"),
+            (false, 0) => field.complain_if_written("must be at least 1"),
+            (false, _) => {}
+        }
+    }
     let shares = fields.get("capacity").map_or(Some(BTreeMap::new()), |field| {
         field.fields()?.get("requests").map_or(Some(BTreeMap::new()), |field| amounts(&field))
     });
@@ -103,8 +193,10 @@ fn ask(fields: &mut Fields<'_>) -> Option<DeviceAsk> {
 fn constraint(item: &Field<'_>) -> Option<DeviceConstraint> {
     let mut fields = item.fields()?;
     let requests = fields.get("requests").map_or(Some(Vec::new()), |field| field.texts());
-    let Some(attribute) = fields.get("matchAttribute") else {
-        let kind = if fields.has("distinctAttribute") { "distinctAttribute" } else { "unknown" };
+    let (attribute, distinct) = (fields.get("matchAttribute"), fields.get("distinctAttribute"));
+    fields.done();
+    let Some(attribute) = attribute else {
+        let kind = if distinct.is_some() { "distinctAttribute" } else { "unknown" };
         return Some(DeviceConstraint::Unsupported(kind.to_owned()));
     };
     let requests = requests?.into_iter().map(ToOwned::to_owned).collect();

@@ -2,12 +2,12 @@
 //!
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>
 
-use model::api_version::group;
+use model::api_version::{RESOURCE_V1, group};
 
 use crate::document::spelling;
 
 /// Kinds by version. A kubeconfig counts as an object of `v1`: it lies beside manifests.
-const SERVED: [(&str, &[&str]); 7] = [
+const SERVED: [(&str, &[&str]); 8] = [
     (
         "v1",
         &[
@@ -47,6 +47,7 @@ const SERVED: [(&str, &[&str]); 7] = [
         ],
     ),
     ("scheduling.k8s.io/v1", &["PriorityClass"]),
+    (RESOURCE_V1, &["DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"]),
     ("node.k8s.io/v1", &["RuntimeClass"]),
 ];
 
@@ -73,6 +74,10 @@ pub(super) fn unserved(
     let elsewhere = elsewhere.map(|(version, _)| format!("write {version}"));
     if let Some((version, release)) = REMOVED.into_iter().find(|(old, _)| *old == api_version) {
         return Some((format!("Kubernetes {release} removed `{version}`"), elsewhere));
+    }
+    if api_version != RESOURCE_V1 && group(api_version) == group(RESOURCE_V1) && elsewhere.is_some()
+    {
+        return Some((format!("`{api_version}` is not read, only `{RESOURCE_V1}` is"), elsewhere));
     }
     let kinds = SERVED.into_iter().find(|(version, _)| *version == api_version);
     let is_known = kinds.is_some_and(|(_, kinds)| kinds.contains(&kind));

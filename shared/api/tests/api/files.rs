@@ -12,6 +12,7 @@ use api::{
 
 mod class_status;
 mod cluster;
+mod devices;
 mod json_list;
 mod launch_options;
 mod node_class;

@@ -120,8 +120,8 @@ fn the_claims_of_a_pod_are_those_of_its_spec_and_of_its_containers() {
         claims(&format!("containers: [{asks}], {references}")),
         ("gpu net=net-0".into(), true)
     );
-    let init = format!("containers: [{{name: c}}], initContainers: [{asks}]");
-    assert_eq!(claims(&init), (String::new(), true));
+    let init = format!("containers: [{{name: c}}], initContainers: [{asks}], {references}");
+    assert_eq!(claims(&init), ("gpu net=net-0".into(), true));
     let none = "containers: [{name: m, resources: {claims: []}}], resourceClaims: []";
     assert_eq!(claims(none), (String::new(), false));
 }

@@ -35,6 +35,11 @@ const REFERABLE: [ObjectKind; 4] =
 const SELECTING: [ObjectKind; 4] =
     [kinds::SERVICES, kinds::REPLICATION_CONTROLLERS, kinds::STATEFUL_SETS, kinds::REPLICA_SETS];
 
+/// Devices and what claims them: needed where pods with claims are placed. Claims are last: a device that was taken
+/// meanwhile is not free.
+const DEVICES: [ObjectKind; 3] =
+    [kinds::RESOURCE_SLICES, kinds::DEVICE_CLASSES, kinds::RESOURCE_CLAIMS];
+
 /// What was read, and of whom.
 pub(super) struct Read {
     pub(super) manifests: Vec<Manifest>,
@@ -46,20 +51,32 @@ pub(super) struct Read {
 pub(super) fn read(args: &PlanArgs, progress: &ProgressLine) -> Result<Read, BadInput> {
     live::needed("plan --live")?;
     let cluster = ClusterClient::open(&args.place()).map_err(BadInput::one)?;
-    let spreads = !args.settings()?.default_spread.constraints.is_empty();
-    let manifests = manifests(&cluster, spreads, progress).map_err(BadInput::one)?;
+    let settings = args.settings()?;
+    let asked = Asked {
+        spreads: !settings.default_spread.constraints.is_empty(),
+        places_claims: settings.policies.places_claims(),
+    };
+    let manifests = manifests(&cluster, asked, progress).map_err(BadInput::one)?;
     Ok(Read { manifests, server: cluster.server().to_owned() })
 }
 
-/// `spreads`: whether pods may get default spread constraints.
+/// What settings ask for beside what every plan needs.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// Pods may get default spread constraints.
+    spreads: bool,
+    /// Pods with ResourceClaims are placed.
+    places_claims: bool,
+}
+
 fn manifests(
     cluster: &ClusterClient,
-    spreads: bool,
+    Asked { spreads, places_claims }: Asked,
     progress: &ProgressLine,
 ) -> LiveAnswer<Vec<Manifest>> {
     let mut manifests = Vec::new();
     let mut has_buffers = false;
-    for kind in KINDS {
+    for kind in KINDS.into_iter().chain(DEVICES.into_iter().filter(|_| places_claims)) {
         progress.says(format!("reading {kind}"));
         match cluster.selected(&kind, ObjectFilter::default())? {
             Some(objects) => {

@@ -86,6 +86,8 @@ pub mod kinds {
     const CORE: (&str, &str) = ("", "v1");
     const APPS: (&str, &str) = ("apps", "v1");
     const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
+    /// Clusters before Kubernetes 1.34 do not know it.
+    const DEVICES: (&str, &str) = ("resource.k8s.io", "v1");
     const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
     const KARPENTER: (&str, &str) = ("karpenter.sh", "v1");
 
@@ -115,6 +117,9 @@ pub mod kinds {
     pub const STATEFUL_SETS: ObjectKind = built_in(APPS, "statefulsets", "StatefulSet");
     pub const STORAGE_CLASSES: ObjectKind = built_in(STORAGE, "storageclasses", "StorageClass");
     pub const CSI_NODES: ObjectKind = built_in(STORAGE, "csinodes", "CSINode");
+    pub const RESOURCE_SLICES: ObjectKind = custom(DEVICES, "resourceslices", "ResourceSlice");
+    pub const DEVICE_CLASSES: ObjectKind = custom(DEVICES, "deviceclasses", "DeviceClass");
+    pub const RESOURCE_CLAIMS: ObjectKind = custom(DEVICES, "resourceclaims", "ResourceClaim");
     pub const DISRUPTION_BUDGETS: ObjectKind =
         built_in(("policy", "v1"), "poddisruptionbudgets", "PodDisruptionBudget");
     pub const LEASES: ObjectKind = built_in(("coordination.k8s.io", "v1"), "leases", "Lease");
@@ -152,6 +157,9 @@ pub mod kinds {
         STATEFUL_SETS,
         STORAGE_CLASSES,
         CSI_NODES,
+        RESOURCE_SLICES,
+        DEVICE_CLASSES,
+        RESOURCE_CLAIMS,
         DISRUPTION_BUDGETS,
         LEASES,
         CLUSTER_ROLES,

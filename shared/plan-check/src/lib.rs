@@ -1,12 +1,13 @@
 //! An independent judge of plans.
 //!
-//! It shares no code with the planner and is written from the rules alone, one by one and slowly:
+//! It shares no code with the planner, but what evaluates selectors of devices, and is written from the rules alone, one
+//! by one and slowly:
 //! what both get wrong in the same way, nothing finds. A plan with violations is never committed: what they name is
 //! left out first.
 //!
 //! It judges what a plan claims, not whether a better one exists. In particular it does not judge
 //! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
-//! which devices pods get, budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
+//! which devices pods get of those that they could, budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
 //! deadlines beyond their presence, preferences, and what handlers decide about claims by reasons
 //! other than emptiness and age.
 
@@ -68,6 +69,14 @@ impl fmt::Display for Invalid {
 pub fn ensure_valid(facts: &Facts, plan: &Plan) -> Result<(), Invalid> {
     let violations = violations(facts, plan);
     if violations.is_empty() { Ok(()) } else { Err(Invalid { violations }) }
+}
+
+/// How many searches for devices of `plan` ended before they found whether there are enough: what they are about is
+/// not judged.
+#[must_use]
+pub fn undecided(facts: &Facts, plan: &Plan) -> usize {
+    let (virtual_pods, changed_types) = (buffers::pods(facts), overlays::changed(facts));
+    devices::judged(&World::new(facts, plan, &virtual_pods, &changed_types), plan).undecided
 }
 
 /// Everything that is wrong with `plan`, made from `facts`. Empty is good.

@@ -83,17 +83,15 @@ pub enum Violation {
         /// What is wrong.
         why: String,
     },
-    /// More devices than there can be on a new node.
-    #[error("{place} has at most {there} devices, and its pods claim {wanted}")]
+    /// Devices that pods claim, and that their place does not have, or not all of them at once.
+    #[error("{place} does not have all devices that its pods claim: {why}")]
     Devices {
-        /// The claim, and the instance type.
+        /// The node or claim, and the instance type.
         place: String,
-        /// Its pods.
+        /// Those that the plan puts there.
         pods: Vec<PodKey>,
-        /// What their claims ask for at least.
-        wanted: usize,
-        /// What such a node could reach.
-        there: usize,
+        /// The ResourceClaims, and what is wrong with them.
+        why: String,
     },
     /// More volumes than a node attaches.
     #[error("{place} would attach {count} volumes of {driver}, it takes {limit}")]

@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("launch-template", &["cel", "model"]),
     ("local", LOCAL),
     ("model", &[]),
-    ("plan-check", &["model"]),
+    ("plan-check", &["devices", "model"]),
     ("planner", &["devices", "model"]),
     ("ports", &["model"]),
     ("provision", FUNCTION),

@@ -375,6 +375,9 @@ impl World {
             ClusterObject::DaemonSet(daemon_set) => {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
+            ClusterObject::DaemonClaimTemplates(key, templates) => {
+                self.cluster.devices.of_daemons.insert(key, templates);
+            }
             ClusterObject::Node(node) => self.add_node(*node),
             ClusterObject::NodeClaim(claim) => self.add_node_claim(*claim),
             ClusterObject::Workload(workload) => self.add_workload(workload),

@@ -147,6 +147,9 @@ pub enum ClusterObject {
     NodeClass(NodeClass),
     /// A DaemonSet.
     DaemonSet(DaemonSet),
+    /// What claims are made from for each pod of a DaemonSet, by the name that its pods have for them. Without one its
+    /// pods wait.
+    DaemonClaimTemplates(PodKey, BTreeMap<String, StoryClaimTemplate>),
     /// A node that runs already; its EC2NodeClass comes before it.
     Node(Box<StoryNode>),
     /// A NodeClaim that is launched and whose node joins later; its EC2NodeClass comes before it.
@@ -204,6 +207,9 @@ impl fmt::Display for ClusterObject {
             Self::NodePool(pool) => write!(f, "NodePool {}", pool.name),
             Self::NodeClass(class) => write!(f, "EC2NodeClass {}", class.name),
             Self::DaemonSet(daemon_set) => write!(f, "DaemonSet {}", daemon_set.key),
+            Self::DaemonClaimTemplates(key, _) => {
+                write!(f, "ResourceClaimTemplates of DaemonSet {key}")
+            }
             Self::Node(story) => write!(f, "Node {}", story.node.name),
             Self::NodeClaim(claim) => write!(f, "NodeClaim {}", claim.name),
             Self::Workload(workload) => write!(f, "workload {}", workload.key()),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use devices::{AllocatedDevice, CelSelectors, DevicePlace, DevicePlaceKey, Devices, Leaving};
 use model::{
-    InstanceTypeName, NodeName, NodePoolName, ObjectName, Pod, Requirements,
+    InstanceTypeName, NodeName, NodePoolName, ObjectName, Pod, PodKey, Requirements,
     dynamic_resources::{
         ClaimAllocation, ClaimConsumer, DeviceFacts, NodeSelector, NodeSelectorTerm, ResourceClaim,
         ResourceClaimKey, ResourceSlice, SliceAccess,
@@ -17,7 +17,7 @@ use model::{
 };
 
 use super::ClusterState;
-use crate::{made_up, story::StoryWorkload, world::World};
+use crate::{made_up, story::StoryClaimTemplate, world::World};
 
 /// The devices that claims without some would get.
 type Found = BTreeMap<ResourceClaimKey, Vec<AllocatedDevice>>;
@@ -60,17 +60,16 @@ impl ClusterState {
         })
     }
 
-    /// Makes the claims of the pod called `name` of `workload` that are made from templates: their names, by what its
-    /// spec calls them.
+    /// Makes the claims of the pod called `pod` that are made from templates: their names, by what its spec calls them.
     pub(super) fn make_claims(
         &mut self,
-        workload: &StoryWorkload,
-        name: &ObjectName,
+        templates: &BTreeMap<String, StoryClaimTemplate>,
+        pod: &PodKey,
     ) -> BTreeMap<String, Option<ObjectName>> {
         let mut made = BTreeMap::new();
-        for (reference, template) in &workload.device_claims {
-            let claim = made_up(ObjectName::new(&format!("{name}-{reference}")));
-            let namespace = workload.namespace.clone();
+        for (reference, template) in templates {
+            let claim = made_up(ObjectName::new(&format!("{}-{reference}", pod.name)));
+            let namespace = pod.namespace.clone();
             let key = ResourceClaimKey { namespace, name: claim.clone() };
             let claim_of_pod = ResourceClaim {
                 key: key.clone(),

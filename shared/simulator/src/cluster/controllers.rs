@@ -183,7 +183,7 @@ impl World {
         let workload = workload.clone();
         let mut created = self.new_pod(pod.clone(), owner, spec);
         created.volumes = self.cluster.volumes_of(&workload, &pod.name);
-        created.made_claims = self.cluster.make_claims(&workload, &pod.name);
+        created.made_claims = self.cluster.make_claims(&workload.device_claims, pod);
         Some(created)
     }
 
@@ -222,7 +222,9 @@ impl World {
                 kind: "DaemonSet".to_owned(),
                 name: key.name.to_string(),
             };
-            let created = self.new_pod(pod, Some(owner), Arc::new(spec));
+            let mut created = self.new_pod(pod.clone(), Some(owner), Arc::new(spec));
+            let templates = self.cluster.devices.of_daemons.get(&key).cloned().unwrap_or_default();
+            created.made_claims = self.cluster.make_claims(&templates, &pod);
             let controller = Controller::DaemonSet(key.clone());
             if let Some(entry) = self.cluster.nodes.get_mut(&node) {
                 entry.daemons.insert(key);

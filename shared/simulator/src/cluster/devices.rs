@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use devices::{DeviceDrivers, InstanceDevices};
 use model::{
-    NodeClassName, NodeName,
+    NodeClassName, NodeName, PodKey,
     dynamic_resources::{
         AttributeValue, DeviceClass, DeviceRequest, DeviceTemplates, RequestKind, ResourceClaim,
         ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess, TemplateSlice,
@@ -14,7 +14,10 @@ use model::{
 use ports::{FoundDevices, Listing};
 
 use super::lists::find;
-use crate::world::{Event, World};
+use crate::{
+    story::StoryClaimTemplate,
+    world::{Event, World},
+};
 
 /// By name.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct DeviceObjects {
     pub(crate) slices: BTreeMap<String, ResourceSlice>,
     pub(crate) classes: BTreeMap<String, DeviceClass>,
     pub(crate) claims: BTreeMap<ResourceClaimKey, ResourceClaim>,
+    /// By DaemonSet: what the claims of each of its pods are made from.
+    pub(super) of_daemons: BTreeMap<PodKey, BTreeMap<String, StoryClaimTemplate>>,
 }
 
 const CLAIM: &str = "ResourceClaim";

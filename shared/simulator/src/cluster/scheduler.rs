@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use devices::{CelSelectors, Devices};
 use model::{
-    NodeName, Pod, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated,
+    NodeName, Pod, PodKey, PodSpec, Requirement, Resources, dynamic_resources::DeviceFacts,
+    node::Node, taint::untolerated,
 };
 
 use super::{NodeEntry, allocation::devices_on, controllers::is_hard, waiting::QueuedPod};
@@ -140,13 +141,22 @@ impl World {
         chosen.is_some()
     }
 
-    fn place_daemon(&mut self, key: &PodKey, spec: &PodSpec, node: &NodeName) -> bool {
-        let entry = self.cluster.nodes.get(node);
-        let has_room = entry.is_some_and(|entry| entry.has_room_for(&spec.requests));
-        if has_room {
+    fn place_daemon(&mut self, key: &PodKey, spec: &Arc<PodSpec>, node: &NodeName) -> bool {
+        let pod = self.cluster.pods.get(key).map(|entry| entry.pod.clone());
+        let Some((pod, entry)) = pod.zip(self.cluster.nodes.get(node)) else { return false };
+        let pod = Pod { spec: Arc::clone(spec), ..pod };
+        let facts = self.cluster.device_facts(&pod);
+        let has_devices = |facts: &DeviceFacts| {
+            let devices = Devices::new(facts, CelSelectors::default());
+            devices_on(&devices, &pod, &entry.node).is_some()
+        };
+        let is_placed =
+            entry.has_room_for(&spec.requests) && facts.as_ref().is_none_or(has_devices);
+        if is_placed {
+            self.allocate_devices(&pod, node);
             self.bind(key, node);
         }
-        has_room
+        is_placed
     }
 
     /// The nodes that a pod may go to, room aside.

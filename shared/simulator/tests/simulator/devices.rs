@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use model::dynamic_resources::ResourceClaim;
+use model::{dynamic_resources::ResourceClaim, facts::DaemonSet};
 use ports::Cluster as _;
 use simulator::{
     Action, ClusterObject, Sim, StoryClaimTemplate, StoryWorkload, StoryWorkloadKind, WorldSettings,
@@ -101,6 +101,49 @@ fn a_pod_waits_for_a_claim_that_is_not_there() {
     let sim = world(|_| "class gpu".to_owned());
     let spec = Arc::new(build::spec("cpu=1 memory=1Gi claim:missing"));
     toy::add(&sim, StoryWorkload { spec, ..toy::workload("train", 1) });
+    toy::pass(&sim, 10);
+    assert_eq!(counts(&sim), (0, 0));
+}
+
+/// A DaemonSet whose pods say `words`.
+fn daemons(sim: &Sim, words: &str) {
+    let spec = Arc::new(build::spec(&format!("cpu=100m memory=64Mi {words}")));
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key: toy::pod_key("agent"), spec })]);
+}
+
+#[test]
+fn daemons_with_claims_of_their_own_run_where_the_devices_are() {
+    let sim = world(|node| format!("class gpu\nslice s gpu.example.com/p node={node}: gpu-[0-1]"));
+    let StoryWorkload { device_claims, spec, .. } = each_with_a_claim();
+    sim.add(vec![ClusterObject::DaemonClaimTemplates(toy::pod_key("agent"), device_claims)]);
+    let key = toy::pod_key("agent");
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
+    toy::pass(&sim, 10);
+    // The pod of the other node waits, with its claim.
+    assert_eq!((claims(&sim).len(), counts(&sim)), (2, (1, 1)));
+    let placed = sim.pods().into_iter().find_map(|pod| pod.node).unwrap();
+    assert_eq!(placed, sim.nodes()[0].name);
+    // What it has, no other pod gets.
+    toy::add(&sim, each_with_a_claim());
+    toy::pass(&sim, 10);
+    assert_eq!((claims(&sim).len(), counts(&sim)), (4, (2, 2)));
+}
+
+#[test]
+fn daemons_share_a_claim_where_its_devices_are_in_reach() {
+    let text = |access: &str| {
+        format!("class gpu\nslice s gpu.example.com/p {access}: gpu-0\nclaim shared: one 1 gpu")
+    };
+    let sim = world(|_| text("all"));
+    daemons(&sim, "claim:shared");
+    toy::pass(&sim, 10);
+    assert_eq!((counts(&sim), claims(&sim)[0].reserved_for.len()), ((1, 2), 2));
+    let sim = world(|node| text(&format!("node={node}")));
+    daemons(&sim, "claim:shared");
+    toy::pass(&sim, 10);
+    assert_eq!((counts(&sim), claims(&sim)[0].reserved_for.len()), ((1, 1), 1));
+    let sim = world(|_| text("all"));
+    daemons(&sim, "claim:missing");
     toy::pass(&sim, 10);
     assert_eq!(counts(&sim), (0, 0));
 }

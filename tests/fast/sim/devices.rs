@@ -15,13 +15,17 @@ use model::{
 };
 use ports::{Cluster as _, FoundDevices, Malformed};
 use simulator::{
-    Action, ClusterObject, DeviceDrivers, Sim, Span, StoryClaimTemplate, StoryWorkload,
+    Action, Chance, ClusterObject, DeviceDrivers, Sim, Span, StoryClaimTemplate, StoryWorkload,
     WorldSettings,
 };
 
 use crate::{
     settings::settings,
-    world::{MANIFESTS, add_manifests, catalog, empty_of, minute, runner_with, scale, workload},
+    storm,
+    world::{
+        MANIFESTS, add_manifests, catalog, empty_of, minute, play_with, runner_with, scale,
+        workload,
+    },
 };
 
 /// The parameter that opens the gate.
@@ -94,6 +98,9 @@ fn world_with(world_settings: WorldSettings) -> Sim {
 pub(crate) fn world() -> Sim {
     world_with(WorldSettings::default())
 }
+
+/// Storms with devices of a plain `cargo test`; CI plays more.
+const SEEDS_DEFAULT: u64 = 8;
 
 /// Pods that claim GPUs come.
 pub(crate) fn train(sim: &Sim) {
@@ -199,4 +206,28 @@ fn a_slice_that_cannot_be_read_may_be_the_one_that_is_missing() {
     runner.run_until(minute(11)).expect("nothing unsafe happens");
     let settled = of_gpus(&sim);
     assert_eq!((settled.len(), settled[0].phase), (1, ClaimPhase::Initialized));
+}
+
+/// Pods that claim GPUs come and go at random times, too, and their drivers are slow.
+#[test]
+fn storms_with_devices_leak_nothing_and_lose_nothing() {
+    storm::play_seeds(SEEDS_DEFAULT, |seed| {
+        let sim = world_with(WorldSettings {
+            devices_published_after: Span::from_secs(1, 120),
+            ..storm::settings(seed)
+        });
+        storm::begin(&sim, seed);
+        let mut chance = Chance::new(seed).child("devices");
+        for replicas in [2, 5, 1, 3] {
+            let time = minute(i64::try_from(chance.below(16)).unwrap());
+            sim.at(time, scale("train", replicas));
+        }
+        play_with(&sim, settings(&[OPEN]), (minute(16), minute(60)))?;
+        let claims = found(&sim).claims;
+        match claims.iter().find(|claim| claim.allocation.is_none()) {
+            Some(claim) => Err(format!("{} has no devices", claim.key)),
+            None if claims.is_empty() => Err("nothing claims devices".to_owned()),
+            None => Ok(()),
+        }
+    });
 }

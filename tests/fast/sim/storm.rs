@@ -45,7 +45,7 @@ pub(crate) fn stormy(settings: WorldSettings) -> Sim {
 }
 
 /// Things happen at random times within the first fifteen minutes.
-fn begin(sim: &Sim, seed: u64) {
+pub(crate) fn begin(sim: &Sim, seed: u64) {
     let mut chance = Chance::new(seed).child("story");
     sim.add_rule(Storm::MODERATE.rule());
     let mut when = || {

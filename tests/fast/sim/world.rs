@@ -205,7 +205,16 @@ pub(crate) fn running(sim: &Sim, capacity_type: CapacityType) -> usize {
 
 /// Plays to the end, and what is wrong then.
 pub(crate) fn play(sim: &Sim, storm_ends: Timestamp, end: Timestamp) -> Result<(), String> {
-    let (mut runner, _reports) = runner(sim);
+    play_with(sim, Settings::default(), (storm_ends, end))
+}
+
+/// The same, where the functions have `settings`.
+pub(crate) fn play_with(
+    sim: &Sim,
+    settings: Settings,
+    (storm_ends, end): (Timestamp, Timestamp),
+) -> Result<(), String> {
+    let (mut runner, _reports) = runner_with(sim, settings);
     let stopped = |stopped: Stopped| stopped.to_string();
     runner.run_until(storm_ends).map_err(stopped)?;
     sim.stop_faults();

@@ -1,6 +1,7 @@
 //! What holds of every plan, whatever the world is like: judged by `plan-check`, which shares no
 //! code with the planner.
 
+mod devices;
 mod packing;
 mod worlds;
 

@@ -11,8 +11,9 @@ use model::{
 };
 
 use crate::{
+    allocate::DevicePlace,
     allocated::Allocated,
-    inventory::{Outfit, Published},
+    inventory::{Entry, Outfit, Published},
     pools::{Current, View},
     refusal::{ClaimFault, DeviceRefusal},
     requests::{self, Prepared},
@@ -39,6 +40,8 @@ pub struct Devices<'a> {
     claims: Vec<&'a ResourceClaim>,
     numbers: BTreeMap<&'a ResourceClaimKey, usize>,
     prepared: Vec<Result<Prepared<'a>, ClaimFault>>,
+    /// By number of a claim: that of the first one that asks for the same.
+    alike: Vec<usize>,
     outfits: BTreeMap<&'a NodePoolName, BTreeMap<&'a InstanceTypeName, Outfit<'a>>>,
     /// By pool, before any pod or node leaves.
     current: Vec<Current>,
@@ -84,9 +87,9 @@ impl<'a> Devices<'a> {
         let numbered = current.iter().enumerate();
         let broken = numbered.filter(|(_, current)| current.is_broken_everywhere());
         let broken = Rc::new(broken.map(|(number, _)| number).collect());
-        let claims = by_key.values().copied().collect();
+        let claims: Vec<&ResourceClaim> = by_key.values().copied().collect();
+        let alike = requests::alike(&claims);
         let numbers = by_key.into_keys().enumerate().map(|(number, key)| (key, number)).collect();
-        let (claims, numbers): (Vec<_>, _) = (claims, numbers);
         Self {
             published,
             allocated,
@@ -94,6 +97,7 @@ impl<'a> Devices<'a> {
             claims,
             numbers,
             prepared,
+            alike,
             outfits,
             current,
             broken,
@@ -151,6 +155,33 @@ impl<'a> Devices<'a> {
     pub fn faults(&self) -> impl Iterator<Item = (&'a ResourceClaimKey, &ClaimFault)> {
         let claims = self.claims.iter().zip(&self.prepared);
         claims.filter_map(|(claim, prepared)| Some((&claim.key, prepared.as_ref().err()?)))
+    }
+
+    /// What claims ask for that have no devices: claims for which it is the same get devices on the same nodes. `None`
+    /// if one of them has devices, or is not there.
+    pub fn asked(&self, claims: &[ResourceClaimKey]) -> Option<Vec<usize>> {
+        let each = claims.iter().map(|key| {
+            let number = self.number(key)?;
+            let is_open = self.claim(number)?.allocation.is_none();
+            self.alike.get(number).copied().filter(|_| is_open)
+        });
+        let mut asked: Vec<usize> = each.collect::<Option<_>>()?;
+        asked.sort_unstable();
+        Some(asked)
+    }
+
+    /// Whether a node that gets no devices, of which `refusal` says why, will never get them in the plan of `state`:
+    /// nothing but the node takes devices that it reaches, so that none of them is given back.
+    pub fn is_final(
+        &self,
+        state: &Allocations,
+        place: &DevicePlace<'_>,
+        refusal: &DeviceRefusal,
+    ) -> bool {
+        let is_known = matches!(refusal, DeviceRefusal::Shortage(_) | DeviceRefusal::Claim { .. });
+        let view = || self.view(&state.start, (place.requirements, place.node));
+        let is_own = |entry: &&Entry<'_>| !self.published.open.contains(&entry.pool);
+        is_known && (self.published.open.is_empty() || view().entries.iter().all(is_own))
     }
 
     pub(crate) fn number(&self, key: &ResourceClaimKey) -> Option<usize> {

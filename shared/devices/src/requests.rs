@@ -23,6 +23,9 @@ use crate::{
     select::{Expression, Selectors},
 };
 
+/// A claim is compared with so many others of its class.
+const COMPARED_MAX: usize = 64;
+
 /// A claim that may be searched for.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
@@ -110,6 +113,29 @@ pub(crate) fn prepare<'a>(
         requests.push(Request { is_choice, asks });
     }
     Ok(Prepared { claim, constraints, requests })
+}
+
+/// For each claim the number of the first one that asks for the same, as far as it was compared.
+pub(crate) fn alike(claims: &[&ResourceClaim]) -> Vec<usize> {
+    let mut firsts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let each = claims.iter().enumerate().map(|(number, claim)| {
+        let class = claim.requests.first().map_or("", |request| match &request.kind {
+            RequestKind::Exactly(ask) => &ask.class,
+            RequestKind::FirstAvailable(_) | RequestKind::Unsupported => "",
+        });
+        let firsts = firsts.entry(class).or_default();
+        let is_alike = |other: &&usize| {
+            claims.get(**other).is_some_and(|other| {
+                other.requests == claim.requests && other.constraints == claim.constraints
+            })
+        };
+        let first = firsts.iter().find(is_alike).copied();
+        if first.is_none() && firsts.len() < COMPARED_MAX {
+            firsts.push(number);
+        }
+        first.unwrap_or(number)
+    });
+    each.collect()
 }
 
 fn compiled<'a>(

@@ -147,6 +147,11 @@ impl Allocations {
         devices.map(|device| &*device.id.driver).collect()
     }
 
+    /// Whether any of `claims` was allocated in this plan.
+    pub fn have_any(&self, claims: &[ResourceClaimKey]) -> bool {
+        claims.iter().any(|key| self.claims.contains_key(key))
+    }
+
     pub(crate) fn claim(&self, key: &ResourceClaimKey) -> Option<&AllocatedClaim> {
         self.claims.get(key).map(|claim| &**claim)
     }

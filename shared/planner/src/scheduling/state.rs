@@ -4,8 +4,6 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use devices::Allocations;
-
 use crate::{
     index::{
         bits::BitSet,
@@ -15,7 +13,7 @@ use crate::{
     scheduling::{
         demand::profile::Footprint,
         dollars::Dollars,
-        facts::volume::Attachments,
+        facts::{device::TakenDevices, volume::Attachments},
         numbers::amounts,
         supply::hosts::DomainByKey,
         topology::{
@@ -45,7 +43,7 @@ pub struct State {
     /// What may be spent still.
     pub(crate) dollars: Dollars,
     /// Devices that are taken, where a pod claims any.
-    pub(crate) devices: Option<Allocations>,
+    pub(crate) devices: Option<TakenDevices>,
     /// Instances that are left of a reservation.
     pub(crate) reserved: Table<kind::Reservation, u32>,
 }

@@ -2,10 +2,12 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/dra.go` and `scheduling/dra.go`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use devices::{Allocations, CelSelectors, DeviceRefusal, Devices, Leaving};
 use model::{NodeName, Pod, PodUid, dynamic_resources::ResourceClaimKey, facts::Facts};
+
+use crate::index::{bits::BitSet, id::kind};
 
 /// Why pods with claims wait while claims are ignored.
 ///
@@ -21,6 +23,14 @@ pub(crate) struct KnownDevices<'a> {
     leaving: Leaving,
     /// Pods with claims that would need another node, by node.
     claimants: BTreeMap<&'a NodeName, Vec<&'a PodUid>>,
+}
+
+/// Devices that are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct TakenDevices {
+    pub(crate) allocations: Allocations,
+    /// By what claims ask for: existing capacity that will not have it any more.
+    pub(crate) short: BTreeMap<Vec<usize>, Rc<BitSet<kind::Place>>>,
 }
 
 impl<'a> KnownDevices<'a> {
@@ -55,8 +65,9 @@ impl<'a> KnownDevices<'a> {
     }
 
     /// What is allocated when `nodes` have gone away.
-    pub(crate) fn begin(&self, nodes: &[&NodeName]) -> Allocations {
-        self.devices.begin(&self.without(nodes))
+    pub(crate) fn begin(&self, nodes: &[&NodeName]) -> TakenDevices {
+        let allocations = self.devices.begin(&self.without(nodes));
+        TakenDevices { allocations, short: BTreeMap::new() }
     }
 }
 

@@ -8,7 +8,10 @@ use devices::{Allocation, DevicePlace, DevicePlaceKey};
 
 use super::{Pod, Run, narrow::Target};
 use crate::{
-    index::id::{ClaimId, PlaceId, SetId, TemplateId},
+    index::{
+        bits::BitSet,
+        id::{ClaimId, PlaceId, SetId, TemplateId, kind},
+    },
     scheduling::{demand::constraints, launchable::offer::Types, numbers::amounts},
 };
 
@@ -73,8 +76,8 @@ impl Run<'_, '_> {
             has_templates: true,
         };
         let claims = &problem.classes[pod.class].claims;
-        let (devices, state) = problem.devices.as_ref().zip(self.state.devices.as_ref())?;
-        let allocation = devices.devices.allocate(state, &place, claims).ok()?;
+        let (devices, taken) = problem.devices.as_ref().zip(self.state.devices.as_ref())?;
+        let allocation = devices.devices.allocate(&taken.allocations, &place, claims).ok()?;
         let asked = constraints::of_new(&allocation.requirements, &mut problem.sets);
         let joined = problem.sets.join(set, asked.set).filter(|_| asked.is_possible)?;
         Some((joined, Some(Rc::new(allocation))))
@@ -92,24 +95,47 @@ impl Run<'_, '_> {
 
     /// The devices that the pod gets on existing capacity, `None` if it claims none.
     pub(super) fn devices_at(
-        &self,
+        &mut self,
         pod: &Pod,
         place: PlaceId,
     ) -> Result<Option<Allocation>, DevicesMissing> {
         if !self.has_claims(pod) {
             return Ok(None);
         }
-        let known = self.problem.devices.as_ref().zip(self.state.devices.as_ref());
+        let known = self.problem.devices.as_ref().zip(self.state.devices.as_mut());
         let host = self.problem.device_hosts.known(place);
-        let ((devices, state), host) = known.zip(host).ok_or(DevicesMissing)?;
+        let ((known, taken), host) = known.zip(host).ok_or(DevicesMissing)?;
         let claims = &self.problem.classes[pod.class].claims;
-        let allocation = devices.devices.allocate(state, &host.place(place), claims);
-        allocation.ok().filter(|allocation| host.has(allocation)).map(Some).ok_or(DevicesMissing)
+        let (state, there) = (&taken.allocations, host.place(place));
+        let refusal = match known.devices.allocate(state, &there, claims) {
+            Ok(allocation) if host.has(&allocation) => return Ok(Some(allocation)),
+            Ok(_) => return Err(DevicesMissing),
+            Err(refusal) => refusal,
+        };
+        if !state.have_any(claims)
+            && let Some(asked) = known.devices.asked(claims)
+            && known.devices.is_final(state, &there, &refusal)
+        {
+            let nowhere = || Rc::new(BitSet::empty(self.problem.supply.existing.len()));
+            Rc::make_mut(taken.short.entry(asked).or_insert_with(nowhere)).insert(place);
+        }
+        Err(DevicesMissing)
+    }
+
+    /// Existing capacity that has no devices for the pod, as far as others that claim the same found out.
+    pub(super) fn short_of_devices(&self, pod: &Pod) -> Option<&BitSet<kind::Place>> {
+        let claims = &self.problem.classes[pod.class].claims;
+        let (known, taken) = self.problem.devices.as_ref().zip(self.state.devices.as_ref())?;
+        if claims.is_empty() || taken.short.is_empty() || taken.allocations.have_any(claims) {
+            return None;
+        }
+        taken.short.get(&known.devices.asked(claims)?).map(|places| &**places)
     }
 
     /// Takes devices on a claim of this plan, and gives back those of types that it can no longer become.
     pub(super) fn take_devices(&mut self, claim: ClaimId, devices: Option<Rc<Allocation>>) {
-        let Some(state) = &mut self.state.devices else { return };
+        let Some(taken) = &mut self.state.devices else { return };
+        let state = &mut taken.allocations;
         if let Some(allocation) = devices {
             state.commit(Rc::unwrap_or_clone(allocation));
         }
@@ -122,9 +148,9 @@ impl Run<'_, '_> {
 
     /// Has each claim of this plan know the drivers of its devices.
     pub(super) fn name_drivers(&mut self) {
-        let Some(state) = &self.state.devices else { return };
+        let Some(taken) = &self.state.devices else { return };
         for (place, in_flight) in self.in_flight.iter_mut().enumerate() {
-            let drivers = state.drivers(key(ClaimId::at(place)));
+            let drivers = taken.allocations.drivers(key(ClaimId::at(place)));
             in_flight.device_drivers = drivers.into_iter().map(str::to_owned).collect();
         }
     }

@@ -99,6 +99,9 @@ impl Run<'_, '_> {
         candidates.copy_from(&accepting(self.problem, pod.constraints));
         candidates.keep(&self.state.active);
         candidates.subtract(&self.state.full[pod.requests_id]);
+        if let Some(places) = self.short_of_devices(pod) {
+            candidates.subtract(places);
+        }
         let problem = &*self.problem;
         let profile = &problem.profiles[pod.profile];
         for port in &profile.ports {
@@ -169,8 +172,8 @@ impl Run<'_, '_> {
     }
 
     fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId, devices: Option<Allocation>) {
-        if let Some((state, allocation)) = self.state.devices.as_mut().zip(devices) {
-            state.commit(allocation);
+        if let Some((taken, allocation)) = self.state.devices.as_mut().zip(devices) {
+            taken.allocations.commit(allocation);
         }
         self.state.take(place, &self.problem.requests[pod.requests_id]);
         self.placed.entry(place).or_default().push(pod.number);

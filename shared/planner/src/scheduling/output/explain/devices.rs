@@ -35,8 +35,8 @@ pub(super) fn reason(
         types: &offer.names(&types),
         has_templates: true,
     };
-    let (devices, state) = problem.devices.as_ref().zip(state.devices.as_ref())?;
-    let refusal = devices.devices.allocate(state, &place, &class.claims).err()?;
+    let (known, taken) = problem.devices.as_ref().zip(state.devices.as_ref())?;
+    let refusal = known.devices.allocate(&taken.allocations, &place, &class.claims).err()?;
     let pod = problem.facts.pods.iter().find(|pod| pod.key == *key);
     let text = pod.map_or_else(|| refusal.to_string(), |pod| device::in_words(&refusal, pod));
     Some(text + &unknown(&refusal, &problem.facts.policies).unwrap_or_default())

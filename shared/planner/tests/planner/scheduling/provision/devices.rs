@@ -248,6 +248,35 @@ fn an_initialized_node_has_what_its_driver_publishes() {
 }
 
 #[test]
+fn a_node_that_is_short_of_devices_is_so_only_for_claims_that_ask_for_them() {
+    let text = "initialized own
+        slice own gpu.example.com/own node=own owner=own: gpu-[0-1]
+        claim a: g 1 gpu
+        claim b: g 2 gpu
+        claim c: g 1 gpu
+        claim d: g 1 gpu";
+    // The last one shares what the first has there.
+    let waiting = "a cpu=1 claim:a; b cpu=950m claim:b; c cpu=900m claim:c; d cpu=800m claim:d; \
+        e cpu=700m claim:a";
+    let facts = with_node(world(waiting, text), "own", "zone-1");
+    check(&facts, &["general [t.gpu]: b", "general [t.gpu]: d", "own: a c e"]);
+}
+
+#[test]
+fn a_node_is_not_short_of_devices_that_are_given_back() {
+    let text = "slice one nic.example.com/one all: nic-0
+        claim a: r 1 gpu or 1 nic
+        claim c: n 1 nic
+        claim d: n 1 nic";
+    // Until `b` is with `a`, the card is for `a` on every type but t.gpu.
+    let waiting = "a cpu=1500m claim:a select:type!=other.large; c cpu=1300m claim:c select:type=other.large; \
+        b cpu=1200m example.com/gpu=1; d cpu=1 claim:d select:type=other.large";
+    let facts = with_node(world(waiting, text), "own", "zone-1");
+    let why = "c not placed: general: there is no instance type other.large";
+    check(&facts, &["general [t.gpu]: a b", "own: d", why]);
+}
+
+#[test]
 fn a_node_to_come_has_what_instances_of_its_type_have() {
     let text = "claim a: g 1 gpu
         claim b: g 1 gpu

@@ -9,6 +9,7 @@
 mod api_server {
     pub(crate) mod conformance;
     pub(crate) mod definitions;
+    pub(crate) mod devices;
     pub(crate) mod evictions;
     pub(crate) mod identity;
     pub(crate) mod lists;

@@ -74,7 +74,8 @@ pub(crate) async fn objects(world: &World, (kind, version): (&str, &str)) -> Api
     let plural = format!("{}s", kind.kind.to_lowercase());
     let plural = plural.replace("classs", "classes");
     let resource = ApiResource::from_gvk_with_plural(&kind, &plural);
-    if [CAPACITY_BUFFER.0, RESOURCE_CLAIM.0].contains(&kind.kind.as_str()) {
+    let namespaced = [CAPACITY_BUFFER.0, RESOURCE_CLAIM.0, RESOURCE_CLAIM_TEMPLATE.0];
+    if namespaced.contains(&kind.kind.as_str()) {
         return Api::namespaced_with(world.client.clone(), &world.namespace, &resource);
     }
     Api::all_with(world.client.clone(), &resource)
@@ -82,6 +83,8 @@ pub(crate) async fn objects(world: &World, (kind, version): (&str, &str)) -> Api
 
 pub(crate) const DEVICE_CLASS: (&str, &str) = ("DeviceClass", "resource.k8s.io/v1");
 pub(crate) const RESOURCE_CLAIM: (&str, &str) = ("ResourceClaim", "resource.k8s.io/v1");
+pub(crate) const RESOURCE_CLAIM_TEMPLATE: (&str, &str) =
+    ("ResourceClaimTemplate", "resource.k8s.io/v1");
 pub(crate) const RESOURCE_SLICE: (&str, &str) = ("ResourceSlice", "resource.k8s.io/v1");
 pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", "karpenter.sh/v1");
 pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", "karpenter.k8s.aws/v1");

@@ -6,7 +6,7 @@ use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use cluster::KubeCluster;
 use kube::config::{AuthInfo, Kubeconfig};
 use model::ClusterName;
-use ports::{Cluster as _, Fault, PortError};
+use ports::{Cluster as _, Fault, Nodes as _, PortError};
 
 use super::world::kubeconfig;
 
@@ -23,8 +23,8 @@ async fn cluster_as(name: &str, path: &Path, change: impl Fn(&mut AuthInfo)) -> 
 }
 
 #[track_caller]
-fn check(error: PortError, words: &[&str]) {
-    assert_eq!((error.operation, error.fault), ("list nodes", Fault::Permanent));
+fn check(error: PortError, operation: &str, words: &[&str]) {
+    assert_eq!((error.operation, error.fault), (operation, Fault::Permanent));
     let source = error.source.unwrap().to_string();
     assert!(words.iter().all(|word| source.contains(word)), "{source}");
 }
@@ -34,7 +34,7 @@ async fn an_unknown_user_is_refused() {
     let Some(path) = kubeconfig() else { return };
     let unknown = |user: &mut AuthInfo| user.token = Some("nonsense".to_owned().into());
     let cluster = cluster_as("unknown", &path, unknown).await;
-    check(cluster.nodes().await.unwrap_err(), &["401", "Unauthorized"]);
+    check(cluster.nodes().await.unwrap_err(), "list nodes", &["401", "Unauthorized"]);
 }
 
 #[tokio::test]
@@ -42,10 +42,13 @@ async fn a_user_without_rights_gets_the_missing_ones() {
     let Some(path) = kubeconfig() else { return };
     let powerless = |user: &mut AuthInfo| user.impersonate = Some("powerless".to_owned());
     let cluster = cluster_as("powerless", &path, powerless).await;
-    check(
-        cluster.nodes().await.unwrap_err(),
-        &["403", "\"powerless\" cannot list resource \"nodes\""],
-    );
+    let refused = |what| format!("\"powerless\" cannot list resource \"{what}\"");
+    let nodes = cluster.nodes().await.unwrap_err();
+    check(nodes, "list nodes", &["403", &refused("nodes")]);
+    // Only an API server without such an API has no devices.
+    let slices = cluster.resource_slices().await.unwrap_err();
+    check(slices, "list ResourceSlices", &["403", &refused("resourceslices")]);
+    assert_eq!(cluster.devices().await.unwrap_err().fault, Fault::Permanent);
 }
 
 /// The API server here knows nothing of AWS: it refuses the token, and what gets that far has trusted
@@ -64,7 +67,7 @@ async fn the_settings_of_an_eks_cluster_lead_to_its_api_server() {
         KubeCluster::for_eks(&name, server, authority, credentials.clone(), "us-west-2").unwrap()
     };
     let cluster = connect(authority);
-    check(cluster.nodes().await.unwrap_err(), &["401", "Unauthorized"]);
+    check(cluster.nodes().await.unwrap_err(), "list nodes", &["401", "Unauthorized"]);
 
     // Another authority is not trusted, and nothing is sent.
     let error = connect("").nodes().await.unwrap_err();

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const KUBELETS: [&str; 4] =
     ["--kubelets", "--node-ready-after=3s", "--pod-ready-after=1s", "--pod-stop-after=2s"];
 
+/// Claims share devices only where this gate is open, and Kubernetes 1.35 has it closed.
+const SHARED_DEVICES: &str = "--apiserver-arg=--feature-gates=DRAConsumableCapacity=true";
+
 /// A control plane that runs.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
@@ -47,6 +50,7 @@ impl ControlPlane {
             .arg("--kubeconfig")
             .arg(place.kubeconfig())
             .args(KUBELETS)
+            .arg(SHARED_DEVICES)
             // It ends when this process does, whatever ends it.
             .arg("--until-stdin-closes")
             .stdin(Stdio::piped())

@@ -10,6 +10,7 @@
 
 mod ask;
 mod control_plane;
+mod drivers;
 mod error;
 mod functions;
 mod happenings;
@@ -19,6 +20,7 @@ mod lines;
 mod machines;
 mod place;
 mod session;
+mod slices;
 mod world;
 
 pub use ask::{reclaim, set_outage};

@@ -14,13 +14,15 @@ use model::{
     resources::format_amount,
 };
 use serde_json::{Value, json};
-use simulator::{Sim, WorldSettings};
+use simulator::{DeviceDrivers, Sim, WorldSettings};
 use tracing::Instrument as _;
+
+use crate::drivers::Drivers;
 
 const LOOKS: Duration = Duration::from_millis(500);
 
 /// The code of the API server for what is there already.
-const CONFLICT: u16 = 409;
+pub(crate) const CONFLICT: u16 = 409;
 
 /// Whether the kubelet of an instance reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ pub struct Machines {
     region: String,
     boot: SignedDuration,
     kubelets: BTreeMap<InstanceId, Kubelet>,
+    drivers: Drivers,
 }
 
 impl Machines {
@@ -52,11 +55,19 @@ impl Machines {
     pub fn of(account: &Sim, client: Client, region: &str, boot: SignedDuration) -> Self {
         Self {
             account: account.clone(),
+            drivers: Drivers::of(DeviceDrivers::default(), &client),
             nodes: Api::all(client),
             region: region.to_owned(),
             boot,
             kubelets: BTreeMap::new(),
         }
+    }
+
+    /// Gives nodes the drivers that `installed` names. What claims share of a GPU is as an EC2NodeClass says.
+    #[must_use]
+    pub fn with_drivers(self, installed: DeviceDrivers) -> Self {
+        let drivers = Drivers::of(installed, &self.nodes.clone().into_client());
+        Self { drivers, ..self }
     }
 
     /// Lets them boot, run and end, for ever. Those that `may_join` says no to never join.
@@ -78,6 +89,7 @@ impl Machines {
                     self.join(instance, &claims).await;
                 }
             }
+            self.drivers.publish(self.account.now(), &working).await;
             self.silence_all_but(&working).await;
             self.reboot().await;
         }
@@ -106,6 +118,7 @@ impl Machines {
                 return;
             }
         }
+        self.drivers.expect(&name, instance, claim);
         let boot = self.account.reboots(&instance.id);
         self.kubelets.insert(instance.id.clone(), Kubelet::Reports { boot });
     }

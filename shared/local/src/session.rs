@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use kube::Client;
 use model::{ClusterName, RegionCatalog};
 use serde_json::Value;
-use simulator::{Sim, Trace, WorldSettings};
+use simulator::{DeviceDrivers, Sim, Trace, WorldSettings};
 use tokio::{task::LocalSet, time::timeout};
 
 use crate::{
@@ -186,12 +186,9 @@ impl Parts {
         // Another cluster may have a real Karpenter.
         let is_ours = self.is_ours;
         let karpenters = client.clone();
-        let machines = self.machines.insert(Machines::of(
-            &account,
-            client,
-            &options.catalog.region,
-            options.boot,
-        ));
+        let machines = Machines::of(&account, client, &options.catalog.region, options.boot);
+        let drivers = DeviceDrivers::of(&options.settings.policies);
+        let machines = self.machines.insert(machines.with_drivers(drivers));
         let failure = async {
             match &mut self.control_plane {
                 Some(control_plane) => control_plane.fails().await,

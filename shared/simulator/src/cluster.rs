@@ -46,6 +46,7 @@ use model::{
 use ports::{Malformed, PodSelection};
 
 pub use bindings::{Bindings, bindings};
+pub use devices::published_slices;
 pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
 pub use records::{ConditionRecord, ObjectRecord};

@@ -37,7 +37,9 @@ pub use account::{
 };
 pub use authorization::{ACCOUNT_ID, Authorization};
 pub use chance::{Chance, Span};
-pub use cluster::{Bindings, ConditionRecord, NodeClaimObject, ObjectRecord, bindings};
+pub use cluster::{
+    Bindings, ConditionRecord, NodeClaimObject, ObjectRecord, bindings, published_slices,
+};
 pub use delivery::{DeliveryOutcome, FunctionCall, Payload, SCHEDULED};
 pub use devices::DeviceDrivers;
 pub use fault::{

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use devices::{DeviceDrivers, InstanceDevices};
 use model::{
-    NodeClassName, NodeName, PodKey,
+    InstanceTypeName, NodeClassName, NodeName, PodKey,
     dynamic_resources::{
         AttributeValue, DeviceClass, DeviceRequest, DeviceTemplates, RequestKind, ResourceClaim,
         ResourceClaimKey, ResourcePool, ResourceSlice, SliceAccess, TemplateSlice,
@@ -37,7 +37,7 @@ const DRIVER_VERSION: &str = "580.65.6";
 impl World {
     /// The drivers of a node publish its devices a while after it joined.
     pub(super) fn plan_devices(&mut self, name: &NodeName) {
-        if self.devices_of(name).is_some() {
+        if !self.slices_of(name).is_empty() {
             let after = self.chances.cluster.within(self.settings.devices_published_after);
             self.after(after, Event::DevicesPublished(name.clone()));
         }
@@ -47,31 +47,31 @@ impl World {
         if !self.is_kubelet_alive(name) {
             return;
         }
-        let Some(templates) = self.devices_of(name) else { return };
         let slices = &self.cluster.devices.slices;
-        let has_published = |slice: &&TemplateSlice| {
+        let has_published = |slice: &ResourceSlice| {
             let mut slices = slices.values().filter(|known| known.driver == slice.driver);
-            slices.any(|known| known.access == SliceAccess::Node(name.clone()))
+            slices.any(|known| known.access == slice.access)
         };
-        let missing: Vec<_> = templates.slices.iter().filter(|it| !has_published(it)).collect();
-        for slice in missing {
-            let published = published(name, slice, &templates);
-            self.cluster.devices.slices.insert(published.name.clone(), published);
-        }
+        let mut missing = self.slices_of(name);
+        missing.retain(|slice| !has_published(slice));
+        let named = missing.into_iter().map(|slice| (slice.name.clone(), slice));
+        self.cluster.devices.slices.extend(named);
         self.touch();
     }
 
     /// What the drivers of the world publish on the node. They let claims share GPUs as its EC2NodeClass says, unless they
     /// are set to another mode.
-    fn devices_of(&self, name: &NodeName) -> Option<Arc<DeviceTemplates>> {
-        let entry = self.cluster.nodes.get(name)?;
-        let instance_type = &self.account.instances.get(&entry.instance)?.offering.instance_type;
+    fn slices_of(&self, name: &NodeName) -> Vec<ResourceSlice> {
+        let entry = self.cluster.nodes.get(name);
+        let instance = entry.and_then(|entry| self.account.instances.get(&entry.instance));
+        let Some((entry, instance)) = entry.zip(instance) else { return Vec::new() };
         let class = entry.node.labels.get(labels::NODE_CLASS);
         let class = class.and_then(|name| NodeClassName::new(name).ok());
         let class = class.and_then(|name| self.cluster.node_classes.get(&name));
         let drivers = self.settings.device_drivers;
         let sharing = drivers.sharing.or_else(|| class?.gpu_sharing);
-        InstanceDevices::all().templates(instance_type, &DeviceDrivers { sharing, ..drivers })
+        let drivers = DeviceDrivers { sharing, ..drivers };
+        published_slices(name, &instance.offering.instance_type, &drivers)
     }
 
     pub(crate) fn listed_slices(&self) -> Listing<ResourceSlice> {
@@ -103,6 +103,18 @@ impl World {
             malformed: [slices.malformed, classes.malformed, self.reported(CLAIM)].concat(),
         }
     }
+}
+
+/// What `drivers` publish on the node called `name`, which is an instance of this type: a pool each.
+pub fn published_slices(
+    name: &NodeName,
+    instance_type: &InstanceTypeName,
+    drivers: &DeviceDrivers,
+) -> Vec<ResourceSlice> {
+    let templates = InstanceDevices::all().templates(instance_type, drivers);
+    templates.map_or_else(Vec::new, |templates| {
+        templates.slices.iter().map(|slice| published(name, slice, &templates)).collect()
+    })
 }
 
 /// What a driver publishes on the node called `name`, of which `slice` was known before.

@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Operator, Problem, Requirement, Requirements, api_version, condition::NotReady, problem::Weight,
+    Operator, Problem, Requirement, Requirements,
+    api_version::{self, RESOURCE_V1},
+    condition::NotReady,
+    problem::Weight,
 };
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
         tree::{Tree, TreeValue},
     },
     lists::{self, Page},
-    objects::{self, Object, PodManifest, node_class, node_pool},
+    objects::{self, ClaimManifest, Object, PodManifest, node_class, node_pool, resource_claim},
 };
 
 pub mod duplicates;
@@ -37,7 +40,8 @@ pub struct Manifest {
     pub objects: Vec<Object>,
     /// Where each of `objects` stands: as many, in the same order.
     pub places: Vec<Place>,
-    /// What is wrong. Objects with a problem are not among `objects`.
+    /// What is wrong. Objects with a problem are not among `objects`, but for ResourceClaims that a server stored: these
+    /// keep their devices.
     pub problems: Vec<Diagnostic>,
     /// NodePools that are left to another provider, such as EKS Auto Mode. Nothing is wrong with them.
     pub foreign: Vec<Diagnostic>,
@@ -159,7 +163,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         converted_from: None,
     };
     let read = objects::read(&root, &complaints, api_version, kind);
-    let object = read.map(|read| {
+    let mut object = read.map(|read| {
         place.node_class_line = read.node_class_line.and_then(line_of);
         read.object.unwrap_or_else(|| Object::Other {
             group: api_version::group(api_version).to_owned(),
@@ -185,7 +189,13 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         cure,
         is_stored,
     }));
-    if let (Some(object), false) = (object, is_refused) {
+    if is_refused {
+        let is_stored_claim = is_stored && (api_version, kind) == (RESOURCE_V1, "ResourceClaim");
+        let claim = is_stored_claim.then(|| resource_claim::rest(tree)).flatten();
+        let manifest = |claim| ClaimManifest { claim, is_of_pod: false };
+        object = claim.map(|claim| Object::ResourceClaim(Box::new(manifest(claim))));
+    }
+    if let Some(object) = object {
         manifest.objects.push(object);
         manifest.places.push(place);
     }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::document::{
     field::{Complaints, Field, Fields, Unknown},
-    tree,
+    tree::{self, Tree},
 };
 
 /// A ResourceClaim, and where it comes from.
@@ -111,9 +111,13 @@ pub(crate) fn read(object: &Field<'_>) -> Option<ResourceClaim> {
 /// A ResourceClaim that cannot be read, with the devices that it is seen to have: they are taken for as long as it
 /// is there, and its pods wait.
 pub(crate) fn read_rest(text: &str) -> Option<ResourceClaim> {
-    let tree = tree::parse_json(text).ok()?;
+    rest(&tree::parse_json(text).ok()?)
+}
+
+/// The same of an object that was parsed.
+pub(crate) fn rest(tree: &Tree) -> Option<ResourceClaim> {
     let complaints = Complaints::new(Unknown::Ignored);
-    let object = Field::root(&tree, &complaints);
+    let object = Field::root(tree, &complaints);
     let key = Metadata::read(&mut object.fields()?)?.key(&object)?;
     let status = object.at("status").at("allocation").at("devices").at("results");
     let results = status.list_if_any().unwrap_or_default();

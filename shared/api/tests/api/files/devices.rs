@@ -86,6 +86,26 @@ fn templates_versions_and_pods_are_checked() {
 }
 
 #[test]
+fn a_stored_claim_that_cannot_be_read_keeps_its_devices() {
+    let claim = |metadata: &str| {
+        let text = object(&format!(
+            "kind: ResourceClaim\nmetadata: {{name: a{metadata}}}\nspec: {{devices: {{requests: [{{name: r, exactly: \
+             {{deviceClassName: 5}}}}]}}}}\nstatus: {{allocation: {{devices: {{results: [{{driver: d, pool: p, device: \
+             x}}]}}}}}}"
+        ));
+        let manifest = read(&text, "x.yaml");
+        assert_eq!(manifest.problems.len(), 1, "{:?}", manifest.problems);
+        manifest.objects
+    };
+    assert_eq!(claim(""), []);
+    let mut stored = claim(", uid: u");
+    assert_eq!(stored.len(), 1);
+    let Object::ResourceClaim(read) = stored.remove(0) else { panic!("a claim") };
+    let devices = read.claim.allocation.expect("an allocation").devices;
+    assert_eq!(devices[0].0.to_string(), "d/p/x");
+}
+
+#[test]
 fn claims_of_pods_and_their_templates_are_known() {
     let owner = "ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u, controller: true}]";
     let claim = |metadata: &str| {

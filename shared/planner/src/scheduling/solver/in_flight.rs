@@ -218,7 +218,7 @@ impl Run<'_, '_> {
         roomy: &Types,
         target: &Target,
     ) -> Option<(Joined, Types)> {
-        let (set, devices) = (target.set, target.devices.clone());
+        let set = target.set;
         let mut types = std::mem::take(&mut self.narrowed);
         types.copy_from(roomy);
         let problem = &mut *self.problem;
@@ -227,13 +227,17 @@ impl Run<'_, '_> {
         if set != claim.set {
             types.keep(&problem.offers[template.offer].allowed(&problem.sets, set));
         }
-        let is_met = template.unmet(&types, set, &problem.sets).is_empty();
-        let (template, before) = (claim.template, claim.held.clone());
-        self.keep_with_devices(template, &mut types, target);
-        if types.is_empty() || !is_met {
+        if types.is_empty() || !template.unmet(&types, set, &problem.sets).is_empty() {
             self.narrowed = types;
             return None;
         }
+        let (template, before) = (claim.template, claim.held.clone());
+        self.keep_with_devices(template, &mut types, target);
+        if types.is_empty() {
+            self.narrowed = types;
+            return None;
+        }
+        let devices = target.devices.clone();
         match self.hold(template, set, &types, &before) {
             Hold::These(held) => Some((Joined { set, held, devices }, types)),
             Hold::Wait | Hold::Nowhere => None,

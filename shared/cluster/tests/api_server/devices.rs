@@ -105,13 +105,13 @@ async fn what_kube_scheduler_allocates_is_read_until_it_is_released() {
     assert!(allocated.iter().any(|claim| Some(&claim.key.name) == made.as_ref()), "{made:?}");
 
     drop(pods.delete("trains", &DeleteParams::default()).await.unwrap());
-    let own = objects(&world, RESOURCE_CLAIM).await;
+    let resource_claims = objects(&world, RESOURCE_CLAIM).await;
     let made = made.unwrap();
-    world.until(&own, made.as_str(), "gone", |claim| claim.is_none()).await;
+    world.until(&resource_claims, made.as_str(), "gone", |claim| claim.is_none()).await;
     let is_released = |claim: Option<&DynamicObject>| {
         claim.is_some_and(|claim| claim.data["status"]["allocation"].is_null())
     };
-    world.until(&own, "own", "released", is_released).await;
+    world.until(&resource_claims, "own", "released", is_released).await;
     let [released] = claims(&world).await.try_into().unwrap();
     assert_eq!((released.allocation, released.reserved_for), (None, vec![]));
 

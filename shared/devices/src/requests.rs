@@ -23,7 +23,7 @@ use crate::{
     select::{Expression, Selectors},
 };
 
-/// A claim is compared with so many others of its class.
+/// A claim is compared with this many others of its class at most.
 const COMPARED_MAX: usize = 64;
 
 /// A claim that may be searched for.

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{Violation, world::World};
 
-/// The search for the devices of a place ends after so many steps, and that for places that share devices.
+/// The search for the devices of a place ends after this many steps, and that for places that share devices.
 const STEPS_MAX: usize = 20_000;
 /// Places that share devices are judged together if they have so few tasks.
 const TASKS_MAX: usize = 2_048;
@@ -264,11 +264,12 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// reach.
     fn add(&self, user: User, tasks: &mut Tasks<'_, 'a>) -> Result<(), TooManyWays> {
         let (place, number) = user;
-        let found = self.seats.get(place).zip(self.reached.get(place));
-        let Some((seat, reached)) = found else { return Ok(()) };
+        let seat = self.seats.get(place).zip(self.reached.get(place));
+        let Some((seat, reached)) = seat else { return Ok(()) };
         let templates = seat.templates(self.stock, number);
-        let own = templates.filter(|_| seat.has_templates).map(stock::of_templates);
-        let own: Vec<Item<'a>> = own.into_iter().flatten().chain(reached.iter().copied()).collect();
+        let to_come = templates.filter(|_| seat.has_templates).map(stock::of_templates);
+        let to_come = to_come.into_iter().flatten();
+        let there: Vec<Item<'a>> = to_come.chain(reached.iter().copied()).collect();
         for (key, claim) in &seat.claims {
             let places = self.spread.get(key).map(Vec::as_slice).unwrap_or_default();
             if places.first().is_some_and(|first| *first != place) {
@@ -280,9 +281,9 @@ impl<'j, 'a> Judge<'j, 'a> {
             };
             let shared: Vec<Item<'a>>;
             let items = if places.is_empty() {
-                &own
+                &there
             } else {
-                shared = own.iter().copied().filter(is_in_reach).collect();
+                shared = there.iter().copied().filter(is_in_reach).collect();
                 &shared
             };
             tasks.add(&Supply { user, items, templates }, claim)?;

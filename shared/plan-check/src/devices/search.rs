@@ -154,16 +154,16 @@ impl Board<'_> {
     /// What is used of a budget if `user` takes `amount` more of it.
     fn with(&self, budget: usize, (place, outcome): User, amount: i128) -> i128 {
         let mut most: BTreeMap<usize, i128> = BTreeMap::new();
-        let mut own = amount;
+        let mut sum = amount;
         for ((user_place, user_outcome), used) in self.used.get(budget).into_iter().flatten() {
             if *user_place != place {
                 let most = most.entry(*user_place).or_default();
                 *most = (*most).max(*used);
             } else if *user_outcome == outcome {
-                own = own.saturating_add(*used);
+                sum = sum.saturating_add(*used);
             }
         }
-        most.into_values().fold(own, i128::saturating_add)
+        most.into_values().fold(sum, i128::saturating_add)
     }
 
     /// Takes a thing, or with a negative `sign` puts it back.

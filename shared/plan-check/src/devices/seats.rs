@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceTypeName, NodeClaim, NodeName, NodePoolName, Plan, PodKey, Requirements,
+    InstanceTypeName, NodeClaim, NodeName, NodePoolName, Plan, PodKey, Requirement, Requirements,
     dynamic_resources::{
         DeviceTemplates, NodeSelector, NodeSelectorTerm, ResourceClaim, ResourceClaimKey,
         SliceAccess,
@@ -152,8 +152,9 @@ impl<'a> Seat<'a> {
             return self.requirements.compatible(wanted, Undefined::WellKnown).is_ok();
         }
         wanted.iter().all(|wanted| {
-            let own = self.requirements.get(wanted.key().as_str());
-            own.map_or_else(|| wanted.allows_absence(), |own| own.intersection(wanted) == *own)
+            let label = self.requirements.get(wanted.key().as_str());
+            let is_within = |label: &Requirement| label.intersection(wanted) == *label;
+            label.map_or_else(|| wanted.allows_absence(), is_within)
         })
     }
 

@@ -177,7 +177,8 @@ impl<'a> Stock<'a> {
         match (budget.part, item.template) {
             (Part::Whole, _) => i128::from(taken.is_none()),
             (Part::Share(capacity), _) => {
-                let whole = item.device.capacity.get(capacity).map_or(0, |own| own.value.nanos());
+                let whole =
+                    item.device.capacity.get(capacity).map_or(0, |capacity| capacity.value.nanos());
                 let share = taken.and_then(|shares| shares.get(capacity)).copied().unwrap_or(0);
                 whole.saturating_sub(share)
             }

@@ -69,8 +69,8 @@ impl<'s, 'a> Tasks<'s, 'a> {
             let asks: Vec<(String, &'a DeviceAsk)> = match &request.kind {
                 RequestKind::Exactly(ask) => vec![(request.name.clone(), ask)],
                 RequestKind::FirstAvailable(asks) => {
-                    let name = |own: &str| format!("{}/{own}", request.name);
-                    asks.iter().map(|(own, ask)| (name(own), ask)).collect()
+                    let name = |sub: &str| format!("{}/{sub}", request.name);
+                    asks.iter().map(|(sub, ask)| (name(sub), ask)).collect()
                 }
                 RequestKind::Unsupported => Vec::new(),
             };
@@ -190,8 +190,8 @@ fn common<'a>(
     templates: Option<&'a DeviceTemplates>,
 ) -> Option<Common<'a>> {
     let attributes = &item.device.attributes;
-    let own = attribute.split_once('/').filter(|(domain, _)| *domain == item.name.0);
-    let value = attributes.get(attribute).or_else(|| attributes.get(own?.1));
+    let short = attribute.split_once('/').filter(|(domain, _)| *domain == item.name.0);
+    let value = attributes.get(attribute).or_else(|| attributes.get(short?.1));
     if let Some(value) = value {
         return Some(Common::Value(value));
     }

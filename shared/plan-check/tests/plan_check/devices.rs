@@ -180,12 +180,12 @@ fn pods_of_several_nodes_share_a_claim_for_what_all_of_them_reach() {
     };
     check(change("slice s gpu.example.com/one all: gpu-0\nclaim a: g 1 gpu"), &[]);
     let most = missing("claim general-7-0 as m7g.large", "default/a");
-    let own = "template general m7g.large gpu.example.com/gpus: gpu-0
+    let apart = "template general m7g.large gpu.example.com/gpus: gpu-0
         template general m7g.xlarge gpu.example.com/gpus: gpu-0
         initialized general-6-0
         slice s gpu.example.com/own node=general-6-0 owner=general-6-0: gpu-0
         claim a: g 1 gpu";
-    check(change(own), &[&most]);
+    check(change(apart), &[&most]);
 }
 
 #[test]
@@ -258,10 +258,10 @@ fn counters_are_not_overdrawn() {
 #[test]
 fn shares_of_a_device_are_not_more_than_it_has() {
     let two = |memory: &str, a: &str, b: &str| {
-        let one = |memory: &str| format!(": gpu-0 shared memory:{memory}");
+        let gpu = |memory: &str| format!(": gpu-0 shared memory:{memory}");
         format!(
             "{}\nclaim a: g 1 gpu{a}\nclaim b: g 1 gpu{b}",
-            templates(&one(memory), &one("99Gi/default=1Gi"))
+            templates(&gpu(memory), &gpu("99Gi/default=1Gi"))
         )
     };
     let with = |amount: &str| format!(" with memory={amount}");

@@ -235,24 +235,25 @@ impl<'p> Sorting<'p> {
     fn compared(&mut self, facts: &Facts, pod: &Pod, why: Why) -> ClassId {
         let requests = &pod.spec.requests;
         let profile = self.profile(pod);
-        let refused =
+        let mut refused =
             if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
         let alternatives: Rc<[Requirements]> = if pod.volumes.is_empty() {
             Rc::clone(&self.no_volumes)
         } else {
             volume::alternatives(pod, &facts.surroundings.storage).into()
         };
-        let (claims, refused) = match device::claims(facts, self.devices, pod) {
-            Ok(claims) => (claims, refused),
-            Err(text) => (Vec::new(), refused.or(Some(text))),
-        };
-        let spec = Arc::clone(&pod.spec);
-        if !claims.is_empty() {
-            // Where one finds devices, another finds none.
-            self.before.push(None);
-            let requests = RequestsId::default();
-            let class = Class { spec, profile, alternatives, claims, refused, requests };
-            return self.classes.push(class);
+        if !pod.spec.claims.is_empty() {
+            match device::claims(facts, self.devices, pod) {
+                Ok(claims) if claims.is_empty() => {}
+                Ok(claims) => {
+                    // Where one finds devices, another finds none.
+                    self.before.push(None);
+                    let (spec, requests) = (Arc::clone(&pod.spec), RequestsId::default());
+                    let class = Class { spec, profile, alternatives, claims, refused, requests };
+                    return self.classes.push(class);
+                }
+                Err(text) => refused = refused.or(Some(text)),
+            }
         }
         let last = self.likely.entry((profile, requests.cpu.0, requests.memory.0));
         let before = match &last {
@@ -263,13 +264,14 @@ impl<'p> Sorting<'p> {
         let alike = likely.find(|class| {
             let class = &self.classes[*class];
             class.spec.requests == *requests
-                && class.claims == claims
+                && class.claims.is_empty()
                 && class.refused == refused
                 && class.alternatives == alternatives
         });
         alike.unwrap_or_else(|| {
             self.before.push(before);
-            let requests = RequestsId::default();
+            let (spec, requests) = (Arc::clone(&pod.spec), RequestsId::default());
+            let claims = Vec::new();
             let class = Class { spec, profile, alternatives, claims, refused, requests };
             *last.insert_entry(self.classes.push(class)).get()
         })

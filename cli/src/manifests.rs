@@ -262,11 +262,9 @@ impl Loaded {
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
             objects::Object::DaemonSet(daemon_set, new) => {
-                if !new.claim_templates().is_empty() {
-                    let why =
-                        "no ResourceClaims are made from templates for its pods, and they wait";
-                    self.ignored.push(format!("DaemonSet {}: {why}", daemon_set.key));
-                }
+                let templates = dump.templates.of_daemon_set(&daemon_set, &new);
+                let key = daemon_set.key.clone();
+                self.objects.push(ClusterObject::DaemonClaimTemplates(key, templates));
                 self.objects.push(ClusterObject::DaemonSet(daemon_set));
             }
             objects::Object::Workload(workload) => self.take_workload(*workload, dump),

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     files::Manifest,
-    objects::{Object, PodManifest, Workload},
+    objects::{NewPod, Object, PodManifest, Workload},
 };
 use model::{
     Namespace, ObjectName,
     dynamic_resources::{ClaimConsumer, ResourceClaim, ResourceClaimKey},
+    facts::DaemonSet,
 };
 use simulator::StoryClaimTemplate;
 
@@ -51,6 +52,15 @@ impl ClaimTemplates {
         workload: &Workload,
     ) -> BTreeMap<String, StoryClaimTemplate> {
         self.named(&workload.key.namespace, workload.new.claim_templates())
+    }
+
+    /// The same of the pods of a DaemonSet.
+    pub(super) fn of_daemon_set(
+        &mut self,
+        daemon_set: &DaemonSet,
+        new: &NewPod,
+    ) -> BTreeMap<String, StoryClaimTemplate> {
+        self.named(&daemon_set.key.namespace, new.claim_templates())
     }
 
     /// The same of a pod: one that a cluster has stored names the claims that were made for it.

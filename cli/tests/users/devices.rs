@@ -112,6 +112,11 @@ fn a_claim_without_its_template_is_never_made() {
     ]);
     run(&folder, "simulate . --duration 3m --set IgnoreDraRequests=false")
         .says(&["ResourceClaimTemplate default/tape is not among these files"]);
+    let daemon = tape.replace("kind: Deployment", "kind: DaemonSet").replace("  replicas: 2\n", "");
+    std::fs::write(folder.join("tape.yaml"), daemon).expect("a file of the test");
+    run(&folder, "simulate . --duration 3m --set IgnoreDraRequests=false")
+        .says(&["ResourceClaimTemplate default/tape is not among these files"]);
+    std::fs::write(folder.join("tape.yaml"), &tape).expect("a file of the test");
     let validated = run(&folder, "validate tape.yaml --set IgnoreDraRequests=false");
     validated.says(&[
         "nothing is wrong in what was checked",

@@ -88,6 +88,8 @@ kinds! {
     Requests as RequestsId;
     /// A host port that pods ask for.
     Port as PortId;
+    /// Devices that a pod would get on a node of the plan.
+    Devices as DevicesId;
     /// A rule about other pods.
     Group as GroupId;
     /// A label by whose values pods are spread or kept together.

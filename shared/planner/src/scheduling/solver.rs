@@ -18,6 +18,7 @@ use std::{
     rc::Rc,
 };
 
+use ::devices::Allocation;
 use guided::Guide;
 use jiff::Timestamp;
 use model::{Requirements, storage::VolumeClaimKey};
@@ -175,6 +176,8 @@ struct Run<'p, 'a> {
     alternatives: BTreeMap<ClassId, Rc<[NewNodeConstraints]>>,
     /// The same for classes without volumes.
     no_volumes: Rc<[NewNodeConstraints]>,
+    /// For the pod that is placed.
+    found: Table<kind::Devices, Rc<Allocation>>,
     // Kept, so that nothing is allocated for each pod.
     places: BitSet<kind::Place>,
     allowed_places: BitSet<kind::Place>,
@@ -235,6 +238,7 @@ impl<'p, 'a> Run<'p, 'a> {
             refused: BTreeMap::new(),
             alternatives: BTreeMap::new(),
             no_volumes,
+            found: Table::default(),
             places: BitSet::default(),
             allowed_places: BitSet::default(),
             claims: Claims::default(),
@@ -306,6 +310,9 @@ impl<'p, 'a> Run<'p, 'a> {
             return Err(Failure::NoPlace);
         }
         let mut pod = self.pod(number);
+        if !self.found.is_empty() {
+            self.found = Table::default();
+        }
         loop {
             if self.problem.profiles[pod.profile].preferences.next_id() == pod.preference
                 && !self.relax(pod.profile)

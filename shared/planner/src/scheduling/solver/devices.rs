@@ -2,15 +2,15 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go` and `existingnode.go`, `CanAdd`.
 
-use std::{rc::Rc, slice};
+use std::{mem, rc::Rc, slice};
 
 use devices::{Allocation, DevicePlace, DevicePlaceKey};
 
-use super::{Pod, Run, narrow::Target};
+use super::{Pod, Run};
 use crate::{
     index::{
         bits::BitSet,
-        id::{ClaimId, PlaceId, SetId, TemplateId, kind},
+        id::{ClaimId, DevicesId, PlaceId, SetId, TemplateId, kind},
     },
     scheduling::{demand::constraints, launchable::offer::Types, numbers::amounts},
 };
@@ -40,10 +40,7 @@ impl Run<'_, '_> {
         pod: &Pod,
         set: SetId,
         node: Planned,
-    ) -> Option<(SetId, Option<Rc<Allocation>>)> {
-        if !self.has_claims(pod) {
-            return Some((set, None));
-        }
+    ) -> Option<(SetId, DevicesId)> {
         let problem = &mut *self.problem;
         let (number, claim) = match node {
             Planned::New(template) => (template, None),
@@ -80,12 +77,17 @@ impl Run<'_, '_> {
         let allocation = devices.devices.allocate(&taken.allocations, &place, claims).ok()?;
         let asked = constraints::of_new(&allocation.requirements, &mut problem.sets);
         let joined = problem.sets.join(set, asked.set).filter(|_| asked.is_possible)?;
-        Some((joined, Some(Rc::new(allocation))))
+        Some((joined, self.found.push(Rc::new(allocation))))
     }
 
-    /// Of `types` of the template those that have the devices of `target`.
-    pub(super) fn keep_with_devices(&self, number: TemplateId, types: &mut Types, target: &Target) {
-        if let Some(allocation) = &target.devices {
+    /// Of `types` of the template those that have `devices`.
+    pub(super) fn keep_with_devices(
+        &self,
+        number: TemplateId,
+        types: &mut Types,
+        devices: DevicesId,
+    ) {
+        if let Some(allocation) = self.found.known(devices) {
             let offer = &self.problem.offers[self.problem.templates[number].offer];
             let mut having = Types::empty(offer.index.types.len());
             having.extend(offer.named(&allocation.types));
@@ -133,10 +135,12 @@ impl Run<'_, '_> {
     }
 
     /// Takes devices on a claim of this plan, and gives back those of types that it can no longer become.
-    pub(super) fn take_devices(&mut self, claim: ClaimId, devices: Option<Rc<Allocation>>) {
+    pub(super) fn take_devices(&mut self, claim: ClaimId, devices: Option<DevicesId>) {
         let Some(taken) = &mut self.state.devices else { return };
         let state = &mut taken.allocations;
-        if let Some(allocation) = devices {
+        let found = mem::take(&mut self.found);
+        if let Some(allocation) = devices.and_then(|devices| found.known(devices).cloned()) {
+            drop(found);
             state.commit(Rc::unwrap_or_clone(allocation));
         }
         let in_flight = &self.in_flight[claim];

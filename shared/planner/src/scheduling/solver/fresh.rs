@@ -2,9 +2,8 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToNewNodeClaim`.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::collections::BTreeSet;
 
-use devices::Allocation;
 use model::{HourlyPrice, policies::MinValuesPolicy};
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
 use crate::{
     index::{
         bits::BitSet,
-        id::{SetId, TemplateId, kind},
+        id::{DevicesId, SetId, TemplateId, kind},
     },
     scheduling::{
         launchable::{offer::Types, template::Unmet},
@@ -44,7 +43,7 @@ pub(super) struct Opening {
     /// Whether a `minValues` of it wants less than the pool says.
     is_relaxed: bool,
     /// The devices of the pod.
-    devices: Option<Rc<Allocation>>,
+    devices: Option<DevicesId>,
 }
 
 impl Run<'_, '_> {
@@ -119,8 +118,10 @@ impl Run<'_, '_> {
     ) -> Option<Opening> {
         let mut opening = self.opening_without_devices(pod, number, target.set)?;
         // As in Karpenter, `minValues` are not looked at again.
-        self.keep_with_devices(number, &mut opening.types, target);
-        opening.devices.clone_from(&target.devices);
+        if let Some(devices) = target.devices {
+            self.keep_with_devices(number, &mut opening.types, devices);
+            opening.devices = Some(devices);
+        }
         (!opening.types.is_empty()).then_some(opening)
     }
 
@@ -184,7 +185,9 @@ impl Run<'_, '_> {
         self.order.open(claim);
         self.by_template[number].insert(claim);
         self.know_set(claim);
-        self.take_devices(claim, devices);
+        if self.state.devices.is_some() {
+            self.take_devices(claim, devices);
+        }
         self.settle(pod, claim);
         Try::Placed
     }

@@ -4,7 +4,6 @@
 
 use std::rc::Rc;
 
-use devices::Allocation;
 use model::taint;
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
 use crate::{
     index::{
         bits::BitSet,
-        id::{ClaimId, ConstraintsId, SetId, kind},
+        id::{ClaimId, ConstraintsId, DevicesId, SetId, kind},
     },
     scheduling::{
         launchable::offer::Types,
@@ -41,7 +40,7 @@ pub(super) enum Answer {
 pub(super) struct Joined {
     pub(super) set: SetId,
     held: BitSet<kind::Reservation>,
-    devices: Option<Rc<Allocation>>,
+    devices: Option<DevicesId>,
 }
 
 impl Run<'_, '_> {
@@ -232,14 +231,15 @@ impl Run<'_, '_> {
             return None;
         }
         let (template, before) = (claim.template, claim.held.clone());
-        self.keep_with_devices(template, &mut types, target);
-        if types.is_empty() {
-            self.narrowed = types;
-            return None;
+        if let Some(devices) = target.devices {
+            self.keep_with_devices(template, &mut types, devices);
+            if types.is_empty() {
+                self.narrowed = types;
+                return None;
+            }
         }
-        let devices = target.devices.clone();
         match self.hold(template, set, &types, &before) {
-            Hold::These(held) => Some((Joined { set, held, devices }, types)),
+            Hold::These(held) => Some((Joined { set, held, devices: target.devices }, types)),
             Hold::Wait | Hold::Nowhere => None,
         }
     }
@@ -261,7 +261,9 @@ impl Run<'_, '_> {
             }
             self.know_set(number);
         }
-        self.take_devices(number, joined.devices);
+        if self.state.devices.is_some() {
+            self.take_devices(number, joined.devices);
+        }
         self.settle(pod, number);
     }
 

@@ -3,13 +3,9 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/topology.go`, `AddRequirements`.
 
-use std::rc::Rc;
-
-use devices::Allocation;
-
 use super::{Pod, Run, devices::Planned};
 use crate::{
-    index::id::{KeyId, SetId},
+    index::id::{DevicesId, KeyId, SetId},
     scheduling::{
         numbers::domains::{Domains, Left},
         topology::rules::{Allowed, Choice},
@@ -17,13 +13,13 @@ use crate::{
 };
 
 /// Requirements that a node may have when a pod joins it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     /// The place of what the pod's volumes ask for among the alternatives.
     alternative: usize,
     pub(super) set: SetId,
     /// The devices that the pod gets there; `None` if it claims none.
-    pub(super) devices: Option<Rc<Allocation>>,
+    pub(super) devices: Option<DevicesId>,
 }
 
 /// By alternative, what equally good domains would make of it.
@@ -41,6 +37,7 @@ impl Run<'_, '_> {
             return Vec::new();
         }
         let Some(joined) = self.problem.sets.join(set, preference.set) else { return Vec::new() };
+        let has_claims = self.has_claims(pod);
         let alternatives = self.alternatives(pod.class);
         let mut targets = Vec::with_capacity(alternatives.len());
         for (alternative, asked) in alternatives.iter().enumerate() {
@@ -48,12 +45,16 @@ impl Run<'_, '_> {
                 continue;
             }
             let joined = self.problem.sets.join(joined, asked.set);
-            let Some(joined) = joined else { continue };
-            if let Some((joined, devices)) = self.with_devices(pod, joined, node) {
-                let target = |set| Target { alternative, set, devices: devices.clone() };
-                let mut push = |set| targets.push(target(set));
-                self.narrow(&pod.allowed, joined, &mut push);
+            let Some(mut joined) = joined else { continue };
+            let mut devices = None;
+            if has_claims {
+                let Some((narrowed, found)) = self.with_devices(pod, joined, node) else {
+                    continue;
+                };
+                (joined, devices) = (narrowed, Some(found));
             }
+            let mut push = |set| targets.push(Target { alternative, set, devices });
+            self.narrow(&pod.allowed, joined, &mut push);
         }
         targets
     }

@@ -453,11 +453,10 @@ fn judged(facts: &Facts, plan: Plan) -> (Plan, Option<String>) {
 
 /// That the search for what would help pods ended before all were searched.
 fn unsought(kinds: usize) -> Option<String> {
-    let steps = counted(planner::STEPS_MAX, "step");
-    (kinds > 0).then(|| {
-        let kinds = counted(kinds, "kind");
-        format!("what would let {kinds} of pods be scheduled: the search ended after {steps}")
-    })
+    let (sought, steps) = (counted(kinds, "kind"), counted(planner::STEPS_MAX, "step"));
+    let text =
+        format!("what would let {sought} of pods be scheduled: the search ended after {steps}");
+    (kinds > 0).then_some(text)
 }
 
 /// NodeClaims that wait for their nodes: for which pods they were created, no object says. Those of static NodePools are
@@ -466,9 +465,9 @@ fn on_their_way(facts: &Facts) -> Option<String> {
     let statics: Vec<_> = facts.node_pools.iter().filter(|pool| pool.replicas.is_some()).collect();
     let is_static = |claim: &NodeClaim| statics.iter().any(|pool| pool.name == claim.node_pool);
     let claims = facts.ledger.claims.values().filter(|claim| !is_static(claim));
-    let waiting = claims
-        .filter(|claim| claim.node.is_none() && !claim.is_deleting() && claim.pods.is_empty());
-    let number = waiting.count();
+    let waits =
+        |claim: &&NodeClaim| claim.node.is_none() && !claim.is_deleting() && claim.pods.is_empty();
+    let number = claims.filter(waits).count();
     let claims = counted(number, "NodeClaim");
     (number > 0).then(|| {
         format!(

@@ -138,9 +138,9 @@ impl Run<'_, '_> {
     pub(super) fn take_devices(&mut self, claim: ClaimId, devices: Option<DevicesId>) {
         let Some(taken) = &mut self.state.devices else { return };
         let state = &mut taken.allocations;
-        let found = mem::take(&mut self.found);
-        if let Some(allocation) = devices.and_then(|devices| found.known(devices).cloned()) {
-            drop(found);
+        let allocations = mem::take(&mut self.found);
+        if let Some(allocation) = devices.and_then(|id| allocations.known(id).cloned()) {
+            drop(allocations);
             state.commit(Rc::unwrap_or_clone(allocation));
         }
         let in_flight = &self.in_flight[claim];

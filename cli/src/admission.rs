@@ -64,8 +64,8 @@ impl Admission {
     fn complete(&mut self, object: &mut Object, is_stored: bool) {
         match object {
             Object::Pod(read) => {
-                if let Some(new) = read.new.take() {
-                    self.admit(&read.pod.key.namespace, &mut read.pod.spec, &new, is_stored);
+                if let Some(new) = &read.new {
+                    self.admit(&read.pod.key.namespace, &mut read.pod.spec, new, is_stored);
                 }
             }
             Object::Workload(workload) => {

@@ -97,6 +97,19 @@ fn published_devices_are_given_to_one_pod_only() {
 }
 
 #[test]
+fn a_pod_of_no_workload_gets_its_claims_too() {
+    let (others, pods) = GPUS.split_once("apiVersion: apps/v1").expect("a Deployment");
+    let (_, spec) = pods.split_once("    spec:\n").expect("the spec of its pods");
+    let spec: String = spec.lines().map(|line| line.replacen("    ", "", 1) + "\n").collect();
+    let pod = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: alone}}\nspec:\n{spec}");
+    let folder = folder("devices-alone", &[("all.yaml", &format!("{others}{pod}"))]);
+    run(&folder, &format!("plan . {GATE}")).says(&["on-demand g6.xlarge", "default/alone"]);
+    let played = run(&folder, &format!("simulate . --duration 10m --strict {GATE}"));
+    played.says(&["pods placed      1", "launched in all  1 instance (1 on-demand)"]);
+    assert_eq!(played.code, Some(0), "{}", played.out);
+}
+
+#[test]
 fn a_claim_without_its_template_is_never_made() {
     let (others, _) = SHARED.split_once("apiVersion: apps/v1").expect("a Deployment");
     let (others, _) = others

@@ -13,7 +13,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::CommandFactory as _;
@@ -439,6 +439,7 @@ fn no_command_is_left_out() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a busy machine takes longer than a second")]
 fn a_command_that_is_silent_for_a_second_draws_what_it_does() {
     let folder = folder("terminal-progress");
     // The second is over long before the first, which waits for input that never comes.
@@ -457,8 +458,10 @@ fn a_command_that_is_silent_for_a_second_draws_what_it_does() {
     }
     child.kill().expect("it can be ended");
     child.wait().expect("it was ended");
+    let started = Instant::now();
     let quick = screen_and_complaints("validate cluster.yaml", &folder);
-    assert!(!quick.contains("reading"), "{quick}");
+    let is_quick = started.elapsed() < Duration::from_secs(1);
+    assert!(!is_quick || !quick.contains("reading"), "{quick}");
 }
 
 /// What is drawn and printed by a command that is fast.

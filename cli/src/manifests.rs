@@ -262,10 +262,8 @@ impl Loaded {
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
             objects::Object::DaemonSet(daemon_set, new) => {
-                let templates = dump.templates.of_daemon_set(&daemon_set, &new);
-                let key = daemon_set.key.clone();
-                self.objects.push(ClusterObject::DaemonClaimTemplates(key, templates));
-                self.objects.push(ClusterObject::DaemonSet(daemon_set));
+                let claims = dump.templates.of_new(&daemon_set.key.namespace, &new);
+                self.objects.push(ClusterObject::DaemonSet(daemon_set, claims));
             }
             objects::Object::Workload(workload) => self.take_workload(*workload, dump),
             objects::Object::Pod(read) => self.take_pod(read, dump),
@@ -363,7 +361,7 @@ impl Loaded {
             Some(why) => self.running(key, workload.replicas, &why, dump),
             None => workload.replicas,
         };
-        let device_claims = dump.templates.of_workload(&workload);
+        let device_claims = dump.templates.of_new(&workload.key.namespace, &workload.new);
         let plain = plain(workload.key, replicas, workload.spec);
         self.objects.push(ClusterObject::Workload(StoryWorkload {
             kind: match workload.kind {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     files::Manifest,
-    objects::{NewPod, Object, PodManifest, Workload},
+    objects::{NewPod, Object, PodManifest},
 };
 use model::{
     Namespace, ObjectName,
-    dynamic_resources::{ClaimConsumer, ResourceClaim, ResourceClaimKey},
-    facts::DaemonSet,
+    dynamic_resources::{
+        ClaimConsumer, DeviceConstraint, DeviceRequest, ResourceClaim, ResourceClaimKey,
+    },
 };
 use simulator::StoryClaimTemplate;
 
@@ -25,66 +26,36 @@ pub(super) struct ClaimTemplates {
 
 impl ClaimTemplates {
     pub(super) fn of(manifests: &[Manifest]) -> Self {
-        let mut known = Self::default();
+        let template = |requests: &[DeviceRequest], constraints: &[DeviceConstraint]| {
+            let (requests, constraints) = (requests.to_vec(), constraints.to_vec());
+            StoryClaimTemplate { requests, constraints }
+        };
+        let mut templates = Self::default();
         for object in manifests.iter().flat_map(|manifest| &manifest.objects) {
             match object {
                 Object::ClaimTemplate(read) => {
-                    let (requests, constraints) = (read.requests.clone(), read.constraints.clone());
-                    let template = StoryClaimTemplate { requests, constraints };
-                    known.templates.insert(read.key.clone(), template);
+                    let template = template(&read.requests, &read.constraints);
+                    templates.templates.insert(read.key.clone(), template);
                 }
                 Object::ResourceClaim(read) if read.is_of_pod => {
                     let claim = &read.claim;
-                    let (requests, constraints) =
-                        (claim.requests.clone(), claim.constraints.clone());
-                    let template = StoryClaimTemplate { requests, constraints };
-                    known.made.insert(claim.key.clone(), template);
+                    let template = template(&claim.requests, &claim.constraints);
+                    templates.made.insert(claim.key.clone(), template);
                 }
                 _ => {}
             }
         }
-        known
-    }
-
-    /// By what `spec.resourceClaims` of the pods of `workload` calls them.
-    pub(super) fn of_workload(
-        &mut self,
-        workload: &Workload,
-    ) -> BTreeMap<String, StoryClaimTemplate> {
-        self.named(&workload.key.namespace, workload.new.claim_templates())
-    }
-
-    /// The same of the pods of a DaemonSet.
-    pub(super) fn of_daemon_set(
-        &mut self,
-        daemon_set: &DaemonSet,
-        new: &NewPod,
-    ) -> BTreeMap<String, StoryClaimTemplate> {
-        self.named(&daemon_set.key.namespace, new.claim_templates())
-    }
-
-    /// The same of a pod: one that a cluster has stored names the claims that were made for it.
-    pub(super) fn of_pod(&mut self, read: &PodManifest) -> BTreeMap<String, StoryClaimTemplate> {
-        let namespace = &read.pod.key.namespace;
-        let mut templates = match &read.new {
-            Some(new) => self.named(namespace, new.claim_templates()),
-            None => BTreeMap::new(),
-        };
-        for (reference, name) in &read.pod.made_claims {
-            let key = name.as_ref().map(|name| key(namespace, name));
-            let made = key.and_then(|key| self.made.get(&key));
-            templates.extend(made.map(|made| (reference.clone(), made.clone())));
-        }
         templates
     }
 
-    fn named(
+    /// By what `spec.resourceClaims` of new pods calls them.
+    pub(super) fn of_new(
         &mut self,
         namespace: &Namespace,
-        names: &BTreeMap<String, ObjectName>,
+        new: &NewPod,
     ) -> BTreeMap<String, StoryClaimTemplate> {
         let mut templates = BTreeMap::new();
-        for (reference, name) in names {
+        for (reference, name) in new.claim_templates() {
             let key = key(namespace, name);
             match self.templates.get(&key) {
                 Some(template) => {
@@ -94,6 +65,21 @@ impl ClaimTemplates {
                     self.missing.insert(key);
                 }
             }
+        }
+        templates
+    }
+
+    /// The same of a pod: one that a cluster has stored names the claims that were made for it.
+    pub(super) fn of_pod(&mut self, read: &PodManifest) -> BTreeMap<String, StoryClaimTemplate> {
+        let namespace = &read.pod.key.namespace;
+        let mut templates = match &read.new {
+            Some(new) => self.of_new(namespace, new),
+            None => BTreeMap::new(),
+        };
+        for (reference, name) in &read.pod.made_claims {
+            let key = name.as_ref().map(|name| key(namespace, name));
+            let made = key.and_then(|key| self.made.get(&key));
+            templates.extend(made.map(|made| (reference.clone(), made.clone())));
         }
         templates
     }

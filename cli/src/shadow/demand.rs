@@ -122,7 +122,7 @@ fn deleted(object: &ClusterObject) -> Option<Action> {
         ClusterObject::NodePool(pool) => Action::DeleteNodePool(pool.name.clone()),
         ClusterObject::NodeClass(class) => Action::DeleteNodeClass(class.name.clone()),
         ClusterObject::NodeOverlay(overlay) => Action::DeleteNodeOverlay(overlay.name.clone()),
-        ClusterObject::DaemonSet(set) => Action::DeleteDaemonSet(set.key.clone()),
+        ClusterObject::DaemonSet(set, _) => Action::DeleteDaemonSet(set.key.clone()),
         ClusterObject::DisruptionBudget(budget) => {
             Action::DeleteDisruptionBudget(budget.key.clone())
         }

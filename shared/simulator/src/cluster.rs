@@ -373,11 +373,9 @@ impl World {
                 }
                 self.cluster.put_class(class);
             }
-            ClusterObject::DaemonSet(daemon_set) => {
+            ClusterObject::DaemonSet(daemon_set, claims) => {
+                self.cluster.devices.of_daemons.insert(daemon_set.key.clone(), claims);
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
-            }
-            ClusterObject::DaemonClaimTemplates(key, templates) => {
-                self.cluster.devices.of_daemons.insert(key, templates);
             }
             ClusterObject::Node(node) => self.add_node(*node),
             ClusterObject::NodeClaim(claim) => self.add_node_claim(*claim),

@@ -145,11 +145,8 @@ pub enum ClusterObject {
     NodePool(NodePool),
     /// An EC2NodeClass.
     NodeClass(NodeClass),
-    /// A DaemonSet.
-    DaemonSet(DaemonSet),
-    /// What claims are made from for each pod of a DaemonSet, by the name that its pods have for them. Without one its
-    /// pods wait.
-    DaemonClaimTemplates(PodKey, BTreeMap<String, StoryClaimTemplate>),
+    /// A DaemonSet, and what claims are made from for each of its pods, by the name that these have for them.
+    DaemonSet(DaemonSet, BTreeMap<String, StoryClaimTemplate>),
     /// A node that runs already; its EC2NodeClass comes before it.
     Node(Box<StoryNode>),
     /// A NodeClaim that is launched and whose node joins later; its EC2NodeClass comes before it.
@@ -206,10 +203,7 @@ impl fmt::Display for ClusterObject {
         match self {
             Self::NodePool(pool) => write!(f, "NodePool {}", pool.name),
             Self::NodeClass(class) => write!(f, "EC2NodeClass {}", class.name),
-            Self::DaemonSet(daemon_set) => write!(f, "DaemonSet {}", daemon_set.key),
-            Self::DaemonClaimTemplates(key, _) => {
-                write!(f, "ResourceClaimTemplates of DaemonSet {key}")
-            }
+            Self::DaemonSet(daemon_set, _) => write!(f, "DaemonSet {}", daemon_set.key),
             Self::Node(story) => write!(f, "Node {}", story.node.name),
             Self::NodeClaim(claim) => write!(f, "NodeClaim {}", claim.name),
             Self::Workload(workload) => write!(f, "workload {}", workload.key()),

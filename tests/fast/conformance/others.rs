@@ -148,7 +148,7 @@ impl ListedWorld for Others {
 
     async fn make_daemon_set(&self, name: &str) {
         let daemon_set = DaemonSet { key: self.key(name), spec: Arc::new(PodSpec::default()) };
-        self.0.add(vec![ClusterObject::DaemonSet(daemon_set)]);
+        self.0.add(vec![ClusterObject::DaemonSet(daemon_set, BTreeMap::new())]);
     }
 
     async fn delete_daemon_set(&self, name: &str) {

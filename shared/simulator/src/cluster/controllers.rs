@@ -190,6 +190,7 @@ impl World {
     /// A DaemonSet goes, and the garbage collector takes its pods.
     pub(super) fn delete_daemon_set(&mut self, key: &PodKey) {
         self.cluster.daemon_sets.remove(key);
+        self.cluster.devices.of_daemons.remove(key);
         let controller = Controller::DaemonSet(key.clone());
         let pods = self.cluster.pods.iter().filter(|(_, entry)| entry.controller == controller);
         for pod in pods.map(|(pod, _)| pod.clone()).collect::<Vec<_>>() {

@@ -1,6 +1,6 @@
 //! The simulated cluster: scheduler, controllers, kubelets, evictions.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     NodeName, Pod, PodSpec, Requirement, Requirements, Taint, TaintEffect, Toleration,
@@ -228,7 +228,7 @@ fn generated_names_begin_with_what_fits() {
         PodSpec { requests: testkit::build::resources("cpu=100m pods=1"), ..PodSpec::default() };
     let longest = "n".repeat(253);
     let (key, spec) = (toy::pod_key(&longest), Arc::new(spec));
-    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec }, BTreeMap::new())]);
     toy::add(&sim, toy::workload(&longest, 2));
     toy::node(&sim, "a");
     toy::pass(&sim, 10);
@@ -242,7 +242,7 @@ fn daemons_run_on_every_node_that_they_tolerate() {
     let spec =
         PodSpec { requests: testkit::build::resources("cpu=100m pods=1"), ..PodSpec::default() };
     let (key, spec) = (toy::pod_key("agent"), Arc::new(spec));
-    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec }, BTreeMap::new())]);
     let tainted = toy::node(&sim, "a");
     toy::node(&sim, "b");
     toy::pass(&sim, 10);

@@ -108,16 +108,16 @@ fn a_pod_waits_for_a_claim_that_is_not_there() {
 /// A DaemonSet whose pods say `words`.
 fn daemons(sim: &Sim, words: &str) {
     let spec = Arc::new(build::spec(&format!("cpu=100m memory=64Mi {words}")));
-    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key: toy::pod_key("agent"), spec })]);
+    let set = DaemonSet { key: toy::pod_key("agent"), spec };
+    sim.add(vec![ClusterObject::DaemonSet(set, BTreeMap::new())]);
 }
 
 #[test]
 fn daemons_with_claims_of_their_own_run_where_the_devices_are() {
     let sim = world(|node| format!("class gpu\nslice s gpu.example.com/p node={node}: gpu-[0-1]"));
     let StoryWorkload { device_claims, spec, .. } = each_with_a_claim();
-    sim.add(vec![ClusterObject::DaemonClaimTemplates(toy::pod_key("agent"), device_claims)]);
     let key = toy::pod_key("agent");
-    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec }, device_claims)]);
     toy::pass(&sim, 10);
     // The pod of the other node waits, with its claim.
     assert_eq!((claims(&sim).len(), counts(&sim)), (2, (1, 1)));

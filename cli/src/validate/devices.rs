@@ -11,7 +11,7 @@ use dispatch::Settings;
 use model::{
     Namespace, ObjectName, PodSpec, Problem,
     dynamic_resources::{
-        DeviceClass, DeviceFacts, DeviceSelector, RequestKind, ResourceClaim, ResourceClaimKey,
+        DeviceClass, DeviceFacts, DeviceSelector, ResourceClaim, ResourceClaimKey,
     },
     node_class::NodeClass,
     problem::Rule,
@@ -69,20 +69,19 @@ impl ClaimCheck {
 
     /// Notes what is wrong with `claims`. Of DeviceClasses that are not among the files nothing is known.
     fn look(&mut self, is_template: bool, claims: Vec<ResourceClaim>, classes: &[DeviceClass]) {
-        let mut known = classes.to_vec();
+        let mut both = classes.to_vec();
         for claim in &claims {
-            let missing: BTreeSet<String> = class_names(claim)
-                .filter(|name| !self.classes.contains(*name))
-                .map(str::to_owned)
-                .collect();
+            let names = claim.asks().map(|ask| &ask.class);
+            let missing: BTreeSet<String> =
+                names.filter(|name| !self.classes.contains(*name)).cloned().collect();
             for name in &missing {
-                known.push(DeviceClass { name: name.clone(), selectors: Vec::new() });
+                both.push(DeviceClass { name: name.clone(), selectors: Vec::new() });
             }
             if !missing.is_empty() {
                 self.unknown.insert((is_template, claim.key.clone()), missing);
             }
         }
-        let facts = DeviceFacts { classes: known, claims, ..DeviceFacts::default() };
+        let facts = DeviceFacts { classes: both, claims, ..DeviceFacts::default() };
         let devices = Devices::new(&facts, CelSelectors::default());
         let is_of_class = |fault: &ClaimFault| match fault {
             ClaimFault::Compile { expression, .. } => {
@@ -155,8 +154,8 @@ impl ClaimCheck {
         let missing = |kind: &str, name: ObjectName| {
             let is_refused = self.refused.contains(&(kind.to_owned(), name.to_string()));
             let key = ResourceClaimKey { namespace: namespace.clone(), name };
-            let known = if kind == "ResourceClaim" { &self.claims } else { &self.templates };
-            (!known.contains(&key) && !is_refused).then(|| {
+            let keys = if kind == "ResourceClaim" { &self.claims } else { &self.templates };
+            (!keys.contains(&key) && !is_refused).then(|| {
                 format!("there is no {kind} `{key}` among these files; the cluster must have it")
             })
         };
@@ -176,17 +175,6 @@ fn new_pods(object: &Object) -> Option<(&Namespace, &NewPod)> {
         Object::DaemonSet(set, new) => Some((&set.key.namespace, new)),
         _ => None,
     }
-}
-
-/// The DeviceClasses that `claim` names.
-fn class_names(claim: &ResourceClaim) -> impl Iterator<Item = &str> {
-    claim.requests.iter().flat_map(|request| match &request.kind {
-        RequestKind::Exactly(ask) => vec![ask.class.as_str()],
-        RequestKind::FirstAvailable(asks) => {
-            asks.iter().map(|(_, ask)| ask.class.as_str()).collect()
-        }
-        RequestKind::Unsupported => Vec::new(),
-    })
 }
 
 fn of_class(class: &DeviceClass) -> Vec<Warning> {

@@ -241,9 +241,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         let open: Vec<&Item<'a>> = items.iter().filter(is_open).collect();
         let is_selected = |ask| open.iter().any(|item| self.stock.selects(ask, item) == Ok(true));
         let mut claims = seat.claims.iter();
-        claims.any(|(key, claim)| {
-            self.spread.contains_key(key) || tasks::asks(claim).any(is_selected)
-        })
+        claims.any(|(key, claim)| self.spread.contains_key(key) || claim.asks().any(is_selected))
     }
 
     /// Whether all claims of these seats can have devices as what they become.
@@ -297,7 +295,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             None => seat.text.clone(),
         };
         let faults = seat.claims.values().filter_map(|claim| {
-            let fault = tasks::asks(claim).find_map(|ask| self.stock.fault(ask))?;
+            let fault = claim.asks().find_map(|ask| self.stock.fault(ask))?;
             Some(format!(" ({}: {fault})", claim.key))
         });
         let claims: Vec<String> = seat.claims.keys().map(ToString::to_string).collect();

@@ -99,6 +99,19 @@ pub enum DeviceCount {
     All,
 }
 
+impl ResourceClaim {
+    /// All that it may ask for, alternatives too, in the order in which they are written.
+    pub fn asks(&self) -> impl Iterator<Item = &DeviceAsk> {
+        self.requests.iter().flat_map(|request| -> Vec<&DeviceAsk> {
+            match &request.kind {
+                RequestKind::Exactly(ask) => vec![ask],
+                RequestKind::FirstAvailable(asks) => asks.iter().map(|(_, ask)| ask).collect(),
+                RequestKind::Unsupported => Vec::new(),
+            }
+        })
+    }
+}
+
 /// What devices of a claim must have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceConstraint {

@@ -158,17 +158,6 @@ impl<'s, 'a> Tasks<'s, 'a> {
     }
 }
 
-/// All that a claim may ask for.
-pub(super) fn asks(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceAsk> {
-    claim.requests.iter().flat_map(|request| -> Vec<&DeviceAsk> {
-        match &request.kind {
-            RequestKind::Exactly(ask) => vec![ask],
-            RequestKind::FirstAvailable(asks) => asks.iter().map(|(_, ask)| ask).collect(),
-            RequestKind::Unsupported => Vec::new(),
-        }
-    })
-}
-
 /// Numbers and attributes of the constraints that a request, or an alternative of it, is under.
 fn under<'a>(claim: &'a ResourceClaim, request: &str, name: &str) -> Vec<(usize, &'a str)> {
     let constraints = claim.constraints.iter().enumerate();

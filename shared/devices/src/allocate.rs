@@ -120,18 +120,19 @@ impl Devices<'_> {
         let (tightened, added) = (place.requirements.clone(), Requirements::new());
         let mut classified = Classified { open: Vec::new(), tightened, added };
         for key in claims {
-            let known = self.number(key).and_then(|number| Some((number, self.claim(number)?)));
-            let (number, claim) = known.ok_or_else(|| DeviceRefusal::ClaimNotFound(key.clone()))?;
+            let numbered = self.number(key).and_then(|number| Some((number, self.claim(number)?)));
+            let (number, claim) =
+                numbered.ok_or_else(|| DeviceRefusal::ClaimNotFound(key.clone()))?;
             let is_freed = state.start.freed.contains(&number);
             let bounds = match (&claim.allocation, state.claim(key)) {
                 (Some(allocation), _) if !is_freed => {
                     allocation.selector.as_ref().map(DeviceBounds::of_selector)
                 }
-                (_, Some(known)) if known.is_local && known.place == place.key => None,
-                (_, Some(known)) if known.is_local => {
+                (_, Some(planned)) if planned.is_local && planned.place == place.key => None,
+                (_, Some(planned)) if planned.is_local => {
                     return Err(DeviceRefusal::OnAnotherNode(key.clone()));
                 }
-                (_, Some(known)) => Some(known.bounds()),
+                (_, Some(planned)) => Some(planned.bounds()),
                 (_, None) => {
                     if !classified.open.contains(&number) {
                         classified.open.push(number);

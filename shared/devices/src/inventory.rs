@@ -202,8 +202,8 @@ impl<'a> Outfit<'a> {
         let groups = self.groups.entry(&binding.attribute).or_default();
         let joined: BTreeSet<usize> =
             binding.devices.iter().filter_map(|device| groups.get(device).copied()).collect();
-        for known in groups.values_mut().filter(|known| joined.contains(known)) {
-            *known = group;
+        for other in groups.values_mut().filter(|other| joined.contains(other)) {
+            *other = group;
         }
         groups.extend(binding.devices.iter().map(|device| (device, group)));
     }

@@ -64,7 +64,7 @@ impl fmt::Display for UnusablePool {
 #[derive(Debug)]
 pub(crate) struct Current {
     /// By slice: whether it is of the highest generation.
-    shown: Vec<bool>,
+    are_newest: Vec<bool>,
     fault: Option<PoolFault>,
     has_counters: bool,
     /// By number: what devices that are allocated in the cluster leave of counters.
@@ -112,8 +112,8 @@ impl Current {
             (false, _) => Some(PoolFault::Incomplete { published, declared }),
             (true, false) => None,
         };
-        let shown = pool.slices.iter().map(|slice| is_current(&slice)).collect();
-        Self { shown, fault, has_counters: !sets.is_empty(), budget }
+        let are_newest = pool.slices.iter().map(|slice| is_current(&slice)).collect();
+        Self { are_newest, fault, has_counters: !sets.is_empty(), budget }
     }
 
     /// Whether its slices with shared counters, which every node sees, are of a pool that cannot be used.
@@ -157,7 +157,7 @@ impl<'s> View<'s> {
         current: &Current,
         reaches: impl Fn(&SliceAccess) -> bool,
     ) {
-        let slices = pool.slices.iter().zip(&current.shown);
+        let slices = pool.slices.iter().zip(&current.are_newest);
         let slices = slices.filter_map(|(slice, is_shown)| is_shown.then_some(slice));
         let seen: Vec<&'s Slice<'s>> =
             slices.filter(|s| s.declares.is_empty() && reaches(&s.facts.access)).collect();

@@ -263,9 +263,9 @@ impl<'s> Search<'s> {
     fn candidate(&self, at: At, ask: &Ask<'_>, number: usize) -> Option<&'s Entry<'s>> {
         if ask.facts.count == DeviceCount::All {
             let devices = self.wanted.get(at.claim)?.all(ask)?;
-            let known = if number == 0 { at.slot } else { return None };
-            let template = || self.all_templates(devices).get(known - devices.published.len());
-            return devices.published.get(known).or_else(template).copied();
+            let slot = if number == 0 { at.slot } else { return None };
+            let template = || self.all_templates(devices).get(slot - devices.published.len());
+            return devices.published.get(slot).or_else(template).copied();
         }
         if let Some(entry) = self.view.entries.get(number) {
             return Some(entry);

@@ -70,9 +70,9 @@ impl<'a> Selectors<'a> {
         }
         let number = self.known.len();
         let compiled = self.selects.compile(text);
-        let known = compiled.map(|()| Rc::new(Expression { text: text.to_owned(), number }));
-        self.known.insert(text.to_owned(), known.clone());
-        known
+        let expression = compiled.map(|()| Rc::new(Expression { text: text.to_owned(), number }));
+        self.known.insert(text.to_owned(), expression.clone());
+        expression
     }
 
     /// Whether all of `expressions` select the device: they are asked in order until one does not. The error has the

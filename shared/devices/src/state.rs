@@ -109,8 +109,8 @@ impl Allocations {
             holds_here.by_type.entry(instance_type).or_default().add(&hold);
         }
         count(holds_here, &mut self.used);
-        let known = Rc::make_mut(&mut self.claims);
-        known.extend(claims.into_iter().map(|(key, claim)| (key, Rc::new(claim))));
+        let allocated = Rc::make_mut(&mut self.claims);
+        allocated.extend(claims.into_iter().map(|(key, claim)| (key, Rc::new(claim))));
     }
 
     /// Releases what a node holds for instance types that it can no longer become.

@@ -155,10 +155,10 @@ impl CronSchedule {
     /// The first firing strictly after `after`, if there is one within five years. A time that a clock passes over when
     /// it is put forward has no firing; one that it shows twice has two.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        let shown = self.zone.to_datetime(after);
+        let local = self.zone.to_datetime(after);
         // What a clock that was put back showed before may come again.
         let again = if self.zone == TimeZone::UTC { SignedDuration::ZERO } else { PUT_BACK_MAX };
-        let start = shown.checked_sub(again).ok()?;
+        let start = local.checked_sub(again).ok()?;
         let mut date = start.date();
         let mut from = (unsigned(start.hour()), unsigned(start.minute()));
         for _ in 0..DAYS_AHEAD_MAX {
@@ -182,9 +182,9 @@ impl CronSchedule {
     ) -> Option<Timestamp> {
         let mut first: Option<Timestamp> = None;
         while let Some((hour, minute)) = self.first_from(from) {
-            let shown = date.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0);
-            let ambiguous = self.zone.to_ambiguous_timestamp(shown);
-            let at = |offset: jiff::tz::Offset| offset.to_timestamp(shown).ok();
+            let local = date.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0);
+            let ambiguous = self.zone.to_ambiguous_timestamp(local);
+            let at = |offset: jiff::tz::Offset| offset.to_timestamp(local).ok();
             let (early, late) = match ambiguous.offset() {
                 AmbiguousOffset::Unambiguous { offset } => (at(offset), None),
                 AmbiguousOffset::Fold { before, after } => (at(before), at(after)),

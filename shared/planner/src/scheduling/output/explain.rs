@@ -181,8 +181,8 @@ impl View<'_, '_> {
         let of_devices =
             || devices::reason(problem, (number, self.state), (self.pod, self.class), &both);
         let of_devices = || of_devices().map(|text| (Why::NoDevices, text));
-        let known = of_types.or_else(of_devices);
-        known.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
+        let reason = of_types.or_else(of_devices);
+        reason.unwrap_or_else(|| self.of_rules(template, (&both, wanted, volumes)))
     }
 
     fn of_volumes(&self, template: &Template<'_>, wanted: &Requirements) -> String {

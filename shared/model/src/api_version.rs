@@ -6,6 +6,8 @@
 pub const KARPENTER_GROUP: &str = "karpenter.sh";
 /// The group of EC2NodeClasses.
 pub const AWS_GROUP: &str = "karpenter.k8s.aws";
+/// The group of CapacityBuffers.
+pub const AUTOSCALING_GROUP: &str = "autoscaling.x-k8s.io";
 /// NodePools and NodeClaims.
 pub const KARPENTER_V1: &str = "karpenter.sh/v1";
 /// NodeOverlays.

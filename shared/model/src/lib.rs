@@ -52,6 +52,7 @@ pub mod taint;
 pub mod topology;
 pub mod validation;
 pub mod values;
+pub mod wake;
 pub mod words;
 pub mod zonal_shift;
 

@@ -33,6 +33,7 @@ mod model {
     mod taint;
     mod validation;
     mod values;
+    mod wake;
     mod words;
     mod zonal_shift;
 }

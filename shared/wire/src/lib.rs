@@ -4,6 +4,7 @@
 //! crate, with a version. What is not understood is an error that names the field. Pure: text in,
 //! values out, and the other way round; no files, no clock, no network.
 
+pub mod admission;
 pub mod event;
 pub mod message;
 pub mod packed;

@@ -11,7 +11,7 @@ use api::{
 };
 use model::{HourlyPrice, duration, quantity::Quantity};
 use tests::{files, repository};
-use wire::{event, message, record};
+use wire::{admission, event, message, record};
 
 use super::harness::{Target, owned};
 
@@ -36,6 +36,16 @@ fn pod_list(count: usize) -> String {
 
 const POOL: &str = r#"{"items":[{"metadata":{"name":"a"},"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"},"requirements":[{"key":"a","operator":"In","values":["b"]}],"expireAfter":"720h"}},"disruption":{"budgets":[{"nodes":"10%","schedule":"0 9 * * mon-fri","duration":"8h"}]}}}]}"#;
 const POD: &str = r#"{"items":[{"metadata":{"name":"a","namespace":"b","labels":{"c":"d"}},"spec":{"containers":[{"name":"x","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Gt","values":["5"]}]}]}}},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"c":"d"}}}],"tolerations":[{"operator":"Exists"}]},"status":{"phase":"Pending"}}]}"#;
+
+const SECRET: &str = "Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ";
+const REVIEW: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"","version":"v1","kind":"Event"},"operation":"CREATE","object":null}}"#;
+
+/// The event of a call that brings `review`.
+fn admission_call(review: &str) -> String {
+    let http = r#""requestContext":{"http":{"method":"POST"}}"#;
+    let body = serde_json::Value::from(review);
+    format!(r#"{{"rawPath":"/{SECRET}",{http},"isBase64Encoded":false,"body":{body}}}"#)
+}
 
 #[expect(clippy::too_many_lines, reason = "a table of parsers")]
 pub(crate) fn targets() -> Vec<Target> {
@@ -149,6 +159,15 @@ pub(crate) fn targets() -> Vec<Target> {
             },
             corpus: events,
             long: Some(pod_list),
+        },
+        Target {
+            name: "calls of the URL of wake",
+            parse: |text| {
+                let call = black_box(admission::url_call(text, &[SECRET]));
+                let _answer = black_box(admission::url_answer(&call));
+            },
+            corpus: vec![admission_call("{}"), admission_call(REVIEW)],
+            long: Some(|count| admission_call(&REVIEW.replace("null", &"[".repeat(count)))),
         },
         Target {
             name: "catalogs",

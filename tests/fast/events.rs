@@ -35,7 +35,7 @@ fn bodies(event: &Value) -> Vec<&str> {
 fn check(name: &str, event: &Value) {
     let (function, trigger) = name.split_once('-').expect("function-trigger");
     match (function, trigger) {
-        (_, "beat-queue" | "wake-queue" | "dry-run-queue") => {
+        (_, "beat-queue" | "wake-queue" | "call-queue" | "dry-run-queue") => {
             for body in bodies(event) {
                 let (_, message) =
                     wire::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -44,6 +44,7 @@ mod sync;
 mod templates;
 #[cfg(test)]
 mod testing;
+mod wake;
 
 pub use calls::{calls, receivers};
 pub use catalog::{CatalogPorts, catalog};
@@ -67,6 +68,7 @@ pub use settings::{
 };
 pub use settle::{SettlePorts, architecture_of, settle};
 pub use sweep::{SweepPorts, sweep};
+pub use wake::{WakeMemory, wake};
 
 use model::Plan;
 use ports::Malformed;

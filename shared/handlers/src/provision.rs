@@ -108,7 +108,7 @@ async fn pass<A: Adapters>(
 }
 
 fn past(start: &Start, memory: &ProcessMemory) -> Past {
-    let last_look = memory.last_look.borrow().clone();
+    let last_look = memory.last_look.borrow().clone().filter(|_| !start.is_anew);
     Past { served: start.pulse.served, note: start.pulse.note, last_look }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Start {
     pub(crate) head: Head,
     /// What the pass before left.
     pub(crate) pulse: Pulse,
+    /// Whether the pass looks at everything, whatever this process saw last.
+    pub(crate) is_anew: bool,
 }
 
 /// What a pass did, and when there is something to do again.
@@ -77,7 +79,7 @@ impl<A: Adapters> Beating<'_, A> {
         pass: impl AsyncFnOnce(&Start) -> Result<Pass, Error>,
     ) -> Result<Report, Error> {
         let pulse = self.ledger.pulse(&at.cluster, self.function);
-        let (head, pulse) = try_join(self.ledger.head(&at.cluster), pulse).await?;
+        let (head, mut pulse) = try_join(self.ledger.head(&at.cluster), pulse).await?;
         if !pulse.is_due(signal, head.counters, at.now) {
             return Ok(Report::default());
         }
@@ -86,7 +88,9 @@ impl<A: Adapters> Beating<'_, A> {
             tracing::warn!(function = %self.function, reason, "nothing is done");
             return Ok(Report::default());
         }
-        let start = Start { head, pulse };
+        let is_anew = signal == Signal::Called { anew: true };
+        pulse.note = pulse.note.filter(|_| !is_anew);
+        let start = Start { head, pulse, is_anew };
         match pass(&start).await {
             Ok(Pass { report, end }) => {
                 self.arm(&start.pulse, &end, at).await?;
@@ -129,7 +133,7 @@ impl<A: Adapters> Beating<'_, A> {
 }
 
 /// Whole seconds until `time`, as queues count: never early.
-fn seconds_until(time: Timestamp, now: Timestamp) -> u32 {
+pub(crate) fn seconds_until(time: Timestamp, now: Timestamp) -> u32 {
     let millis = time.duration_since(now).as_millis().max(0).cast_unsigned();
     u32::try_from(millis.div_ceil(1_000)).unwrap_or(u32::MAX)
 }

@@ -71,6 +71,11 @@ pub enum Signal {
     Beat(u64),
     /// A commit was made, and the counters were these afterwards.
     Wake(Counters),
+    /// A request to the API server, of which `wake` was called: see [`crate::wake`].
+    Called {
+        /// Whether the pass begins as if the last one had left nothing: what it looked at has changed.
+        anew: bool,
+    },
     /// The schedule came round: it mends what broke.
     Schedule,
 }
@@ -89,12 +94,14 @@ pub struct PassEnd {
 impl Pulse {
     /// Whether a call for `signal` makes a pass, while the head's counters are `head`.
     ///
-    /// A beat of another number is stale, and so is a wake for what a pass has read already. The
+    /// A beat of another number is stale, and so is a wake for what a pass has read already. What a call is about may
+    /// have come after a pass had looked, so each call makes one: `wake` merges requests. The
     /// schedule starts a pass where a beat was lost, and where a commit was made without a pass after it.
     pub fn is_due(&self, signal: Signal, head: Counters, now: Timestamp) -> bool {
         match signal {
             Signal::Beat(sequence) => sequence == self.sequence,
             Signal::Wake(counters) => counters.is_beyond(self.served),
+            Signal::Called { .. } => true,
             Signal::Schedule => match self.due_at {
                 Some(due_at) => OVERDUE_AFTER <= now.duration_since(due_at),
                 None => self.sequence == 0 || head.is_beyond(self.served),

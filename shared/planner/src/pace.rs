@@ -316,6 +316,20 @@ impl Seen<'_> {
     }
 }
 
+/// Between two passes of a function that one process of `wake` asks for: requests within this time share a pass.
+const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
+
+/// When a pass is due that a request at `now` asks for. `asked_for`: when the last pass is due that the process asked
+/// for. `None`: that pass is still to come, so it sees what the request is about.
+#[must_use]
+pub fn called(asked_for: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    match asked_for {
+        Some(due_at) if now < due_at => None,
+        Some(due_at) => Some(later(due_at, CALLS_APART).max(now)),
+        None => Some(now),
+    }
+}
+
 /// Between two looks of `disrupt` while nothing is under way.
 const IDLE_LOOKS: SignedDuration = SignedDuration::from_mins(1);
 /// Until the next look of `disrupt` after a look that found something: more may follow.

@@ -57,6 +57,8 @@ impl fmt::Display for Payload {
             Self::Message(Message::Pulse { signal, .. }) => match signal {
                 Signal::Beat(sequence) => write!(f, "beat {sequence}"),
                 Signal::Wake(counters) => write!(f, "wake {counters}"),
+                Signal::Called { anew: false } => f.write_str("call"),
+                Signal::Called { anew: true } => f.write_str("call anew"),
                 Signal::Schedule => f.write_str("schedule"),
             },
             Self::Message(Message::DryRun { class, .. }) => write!(f, "try out {class}"),

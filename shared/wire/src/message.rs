@@ -32,13 +32,15 @@ struct EnvelopeV1 {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum MessageV1 {
-    /// With a beat, a wake, or neither: as if a schedule had come round.
+    /// With a beat, a wake, a call, or none of them: as if a schedule had come round.
     Pulse {
         function: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         beat: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wake: Option<CountersV1>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallV1>,
     },
     #[serde(rename = "try-out")]
     DryRun { class: String, key: String, asked_at: Timestamp },
@@ -52,6 +54,13 @@ enum MessageV1 {
     Settle,
     #[serde(skip_serializing)]
     Drain,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CallV1 {
+    News,
+    Anew,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,12 +84,14 @@ impl CountersV1 {
 pub fn encode(delivery: &Delivery) -> String {
     let message = match &delivery.message {
         Message::Pulse { function, signal } => {
-            let (beat, wake) = match signal {
-                Signal::Beat(sequence) => (Some(*sequence), None),
-                Signal::Wake(counters) => (None, Some(CountersV1::of(*counters))),
-                Signal::Schedule => (None, None),
+            let (beat, wake, call) = match signal {
+                Signal::Beat(sequence) => (Some(*sequence), None, None),
+                Signal::Wake(counters) => (None, Some(CountersV1::of(*counters)), None),
+                Signal::Called { anew: false } => (None, None, Some(CallV1::News)),
+                Signal::Called { anew: true } => (None, None, Some(CallV1::Anew)),
+                Signal::Schedule => (None, None, None),
             };
-            MessageV1::Pulse { function: function.as_str().to_owned(), beat, wake }
+            MessageV1::Pulse { function: function.as_str().to_owned(), beat, wake, call }
         }
         Message::DryRun { class, key, asked_at } => {
             MessageV1::DryRun { class: class.to_string(), key: key.clone(), asked_at: *asked_at }
@@ -111,16 +122,20 @@ pub fn decode(body: &str) -> Result<(ClusterName, Message), Error> {
 fn read_message(message: MessageV1) -> Result<Message, Error> {
     let look = |function| Message::Pulse { function, signal: Signal::Schedule };
     Ok(match message {
-        MessageV1::Pulse { function, beat, wake } => {
+        MessageV1::Pulse { function, beat, wake, call } => {
             let known = Function::parse(&function).filter(|f| Function::WITH_PULSE.contains(f));
             let function =
                 known.ok_or_else(|| field("function", &format!("`{function}` has no pulse")))?;
-            let signal = match (beat, wake) {
-                (Some(sequence), None) => Signal::Beat(sequence),
-                (None, Some(counters)) => Signal::Wake(counters.into_counters()),
-                (None, None) => Signal::Schedule,
-                (Some(_), Some(_)) => {
+            let signal = match (beat, wake, call) {
+                (Some(sequence), None, None) => Signal::Beat(sequence),
+                (None, Some(counters), None) => Signal::Wake(counters.into_counters()),
+                (None, None, Some(call)) => Signal::Called { anew: matches!(call, CallV1::Anew) },
+                (None, None, None) => Signal::Schedule,
+                (Some(_), Some(_), _) => {
                     return Err(field("wake", &"a message with a `beat` has none"));
+                }
+                (_, _, Some(_)) => {
+                    return Err(field("call", &"a message with a `beat` or a `wake` has none"));
                 }
             };
             Message::Pulse { function, signal }
@@ -166,6 +181,14 @@ mod tests {
             Message::Pulse { function: Function::Drain, signal: Signal::Wake(counters) },
             r#"{"version":1,"cluster":"demo","message":{"kind":"pulse","function":"drain","wake":{"arrivals":3,"departures":18446744073709551615}}}"#,
         );
+        for (anew, call) in [(false, "news"), (true, "anew")] {
+            check(
+                Message::Pulse { function: Function::Disrupt, signal: Signal::Called { anew } },
+                &format!(
+                    r#"{{"version":1,"cluster":"demo","message":{{"kind":"pulse","function":"disrupt","call":"{call}"}}}}"#
+                ),
+            );
+        }
         for function in Function::WITH_PULSE {
             check(
                 Message::Pulse { function, signal: Signal::Schedule },
@@ -208,6 +231,11 @@ mod tests {
                 ),
                 "wake: a message with a `beat` has none",
             ),
+            (
+                message(r#""kind":"pulse","function":"drain","beat":1,"call":"anew""#),
+                "call: a message with a `beat` or a `wake` has none",
+            ),
+            (message(r#""kind":"pulse","function":"drain","call":"x""#), "unknown variant `x`"),
             (
                 r#"{"version":1,"cluster":"","message":{"kind":"provision"}}"#.to_owned(),
                 "cluster: `` is not",

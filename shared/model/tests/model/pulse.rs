@@ -262,3 +262,13 @@ fn of_two_passes_the_earlier_due_time_stands() {
     let done = PassEnd { read: Some(counters(3)), next_at: None, note: None };
     assert_eq!(other.after(4, &done, now()), None);
 }
+
+#[test]
+fn every_call_makes_a_pass_whatever_was_served() {
+    let armed = Pulse { sequence: 4, due_at: Some(now()), served: counters(9), ..Pulse::default() };
+    for pulse in [armed, Pulse::default()] {
+        for anew in [false, true] {
+            assert!(pulse.is_due(Signal::Called { anew }, counters(0), now()), "{pulse:?}");
+        }
+    }
+}

@@ -338,6 +338,7 @@ pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case
     for function in Function::WITH_PULSE {
         messages.push(pulse(function, Signal::Beat(7)));
         messages.push(pulse(function, Signal::Wake(served)));
+        messages.push(pulse(function, Signal::Called { anew: true }));
     }
     let delivery = |message: &Message, delay_seconds| Delivery {
         cluster: cluster.clone(),

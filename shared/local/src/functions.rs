@@ -89,7 +89,7 @@ impl LocalFunctions {
         let mut handlers: Vec<(Function, Box<dyn Dispatch>, Reports)> = Vec::new();
         for function in Function::ALL {
             // The group that EKS puts the role of the function into.
-            let group = format!("journeyman:{function}");
+            let group = function.group();
             let seen = KubeCluster::from_kubeconfig_as(kubeconfig, &group, &[&group]).await?;
             let world = Live { account: account.clone(), cluster: Rc::new(seen) };
             let reports = Reports::default();

@@ -41,6 +41,9 @@ impl Function {
         Self::Catalog,
     ];
 
+    /// How the groups of all functions in a cluster begin; see [`Function::group`].
+    pub const GROUP_PREFIX: &str = "journeyman:";
+
     /// The functions whose work is continued by a pulse.
     pub const WITH_PULSE: [Self; 5] =
         [Self::Provision, Self::Disrupt, Self::Launch, Self::Settle, Self::Drain];
@@ -58,6 +61,12 @@ impl Function {
             Self::Sweep => "sweep",
             Self::Catalog => "catalog",
         }
+    }
+
+    /// The group of Kubernetes that its requests to the API server come from. EKS access entries put the function's role
+    /// into it.
+    pub fn group(self) -> String {
+        format!("{}{self}", Self::GROUP_PREFIX)
     }
 
     /// The function called `text`.

@@ -285,7 +285,7 @@ pub(super) fn access(seen: &Observed) -> Judged {
         .collect();
     let mut differences = Vec::new();
     for (kind, deployed) in known(functions) {
-        let group = format!("journeyman:{kind}");
+        let group = kind.group();
         for function in deployed.into_iter().filter(|_| bound.contains(&group)) {
             // An entry of the ConfigMap has no path.
             let role = text(function, "/Role");

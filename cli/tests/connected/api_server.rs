@@ -25,8 +25,10 @@ pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+pub(crate) const WEBHOOKS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-const COLLECTIONS: [(&str, &str); 22] = [
+const COLLECTIONS: [(&str, &str); 23] = [
     (POOLS, "NodePool"),
     (CLAIMS, "NodeClaim"),
     (CLASSES, "EC2NodeClass"),
@@ -49,6 +51,7 @@ const COLLECTIONS: [(&str, &str); 22] = [
     ("/apis/rbac.authorization.k8s.io/v1/roles", "Role"),
     ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"),
     ("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"),
+    (WEBHOOKS, "ValidatingWebhookConfiguration"),
 ];
 
 struct State {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     ApiServer, Aws, Place,
-    api_server::{CLUSTER_ROLES, DEFINITIONS},
+    api_server::{CLUSTER_ROLES, DEFINITIONS, WEBHOOKS},
 };
 
 const ALL: [&str; 3] = [
@@ -87,4 +87,29 @@ fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
     );
     assert!(!server.objects(DEFINITIONS).is_empty());
     place.run("install demo --yes").is(0, &["Applied."]);
+}
+
+#[test]
+fn the_webhooks_of_wake_come_with_their_url_only_and_stay_without_it() {
+    let server = ApiServer::start();
+    let aws = Aws::of_cluster(&server.url);
+    let place = Place::new("install-wake", &[]).of(&server).of_account(&aws);
+    place.run("install demo --yes").is(0, &["Applied."]);
+    assert!(server.objects(WEBHOOKS).is_empty());
+    let with =
+        |secret: &str| format!("install demo --wake https://abc.on.aws/{secret} --wake-except a,b");
+    let (secret, next) = ("0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P", "Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ");
+    let new = "+ ValidatingWebhookConfiguration journeyman: new";
+    place.run(&format!("{} --diff", with(secret))).is(1, &[new]);
+    assert!(server.objects(WEBHOOKS).is_empty(), "only shown");
+    place.run(&format!("{} --yes", with(secret))).is(0, &[new, "Applied."]);
+    let webhook = &server.objects(WEBHOOKS)[0]["webhooks"][0];
+    assert_eq!(webhook["clientConfig"]["url"], format!("https://abc.on.aws/{secret}"));
+    let selected = &webhook["namespaceSelector"]["matchExpressions"][0];
+    assert_eq!(selected["values"], json!(["a", "b"]));
+    let rotated = place.run(&format!("{} --yes", with(next)));
+    rotated.is(0, &["webhooks[0].clientConfig.url: \"https://abc.on.aws/…\" → ", "Applied."]);
+    assert!(!rotated.out.contains(secret) && !rotated.out.contains(next), "{}", rotated.out);
+    place.run("install demo --yes").is(0, &["Nothing to do"]);
+    assert_eq!(server.objects(WEBHOOKS).len(), 1, "they stay as they are");
 }

@@ -246,7 +246,7 @@ const CALLS: &[Call] = &[
         "journeyman doctor: not in this build",
     ),
     complains(
-        "install demo --diff --pod-deletion-costs --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
+        "install demo --diff --pod-deletion-costs --wake https://abc.on.aws/Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ --wake-except a,b --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
         2,
         "journeyman install: not in this build",
     ),
@@ -257,6 +257,12 @@ const CALLS: &[Call] = &[
         "journeyman uninstall: not in this build",
     ),
     complains("install demo --yes", 2, "journeyman install: not in this build"),
+    complains(
+        "install demo --wake http://abc.on.aws/x",
+        2,
+        "--wake: the URL does not begin with https://",
+    ),
+    complains("install demo --wake-except a", 2, "--wake <URL>"),
     complains(
         "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
          ./nowhere --expect-server https://127.0.0.1",

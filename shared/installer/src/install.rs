@@ -1,6 +1,6 @@
 //! `journeyman install`: what an installation puts into a cluster, and what that changes there first.
 //!
-//! It is what `crds` and `rbac` print, applied on the server's side as the field manager `journeyman`, so that fields
+//! It is what `crds` and `rbac` print, and with `--wake` the webhooks that call `wake`, applied on the server's side as the field manager `journeyman`, so that fields
 //! of others stay theirs. The server itself says what would become of each object: nothing is changed for that.
 
 pub mod changes;
@@ -20,6 +20,7 @@ use crate::{
     doctor::gather::InstallationClients,
     installation::{InstallationArgs, answers, is_wanted},
     live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, RoleArgs, namespace_of},
+    wake::WakeArgs,
 };
 
 /// Options of `install`.
@@ -34,6 +35,9 @@ pub struct InstallArgs {
     /// Which roles the functions have.
     #[command(flatten)]
     pub roles: RoleArgs,
+    /// How the cluster calls `wake`.
+    #[command(flatten)]
+    pub wake: WakeArgs,
     /// Where to.
     #[command(flatten)]
     pub place: InstallationArgs,
@@ -63,13 +67,14 @@ fn run_with(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
+    let webhooks = args.wake.objects()?;
     live::needed("install")?;
     let looking = ProgressLine::new("comparing with the cluster");
     let place = args.place.found_to_change(args.yes)?;
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
-    let outlooks = outlooks(cluster, args.roles).map_err(BadInput::one)?;
+    let outlooks = outlooks(cluster, args.roles, webhooks).map_err(BadInput::one)?;
     drop(looking);
     screen.lines(&identity.to_string(), out)?;
     for Outlook { object, change } in &outlooks {
@@ -109,8 +114,12 @@ fn run_with(
     Ok(true)
 }
 
-/// What would become of every object, definitions first.
-fn outlooks(cluster: &ClusterClient, roles: RoleArgs) -> LiveAnswer<Vec<Outlook>> {
+/// What would become of every object, definitions first and `webhooks` last.
+fn outlooks(
+    cluster: &ClusterClient,
+    roles: RoleArgs,
+    webhooks: Vec<Value>,
+) -> LiveAnswer<Vec<Outlook>> {
     let outlook = |object: Value| {
         let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -118,5 +127,5 @@ fn outlooks(cluster: &ClusterClient, roles: RoleArgs) -> LiveAnswer<Vec<Outlook>
         let applied = cluster.apply(&object, true)?;
         Ok(Outlook { change: Change::of(present.as_ref(), &applied), object })
     };
-    Manifests::all(roles)?.into_iter().map(outlook).collect()
+    Manifests::all(roles)?.into_iter().chain(webhooks).map(outlook).collect()
 }

@@ -11,3 +11,4 @@ pub mod installation;
 pub mod live;
 pub mod named;
 pub mod uninstall;
+pub mod wake;

@@ -104,9 +104,10 @@ const INSTALLER: &[Room] = &[
     ("live", &["installation", "named"]),
     ("found", &["installation", "live"]),
     ("doctor", &["found", "installation", "live", "named"]),
-    ("install", &["doctor", "found", "installation", "live"]),
+    ("wake", &[]),
+    ("install", &["doctor", "found", "installation", "live", "wake"]),
     ("handover", &["doctor", "found", "installation", "live"]),
-    ("uninstall", &["doctor", "found", "installation", "live"]),
+    ("uninstall", &["doctor", "found", "installation", "live", "wake"]),
 ];
 
 const REPORT: &[Room] = &[

@@ -81,8 +81,12 @@ fn compare(before: &Value, after: &Value, path: &str, fields: &mut Vec<String>) 
                 let part = |of: &serde_json::Map<String, Value>| of.get(name).cloned();
                 match (part(before), part(after)) {
                     (Some(before), Some(after)) => compare(&before, &after, &path, fields),
-                    (None, Some(after)) => fields.push(format!("{path}: + {}", short(&after))),
-                    (Some(before), None) => fields.push(format!("{path}: - {}", short(&before))),
+                    (None, Some(after)) => {
+                        fields.push(format!("{path}: + {}", short(&path, &after)));
+                    }
+                    (Some(before), None) => {
+                        fields.push(format!("{path}: - {}", short(&path, &before)));
+                    }
                     (None, None) => {}
                 }
             }
@@ -93,15 +97,37 @@ fn compare(before: &Value, after: &Value, path: &str, fields: &mut Vec<String>) 
             }
         }
         (before, after) if before == after => {}
-        (before, after) => fields.push(format!("{path}: {} → {}", short(before), short(after))),
+        (before, after) => {
+            fields.push(format!("{path}: {} → {}", short(path, before), short(path, after)));
+        }
     }
 }
 
-/// The beginning of a value.
-fn short(value: &Value) -> String {
-    let text = value.to_string();
+/// The beginning of the value at `path`.
+fn short(path: &str, value: &Value) -> String {
+    let text = without_secrets(path, value).to_string();
     if text.chars().count() <= LETTERS_MAX {
         return text;
     }
     text.chars().take(LETTERS_MAX).chain(['…']).collect()
+}
+
+/// The value at `path` without the paths of webhooks' URLs.
+fn without_secrets(path: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, part): (&String, &Value)| {
+                (name.clone(), without_secrets(&format!("{path}.{name}"), part))
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| without_secrets(path, item)).collect())
+        }
+        Value::String(url) if path.ends_with(".clientConfig.url") => {
+            let host: Vec<&str> = url.splitn(4, '/').take(3).collect();
+            Value::String(format!("{}/…", host.join("/")))
+        }
+        value => value.clone(),
+    }
 }

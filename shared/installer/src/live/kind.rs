@@ -130,6 +130,11 @@ pub mod kinds {
     pub const ROLE_BINDINGS: ObjectKind = built_in(RBAC, "rolebindings", "RoleBinding");
     pub const FLOW_SCHEMAS: ObjectKind =
         built_in(("flowcontrol.apiserver.k8s.io", "v1"), "flowschemas", "FlowSchema");
+    pub const WEBHOOKS: ObjectKind = built_in(
+        ("admissionregistration.k8s.io", "v1"),
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+    );
     pub const DEFINITIONS: ObjectKind = built_in(
         ("apiextensions.k8s.io", "v1"),
         "customresourcedefinitions",
@@ -167,6 +172,7 @@ pub mod kinds {
         ROLES,
         ROLE_BINDINGS,
         FLOW_SCHEMAS,
+        WEBHOOKS,
         DEFINITIONS,
     ];
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     doctor::observed::{name, text},
     live::{Manifests, ObjectKind, kinds},
+    wake::WEBHOOKS,
 };
 
 /// What becomes of the nodes.
@@ -75,6 +76,8 @@ pub enum Act {
     },
     /// The instance profile is gone.
     DeleteProfile(String),
+    /// The API server calls `wake` no more.
+    DeleteWebhooks,
     /// Objects that an installation put into the cluster are gone.
     DeleteManifests(Manifests),
     /// The functions' lease is gone.
@@ -122,6 +125,10 @@ impl fmt::Display for Act {
                 "journeyman {} | kubectl delete --ignore-not-found --filename -",
                 manifests.command()
             ),
+            Self::DeleteWebhooks => {
+                let kind = kinds::WEBHOOKS;
+                write!(f, "kubectl delete {kind} {WEBHOOKS} --ignore-not-found")
+            }
             Self::DeleteLease => {
                 let (namespace, name) = LEASE;
                 write!(f, "kubectl delete lease {name} --namespace={namespace} --ignore-not-found")
@@ -184,6 +191,8 @@ pub fn acts(
         }
         NodesAfter::Karpenters => {}
     }
+    // While the stack goes, calls would only be waited for.
+    acts.push(Act::DeleteWebhooks);
     acts.extend(stacks(functions, tables));
     // Nodes that stay need their profile, and Karpenter may use either.
     if nodes == NodesAfter::End {

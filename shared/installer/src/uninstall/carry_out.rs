@@ -12,6 +12,7 @@ use crate::{
         AccountClient, ClusterClient, LiveAnswer, ObjectKind, StackState, TableState, kinds,
         namespace_of,
     },
+    wake::WEBHOOKS,
 };
 
 /// Names that one line lists.
@@ -80,6 +81,7 @@ fn at_once(cluster: &ClusterClient, account: &AccountClient, act: &Act) -> LiveA
                 ObjectKind::of(object).ok_or_else(|| format!("an unknown kind: {object}"))?;
             cluster.delete(kind, namespace_of(object), name(object))
         }),
+        Act::DeleteWebhooks => cluster.delete(&kinds::WEBHOOKS, None, WEBHOOKS),
         Act::DeleteLease => {
             let (namespace, lease) = LEASE;
             cluster.delete(&kinds::LEASES, Some(namespace), lease)

@@ -40,3 +40,17 @@ fn a_definition_that_changes_a_lot_is_cut() {
     assert_eq!(lines.len(), 12);
     assert_eq!(lines[11].1, "and 20 other fields");
 }
+
+#[test]
+fn the_secret_in_the_url_of_a_webhook_is_not_shown() {
+    let of_url = |url: &str| json!({"kind": "W", "metadata": {"name": "a"}, "webhooks": [{"clientConfig": {"url": url}}]});
+    let (before, after) =
+        (of_url("https://h.on.aws/first-secret"), of_url("https://h.on.aws/second"));
+    let lines = Change::of(Some(&before), &after).lines(&after);
+    let url = r#""https://h.on.aws/…""#;
+    assert_eq!(lines[1].1, format!("webhooks[0].clientConfig.url: {url} → {url}"));
+    let mut longer = after.clone();
+    longer["webhooks"].as_array_mut().unwrap().push(json!({}));
+    let lines = Change::of(Some(&before), &longer).lines(&longer);
+    assert!(lines[1].1.starts_with("webhooks: [") && !lines[1].1.contains("secret"), "{lines:?}");
+}

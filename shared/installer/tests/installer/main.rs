@@ -18,3 +18,4 @@ mod identity;
 mod installation;
 mod uninstall;
 mod waiting;
+mod wake;

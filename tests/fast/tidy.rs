@@ -50,5 +50,7 @@ mod settings;
 mod suites;
 #[path = "tidy/terraform.rs"]
 mod terraform;
+#[path = "tidy/wake.rs"]
+mod wake;
 #[path = "tidy/words.rs"]
 mod words;

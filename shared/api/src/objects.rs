@@ -27,6 +27,7 @@ mod affinity;
 mod amounts;
 pub(crate) mod budget;
 pub(crate) mod buffer;
+mod claim_rules;
 pub(crate) mod class_status;
 pub(crate) mod conditions;
 mod container;

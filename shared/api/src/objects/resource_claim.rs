@@ -13,6 +13,7 @@ use model::{
 };
 
 use super::{
+    claim_rules,
     metadata::Metadata,
     resource_slice::{amounts, each, node_selector, selectors},
 };
@@ -82,9 +83,14 @@ fn spec(field: &Field<'_>) -> Option<(Vec<DeviceRequest>, Vec<DeviceConstraint>)
     let Some(devices) = devices else { return Some((Vec::new(), Vec::new())) };
     let mut devices = devices.fields()?;
     devices.ignore(&["config"]);
-    let requests = each(devices.get("requests"), request);
-    let constraints = each(devices.get("constraints"), constraint);
+    let (asks, common) = (devices.get("requests"), devices.get("constraints"));
     devices.done();
+    let names = asks.as_ref().map(claim_rules::requests).unwrap_or_default();
+    if let Some(constraints) = &common {
+        claim_rules::constraints(constraints, &names);
+    }
+    let requests = each(asks, request);
+    let constraints = each(common, constraint);
     Some((requests?, constraints?))
 }
 

@@ -53,6 +53,45 @@ fn claims_that_an_api_server_refuses_are_named() {
 }
 
 #[test]
+fn names_and_lengths_of_the_lists_of_claims_are_checked() {
+    let claim = |devices: &str| {
+        object(&format!(
+            "kind: ResourceClaim\nmetadata: {{name: a}}\nspec: {{devices: {{{devices}}}}}"
+        ))
+    };
+    let request = |name: &str| format!("{{name: {name}, exactly: {{deviceClassName: gpu}}}}");
+    let several = |number: usize| {
+        let names: Vec<String> = (0..number).map(|index| request(&format!("r{index}"))).collect();
+        format!("requests: [{}]", names.join(", "))
+    };
+    let first = "{name: r, firstAvailable: [{name: big, deviceClassName: gpu}, {name: small, deviceClassName: gpu}]}";
+    assert_eq!(problems(&claim(&several(32))), "");
+    let right = format!(
+        "requests: [{first}], constraints: [{{matchAttribute: gpu.nvidia.com/numa, requests: [r, r/small]}}]"
+    );
+    assert_eq!(problems(&claim(&right)), "");
+    let wrong = [
+        several(33),
+        format!("requests: [{}, {}]", request("r"), request("r")),
+        format!("requests: [{}]", request("Gpu_1")),
+        format!(
+            "requests: [{first}], constraints: [{{matchAttribute: a.b/c, requests: [r/large, gpu]}}]"
+        ),
+        format!("requests: [{}], constraints: [{{matchAttribute: numa}}]", request("r")),
+        first.replace("small", "big").replace("{name: r", "requests: [{name: r") + "]",
+    ];
+    let messages: Vec<String> = wrong.iter().map(|devices| problems(&claim(devices))).collect();
+    expect![[r#"
+        x.yaml:4: ResourceClaim a: spec.devices.requests: has 33 entries: 32 are allowed
+        x.yaml:4: ResourceClaim a: spec.devices.requests[1].name: `r` is the name of an entry before it
+        x.yaml:4: ResourceClaim a: spec.devices.requests[0].name: must be 1 to 63 lower-case letters, digits and hyphens, without a hyphen at either end
+        x.yaml:4: ResourceClaim a: spec.devices.constraints[0].requests[0]: no request of the claim is called `r/large`
+        x.yaml:4: ResourceClaim a: spec.devices.constraints[0].requests[1]: no request of the claim is called `gpu`
+        x.yaml:4: ResourceClaim a: spec.devices.constraints[0].matchAttribute: `numa` names no driver; write DOMAIN/numa, such as gpu.nvidia.com/numa
+        x.yaml:4: ResourceClaim a: spec.devices.requests[0].firstAvailable[1].name: `big` is the name of an entry before it"#]].assert_eq(&messages.join("\n"));
+}
+
+#[test]
 fn templates_versions_and_pods_are_checked() {
     check(
         &object(

@@ -11,7 +11,7 @@ pub fn of_queue(function: Function) -> Option<u64> {
         | Function::Settle
         | Function::Drain
         | Function::Interrupt => Some(2),
-        Function::Resolve | Function::Sweep | Function::Catalog => None,
+        Function::Resolve | Function::Sweep | Function::Catalog | Function::Wake => None,
     }
 }
 

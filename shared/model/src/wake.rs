@@ -14,12 +14,8 @@ use crate::{Function, api_version};
 pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
 pub use webhooks::{WakeWebhooks, with_path};
 
-/// What `wake` answers beside its yes to a dry run, so that whoever makes one sees that the call arrived. The API server
-/// hands it on in a header `Warning`.
-pub const CALLED_WARNING: &str = "journeyman: wake is called";
-
-/// The component that reports the events of probes: dry runs, which wake nothing and call `wake` all the same.
-pub const PROBE_COMPONENT: &str = "journeyman-probe";
+/// What `wake` warns of in its answer to each dry run. The API server passes it on to the client.
+pub const PROBE_WARNING: &str = "journeyman: wake is called";
 
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use model::wake::WakeWebhooks;
 use model::{
     CapacityType, HourlyPrice, NodeClaimName, OfferingKey, instance_type_info::StoredRegionCatalog,
 };
@@ -68,6 +69,25 @@ fn decisions_keep_their_contract() {
 fn leases_keep_their_contract() {
     let sim = sim();
     assert_kept(&sim.block_on(testkit::leases(&sim)).expect("the suite ends"));
+}
+
+impl testkit::WebhookWorld for Others {
+    async fn install(&self, urls: &[(&str, &str)]) {
+        let urls = urls.iter().map(|(name, url)| ((*name).to_owned(), (*url).to_owned()));
+        let (uid, version) = ("u1".to_owned(), "1".to_owned());
+        self.0.set_webhooks(Some(WakeWebhooks { uid, version, urls: urls.collect() }));
+    }
+
+    async fn remove(&self) {
+        self.0.set_webhooks(None);
+    }
+}
+
+#[test]
+fn webhooks_keep_their_contract() {
+    let sim = sim();
+    let others = Others(sim.clone());
+    assert_kept(&sim.block_on(testkit::webhooks(&sim, &others)).expect("the suite ends"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod node_pools;
 mod nodes;
 mod tokens;
 mod transport;
+mod webhooks;
 
 use std::{
     collections::VecDeque,

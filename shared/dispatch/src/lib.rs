@@ -16,10 +16,10 @@ pub use handlers::{
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
     Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,
-    SweepPorts, function,
+    SweepPorts, WakeMemory, function,
 };
 use jiff::Timestamp;
-use model::{Function, message::Message, pulse::Signal};
+use model::{Function, message::Message, pulse::Signal, wake::AdmissionRequest};
 use ports::{Invocation, Only};
 use simulator::{Dispatch, FunctionCall, Payload};
 
@@ -105,8 +105,6 @@ async fn call<W: World>(
 ) -> Result<Report, Error> {
     let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
-        Payload::Schedule if function == Function::Resolve => resolve(outside, process, at).await,
-        Payload::Schedule if function == Function::Sweep => sweep(outside, process, at).await,
         Payload::Schedule => beat(outside, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
             let world =
@@ -132,7 +130,7 @@ async fn call<W: World>(
     }
 }
 
-/// A call of a function with continued work.
+/// A call of a function with continued work, or of one that is called by a schedule and by `wake`.
 async fn beat<W: World>(
     outside: &W,
     process: &Process,
@@ -149,9 +147,15 @@ async fn beat<W: World>(
         }
         Function::Settle => settle(outside, process, signal, at).await,
         Function::Drain => drain(outside, process, signal, at).await,
-        Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
-            Ok(Report::default())
+        Function::Resolve => {
+            let at = handlers::waited(outside.account(), signal, at).await;
+            resolve(outside, process, &at).await
         }
+        Function::Sweep => {
+            let at = handlers::waited(outside.account(), signal, at).await;
+            sweep(outside, process, &at).await
+        }
+        Function::Interrupt | Function::Catalog | Function::Wake => Ok(Report::default()),
     }
 }
 
@@ -234,6 +238,7 @@ async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Res
         fleet: world,
         ledger: world,
         leases: world,
+        webhooks: world,
         catalog: world,
         mailbox: world,
         nodes: world,
@@ -302,6 +307,17 @@ async fn drain<W: World>(
         clock: world,
     };
     handlers::drain(&ports, signal, at).await
+}
+
+/// What the function `wake` does with `request` of the API server; `memory` is that of its process.
+pub async fn wake<W: World>(
+    outside: &W,
+    memory: &WakeMemory,
+    request: &AdmissionRequest,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let world = &Only::<function::Wake, _, _>::new(outside.account(), outside.cluster());
+    handlers::wake(world, memory, request, at).await
 }
 
 /// Asks once what is sold in `region` and stores it, as the function `catalog` does. No schedule of

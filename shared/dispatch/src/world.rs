@@ -24,7 +24,8 @@ pub trait World: Clone + 'static {
         + ports::NodeClaims
         + ports::NodeClasses
         + ports::NodePools
-        + ports::Nodes;
+        + ports::Nodes
+        + ports::Webhooks;
 
     /// The account, the ledger and the time.
     fn account(&self) -> &Self::Account;

@@ -19,6 +19,7 @@ pub const fn calls(function: Function) -> &'static [&'static str] {
         Function::Resolve => RESOLVE,
         Function::Sweep => SWEEP,
         Function::Catalog => CATALOG,
+        Function::Wake => WAKE,
     }
 }
 
@@ -214,6 +215,8 @@ const SWEEP: &[&str] = &[
     "Profiles.remove",
     "Templates.list",
     "Templates.remove",
+    "Webhooks.of_wake",
+    "Webhooks.set_urls",
 ];
 const CATALOG: &[&str] = &[
     "CatalogStore.put",
@@ -224,9 +227,10 @@ const CATALOG: &[&str] = &[
     "Market.spot",
     "Market.zones",
 ];
+const WAKE: &[&str] = &["Mailbox.call", "Mailbox.send"];
 
-/// The functions that `function` sends messages to; sorted. What is sent to another one does not
-/// arrive, in a simulated world either.
+/// The functions that `function` sends messages to, or calls if they have no queue; sorted. What is sent to another one
+/// does not arrive, in a simulated world either.
 pub const fn receivers(function: Function) -> &'static [Function] {
     match function {
         Function::Provision => &[Function::Provision, Function::Launch],
@@ -242,6 +246,9 @@ pub const fn receivers(function: Function) -> &'static [Function] {
         Function::Drain => &[Function::Drain],
         Function::Resolve => &[Function::Launch],
         Function::Catalog => &[],
+        Function::Wake => {
+            &[Function::Provision, Function::Disrupt, Function::Resolve, Function::Sweep]
+        }
     }
 }
 

@@ -19,4 +19,4 @@ macro_rules! callers {
     )* };
 }
 
-callers!(Provision Interrupt Disrupt Launch Settle Drain Resolve Sweep Catalog);
+callers!(Provision Interrupt Disrupt Launch Settle Drain Resolve Sweep Catalog Wake);

@@ -19,6 +19,8 @@ pub enum Job {
     NodeOverlayStatus,
     /// `sweep`: who is in charge of the cluster.
     Guard,
+    /// `sweep`: the secret path by which the API server calls `wake`.
+    Webhooks,
     /// `sweep`: instances without claims, and claims without instances.
     Instances,
     /// `sweep`: zones that traffic is shifted away from.
@@ -48,6 +50,7 @@ impl Job {
             Self::InstanceTypes => "instance types",
             Self::NodeOverlayStatus => "NodeOverlay status",
             Self::Guard => "guard",
+            Self::Webhooks => "webhooks of wake",
             Self::Instances => "instances",
             Self::ZonalShifts => "zonal shifts",
             Self::InstanceStatus => "status of instances",

@@ -4,8 +4,8 @@
 //! `template.yaml` is made of the same calls. Every call of a handler can be repeated at any
 //! point. Handlers hold no decision: they observe, ask [`planner`], commit and act.
 //!
-//! A handler waits with a message that has a delay. The only wait inside a call is the batch window of `provision`:
-//! ten seconds at most, as [`planner::pace`] says. What a process remembers from call to call is [`ProcessMemory`];
+//! A handler waits with a message that has a delay. Inside a call wait only the batch window of `provision`, ten seconds
+//! at most, as [`planner::pace`] says, and [`waited`]. What a process remembers from call to call is [`ProcessMemory`];
 //! no decision depends on it.
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger: they send a question to
@@ -68,7 +68,7 @@ pub use settings::{
 };
 pub use settle::{SettlePorts, architecture_of, settle};
 pub use sweep::{SweepPorts, sweep};
-pub use wake::{WakeMemory, wake};
+pub use wake::{WakeMemory, waited, wake};
 
 use model::Plan;
 use ports::Malformed;

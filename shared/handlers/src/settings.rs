@@ -20,6 +20,7 @@ use model::{
     policies::Policies,
     problem::Rule,
     protection,
+    wake::WakeKey,
 };
 
 use planner::pace::BatchWindow;
@@ -58,6 +59,9 @@ pub struct Settings {
     pub metrics: MetricDimensions,
     /// Namespaces in which Karpenter's lease says that Karpenter is in charge.
     pub karpenter_namespaces: BTreeSet<String>,
+    /// Of what the paths of `wake` are made, for `wake` and `sweep`. `None` in a stack without `wake`. No setting of the
+    /// table, because it is a secret.
+    pub wake_key: Option<WakeKey>,
 }
 
 /// What of what is measured is a metric of CloudWatch. A collector gets everything.
@@ -89,6 +93,7 @@ impl Default for Settings {
             is_isolated: false,
             metrics: MetricDimensions::default(),
             karpenter_namespaces: ["kube-system", "karpenter"].map(str::to_owned).into(),
+            wake_key: None,
         }
     }
 }

@@ -16,6 +16,7 @@ mod instances;
 mod node_claims;
 mod standalone;
 mod unused;
+mod webhooks;
 mod zonal_shift;
 
 use model::{
@@ -66,7 +67,9 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// Nodes whose claims must say something else than they do.
     pub nodes: &'a A::Nodes,
-    /// Whether zonal shifts are asked for.
+    /// The webhooks that call `wake`.
+    pub webhooks: &'a A::Webhooks,
+    /// Whether zonal shifts are asked for, and of what the path of `wake` is made.
     pub settings: &'a Settings,
     /// What people are told of them.
     pub recorder: Recorder<'a, A>,
@@ -91,6 +94,7 @@ async fn each_job<A: Adapters>(
     let mut jobs = Jobs::default();
     // Where it cannot be looked up, what was seen last counts for a while.
     let mut malformed = jobs.take(Job::Guard, guard::check(ports, at).await).unwrap_or_default();
+    jobs.note(Job::Webhooks, webhooks::renew(ports, at).await);
     let head = ports.ledger.head(&at.cluster).await?;
     if let Some(reason) = head.objection(at.now) {
         tracing::warn!(reason, "nothing is done");

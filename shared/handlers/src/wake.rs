@@ -7,25 +7,29 @@
 //!   Without the secret path the answer is 404, and what is no AdmissionReview is a 400: both wake nothing.
 //! * **Out**: always allowed, also when the functions cannot be woken. `wake` never holds up a request for longer than
 //!   its one call of SQS takes.
-//! * **Waking** is a message [`Signal::Called`] to the queue of each function. It carries no work and changes nothing in
-//!   the ledger, so `wake` needs the right to send to these queues and no other right: a stranger with its URL or its
-//!   role can only make the functions look once more.
-//! * **Merging**: requests within a second share a pass. The first one has it at once, and those after it the one that is
-//!   due a second later, which looks after each of them has come. Processes beside each other merge by themselves.
+//! * **Waking** is a message [`Signal::Called`] to the queue of each function with a pulse, and a call of Lambda of each
+//!   function without one. Neither carries work or changes the ledger, so `wake` needs the right to send to these queues
+//!   and to call these functions, and no other right: a stranger with its URL or its role can only make the functions look
+//!   once more.
+//! * **Merging**: requests within a second share a pass. Of a function with a pulse, the first one has it at once, and
+//!   those after it the one that is due a second later, which looks after each of them has come. A function without a
+//!   pulse is called once in a second and waits for [`CALLED_WAIT`]. Processes beside each other merge by themselves.
 //! * A call that is lost costs the wait for the next beat or schedule, as without `wake`. One that comes late, twice or
 //!   from a stranger costs a pass.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
+use futures_util::future::join;
 use jiff::Timestamp;
 use model::{
     Function,
+    duration::later,
     message::{Delivery, Message},
     pulse::Signal,
-    wake::AdmissionRequest,
+    wake::{AdmissionRequest, CALLED_WAIT, CALLS_APART},
 };
 use planner::pace;
-use ports::{Invocation, Mailbox};
+use ports::{Clock, Invocation, Mailbox, PortError};
 
 use crate::{error::Error, pulse::seconds_until};
 
@@ -33,7 +37,18 @@ use crate::{error::Error, pulse::seconds_until};
 #[derive(Debug, Default)]
 pub struct WakeMemory(RefCell<BTreeMap<(Function, bool), Timestamp>>);
 
-/// Wakes the functions that `request` concerns, unless a pass that they are about to make sees it.
+impl WakeMemory {
+    fn asked_for(&self, function: Function, anew: bool) -> Option<Timestamp> {
+        self.0.borrow().get(&(function, anew)).copied()
+    }
+
+    fn note(&self, function: Function, anew: bool, due_at: Timestamp) {
+        self.0.borrow_mut().insert((function, anew), due_at);
+    }
+}
+
+/// Wakes the functions that `request` concerns, unless a pass that they are about to make sees it. One that cannot be
+/// woken keeps no other from being woken; the first failure is the answer.
 pub async fn wake(
     mailbox: &impl Mailbox,
     memory: &WakeMemory,
@@ -41,12 +56,28 @@ pub async fn wake(
     at: &Invocation,
 ) -> Result<(), Error> {
     let Some(rule) = request.rule() else { return Ok(()) };
-    let anew = rule.looks_anew;
+    let has_pulse = |function: &Function| Function::WITH_PULSE.contains(function);
+    let (beating, at_once): (Vec<Function>, Vec<Function>) =
+        rule.functions.iter().partition(|function| has_pulse(function));
+    let (sent, called) = join(
+        send(mailbox, memory, (&beating, rule.looks_anew), at),
+        call(mailbox, memory, &at_once, at),
+    )
+    .await;
+    Ok(sent.and(called)?)
+}
+
+/// Sends the functions with a pulse among `functions` their messages.
+async fn send(
+    mailbox: &impl Mailbox,
+    memory: &WakeMemory,
+    (functions, anew): (&[Function], bool),
+    at: &Invocation,
+) -> Result<(), PortError> {
     let due = |function: Function| {
-        let asked_for = memory.0.borrow().get(&(function, anew)).copied();
-        Some((function, pace::called(asked_for, at.now)?))
+        Some((function, pace::called(memory.asked_for(function, anew), at.now)?))
     };
-    let due: Vec<(Function, Timestamp)> = rule.functions.iter().copied().filter_map(due).collect();
+    let due: Vec<(Function, Timestamp)> = functions.iter().copied().filter_map(due).collect();
     if due.is_empty() {
         return Ok(());
     }
@@ -57,9 +88,39 @@ pub async fn wake(
     };
     let deliveries: Vec<Delivery> = due.iter().map(delivery).collect();
     mailbox.send(&deliveries).await?;
-    let asked_for = due.into_iter().map(|(function, due_at)| ((function, anew), due_at));
-    memory.0.borrow_mut().extend(asked_for);
+    for (function, due_at) in due {
+        memory.note(function, anew, due_at);
+    }
     Ok(())
+}
+
+/// Calls those of `functions` that were not called within [`CALLS_APART`].
+async fn call(
+    mailbox: &impl Mailbox,
+    memory: &WakeMemory,
+    functions: &[Function],
+    at: &Invocation,
+) -> Result<(), PortError> {
+    for function in functions {
+        let called_at = memory.asked_for(*function, true);
+        if called_at.is_some_and(|called_at| at.now < later(called_at, CALLS_APART)) {
+            continue;
+        }
+        mailbox.call(&at.cluster, *function).await?;
+        memory.note(*function, true, at.now);
+    }
+    Ok(())
+}
+
+/// The call `at` of a function without a pulse. If `signal` says that `wake` made it, it begins later: what it is about is
+/// stored by then.
+pub async fn waited(clock: &impl Clock, signal: Signal, at: &Invocation) -> Invocation {
+    let mut at = at.clone();
+    if let Signal::Called { .. } = signal {
+        at.now = later(at.now, CALLED_WAIT);
+        clock.wait_until(at.now).await;
+    }
+    at
 }
 
 #[cfg(test)]
@@ -68,15 +129,20 @@ mod tests {
 
     use futures_util::FutureExt as _;
     use jiff::SignedDuration;
-    use model::wake::{AdmissionOperation, WAKE_RULES};
-    use ports::{Fault, PortError};
+    use model::{
+        ClusterName,
+        wake::{AdmissionOperation, WAKE_RULES},
+    };
+    use ports::Fault;
 
     use super::*;
 
     #[derive(Default)]
     struct Queues {
         sent: RefCell<Vec<Delivery>>,
+        called: RefCell<Vec<Function>>,
         is_broken: Cell<bool>,
+        cannot_call: Cell<bool>,
     }
 
     impl Mailbox for Queues {
@@ -85,6 +151,15 @@ mod tests {
                 return Err(PortError::new("send messages", Fault::Transient));
             }
             self.sent.borrow_mut().extend_from_slice(deliveries);
+            Ok(())
+        }
+
+        async fn call(&self, cluster: &ClusterName, function: Function) -> Result<(), PortError> {
+            assert_eq!(cluster.as_str(), "demo");
+            if self.cannot_call.get() {
+                return Err(PortError::new("call a function", Fault::Transient));
+            }
+            self.called.borrow_mut().push(function);
             Ok(())
         }
     }
@@ -115,8 +190,11 @@ mod tests {
                 let how = if anew { " anew" } else { "" };
                 format!("{function}{how} in {} s", delivery.delay_seconds)
             };
-            let sent = self.queues.sent.take().iter().map(line).collect();
-            (sent, answer.is_ok())
+            let mut lines: Vec<String> = self.queues.sent.take().iter().map(line).collect();
+            lines.extend(
+                self.queues.called.take().iter().map(|function| format!("{function} called")),
+            );
+            (lines, answer.is_ok())
         }
 
         #[track_caller]
@@ -145,7 +223,14 @@ mod tests {
         for rule in &WAKE_RULES {
             let request = request(rule.group, rule.kind, rule.operations[0]);
             let how = if rule.looks_anew { " anew" } else { "" };
-            let lines = rule.functions.iter().map(|function| format!("{function}{how} in 0 s"));
+            let lines = rule.functions.iter().map(|function| {
+                let has_pulse = Function::WITH_PULSE.contains(function);
+                if has_pulse {
+                    format!("{function}{how} in 0 s")
+                } else {
+                    format!("{function} called")
+                }
+            });
             assert_eq!(
                 World::default().asks(&request, 0),
                 (lines.collect(), true),
@@ -179,12 +264,47 @@ mod tests {
     #[test]
     fn a_change_is_not_merged_with_an_event() {
         let world = World::default();
-        let change = request("karpenter.sh", "NodePool", AdmissionOperation::Update);
+        let change = request("karpenter.sh", "NodeOverlay", AdmissionOperation::Update);
         world.sends(&event(), 0, &["provision in 0 s"]);
         world.sends(&change, 0, &["provision anew in 0 s", "disrupt anew in 0 s"]);
         let deletion = request("karpenter.sh", "NodeClaim", AdmissionOperation::Delete);
         world.sends(&deletion, 10, &["disrupt anew in 1 s"]);
         world.sends(&change, 20, &["provision anew in 1 s"]);
+    }
+
+    #[test]
+    fn a_function_without_a_pulse_is_called_once_in_a_second() {
+        let world = World::default();
+        let class = request("karpenter.k8s.aws", "EC2NodeClass", AdmissionOperation::Update);
+        let claim = request("karpenter.sh", "NodeClaim", AdmissionOperation::Create);
+        world.sends(&class, 0, &["resolve called"]);
+        world.sends(&claim, 1, &["sweep called"]);
+        for millis in [2, 999] {
+            world.sends(&class, millis, &[]);
+        }
+        world.sends(&claim, 1_000, &[]);
+        world.sends(&class, 1_000, &["resolve called"]);
+        world.sends(&claim, 1_001, &["sweep called"]);
+        // A pass that waits sees the last request that shares it half a second after it came.
+        assert!(CALLS_APART < CALLED_WAIT);
+    }
+
+    #[test]
+    fn a_function_that_cannot_be_woken_keeps_no_other_from_being_woken() {
+        let world = World::default();
+        let change = request("karpenter.sh", "NodePool", AdmissionOperation::Update);
+        world.queues.is_broken.set(true);
+        assert_eq!(world.asks(&change, 0), (vec!["resolve called".to_owned()], false));
+        world.queues.is_broken.set(false);
+        world.queues.cannot_call.set(true);
+        let sent = ["provision anew in 0 s", "disrupt anew in 0 s"].map(str::to_owned).to_vec();
+        assert_eq!(world.asks(&change, 1_000), (sent, false));
+        world.queues.cannot_call.set(false);
+        world.sends(
+            &change,
+            1_000,
+            &["provision anew in 1 s", "disrupt anew in 1 s", "resolve called"],
+        );
     }
 
     #[test]

@@ -25,11 +25,13 @@ pub enum Function {
     Sweep,
     /// Asks what is sold in the region, and stores it.
     Catalog,
+    /// Has functions look at once that requests of the API server concern. The only one that a stack may lack.
+    Wake,
 }
 
 impl Function {
     /// Every function, deciders first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Provision,
         Self::Interrupt,
         Self::Disrupt,
@@ -39,6 +41,7 @@ impl Function {
         Self::Resolve,
         Self::Sweep,
         Self::Catalog,
+        Self::Wake,
     ];
 
     /// How the groups of all functions in a cluster begin; see [`Function::group`].
@@ -60,6 +63,7 @@ impl Function {
             Self::Resolve => "resolve",
             Self::Sweep => "sweep",
             Self::Catalog => "catalog",
+            Self::Wake => "wake",
         }
     }
 

@@ -4,10 +4,28 @@
 //! A call carries no work, as no message does: it only says that the functions should look. So a call that is lost
 //! costs the wait for the next beat or schedule, and one that is forged or repeated costs a pass.
 
+mod key;
+mod webhooks;
+
+use jiff::SignedDuration;
+
 use crate::{Function, api_version};
 
-/// Bytes of the secret that is the path of the URL, at least. A shorter one opens nothing.
-pub const SECRET_BYTES_MIN: usize = 32;
+pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
+pub use webhooks::{WakeWebhooks, with_path};
+
+/// What `wake` warns of in its answer to each dry run. The API server passes it on to the client.
+pub const PROBE_WARNING: &str = "journeyman: wake is called";
+
+/// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
+pub const WEBHOOKS: &str = "journeyman";
+
+/// Between two calls that one process of `wake` makes of a function without a pulse: requests within this time share a
+/// pass.
+pub const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
+/// How long a pass of a function without a pulse waits that is called. The last request that shares the pass is
+/// [`CALLS_APART`] after the first, and an API server stores an object after `wake` has admitted it.
+pub const CALLED_WAIT: SignedDuration = SignedDuration::from_millis(1_500);
 
 /// What a request does with its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,17 +165,20 @@ const fn of_deletions(
 }
 
 /// Every rule. No two are about one operation on one kind.
-///
-/// Only functions with a pulse are woken: `resolve`, which reads EC2NodeClasses,
-/// and `sweep`, which makes claims of NodeClaims that users create, have schedules only.
-pub const WAKE_RULES: [WakeRule; 7] = [
+pub const WAKE_RULES: [WakeRule; 9] = [
     of_events("unschedulable-pods", "events.k8s.io", "regarding", &["reportingController"]),
     of_events("unschedulable-pods-core", "", "involvedObject", &["source", "component"]),
     of_spec(
         "node-pools",
         api_version::KARPENTER_GROUP,
         ("NodePool", "nodepools"),
-        &[Function::Provision, Function::Disrupt],
+        &[Function::Provision, Function::Disrupt, Function::Resolve],
+    ),
+    of_spec(
+        "node-classes",
+        api_version::AWS_GROUP,
+        ("EC2NodeClass", "ec2nodeclasses"),
+        &[Function::Resolve],
     ),
     of_spec(
         "node-overlays",
@@ -172,6 +193,17 @@ pub const WAKE_RULES: [WakeRule; 7] = [
             api_version::AUTOSCALING_GROUP,
             ("CapacityBuffer", "capacitybuffers"),
             &[Function::Provision],
+        )
+    },
+    // `sweep` makes claims of them. Those that functions make call nothing.
+    WakeRule {
+        operations: &[Create],
+        condition: WakeCondition::Always,
+        ..of_spec(
+            "node-claims-created",
+            api_version::KARPENTER_GROUP,
+            ("NodeClaim", "nodeclaims"),
+            &[Function::Sweep],
         )
     },
     of_deletions(

@@ -44,6 +44,8 @@ pub trait Adapters {
     type CatalogStore: crate::CatalogStore;
     /// Launch templates.
     type Templates: crate::Templates;
+    /// The webhooks that call `wake`.
+    type Webhooks: crate::Webhooks;
 }
 
 /// What is every port by itself, such as a simulated world, stands behind all of them.
@@ -67,7 +69,8 @@ where
         + crate::Nodes
         + crate::Profiles
         + crate::CatalogStore
-        + crate::Templates,
+        + crate::Templates
+        + crate::Webhooks,
 {
     type AlphaStatuses = W;
     type Catalog = W;
@@ -88,4 +91,5 @@ where
     type Profiles = W;
     type CatalogStore = W;
     type Templates = W;
+    type Webhooks = W;
 }

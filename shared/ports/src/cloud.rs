@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo, InstanceTypeName,
+    ClusterName, Function, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo, InstanceTypeName,
     LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::StoredRegionCatalog,
     interruption::{StatusProblem, StatusReport},
@@ -218,5 +218,8 @@ ports! {
         /// Sends messages, each to its function, at least once. Repeating it sends it again, which is
         /// harmless: see [`model::message`].
         async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError>;
+        /// Has Lambda call `function`, which has no queue, as [`Signal::Called`](model::pulse::Signal::Called): at once,
+        /// beside the caller, and at most once or twice. Repeating it calls again, which costs a pass.
+        async fn call(&self, cluster: &ClusterName, function: Function) -> Result<(), PortError>;
     }
 }

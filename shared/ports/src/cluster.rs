@@ -19,6 +19,7 @@ use model::{
     pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
+    wake::WakeWebhooks,
 };
 
 use crate::{PortError, port::ports};
@@ -237,6 +238,15 @@ ports! {
         async fn leases(&self) -> Result<ObservedLeases, PortError>;
         /// Renews ours, or takes it. `Conflict` after a concurrent write.
         async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
+    }
+
+    /// The webhooks by which an API server calls `wake`.
+    pub trait Webhooks in cluster {
+        /// The URLs that it calls; `None` in a cluster without the webhooks.
+        async fn of_wake(&self) -> Result<Option<WakeWebhooks>, PortError>;
+        /// Sets the URLs of the webhooks that `changed` names, and leaves the rest as it is. `Conflict` after another
+        /// writer changed the configuration, `NotFound` where it is gone.
+        async fn set_urls(&self, changed: &WakeWebhooks) -> Result<(), PortError>;
     }
 
     /// Events of Kubernetes, for people and tools.

@@ -22,7 +22,7 @@ pub use cloud::{
 };
 pub use cluster::{
     AlphaStatuses, Cluster, Events, FoundDevices, FoundSelectors, Leases, Listing, Malformed,
-    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, Surrounded,
+    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, Surrounded, Webhooks,
 };
 pub use fault::{BoxError, Fault, PortError, Refusal};
 pub use ledger::{Decisions, Ledger, LedgerLayer};

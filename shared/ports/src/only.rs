@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
-use model::{Function, message::Delivery};
+use model::{ClusterName, Function, message::Delivery};
 
 use crate::{Clock, Fault, Mailbox, PortError};
 
@@ -13,7 +13,7 @@ pub trait Caller {
     const FUNCTION: Function;
     /// The calls that it makes, as port and method, such as `Ledger.commit`.
     const CALLS: &'static [&'static str];
-    /// The functions that it sends messages to.
+    /// The functions that it sends messages to, or calls.
     const RECEIVERS: &'static [Function];
 }
 
@@ -97,6 +97,15 @@ impl<F: Caller, A: Mailbox, K> Mailbox for Only<'_, F, A, K> {
                 Err(PortError::because("send messages", Fault::Permanent, why))
             }
         }
+    }
+
+    async fn call(&self, cluster: &ClusterName, function: Function) -> Result<(), PortError> {
+        check!(F Mailbox call);
+        if F::RECEIVERS.contains(&function) {
+            return self.account.call(cluster, function).await;
+        }
+        let why = format!("`{}` does not call `{function}`", F::FUNCTION);
+        Err(PortError::because("call a function", Fault::Permanent, why))
     }
 }
 

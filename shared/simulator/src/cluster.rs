@@ -42,6 +42,7 @@ use model::{
     node_pool::{NodePool, NodePoolStatus},
     overlay::NodeOverlay,
     storage::{Storage, VolumeAttachment},
+    wake::WakeWebhooks,
 };
 use ports::{Malformed, PodSelection};
 
@@ -189,6 +190,8 @@ pub(crate) struct ClusterState {
     pub(crate) buffer_statuses: BTreeMap<PodKey, BufferStatus>,
     /// The lease of a ledger, if one was ever held.
     pub(crate) ledger_lease: Option<model::lease::LedgerLease>,
+    /// The webhooks that call `wake`, if they are installed.
+    pub(crate) webhooks: Option<WakeWebhooks>,
     /// Whether Karpenter runs in the cluster and holds its lease.
     pub(crate) has_karpenter: bool,
     /// What others made under the name of Karpenter's lease.

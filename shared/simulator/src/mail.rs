@@ -128,6 +128,26 @@ impl World {
         }
     }
 
+    /// Has Lambda call `function`, which has no queue.
+    pub(crate) fn call(&mut self, cluster: &ClusterName, function: Function) {
+        if let Some((_, sender)) = self.current {
+            self.sent.entry(sender).or_default().insert(function);
+        }
+        let signal = Signal::Called { anew: true };
+        let number = self.mail.next_number();
+        let envelope = Envelope {
+            identity: format!("call-{number}"),
+            function,
+            cluster: cluster.clone(),
+            payload: Payload::Message(Message::Pulse { function, signal }),
+            receives: 0,
+            lineage: BTreeMap::new(),
+            taken_at: self.now,
+        };
+        let at = later(self.now, self.chances.mail.within(QUEUE_LATENCY));
+        self.mail.queue.insert((at, number), envelope);
+    }
+
     /// Tells the queue `interruption` what EC2 announces.
     pub(crate) fn announce(&mut self, event: Interruption) {
         let cluster = self.settings.cluster.clone();

@@ -21,6 +21,7 @@ mod race;
 mod reservation;
 mod status_world;
 mod statuses;
+mod webhooks;
 
 pub use catalog::{MarketWorld, catalog, catalog_store, market};
 pub use cloud::{FleetWorld, fleet, mailbox};
@@ -37,6 +38,7 @@ pub use nodes::nodes;
 pub use reservation::{ReservationWorld, reservations};
 pub use status_world::{StatusWorld, StoredCondition, StoredObject};
 pub use statuses::{capacity_buffers, node_classes, node_overlays, node_pools};
+pub use webhooks::{WebhookWorld, webhooks};
 
 use std::fmt;
 

@@ -11,7 +11,8 @@ pub mod conformance;
 pub use conformance::{
     Case, ClusterWorld, Clusters, Deployed, DiscoveryWorld, EventWorld, FleetWorld, ListedWorld,
     MarketWorld, NodeClaimWorld, ObservedNodeClaim, PodState, ReservationWorld, StatusWorld,
-    StoredCondition, StoredObject, assert_kept, capacity_buffers, catalog, catalog_store, cluster,
-    decisions, discovery, events, fleet, forensics, leases, ledger, mailbox, market, node_claims,
-    node_classes, node_overlays, node_pools, nodes, profiles, reservations, without_definitions,
+    StoredCondition, StoredObject, WebhookWorld, assert_kept, capacity_buffers, catalog,
+    catalog_store, cluster, decisions, discovery, events, fleet, forensics, leases, ledger,
+    mailbox, market, node_claims, node_classes, node_overlays, node_pools, nodes, profiles,
+    reservations, webhooks, without_definitions,
 };

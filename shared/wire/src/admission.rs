@@ -1,14 +1,17 @@
-//! Calls of the function URL of `wake`: AdmissionReviews of the API server in, answers out.
+//! Calls of the URL of `wake`: AdmissionReviews of the API server in, answers out.
 //!
+//! They come by a function URL (format 2.0 of payloads), or by a REST API of API Gateway or a load balancer (format 1.0).
 //! The URL needs no signature, because an API server cannot sign. So everything in a call is untrusted: without the
 //! secret path nothing of it is read, and of an AdmissionReview only uid, kind, operation and `dryRun`.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
+//! <https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format>
+//! <https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html>
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>
 
 use std::hint::black_box;
 
-use model::wake::{AdmissionOperation, AdmissionRequest, SECRET_BYTES_MIN};
+use model::wake::{AdmissionOperation, AdmissionRequest, PROBE_WARNING};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -22,17 +25,22 @@ const UID_BYTES_MAX: usize = 128;
 pub enum UrlCall {
     /// An AdmissionReview.
     Review(AdmissionRequest),
-    /// The path is no secret, or the call is no POST.
+    /// The path is not taken, or the call is no POST.
     NotFound,
     /// What is wrong with the body.
     Malformed(String),
 }
 
+/// Of both formats.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
-    raw_path: String,
-    request_context: Context,
+    /// `rawPath` in format 2.0.
+    #[serde(alias = "rawPath")]
+    path: String,
+    /// In format 1.0.
+    http_method: Option<String>,
+    request_context: Option<Context>,
     body: Option<String>,
     #[serde(default)]
     is_base64_encoded: bool,
@@ -40,7 +48,8 @@ struct Event {
 
 #[derive(Deserialize)]
 struct Context {
-    http: Http,
+    /// In format 2.0.
+    http: Option<Http>,
 }
 
 #[derive(Deserialize)]
@@ -73,16 +82,18 @@ struct Kind {
     kind: String,
 }
 
-/// Reads the event of a call. `secrets`: those of which the path has to be one, such as the present and the former one.
-pub fn url_call(event: &str, secrets: &[&str]) -> UrlCall {
+/// Reads the event of a call. `paths`: those of which the path has to be one, without the leading `/`.
+pub fn url_call(event: &str, paths: &[impl AsRef<str>]) -> UrlCall {
     let event: Event = match serde_json::from_str(event) {
         Ok(event) => event,
-        Err(error) => return UrlCall::Malformed(format!("call of the function URL: {error}")),
+        Err(error) => return UrlCall::Malformed(format!("call of the URL: {error}")),
     };
-    let path = event.raw_path.strip_prefix('/').unwrap_or_default();
+    let http = event.request_context.and_then(|context| context.http);
+    let method = http.map(|http| http.method).or(event.http_method);
+    let path = event.path.strip_prefix('/').unwrap_or_default();
     // Each is compared, whichever fits.
-    let fitting = secrets.iter().filter(|secret| opens(secret, path)).count();
-    if fitting == 0 || event.request_context.http.method != "POST" {
+    let fitting = paths.iter().filter(|taken| opens(taken.as_ref(), path)).count();
+    if fitting == 0 || method.as_deref() != Some("POST") {
         return UrlCall::NotFound;
     }
     if event.is_base64_encoded {
@@ -93,14 +104,14 @@ pub fn url_call(event: &str, secrets: &[&str]) -> UrlCall {
     review(&event.body.unwrap_or_default()).map_or_else(UrlCall::Malformed, UrlCall::Review)
 }
 
-/// Whether `path` is `secret`. Takes as long for every path of one length.
-fn opens(secret: &str, path: &str) -> bool {
-    let (secret, path) = (secret.as_bytes(), path.as_bytes());
-    let differences = secret
+/// Whether `path` is `taken`. Takes as long for every path of one length. The empty path opens nothing.
+fn opens(taken: &str, path: &str) -> bool {
+    let (taken, path) = (taken.as_bytes(), path.as_bytes());
+    let differences = taken
         .iter()
         .zip(path)
-        .fold(0, |differences, (secret, path)| black_box(differences | (secret ^ path)));
-    SECRET_BYTES_MIN <= secret.len() && secret.len() == path.len() && differences == 0
+        .fold(0, |differences, (taken, path)| black_box(differences | (taken ^ path)));
+    !taken.is_empty() && taken.len() == path.len() && differences == 0
 }
 
 fn review(body: &str) -> Result<AdmissionRequest, String> {
@@ -126,11 +137,12 @@ fn review(body: &str) -> Result<AdmissionRequest, String> {
     })
 }
 
-/// What the function URL answers. An AdmissionReview is always allowed.
+/// What the URL answers. An AdmissionReview is always allowed; a dry run gets a warning.
 pub fn url_answer(call: &UrlCall) -> String {
     let (status, body) = match call {
         UrlCall::Review(request) => {
-            let response = json!({"uid": request.uid, "allowed": true});
+            let warnings: &[&str] = if request.is_dry_run { &[PROBE_WARNING] } else { &[] };
+            let response = json!({"uid": request.uid, "allowed": true, "warnings": warnings});
             (200, json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
         }
         UrlCall::NotFound => (404, json!({"message": "not found"})),

@@ -8,6 +8,7 @@ use model::{
     Function,
     node_class::{BlockDevice, NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
     node_pool::NodePool,
+    wake::{AdmissionRequest, WAKE_RULES},
 };
 use ports::{Fault, Invocation, NodeClasses as _, NodePools as _};
 use simulator::{
@@ -183,6 +184,26 @@ fn catalog_is_asked_for() -> Sim {
     sim
 }
 
+/// Requests of the API server that wake every function that `wake` can wake.
+fn woken() -> Sim {
+    let sim = sim(WorldSettings { has_schedules: false, ..WorldSettings::default() });
+    let (cluster, now) = (WorldSettings::default().cluster, sim.now());
+    let at = Invocation { id: "call".to_owned(), cluster, now, deadline: minute(1) };
+    let memory = handlers::WakeMemory::default();
+    for rule in &WAKE_RULES {
+        let request = AdmissionRequest {
+            uid: "1".to_owned(),
+            group: rule.group.to_owned(),
+            kind: rule.kind.to_owned(),
+            operation: rule.operations.first().copied(),
+            is_dry_run: false,
+        };
+        let woken = dispatch::wake(&sim, &memory, &request, &at);
+        sim.block_on_as(Function::Wake, woken).expect("it ends").expect("it works");
+    }
+    sim
+}
+
 /// What was seen in all of these stories, which are played once.
 pub(crate) fn seen() -> &'static Seen {
     static SEEN: OnceLock<Seen> = OnceLock::new();
@@ -220,6 +241,7 @@ fn played() -> Seen {
     assert_eq!(play(&foreign, minute(20), minute(25)), Ok(()));
     seen.add(&foreign);
     seen.add(&catalog_is_asked_for());
+    seen.add(&woken());
     let neglected = sweep_jobs::neglected();
     let zone = catalog().zones.keys().next().cloned().expect("a zone");
     neglected.act(Action::ShiftZone(zone, jiff::Timestamp::MAX));

@@ -9,6 +9,7 @@ use model::{
     NodeClaimName, labels,
     node_class::{NodeClass, NodeIdentity},
     static_hash::NODE_CLASS,
+    wake::{WakeKey, WakeWebhooks, with_path},
 };
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, NodeClasses as _, Profiles, Templates};
 use simulator::{
@@ -72,6 +73,24 @@ pub(crate) fn with_leftovers() -> Sim {
     sim
 }
 
+/// Of what the paths of `wake` are made.
+fn wake_key() -> WakeKey {
+    WakeKey::new("0123456789abcdef0123456789abcdef").expect("a long one")
+}
+
+/// The URL of `wake` with the path that is its today.
+fn wake_url(sim: &Sim) -> String {
+    let path = wake_key().path(&WorldSettings::default().cluster, sim.now());
+    with_path("https://wake.test", &path)
+}
+
+/// The webhooks of `wake`, with the path of now.
+fn install_webhooks(sim: &Sim) {
+    let urls = vec![("node-pools.wake.journeyman".to_owned(), wake_url(sim))];
+    let (uid, version) = ("u1".to_owned(), "1".to_owned());
+    sim.set_webhooks(Some(WakeWebhooks { uid, version, urls }));
+}
+
 /// A world with work for every job, a day after its nodes were launched on demand.
 pub(crate) fn neglected() -> Sim {
     let sim = sim(WorldSettings::default());
@@ -81,6 +100,7 @@ pub(crate) fn neglected() -> Sim {
     leave_profile(&sim, PROFILE);
     leave_template(&sim, &template());
     answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
+    install_webhooks(&sim);
     sim.pass_until(minute(26 * 60));
     let (cluster, claims) = (WorldSettings::default().cluster, sim.claims());
     let [reserved, old, drifted, ..] = claims.as_slice() else { panic!("three claims at least") };
@@ -116,10 +136,15 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
         fleet: sim,
         ledger: sim,
         leases: sim,
+        webhooks: sim,
         catalog: sim,
         mailbox: sim,
         nodes: sim,
-        settings: &Settings { heeds_zonal_shifts: true, ..Settings::default() },
+        settings: &Settings {
+            heeds_zonal_shifts: true,
+            wake_key: Some(wake_key()),
+            ..Settings::default()
+        },
         recorder: Recorder { events: sim, memory: &ProcessMemory::default() },
         clock: sim,
     };
@@ -139,7 +164,10 @@ pub(crate) fn open(sim: &Sim) -> Vec<Job> {
     };
     let profiles = answer(sim, Profiles::list(sim, "/journeyman/"));
     let templates = answer(sim, Templates::list(sim, &cluster));
+    let webhooks = sim.webhooks().map(|webhooks| webhooks.urls).unwrap_or_default();
+    let today = wake_url(sim);
     [
+        (Job::Webhooks, webhooks.iter().any(|(_, url)| *url != today)),
         (Job::NodeClaimObjects, sim.node_claim(&lost()).is_some()),
         (Job::Reservations, claims.iter().any(NodeClaim::is_reserved)),
         (Job::DriftHashes, claims.iter().any(is_old)),
@@ -152,7 +180,8 @@ pub(crate) fn open(sim: &Sim) -> Vec<Job> {
     .collect()
 }
 
-const ALL: [Job; 6] = [
+const ALL: [Job; 7] = [
+    Job::Webhooks,
     Job::NodeClaimObjects,
     Job::Reservations,
     Job::DriftHashes,
@@ -183,6 +212,8 @@ fn check_undone(call: &'static str, failed: &[Job], undone: &[Job]) {
 
 #[test]
 fn a_job_that_fails_keeps_no_other_from_running() {
+    check("Webhooks.of_wake", &[Job::Webhooks]);
+    check("Webhooks.set_urls", &[Job::Webhooks]);
     check("NodeClaims.synced", &[Job::NodeClaimObjects]);
     check("NodeClaims.remove", &[Job::NodeClaimObjects]);
     check("Fleet.describe", &[Job::Reservations]);
@@ -202,7 +233,7 @@ fn what_several_jobs_need_fails_only_them() {
     check("Discovery.cluster_settings", &[Job::DriftHashes, Job::InstanceProfiles]);
     check("Ledger.write_claim", &[Job::Reservations, Job::DriftHashes, Job::Drift]);
     // Which instances there are is not known without the ledger, nor which of them drifted.
-    let (last, others) = ALL.split_last().expect("six jobs");
+    let [_, others @ .., last] = &ALL;
     let told = others.iter().copied().filter(|job| *job != Job::Drift);
     let failed: Vec<Job> = std::iter::once(Job::InstanceStatus).chain(told).collect();
     check_undone("Ledger.snapshot", &failed, others);
@@ -247,7 +278,9 @@ fn items_that_cannot_be_read_keep_their_own_profiles_and_no_others() {
 fn where_it_is_not_known_for_long_who_is_in_charge_nothing_is_done() {
     let sim = neglected();
     sim.add_rule(first_calls("Leases.leases", 1, Injection::FailBefore(Fault::Transient)));
-    assert_eq!((swept(&sim), open(&sim)), (vec![Job::Guard], ALL.to_vec()));
+    // The path of `wake` does not depend on the guard.
+    let [_, others @ ..] = ALL;
+    assert_eq!((swept(&sim), open(&sim)), (vec![Job::Guard], others.to_vec()));
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));
 }
 
@@ -260,6 +293,19 @@ fn a_claim_that_was_moved_on_meanwhile_is_left_to_the_next_sweep() {
     // It is demoted, after which its version is not the one that was read.
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), vec![Job::DriftHashes]));
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn webhooks_that_change_or_go_meanwhile_get_their_path_a_minute_later() {
+    for fault in [Fault::Conflict, Fault::NotFound] {
+        let sim = neglected();
+        sim.add_rule(first_calls("Webhooks.set_urls", 1, Injection::FailBefore(fault)));
+        assert_eq!((swept(&sim), open(&sim)), (Vec::new(), vec![Job::Webhooks]), "{fault:?}");
+        assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()), "{fault:?}");
+    }
+    let without = neglected();
+    without.set_webhooks(None);
+    assert_eq!((swept(&without), without.webhooks()), (Vec::new(), None), "none are made");
 }
 
 /// The usual world once its nodes are there, and the instances of its claims.

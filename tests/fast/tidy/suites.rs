@@ -88,6 +88,7 @@ const SUITES: &[Suite] = &[
     suite("NodeClaims", "node_claims", of_kubernetes(NODE_CLAIMS)),
     suite("Events", "events", of_kubernetes(API_SERVER)),
     suite("Leases", "leases", of_kubernetes(API_SERVER)),
+    suite("Webhooks", "webhooks", of_kubernetes(API_SERVER)),
 ];
 
 const DEFINITIONS: Run = In("shared/cluster/tests/api_server/definitions.rs");

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function,
-    wake::{AdmissionOperation, AdmissionRequest, WAKE_RULES, WakeCondition},
+    ClusterName, Function,
+    wake::{
+        AdmissionOperation, AdmissionRequest, InvalidWakeKey, WAKE_RULES, WakeCondition, WakeKey,
+        WakeWebhooks, with_path,
+    },
 };
 
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
@@ -35,14 +39,15 @@ fn requests_wake_the_functions_that_act_on_them() {
         ("", "Node", "DELETE", &["disrupt"]),
         ("", "Node", "UPDATE", &[]),
         ("", "Pod", "CREATE", &[]),
-        ("karpenter.sh", "NodeClaim", "CREATE", &[]),
+        ("karpenter.sh", "NodeClaim", "CREATE", &["sweep"]),
         ("karpenter.sh", "NodeClaim", "UPDATE", &[]),
         ("karpenter.sh", "NodeClaim", "DELETE", &["disrupt"]),
-        ("karpenter.sh", "NodePool", "CREATE", &["provision", "disrupt"]),
-        ("karpenter.sh", "NodePool", "UPDATE", &["provision", "disrupt"]),
+        ("karpenter.sh", "NodePool", "CREATE", &["provision", "disrupt", "resolve"]),
+        ("karpenter.sh", "NodePool", "UPDATE", &["provision", "disrupt", "resolve"]),
         ("karpenter.sh", "NodePool", "DELETE", &[]),
         ("karpenter.sh", "NodeOverlay", "UPDATE", &["provision", "disrupt"]),
-        ("karpenter.k8s.aws", "EC2NodeClass", "UPDATE", &[]),
+        ("karpenter.k8s.aws", "EC2NodeClass", "UPDATE", &["resolve"]),
+        ("karpenter.k8s.aws", "EC2NodeClass", "DELETE", &[]),
         ("autoscaling.x-k8s.io", "CapacityBuffer", "CREATE", &["provision"]),
         ("example.com", "NodePool", "UPDATE", &[]),
         ("karpenter.sh", "NodePool", "CONNECT", &[]),
@@ -61,8 +66,6 @@ fn each_rule_is_reached_by_its_own_requests_only() {
     for rule in &WAKE_RULES {
         assert!(names.insert(rule.name), "{} is twice", rule.name);
         assert!(!rule.functions.is_empty() && !rule.operations.is_empty(), "{}", rule.name);
-        let has_pulse = |function| Function::WITH_PULSE.contains(function);
-        assert!(rule.functions.iter().all(has_pulse), "nothing wakes a function of {}", rule.name);
         let functions: BTreeSet<Function> = rule.functions.iter().copied().collect();
         assert_eq!(functions.len(), rule.functions.len(), "{}", rule.name);
         for operation in OPERATIONS {
@@ -80,4 +83,92 @@ fn an_event_alone_does_not_make_provision_look_at_the_same_pods_again() {
         let is_event = matches!(rule.condition, WakeCondition::UnschedulablePod { .. });
         assert_eq!(rule.looks_anew, !is_event, "{}", rule.name);
     }
+}
+
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+fn key() -> WakeKey {
+    WakeKey::new(KEY).unwrap()
+}
+
+fn cluster(name: &str) -> ClusterName {
+    ClusterName::new(name).unwrap()
+}
+
+fn at(time: &str) -> Timestamp {
+    time.parse().unwrap()
+}
+
+#[test]
+fn a_path_is_the_hmac_of_cluster_and_day() {
+    // printf 'demo 20787' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
+    assert_eq!(
+        key().path(&cluster("demo"), at("2026-11-30T12:00:00Z")),
+        "b3eb4439884957b563e4f8eaade9ef5eeb223e5238ad67a9c339593f88d00ded"
+    );
+    let now = at("2026-11-30T12:00:00Z");
+    let path = key().path(&cluster("demo"), now);
+    assert_ne!(key().path(&cluster("other"), now), path);
+    assert_ne!(WakeKey::new(&KEY.replace('0', "1")).unwrap().path(&cluster("demo"), now), path);
+    assert_eq!(format!("{:?}", key()), "WakeKey", "nothing prints a key");
+}
+
+#[test]
+fn a_path_changes_at_midnight_utc_and_is_taken_a_day_before_and_after() {
+    let (key, cluster) = (key(), cluster("demo"));
+    let midnight = at("2026-12-01T00:00:00Z");
+    let second = SignedDuration::from_secs(1);
+    let today = key.path(&cluster, midnight - second);
+    assert_eq!(key.path(&cluster, at("2026-11-30T00:00:00Z")), today);
+    assert_ne!(key.path(&cluster, midnight), today);
+    // A clock that is ahead or behind, or a path that `sweep` could not change for a day.
+    for (time, is_taken) in [
+        ("2026-11-28T23:59:59Z", false),
+        ("2026-11-29T00:00:00Z", true),
+        ("2026-11-30T23:59:59Z", true),
+        ("2026-12-01T00:00:00Z", true),
+        ("2026-12-01T23:59:59Z", true),
+        ("2026-12-02T00:00:00Z", false),
+    ] {
+        assert_eq!(key.paths(&cluster, at(time)).contains(&today), is_taken, "{time}");
+    }
+    for time in [Timestamp::MIN, at("1969-12-31T23:59:59Z"), Timestamp::MAX] {
+        assert!(key.paths(&cluster, time).contains(&key.path(&cluster, time)), "{time}");
+    }
+}
+
+#[test]
+fn a_key_has_32_bytes_or_more() {
+    assert_eq!(WakeKey::new(KEY.trim_start_matches('0')), Err(InvalidWakeKey));
+    assert_eq!(WakeKey::new(""), Err(InvalidWakeKey));
+    assert!(WakeKey::new(&KEY.repeat(5)).is_ok());
+}
+
+#[test]
+fn a_url_gets_the_path_in_the_place_of_the_one_that_it_has() {
+    let (path, former) = ("a".repeat(64), "0".repeat(64));
+    for (url, expected) in [
+        ("https://host".to_owned(), "https://host/"),
+        ("https://host/".to_owned(), "https://host/"),
+        (format!("https://host/{former}"), "https://host/"),
+        ("https://host/stage".to_owned(), "https://host/stage/"),
+        (format!("https://host/stage/{former}"), "https://host/stage/"),
+    ] {
+        assert_eq!(with_path(&url, &path), format!("{expected}{path}"), "{url}");
+    }
+    let webhooks = |urls: &[&str]| WakeWebhooks {
+        uid: "u1".to_owned(),
+        version: "7".to_owned(),
+        urls: urls
+            .iter()
+            .enumerate()
+            .map(|(at, url)| (at.to_string(), (*url).to_owned()))
+            .collect(),
+    };
+    let (old, new) = (format!("https://host/{former}"), format!("https://host/{path}"));
+    let mixed = webhooks(&[&new, &old]);
+    let expected = WakeWebhooks { urls: vec![("1".to_owned(), new.clone())], ..mixed.clone() };
+    assert_eq!(mixed.with_path(&path), Some(expected));
+    assert_eq!(webhooks(&[&new]).with_path(&path), None);
+    assert_eq!(webhooks(&[]).with_path(&path), None);
 }

@@ -115,6 +115,7 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
         &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
     ),
     ("Ledger.write_pulse", &["dynamodb:PutItem"]),
+    ("Mailbox.call", &["lambda:InvokeFunction"]),
     ("Mailbox.send", &["sqs:SendMessage"]),
     ("Market.instance_types", &["ec2:DescribeInstanceTypes"]),
     ("Market.offered", &["ec2:DescribeInstanceTypeOfferings"]),
@@ -164,6 +165,8 @@ pub const ACTIONS: &[(&str, &[&str])] = &[
     ),
     ("Templates.list", &["ec2:DescribeLaunchTemplates"]),
     ("Templates.remove", &["ec2:DeleteLaunchTemplate"]),
+    ("Webhooks.of_wake", API_SERVER),
+    ("Webhooks.set_urls", API_SERVER),
 ];
 
 /// The actions that `call` needs; none where no row says so.

@@ -5,6 +5,8 @@
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
+use model::wake::WEBHOOKS;
+
 /// One verb on the objects of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
@@ -21,6 +23,7 @@ pub struct Right {
     pub verb: &'static str,
 }
 
+const ADMISSION: &str = "admissionregistration.k8s.io";
 const APPS: &str = "apps";
 const AWS: &str = "karpenter.k8s.aws";
 const BUFFERS: &str = "autoscaling.x-k8s.io";
@@ -38,6 +41,10 @@ const fn right(verb: &'static str, group: &'static str, resource: &'static str) 
 const fn of_our_lease(verb: &'static str) -> Right {
     let right = right(verb, LEASES, "leases");
     Right { namespace: Some("kube-system"), name: Some("journeyman"), ..right }
+}
+
+const fn of_our_webhooks(verb: &'static str) -> Right {
+    Right { name: Some(WEBHOOKS), ..right(verb, ADMISSION, "validatingwebhookconfigurations") }
 }
 
 /// Of leases in `kube-system`; what is created has no name yet.
@@ -186,6 +193,8 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
     ("Nodes.resource_slices", &[LIST_SLICES]),
     ("Nodes.set_deletion_cost", &[PATCH_POD]),
     ("Nodes.uninitialized", &[LIST_NODES]),
+    ("Webhooks.of_wake", &[of_our_webhooks("get")]),
+    ("Webhooks.set_urls", &[of_our_webhooks("patch")]),
 ];
 
 /// Calls behind the gate `PodDeletionCostManagement`: they need a role of their own, `deploy/pod-deletion-costs.yaml`.

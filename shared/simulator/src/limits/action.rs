@@ -11,6 +11,8 @@ pub enum ApiService {
     DynamoDb,
     /// Amazon SQS.
     Sqs,
+    /// AWS Lambda.
+    Lambda,
     /// AWS Systems Manager.
     Ssm,
     /// AWS Identity and Access Management.
@@ -32,6 +34,7 @@ impl ApiService {
             Self::Ec2 => "ec2",
             Self::DynamoDb => "dynamodb",
             Self::Sqs => "sqs",
+            Self::Lambda => "lambda",
             Self::Ssm => "ssm",
             Self::Iam => "iam",
             Self::Eks => "eks",

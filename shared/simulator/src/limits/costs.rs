@@ -190,6 +190,8 @@ pub const COSTS: &[Cost] = &[
         &[cluster("list leases", ONCE), cluster("list pods", ONCE), cluster("get leases", ONCE)],
     ),
     cost("Leases.hold", &[cluster("patch leases", ONCE)]),
+    cost("Webhooks.of_wake", &[cluster("get validatingwebhookconfigurations", ONCE)]),
+    cost("Webhooks.set_urls", &[cluster("patch validatingwebhookconfigurations", ONCE)]),
     cost("NodeClaims.objects", &[cluster("list nodeclaims", PAGE)]),
     cost("NodeClaims.take_over", &[cluster("patch nodeclaims", ONCE)]),
     // Items are objects whose uid is asked for.
@@ -398,6 +400,7 @@ pub const COSTS: &[Cost] = &[
     cost("Ledger.put_facts", &[table("PutItem", Per::Each(requests::LARGE_ITEMS_AT_ONCE))]),
     cost("Ledger.put_validation", &[table("PutItem", ONCE)]),
     // ------------------------------------------------------------------ queues
+    cost("Mailbox.call", &[(ApiAction { service: ApiService::Lambda, name: "Invoke" }, ONCE)]),
     // Items are messages of one function's queue.
     cost(
         "Mailbox.send",

@@ -97,6 +97,8 @@ fn deployed(function: Function) -> FunctionLimits {
         | Function::Drain => (512, 60, Some(1)),
         Function::Interrupt => (1_024, 20, Some(1_000)),
         Function::Resolve | Function::Sweep | Function::Catalog => (256, 60, None),
+        // An API server waits for a second.
+        Function::Wake => (256, 5, None),
     };
     // Those that send to the queue that wakes them.
     let recursive_loop = match function {
@@ -105,9 +107,11 @@ fn deployed(function: Function) -> FunctionLimits {
         | Function::Launch
         | Function::Settle
         | Function::Drain => RecursiveLoop::Allow,
-        Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
-            RecursiveLoop::Terminate
-        }
+        Function::Interrupt
+        | Function::Resolve
+        | Function::Sweep
+        | Function::Catalog
+        | Function::Wake => RecursiveLoop::Terminate,
     };
     // Of the two minutes of a spot notice, six times would leave nothing for a second delivery.
     let times = if function == Function::Interrupt { 3 } else { 6 };

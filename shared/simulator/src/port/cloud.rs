@@ -7,8 +7,8 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, InstanceTypeInfo,
-    InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
+    BatchId, CapacityType, ClusterName, Function, HourlyPrice, ImageId, InstanceId,
+    InstanceTypeInfo, InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::{StoredRegionCatalog, TableFacts},
     interruption::{StatusProblem, StatusReport},
     join::{JoinImage, JoinNetwork, JoiningInstance, NodeAccess},
@@ -434,6 +434,14 @@ impl Mailbox for Sim {
         let load = |_: &mut World| loads::messages(deliveries);
         self.step_of(("Mailbox.send", Write), subject, load, |world| {
             world.send(deliveries);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn call(&self, cluster: &ClusterName, function: Function) -> Result<(), PortError> {
+        self.step(("Mailbox.call", Write), function, |world| {
+            world.call(cluster, function);
             Ok(())
         })
         .await

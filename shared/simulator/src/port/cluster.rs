@@ -18,10 +18,11 @@ use model::{
     policies::Policies,
     problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
+    wake::WakeWebhooks,
 };
 use ports::{
     AlphaStatuses, Cluster, Events, Fault, FoundDevices, FoundSelectors, Leases, Listing,
-    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
+    NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded, Webhooks,
 };
 
 use crate::{
@@ -207,6 +208,45 @@ impl Leases for Sim {
     async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError> {
         self.step(("Leases.hold", Write), &lease.ledger, |world| {
             world.cluster.ledger_lease = Some(lease.clone());
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Sim {
+    /// Installs the webhooks of `wake`, or removes them.
+    pub fn set_webhooks(&self, webhooks: Option<WakeWebhooks>) {
+        self.with(|world| world.cluster.webhooks = webhooks);
+    }
+
+    /// The webhooks of `wake`, if they are installed.
+    pub fn webhooks(&self) -> Option<WakeWebhooks> {
+        self.with(|world| world.cluster.webhooks.clone())
+    }
+}
+
+impl Webhooks for Sim {
+    async fn of_wake(&self) -> Result<Option<WakeWebhooks>, PortError> {
+        self.step(("Webhooks.of_wake", Read), "", |world| Ok(world.cluster.webhooks.clone())).await
+    }
+
+    async fn set_urls(&self, changed: &WakeWebhooks) -> Result<(), PortError> {
+        self.step(("Webhooks.set_urls", Write), "", |world| {
+            let refused = |fault| PortError::new("set the URLs of wake", fault);
+            let webhooks =
+                world.cluster.webhooks.as_mut().ok_or_else(|| refused(Fault::NotFound))?;
+            if (&webhooks.uid, &webhooks.version) != (&changed.uid, &changed.version) {
+                return Err(refused(Fault::Conflict));
+            }
+            for (name, url) in &mut webhooks.urls {
+                if let Some((_, changed)) = changed.urls.iter().find(|(changed, _)| changed == name)
+                {
+                    url.clone_from(changed);
+                }
+            }
+            // Opaque to clients, and another one after each write.
+            webhooks.version.push('+');
             Ok(())
         })
         .await

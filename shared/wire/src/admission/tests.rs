@@ -1,4 +1,4 @@
-//! Any text has an answer, and only the secret opens.
+//! Any text has an answer, and only a secret path opens.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -69,7 +69,8 @@ fn every_review_is_allowed_under_its_uid() {
     let (answer, body) = answer(&posted(&event_created().to_string()));
     assert_eq!(answer["statusCode"], 200);
     assert_eq!(answer["headers"]["content-type"], "application/json");
-    let response = json!({"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true});
+    let response =
+        json!({"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true, "warnings": []});
     let expected = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
     });
@@ -96,7 +97,7 @@ fn without_the_secret_path_nothing_is_read() {
 }
 
 #[test]
-fn while_the_secret_is_rotated_both_open() {
+fn each_of_the_paths_opens() {
     let body = event_created().to_string();
     for secret in [SECRET, FORMER] {
         let call = call("POST", &format!("/{secret}"), &body);
@@ -104,17 +105,38 @@ fn while_the_secret_is_rotated_both_open() {
     }
     let former = call("POST", &format!("/{FORMER}"), &body);
     assert_eq!(url_call(&former, &[SECRET]), UrlCall::NotFound);
+    let root = call("POST", "/", &body);
+    assert_eq!(url_call(&root, &[] as &[&str]), UrlCall::NotFound);
+    assert_eq!(url_call(&root, &[""]), UrlCall::NotFound);
+}
+
+/// What a REST API of API Gateway and a load balancer make of a call.
+#[test]
+fn calls_by_a_gateway_or_a_load_balancer_are_read_alike() {
+    let gateway = json!({"resource": "/{proxy+}", "requestContext": {"httpMethod": "POST",
+        "path": format!("/wake/{SECRET}"), "stage": "wake"}});
+    let balancer = json!({"requestContext": {"elb": {"targetGroupArn": "arn:aws:t"}}});
+    for parts in [gateway, balancer] {
+        let mut event = parts;
+        event["path"] = json!(format!("/{SECRET}"));
+        event["httpMethod"] = json!("POST");
+        event["body"] = json!(event_created().to_string());
+        event["isBase64Encoded"] = json!(false);
+        let by_url = posted(&event_created().to_string());
+        assert_eq!(url_call(&event.to_string(), &[SECRET]), by_url);
+        event["httpMethod"] = json!("GET");
+        assert_eq!(url_call(&event.to_string(), &[SECRET]), UrlCall::NotFound);
+    }
 }
 
 #[test]
-fn a_secret_that_is_not_set_or_too_short_opens_nothing() {
-    let body = event_created().to_string();
-    for secret in ["", "x", SECRET.trim_start_matches('Z')] {
-        let call = call("POST", &format!("/{secret}"), &body);
-        assert_eq!(url_call(&call, &[secret]), UrlCall::NotFound, "{secret}");
-    }
-    let call = call("POST", "/", &body);
-    assert_eq!(url_call(&call, &[]), UrlCall::NotFound);
+fn a_dry_run_gets_a_warning() {
+    let mut event = event_created();
+    let warnings =
+        |event: &Value| answer(&posted(&event.to_string())).1["response"]["warnings"].clone();
+    assert_eq!(warnings(&event), json!([]));
+    event["request"]["dryRun"] = json!(true);
+    assert_eq!(warnings(&event), json!([PROBE_WARNING]));
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub(crate) const REGION: &str = "us-west-2";
 /// <https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html>
 pub(crate) const SOURCE_FUNCTION: &str = "lambda:SourceFunctionArn";
 
+/// What wakes a function that has a queue, and one that has none.
+const OF_RECEIVERS: [&str; 2] = ["lambda:InvokeFunction", "sqs:SendMessage"];
+
 /// The partitions of a table that a request is about.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html>
@@ -77,7 +80,7 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
                 told.get(call).is_some_and(|actions| actions.contains(action));
             match usual(action, cluster) {
                 Some(request) => drop(requests.insert(request)),
-                None if is_allowed_by_table || *action == "sqs:SendMessage" => {}
+                None if is_allowed_by_table || OF_RECEIVERS.contains(action) => {}
                 None => panic!("no story shows what {function} needs {action} for, of {call}"),
             }
         }
@@ -87,8 +90,13 @@ pub(crate) fn of_calls(asked: &Asked, function: Function, cluster: &str) -> BTre
         assert!(more.is_empty(), "the adapter of {call} does not ask for {more:?}");
     }
     for receiver in asked.sent.get(&function).into_iter().flatten() {
-        let name = format!("{}Queue", capitalized(receiver.as_str()));
-        requests.insert(request("sqs:SendMessage", queue(&name), &[]));
+        let name = capitalized(receiver.as_str());
+        requests.insert(if Function::WITH_PULSE.contains(receiver) {
+            request("sqs:SendMessage", queue(&format!("{name}Queue")), &[])
+        } else {
+            let function = format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}Function");
+            request("lambda:InvokeFunction", function, &[])
+        });
     }
     requests
         .into_iter()
@@ -128,7 +136,7 @@ pub(crate) fn of_lambda(template: &Value, function: Function) -> BTreeSet<Reques
     let mut requests: BTreeSet<Request> = ["logs:CreateLogStream", "logs:PutLogEvents"]
         .map(|action| request(action, group.clone(), &[]))
         .into();
-    for event in properties["Events"].as_object().expect("events").values() {
+    for event in properties["Events"].as_object().into_iter().flat_map(|events| events.values()) {
         if event["Type"] == "SQS" {
             let source = event["Properties"]["Queue"]["Fn::GetAtt"]
                 .as_str()
@@ -289,6 +297,7 @@ fn elsewhere(request: &Request) -> Vec<Request> {
         ("/index/claims_of_instances", "/index/other"),
         ("Queue", "Other"),
         (":cluster/", ":cluster/not-"),
+        (":function:", ":function:not-"),
         (":log-group:/journeyman/", ":log-group:/other/"),
         (":parameter/aws/service/", ":parameter/secret/"),
         (":parameter/own/", ":parameter/secret/"),

@@ -17,6 +17,8 @@ pub enum Job {
     InstanceTypes,
     /// `resolve`: the status of NodeOverlays.
     NodeOverlayStatus,
+    /// `resolve`: whether the API server calls `wake`.
+    WakeProbe,
     /// `sweep`: who is in charge of the cluster.
     Guard,
     /// `sweep`: instances without claims, and claims without instances.
@@ -47,6 +49,7 @@ impl Job {
             Self::NodePoolStatus => "NodePool status",
             Self::InstanceTypes => "instance types",
             Self::NodeOverlayStatus => "NodeOverlay status",
+            Self::WakeProbe => "probe of wake",
             Self::Guard => "guard",
             Self::Instances => "instances",
             Self::ZonalShifts => "zonal shifts",

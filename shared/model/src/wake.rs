@@ -4,7 +4,14 @@
 //! A call carries no work, as no message does: it only says that the functions should look. So a call that is lost
 //! costs the wait for the next beat or schedule, and one that is forged or repeated costs a pass.
 
+mod health;
+
 use crate::{Function, api_version};
+
+pub use health::{
+    HealthChange, PODS_NOT_PUSHED_FOR, PROBE_REPORTER, PROBE_WARNING, ProbeAnswer, WakeFinding,
+    WakeHealth,
+};
 
 /// Bytes of the secret that is the path of the URL, at least. A shorter one opens nothing.
 pub const SECRET_BYTES_MIN: usize = 32;

@@ -11,7 +11,10 @@ use model::{
     ClusterName, Function,
     event::{COMPONENT, EventReason},
     labels,
-    wake::{WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition, WakeKey, WakeRule, with_path},
+    wake::{
+        PROBE_REPORTER, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition, WakeKey, WakeRule,
+        with_path,
+    },
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
@@ -144,11 +147,14 @@ fn webhook(rule: &WakeRule, url: &str, except: &[String]) -> Value {
 /// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions>
 pub fn conditions(rule: &WakeRule) -> Vec<(&'static str, String)> {
     let groups = "request.userInfo.groups";
-    // What functions write themselves, they know.
-    let by_others = format!(
+    // What functions write themselves, they know. Their probes are sent to be called for.
+    let mut by_others = format!(
         "!(has({groups}) && {groups}.exists(group, group.startsWith('{}')))",
         Function::GROUP_PREFIX
     );
+    if let WakeCondition::UnschedulablePod { component, .. } = rule.condition {
+        by_others = format!("{by_others} || ({})", is("object", component, PROBE_REPORTER));
+    }
     let mut conditions = vec![("by-others", by_others)];
     match rule.condition {
         WakeCondition::Always => {}

@@ -4,6 +4,7 @@
 //! A call carries no work, as no message does: it only says that the functions should look. So a call that is lost
 //! costs the wait for the next beat or schedule, and one that is forged or repeated costs a pass.
 
+mod health;
 mod key;
 mod webhooks;
 
@@ -11,11 +12,12 @@ use jiff::SignedDuration;
 
 use crate::{Function, api_version};
 
+pub use health::{
+    HealthChange, PODS_NOT_PUSHED_FOR, PROBE_REPORTER, PROBE_WARNING, ProbeAnswer, WakeFinding,
+    WakeHealth,
+};
 pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
 pub use webhooks::{WakeWebhooks, with_path};
-
-/// What `wake` warns of in its answer to each dry run. The API server passes it on to the client.
-pub const PROBE_WARNING: &str = "journeyman: wake is called";
 
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";

@@ -410,7 +410,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    expect_test::expect![[r"
+    expect_test::expect![[r#"
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
@@ -420,7 +420,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             kinds)
         ok  The functions' rights in the cluster are granted, as this release needs
             them. (17 roles, bindings and flow schemas)
-        ok  All functions are deployed. (9 functions)
+        ok  All functions are deployed. (10 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
         ok  Lambda has enough concurrent executions for the functions. (900 executions,
@@ -453,6 +453,6 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
         23 steps: 1 not in order, 2 could not be seen
-    "]]
+    "#]]
     .assert_eq(&text);
 }

@@ -262,7 +262,6 @@ const CALLS: &[Call] = &[
         2,
         "--wake: the URL does not begin with https://",
     ),
-    complains("install demo --wake-except a", 2, "--wake <URL>"),
     complains(
         "adopt demo --karpenter kube-system/karpenter --wait 1 --yes --region eu-west-1 --context east --kubeconfig \
          ./nowhere --expect-server https://127.0.0.1",

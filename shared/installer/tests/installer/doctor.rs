@@ -340,7 +340,7 @@ fn an_older_cluster_admits_by_its_config_map() {
     });
     let map: String = lines.collect();
     seen.aws_auth = Ok(Some(json!({"data": {"mapRoles": map}})));
-    assert_eq!(wrong(&seen), []);
+    assert!(wrong(&seen).is_empty());
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn what_a_former_installation_left_is_reported() {
     let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
     let mut seen = whole();
     seen.claims = Ok(vec![claim]);
-    assert_eq!(wrong(&seen), []);
+    assert!(wrong(&seen).is_empty());
     seen.functions = Ok(Vec::new());
     let records = |seen: &Observed| {
         let verdict = wrong(seen).into_iter().find(|(step, _)| *step == "records");
@@ -391,6 +391,18 @@ fn what_cannot_be_seen_is_not_taken_for_absent() {
 }
 
 #[test]
+fn a_stack_without_wake_lacks_no_function() {
+    let mut seen = whole();
+    let functions = seen.functions.as_mut().unwrap();
+    let is_wake = |function: &Value| {
+        function["FunctionName"].as_str().unwrap().to_ascii_lowercase().contains("-wakefunction")
+    };
+    assert_eq!(functions.iter().filter(|function| is_wake(function)).count(), 1);
+    functions.retain(|function| !is_wake(function));
+    assert!(wrong(&seen).is_empty());
+}
+
+#[test]
 fn what_the_functions_reserve_is_enough_whatever_else_the_account_runs() {
     let mut seen = whole();
     let limit = |reserved: u64| json!({"ConcurrentExecutions": 124, "UnreservedConcurrentExecutions": 0, "Reserved": reserved});
@@ -410,7 +422,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
@@ -453,6 +465,6 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
         23 steps: 1 not in order, 2 could not be seen
-    "#]]
+    "]]
     .assert_eq(&text);
 }

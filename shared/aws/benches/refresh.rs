@@ -52,6 +52,7 @@ impl Adapters for OverTheWire {
     type Profiles = Sim;
     type CatalogStore = Sim;
     type Templates = Sim;
+    type Webhooks = Sim;
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -372,7 +372,7 @@ async fn note_market(sent: &mut Sent) {
 }
 
 async fn note_mailbox(sent: &mut Sent) {
-    let (function, signal) = (model::Function::Settle, model::pulse::Signal::Beat(7));
+    let (function, signal) = (Function::Settle, model::pulse::Signal::Beat(7));
     let message = Message::Pulse { function, signal };
     let delivery = Delivery { cluster: cluster(), message, delay_seconds: 0 };
     let urls = QueueUrls { settle: "https://sqs.test/settle".to_owned(), ..QueueUrls::default() };
@@ -410,6 +410,7 @@ async fn every_call_sends_what_its_row_says_and_nothing_else() {
         "NodeClasses",
         "NodePools",
         "Nodes",
+        "Webhooks",
     ];
     for (call, actions) in ACTIONS {
         let (port, _) = call.split_once('.').unwrap();

@@ -325,6 +325,7 @@ impl Adapters for World {
     type Profiles = IamProfiles;
     type CatalogStore = Sim;
     type Templates = Self;
+    type Webhooks = Sim;
 }
 
 impl Templates for World {

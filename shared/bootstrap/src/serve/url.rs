@@ -1,6 +1,6 @@
 //! Calls of the URL of `wake`: what is answered, and when.
 
-use std::time::Duration;
+use std::{pin::Pin, time::Duration};
 
 use model::{
     ClusterName,
@@ -50,7 +50,10 @@ where
         let id = call.request_id.to_owned();
         let (cluster, now, deadline) = (self.cluster.clone(), call.now, call.deadline);
         let at = Invocation { id, cluster, now, deadline };
-        let story = match timeout(WAKE_WAIT, (self.handle)(request.clone(), &at)).await {
+        // Behind a pointer for the compiler's sake, as other handlers are.
+        let handled: Pin<Box<dyn Future<Output = _>>> =
+            Box::pin((self.handle)(request.clone(), &at));
+        let story = match timeout(WAKE_WAIT, handled).await {
             Ok(Ok(())) => return 0,
             Ok(Err(error)) => handlers::story(&error),
             Err(_) => format!("no answer within {WAKE_WAIT:?}"),

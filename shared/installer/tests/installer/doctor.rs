@@ -340,7 +340,7 @@ fn an_older_cluster_admits_by_its_config_map() {
     });
     let map: String = lines.collect();
     seen.aws_auth = Ok(Some(json!({"data": {"mapRoles": map}})));
-    assert_eq!(wrong(&seen), []);
+    assert!(wrong(&seen).is_empty());
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn what_a_former_installation_left_is_reported() {
     let claim = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "journeyman"}}});
     let mut seen = whole();
     seen.claims = Ok(vec![claim]);
-    assert_eq!(wrong(&seen), []);
+    assert!(wrong(&seen).is_empty());
     seen.functions = Ok(Vec::new());
     let records = |seen: &Observed| {
         let verdict = wrong(seen).into_iter().find(|(step, _)| *step == "records");
@@ -388,6 +388,18 @@ fn what_cannot_be_seen_is_not_taken_for_absent() {
     let wrong = wrong(&seen);
     assert!(wrong.iter().all(|(_, found)| found == "?? aws: AccessDenied"), "{wrong:#?}");
     assert_eq!(wrong.len(), 11, "{wrong:#?}");
+}
+
+#[test]
+fn a_stack_without_wake_lacks_no_function() {
+    let mut seen = whole();
+    let functions = seen.functions.as_mut().unwrap();
+    let is_wake = |function: &Value| {
+        function["FunctionName"].as_str().unwrap().to_ascii_lowercase().contains("-wakefunction")
+    };
+    assert_eq!(functions.iter().filter(|function| is_wake(function)).count(), 1);
+    functions.retain(|function| !is_wake(function));
+    assert!(wrong(&seen).is_empty());
 }
 
 #[test]
@@ -420,7 +432,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             kinds)
         ok  The functions' rights in the cluster are granted, as this release needs
             them. (17 roles, bindings and flow schemas)
-        ok  All functions are deployed. (9 functions)
+        ok  All functions are deployed. (10 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
         ok  Lambda has enough concurrent executions for the functions. (900 executions,

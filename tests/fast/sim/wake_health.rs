@@ -141,6 +141,22 @@ fn a_probe_that_is_refused_says_nothing_good() {
 }
 
 #[test]
+fn node_pools_that_cannot_be_listed_have_provision_poll() {
+    let sim = answering();
+    let (mut runner, _reports) = runner_with(&sim, with_wake(&[]));
+    let mut run = |until| runner.run_until(until).expect("nothing unsafe happens");
+    let quiet = lists_in_minute(&sim, &mut run, 25);
+    sim.add_rule(first_calls(
+        "NodePools.observed_pools",
+        1_000,
+        Injection::FailBefore(Fault::Transient),
+    ));
+    run(minute(27));
+    let polled = lists_in_minute(&sim, &mut run, 28);
+    assert!(quiet + 9 <= polled, "{quiet} and {polled} lists of pods in a minute");
+}
+
+#[test]
 fn a_stack_without_wake_neither_probes_nor_says_anything() {
     let sim = answering();
     let (mut runner, _reports) = runner_with(&sim, settings(&[]));

@@ -28,8 +28,10 @@ fn pool() -> NodePoolName {
 }
 
 fn condition(sim: &Sim) -> Option<ConditionRecord> {
-    let record = sim.node_pool_record(&pool()).expect("the NodePool is there");
-    record.conditions.into_iter().find(|stored| stored.kind == ConditionKind::WakeHealthy)
+    sim.node_pool_record(&pool())?
+        .conditions
+        .into_iter()
+        .find(|stored| stored.kind == ConditionKind::WakeHealthy)
 }
 
 /// `Status Reason`, or nothing.

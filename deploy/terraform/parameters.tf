@@ -29,6 +29,7 @@ locals {
     RebalanceRecommendations      = var.rebalance_recommendations
     AutoscalerAnnotations         = var.autoscaler_annotations
     PollIntervalSeconds           = var.poll_interval_seconds
+    WakeRestSeconds               = var.wake_rest_seconds
     Consolidation                 = var.consolidation
     Packing                       = var.packing
     NodeCharge                    = var.node_charge
@@ -305,6 +306,18 @@ variable "poll_interval_seconds" {
   validation {
     condition     = var.poll_interval_seconds >= 1 && var.poll_interval_seconds <= 60 && floor(var.poll_interval_seconds) == var.poll_interval_seconds
     error_message = "poll_interval_seconds must be a whole number from 1 to 60."
+  }
+}
+
+variable "wake_rest_seconds" {
+  description = "Seconds between checks for pending pods while the API server calls `wake` and no pod is pending. Without `wake`, `poll_interval_seconds` counts."
+  type        = number
+  default     = 60
+  nullable    = false
+
+  validation {
+    condition     = var.wake_rest_seconds >= 5 && var.wake_rest_seconds <= 120 && floor(var.wake_rest_seconds) == var.wake_rest_seconds
+    error_message = "wake_rest_seconds must be a whole number from 5 to 120."
   }
 }
 

@@ -31,6 +31,7 @@ pub use registry::SETTINGS;
 
 /// What functions are told about how to work.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is set by itself")]
 pub struct Settings {
     /// How decisions are made.
     pub policies: Policies,

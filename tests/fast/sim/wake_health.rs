@@ -28,8 +28,10 @@ fn pool() -> NodePoolName {
 }
 
 fn condition(sim: &Sim) -> Option<ConditionRecord> {
-    let record = sim.node_pool_record(&pool()).expect("the NodePool is there");
-    record.conditions.into_iter().find(|stored| stored.kind == ConditionKind::WakeHealthy)
+    sim.node_pool_record(&pool())?
+        .conditions
+        .into_iter()
+        .find(|stored| stored.kind == ConditionKind::WakeHealthy)
 }
 
 /// `Status Reason`, or nothing.
@@ -138,6 +140,22 @@ fn a_probe_that_is_refused_says_nothing_good() {
     sim.add_rule(first_calls("NodePools.probe_wake", 3, failing));
     runner.run_until(minute(6)).expect("nothing unsafe happens");
     assert_eq!(says(&sim), "Some(true) Answered");
+}
+
+#[test]
+fn node_pools_that_cannot_be_listed_have_provision_poll() {
+    let sim = answering();
+    let (mut runner, _reports) = runner_with(&sim, with_wake(&[]));
+    let mut run = |until| runner.run_until(until).expect("nothing unsafe happens");
+    let quiet = lists_in_minute(&sim, &mut run, 25);
+    sim.add_rule(first_calls(
+        "NodePools.observed_pools",
+        1_000,
+        Injection::FailBefore(Fault::Transient),
+    ));
+    run(minute(27));
+    let polled = lists_in_minute(&sim, &mut run, 28);
+    assert!(quiet + 9 <= polled, "{quiet} and {polled} lists of pods in a minute");
 }
 
 #[test]

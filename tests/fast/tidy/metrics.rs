@@ -97,13 +97,15 @@ fn karpenter() -> BTreeSet<String> {
     KARPENTER.iter().map(|name| format!("karpenter_{name}")).collect()
 }
 
+/// What Karpenter has nothing to measure by.
+const OURS: [&str; 1] = ["journeyman_wake_healthy"];
+
 #[test]
-fn every_metric_has_karpenters_name() {
+fn every_metric_has_karpenters_name_unless_karpenter_has_no_such_thing() {
     let known = karpenter();
     assert_eq!(known.len(), KARPENTER.len());
-    for metric in METRICS {
-        assert!(known.contains(metric.name), "{} is none of Karpenter's", metric.name);
-    }
+    let others = METRICS.iter().map(|metric| metric.name).filter(|name| !known.contains(*name));
+    assert_eq!(others.collect::<Vec<_>>(), OURS);
 }
 
 #[test]

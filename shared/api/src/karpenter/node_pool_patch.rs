@@ -68,11 +68,12 @@ pub fn wake_patch(
     }
     let before = stored.conditions();
     let mut entries = before.clone();
-    let found = wake_found(&mut entries, finding, now);
-    if found.is_none() && entries == before {
+    let condition = wake_found(&mut entries, finding, now);
+    if condition.is_none() && entries == before {
         return Ok(StatusPatch::Nothing);
     }
-    let conditions = replaced(&entries, found.as_slice(), stored.about(seen.pool.is_deleting), now);
+    let conditions =
+        replaced(&entries, condition.as_slice(), stored.about(seen.pool.is_deleting), now);
     let mut wanted = stored.status().clone();
     wanted.insert("conditions".to_owned(), serde_json::to_value(conditions)?);
     Ok(stored.patch(&serde_json::Value::Object(wanted)))

@@ -299,8 +299,8 @@ fn a_pod_of_which_no_call_came_changes_one_condition_for_an_hour() {
     // An answer changes nothing for an hour, then it does.
     let after = |hour| {
         let body = unhealthy.to_string();
-        let found = probed(hour, ProbeAnswer::Answered);
-        status_patch(body.as_bytes(), &seen(&unhealthy), &found).unwrap()
+        let answered = probed(hour, ProbeAnswer::Answered);
+        status_patch(body.as_bytes(), &seen(&unhealthy), &answered).unwrap()
     };
     assert_eq!(after(14), StatusPatch::Nothing);
     assert!(matches!(after(15), StatusPatch::Merge(_)));

@@ -223,9 +223,9 @@ fn what_functions_write_themselves_does_not_call() {
     let by = |user| request("CREATE", NEW, user, Value::Null, scheduler_event());
     assert_eq!(called(&by(OURS)), None);
     assert_eq!(called(&by(&["system:masters", "journeymen:all"])), Some("unschedulable-pods"));
-    let mut without_groups = by(USER);
-    without_groups["userInfo"].as_object_mut().unwrap().remove("groups");
-    assert_eq!(called(&without_groups), Some("unschedulable-pods"));
+    let mut anonymous = by(USER);
+    anonymous["userInfo"].as_object_mut().unwrap().remove("groups");
+    assert_eq!(called(&anonymous), Some("unschedulable-pods"));
     let claim = json!({"metadata": {"name": "a"}, "spec": {}});
     let kind = ("karpenter.sh", "NodeClaim");
     let deleted = |user| called(&request("DELETE", kind, user, claim.clone(), Value::Null));

@@ -9,7 +9,7 @@ use crate::{Condition, ConditionKind, ConditionReason, PodKey};
 
 /// What `wake` warns of in its answer to each dry run. The API server passes it on to the client.
 pub const PROBE_WARNING: &str = "journeyman: wake is called";
-/// The component that reports the event of a probe. The API server calls `wake` for it, whoever sends it.
+/// The component that reports the event of a probe. The API server calls `wake` for it, though a function sends it.
 pub const PROBE_REPORTER: &str = "journeyman-probe";
 /// How long the condition stays false after a pod of which no call came: a namespace may be excluded on purpose, and
 /// its pods wait as without `wake`.

@@ -309,21 +309,21 @@ fn a_pod_that_a_beat_finds_after_seconds_was_not_pushed() {
     let note =
         |at_second, since| Some(PulseNote { digest: 0, at: at(at_second), since: at(since) });
     let quiet = Past { note: note(-700, -700), ..past(counters(0, 0)) };
-    let found = |calls: Calls, past: &Past| {
+    let not_pushed = |calls: Calls, past: &Past| {
         let seen = Seen { calls, ..seen(&pods, counters(0, 0), 100) };
         pace::not_pushed(&seen, past).map(|pod| pod.key.name.to_string())
     };
     let healthy = calls(&[Some(0)]);
-    assert_eq!(found(healthy, &quiet), Some("old".to_owned()));
-    assert_eq!(found(healthy, &past(counters(0, 0))), Some("old".to_owned()));
+    assert_eq!(not_pushed(healthy, &quiet), Some("old".to_owned()));
+    assert_eq!(not_pushed(healthy, &past(counters(0, 0))), Some("old".to_owned()));
     // A call asks for the pass, or calls are not relied on, or only since the pod was there.
-    assert_eq!(found(Calls { is_called: true, ..healthy }, &quiet), None);
-    assert_eq!(found(calls(&[None]), &quiet), None);
-    assert_eq!(found(calls(&[Some(95)]), &quiet), None);
+    assert_eq!(not_pushed(Calls { is_called: true, ..healthy }, &quiet), None);
+    assert_eq!(not_pushed(calls(&[None]), &quiet), None);
+    assert_eq!(not_pushed(calls(&[Some(95)]), &quiet), None);
     // The last look saw it, the last pass failed, or pods came shortly before.
-    assert_eq!(found(healthy, &Past { note: note(95, -700), ..quiet.clone() }), None);
-    assert_eq!(found(healthy, &Past { has_failed: true, ..quiet.clone() }), None);
-    assert_eq!(found(healthy, &Past { note: note(-400, -400), ..quiet.clone() }), None);
+    assert_eq!(not_pushed(healthy, &Past { note: note(95, -700), ..quiet.clone() }), None);
+    assert_eq!(not_pushed(healthy, &Past { has_failed: true, ..quiet.clone() }), None);
+    assert_eq!(not_pushed(healthy, &Past { note: note(-400, -400), ..quiet.clone() }), None);
     let few = [pending("young", 95)];
     let seen = Seen { calls: healthy, ..seen(&few, counters(0, 0), 100) };
     assert_eq!(pace::not_pushed(&seen, &quiet), None, "its call may be under way");

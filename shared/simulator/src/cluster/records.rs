@@ -367,6 +367,11 @@ impl World {
 }
 
 impl Sim {
+    /// Whether the API server calls `wake` for a probe from now on, and gets an answer.
+    pub fn set_wake_answers(&self, answers: bool) {
+        self.with(|world| world.settings.wake_answers = answers);
+    }
+
     /// The EC2NodeClasses that the API server has, by name.
     pub fn classes_written(&self) -> Vec<ObservedNodeClass> {
         self.with(|world| world.cluster.observed_classes().collect())

@@ -159,3 +159,47 @@ fn reply(answer: &str) -> Reply {
     let body = answer.get("body").and_then(Value::as_str).unwrap_or_default().to_owned();
     Reply::Answer { status, content_type: "application/json", body }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, path: &str, body: &str) -> UrlCall {
+        let request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            body: body.as_bytes().to_vec(),
+            ..Request::default()
+        };
+        url_call(&url_event(&request), &["secret"])
+    }
+
+    fn status(call: &UrlCall) -> u16 {
+        match reply(&url_answer(call)) {
+            Reply::Answer { status, .. } => status,
+            Reply::HangUp => 0,
+        }
+    }
+
+    #[test]
+    fn requests_are_read_and_answered_as_at_a_function_url() {
+        let kind = json!({ "group": "karpenter.sh", "kind": "NodePool" });
+        let request = json!({ "uid": "1", "kind": kind, "operation": "UPDATE" });
+        let review = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request,
+        });
+        let review = review.to_string();
+        let call = asked("POST", "/secret", &review);
+        assert!(matches!(&call, UrlCall::Review(asked) if asked.rule().is_some()), "{call:?}");
+        assert_eq!(status(&call), 200);
+        for (method, path) in [("GET", "/secret"), ("POST", "/other"), ("POST", "/")] {
+            assert_eq!(status(&asked(method, path, &review)), 404, "{method} {path}");
+        }
+        assert_eq!(status(&asked("POST", "/secret", "{")), 400);
+    }
+
+    #[test]
+    fn keys_differ() {
+        assert_ne!(new_key().unwrap(), new_key().unwrap());
+    }
+}

@@ -46,6 +46,9 @@ pub struct LocalArgs {
     /// port.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
+    /// Install no webhooks that call `wake`. Functions poll, as in a stack without WakeKey.
+    #[arg(long)]
+    pub no_wake: bool,
     /// How the functions work.
     #[command(flatten)]
     pub set: SetArgs,

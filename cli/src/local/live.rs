@@ -17,6 +17,7 @@ use report::{
     output,
     screen::Screen,
 };
+use serde_json::Value;
 use simulator::Sim;
 
 use super::{LocalArgs, LocalCommand};
@@ -67,6 +68,7 @@ fn start(
         cluster: args.cluster_name.clone(),
         catalog: Arc::new(catalog),
         objects: Manifests::all(RoleArgs::of(&settings.policies)).map_err(BadInput::one)?,
+        webhooks: (!args.no_wake).then_some(webhooks),
         settings,
         boot: duration("--boot", &args.boot)?,
         schedule: duration("--schedule", &args.schedule)?,
@@ -83,6 +85,18 @@ fn start(
     };
     screen.lines(ended, out)?;
     Ok(())
+}
+
+/// As an installation has them, and with the authority that vouches for the certificate of a URL on this machine.
+fn webhooks(url: &str, ca_bundle: &str) -> Value {
+    let mut configuration = installer::wake::configuration(url, &[]);
+    let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten() {
+        if let Some(client) = webhook.get_mut("clientConfig").and_then(Value::as_object_mut) {
+            client.insert("caBundle".to_owned(), ca_bundle.into());
+        }
+    }
+    configuration
 }
 
 /// Writes what the ledger of `account` holds. Readers find the last whole file.

@@ -28,7 +28,7 @@ pub(crate) const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clust
 pub(crate) const WEBHOOKS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-const COLLECTIONS: [(&str, &str); 23] = [
+const COLLECTIONS: [(&str, &str); 25] = [
     (POOLS, "NodePool"),
     (CLAIMS, "NodeClaim"),
     (CLASSES, "EC2NodeClass"),
@@ -52,6 +52,14 @@ const COLLECTIONS: [(&str, &str); 23] = [
     ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"),
     ("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"),
     (WEBHOOKS, "ValidatingWebhookConfiguration"),
+    (
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+    ),
+    (
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
+    ),
 ];
 
 struct State {

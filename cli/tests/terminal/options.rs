@@ -223,7 +223,7 @@ const CALLS: &[Call] = &[
     complains("catalog --live --region eu-west-1", 2, "catalog --live: not in this build"),
     complains(
         "local --data cluster.yaml --kubeconfig ./nowhere --cluster-name demo --boot 15s \
-         --schedule 10s --port 0",
+         --schedule 10s --port 0 --no-wake",
         2,
         "",
     ),

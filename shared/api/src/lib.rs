@@ -16,3 +16,4 @@ pub mod files;
 pub mod karpenter;
 pub mod lists;
 pub mod objects;
+pub mod probe;

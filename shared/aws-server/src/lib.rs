@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use simulator::Sim;
 
 pub use reply::Reply;
-pub use server::{listen, serve};
+pub use server::{converse, listen, serve};
 
 /// A request, as far as anybody looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

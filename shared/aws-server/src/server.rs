@@ -7,8 +7,8 @@
 use std::{convert::Infallible, net::SocketAddr, rc::Rc};
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpListener,
 };
 
 use crate::{AwsServer, Reply, Request};
@@ -22,7 +22,10 @@ const HEADERS_MAX: usize = 64;
 pub async fn serve(server: Rc<AwsServer>, listener: TcpListener) -> Infallible {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
-        tokio::task::spawn_local(converse(Rc::clone(&server), stream));
+        let server = Rc::clone(&server);
+        tokio::task::spawn_local(async move {
+            converse(stream, async |request| server.answer(&request).await).await;
+        });
     }
 }
 
@@ -33,8 +36,11 @@ pub async fn listen(port: u16) -> std::io::Result<(TcpListener, String)> {
     Ok((listener, url))
 }
 
-/// Answers one request after the other, until either side ends the connection.
-async fn converse(server: Rc<AwsServer>, mut stream: TcpStream) {
+/// Answers one request of `stream` after the other, until either side ends the connection.
+pub async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    answer: impl AsyncFn(Request) -> Reply,
+) {
     let mut received = Vec::new();
     loop {
         let (request, length) = match read(&received) {
@@ -49,18 +55,23 @@ async fn converse(server: Rc<AwsServer>, mut stream: TcpStream) {
                 let reply = Reply::Answer { status: 400, content_type: "application/json", body };
                 if let Some(bytes) = written(&reply) {
                     // It is the last thing that is said: whether it arrives makes no difference.
-                    drop(stream.write_all(&bytes).await);
+                    drop(sent(&mut stream, &bytes).await);
                 }
                 return;
             }
         };
         received.drain(..length);
-        let reply = server.answer(&request).await;
-        let Some(bytes) = written(&reply) else { return };
-        if stream.write_all(&bytes).await.is_err() {
+        let Some(bytes) = written(&answer(request).await) else { return };
+        if sent(&mut stream, &bytes).await.is_err() {
             return;
         }
     }
+}
+
+/// Writes all of `bytes`, also what a stream with TLS holds back until it is flushed.
+async fn sent(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }
 
 /// The first request in `received` and its length; `None` when it is not all there yet.

@@ -11,12 +11,12 @@ mod world;
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 pub use handlers::{
-    Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings, calls, receivers,
+    Allowed, InvalidSetting, Record, SETTINGS, Setting, Settings, WakeMemory, calls, receivers,
 };
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, LaunchPorts,
     Metrics, ProcessMemory, ProvisionPorts, Recorder, Report, ResolvePorts, SettlePorts,
-    SweepPorts, WakeMemory, function,
+    SweepPorts, function,
 };
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal, wake::AdmissionRequest};

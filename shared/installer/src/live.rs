@@ -20,11 +20,15 @@ mod manifests;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(not(feature = "live"))]
+pub(crate) use absent::called;
+#[cfg(not(feature = "live"))]
 pub use absent::{AccountClient, ApiConnection};
 #[cfg(feature = "live")]
 pub use account::AccountClient;
 #[cfg(feature = "live")]
 pub use connection::ApiConnection;
+#[cfg(feature = "live")]
+pub(crate) use connection::called;
 pub use kind::{ObjectKind, kinds};
 pub use kubernetes::{ClusterClient, ObjectFilter, namespace_of};
 pub use manifests::{Manifests, RoleArgs};
@@ -119,6 +123,15 @@ pub struct Sold {
     pub on_demand: Option<BTreeMap<InstanceTypeName, HourlyPrice>>,
     /// Present prices of spot instances.
     pub spot: BTreeMap<(InstanceTypeName, Zone), HourlyPrice>,
+}
+
+/// What the URL of a webhook answers a call from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UrlAnswer {
+    /// With this status of HTTP.
+    Status(u16),
+    /// Not at all: why.
+    Failed(String),
 }
 
 /// How far the deletion of a stack is.

@@ -16,9 +16,22 @@ const TIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// The simulated account, and the API server as one function sees it.
 #[derive(Clone)]
-struct Live {
+pub(crate) struct Live {
     account: Sim,
     cluster: Rc<KubeCluster>,
+}
+
+impl Live {
+    /// As `function` sees them: it comes to the API server of `kubeconfig` from the group that EKS puts its role into.
+    pub(crate) async fn of(
+        account: &Sim,
+        function: Function,
+        kubeconfig: &Path,
+    ) -> Result<Self, ConnectError> {
+        let group = function.group();
+        let cluster = KubeCluster::from_kubeconfig_as(kubeconfig, &group, &[&group]).await?;
+        Ok(Self { account: account.clone(), cluster: Rc::new(cluster) })
+    }
 }
 
 impl World for Live {
@@ -88,10 +101,7 @@ impl LocalFunctions {
     ) -> Result<Self, ConnectError> {
         let mut handlers: Vec<(Function, Box<dyn Dispatch>, Reports)> = Vec::new();
         for function in Function::ALL {
-            // The group that EKS puts the role of the function into.
-            let group = function.group();
-            let seen = KubeCluster::from_kubeconfig_as(kubeconfig, &group, &[&group]).await?;
-            let world = Live { account: account.clone(), cluster: Rc::new(seen) };
+            let world = Live::of(account, function, kubeconfig).await?;
             let reports = Reports::default();
             let handler = dispatch_with(&world, &reports, settings.clone());
             handlers.push((function, Box::new(handler), reports));

@@ -9,7 +9,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
     core::{GroupVersionKind, discovery::v2::APIGroupDiscovery},
 };
-use model::{labels, lease};
+use model::{labels, lease, wake};
 use serde_json::{Value, json};
 
 use crate::LocalError;
@@ -90,7 +90,10 @@ pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), Loca
         let what = format!("{kind} {name}");
         let (group, version) = text("/apiVersion").split_once('/').unwrap_or_default();
         // No kind that is installed has another plural.
-        let plural = format!("{}s", kind.to_lowercase());
+        let plural = match kind.to_lowercase() {
+            kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+            kind => format!("{kind}s"),
+        };
         let resource = ApiResource::from_gvk_with_plural(
             &GroupVersionKind::gvk(group, version, kind),
             &plural,
@@ -129,6 +132,22 @@ pub(crate) async fn withdraw(client: &Client) {
     }
     let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
     drop(leases.delete(lease::LEDGER_LEASE, &DeleteParams::default()).await);
+}
+
+/// Removes the webhooks: their URL will answer no more.
+pub(crate) async fn remove_webhooks(client: &Client) {
+    let kind = GroupVersionKind::gvk(
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingWebhookConfiguration",
+    );
+    let resource = ApiResource::from_gvk_with_plural(&kind, "validatingwebhookconfigurations");
+    let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let answer = configurations.delete(wake::WEBHOOKS, &DeleteParams::default()).await;
+    if let Err(error) = answer {
+        let name = wake::WEBHOOKS;
+        tracing::warn!("ValidatingWebhookConfiguration {name} stays, delete it: {error}");
+    }
 }
 
 /// Waits until `kubectl` finds the kinds of the CustomResourceDefinitions `names`. The API server lists them a moment

@@ -21,6 +21,7 @@ mod machines;
 mod place;
 mod session;
 mod slices;
+mod wake;
 mod world;
 
 pub use ask::{reclaim, set_outage};
@@ -28,5 +29,5 @@ pub use error::LocalError;
 pub use functions::LocalFunctions;
 pub use lines::{LogLine, log_to};
 pub use machines::{Machines, node_name};
-pub use session::{ApiServer, LocalOptions, LocalReady, run};
+pub use session::{ApiServer, LocalOptions, LocalReady, Webhooks, run};
 pub use world::LocalWorld;

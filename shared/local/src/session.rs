@@ -8,10 +8,14 @@ use std::{
 };
 
 use aws_server::{AwsServer, listen, serve};
+use cluster::ConnectError;
 use dispatch::Settings;
 use jiff::SignedDuration;
 use kube::Client;
-use model::{ClusterName, RegionCatalog};
+use model::{
+    ClusterName, RegionCatalog,
+    wake::{WakeKey, with_path},
+};
 use serde_json::Value;
 use simulator::{DeviceDrivers, Sim, Trace, WorldSettings};
 use tokio::{task::LocalSet, time::timeout};
@@ -22,6 +26,7 @@ use crate::{
     install::{self, NamedCluster},
     karpenter, lines,
     place::Place,
+    wake::{self, WakeServer, Waking},
 };
 
 /// How often the ledger is written down, if it changed.
@@ -41,6 +46,9 @@ pub enum ApiServer {
     Running(PathBuf),
 }
 
+/// The webhooks that call `wake` at a URL, whose certificate the given authorities vouch for.
+pub type Webhooks = fn(url: &str, ca_bundle: &str) -> Value;
+
 /// What can be said about a cluster on this machine.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
@@ -54,6 +62,8 @@ pub struct LocalOptions {
     pub catalog: Arc<RegionCatalog>,
     /// What is installed: definitions, roles, bindings.
     pub objects: Vec<Value>,
+    /// What has the API server call `wake`; none: the functions look by themselves only.
+    pub webhooks: Option<Webhooks>,
     /// The settings of the functions.
     pub settings: Settings,
     /// From a launch to the node of the machine.
@@ -132,6 +142,8 @@ struct Parts {
     machines: Option<Machines>,
     /// Once the functions may act there.
     client: Option<Client>,
+    /// The API server that has webhooks of ours.
+    called_by: Option<Client>,
     is_ours: bool,
 }
 
@@ -152,6 +164,7 @@ impl Parts {
             install::refuse_real(&kubeconfig, &client, &url).await?;
         }
         install::apply(&client, &options.objects).await?;
+        let (functions, wake) = self.called(options, &client).await?;
 
         let made_up = WorldSettings::default();
         let settings = LocalWorld::of_real_cluster(WorldSettings {
@@ -166,12 +179,16 @@ impl Parts {
         drop(tokio::task::spawn_local(serve(Rc::new(server), listener)));
         place.publish(&aws_endpoint)?;
 
-        let functions =
-            LocalFunctions::of(&account, &options.cluster, &kubeconfig, &options.settings);
-        let functions = functions.await.map_err(|error| LocalError::Connection {
+        let functions = LocalFunctions::of(&account, &options.cluster, &kubeconfig, &functions);
+        let refused = |error: ConnectError| LocalError::Connection {
             kubeconfig: kubeconfig.clone(),
             source: error.into(),
-        })?;
+        };
+        let functions = functions.await.map_err(refused)?;
+        if let Some((server, key)) = wake {
+            let waking = Waking::of(&account, &options.cluster, &kubeconfig, key);
+            drop(tokio::task::spawn_local(server.serve(waking.await.map_err(refused)?)));
+        }
         let mut world = LocalWorld::new(&account, functions, options.schedule);
         let awake = play_until(&mut world, LocalWorld::is_awake);
         if timeout(PATIENCE, awake).await.is_err() {
@@ -204,6 +221,24 @@ impl Parts {
         }
     }
 
+    /// Has the API server of `client` call a new `wake`, unless `options` have none: the settings of functions beside it,
+    /// its server, and its key.
+    async fn called(
+        &mut self,
+        options: &LocalOptions,
+        client: &Client,
+    ) -> Result<(Settings, Option<(WakeServer, WakeKey)>), LocalError> {
+        let mut settings = options.settings.clone();
+        let Some(webhooks) = options.webhooks else { return Ok((settings, None)) };
+        let (server, key) = (WakeServer::listen().await?, wake::new_key()?);
+        let url = with_path(server.url(), &key.path(&options.cluster, lines::present()));
+        self.called_by = Some(client.clone());
+        install::apply(client, &[webhooks(&url, server.ca_bundle())]).await?;
+        settings.has_wake = true;
+        settings.wake_key = Some(key.clone());
+        Ok((settings, Some((server, key))))
+    }
+
     /// The administrator's kubeconfig of an API server that answers.
     async fn api_server(
         &mut self,
@@ -223,6 +258,9 @@ impl Parts {
 
     async fn stop(self) {
         if !self.is_ours {
+            if let Some(client) = &self.called_by {
+                install::remove_webhooks(client).await;
+            }
             if let Some(machines) = &self.machines {
                 machines.leave().await;
             }

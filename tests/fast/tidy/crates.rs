@@ -63,7 +63,8 @@ const CLI: &[&str] = &[
 ];
 const INSTALLER: &[&str] =
     &["api", "aws", "handlers", "instance-catalog", "model", "ports", "report"];
-const LOCAL: &[&str] = &["aws-server", "cluster", "dispatch", "model", "ports", "simulator"];
+const LOCAL: &[&str] =
+    &["aws-server", "cluster", "dispatch", "model", "ports", "simulator", "wire"];
 const TESTS: &[&str] = &[
     "api",
     "cli",

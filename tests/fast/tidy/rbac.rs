@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect_file;
 use handlers::calls;
-use model::Function;
+use model::{Function, wake::WEBHOOKS};
 use ports::{
     PORTS, Side,
     rights::rbac::{OF_DELETION_COSTS, RIGHTS, Right},
@@ -15,7 +15,8 @@ use ports::{
 
 const HEADER: &str = "\
 # What each function may do in the cluster, and nothing else: roles for the groups that EKS access
-# entries put the functions' roles into; and the priority of what they ask. Made of `handlers::calls` and `ports::rights::rbac` by
+# entries put the functions' roles into; the priority of what they ask; and a policy that limits one of these rights. Made of
+# `handlers::calls` and `ports::rights::rbac` by
 # UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
 ";
 
@@ -101,7 +102,7 @@ fn roles() -> String {
             text.push_str(&role((function, &name), namespace, &rights));
         }
     }
-    text + &priority()
+    text + &priority() + &limit_of_sweep()
 }
 
 fn roles_of_deletion_costs() -> String {
@@ -132,6 +133,43 @@ fn priority() -> String {
          matchingPrecedence: 1000\n  priorityLevelConfiguration:\n    name: workload-high\n  rules:\n  - \
          resourceRules:\n    - apiGroups: [\"*\"]\n      clusterScope: true\n      namespaces: [\"*\"]\n      \
          resources: [\"*\"]\n      verbs: [\"*\"]\n    subjects:\n{groups}"
+    )
+}
+
+/// `sweep` renews the path in the URLs of the webhooks of `wake`. A right knows no fields, and webhooks that could be
+/// changed at will hold up or read every request of the cluster: a policy leaves `sweep` nothing but the path.
+///
+/// <https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/>
+fn limit_of_sweep() -> String {
+    let group = Function::Sweep.group();
+    // All that is not in the list is of no account: labels, or fields that the server sets.
+    let same = [
+        "rules",
+        "matchPolicy",
+        "matchConditions",
+        "namespaceSelector",
+        "objectSelector",
+        "failurePolicy",
+        "sideEffects",
+        "timeoutSeconds",
+        "admissionReviewVersions",
+        "clientConfig.?caBundle",
+        "clientConfig.?service",
+    ];
+    let same = same.map(|field| format!("after.?{field} == before.?{field}")).join(" &&\n        ");
+    format!(
+        "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata:\n  name: \
+         {WEBHOOKS}\n  labels:\n    app.kubernetes.io/name: journeyman\nspec:\n  failurePolicy: Fail\n  \
+         matchConstraints:\n    resourceRules:\n    - apiGroups: [admissionregistration.k8s.io]\n      \
+         apiVersions: [\"*\"]\n      operations: [UPDATE]\n      resources: [validatingwebhookconfigurations]\n  \
+         matchConditions:\n  - name: by-sweep\n    expression: \"'{group}' in request.userInfo.groups\"\n  \
+         validations:\n  - message: sweep may change the path of the URLs only\n    expression: >-\n      \
+         object.webhooks.size() == oldObject.webhooks.size() &&\n      object.webhooks.all(after, \
+         oldObject.webhooks.exists(before, after.name == before.name &&\n        \
+         url(after.clientConfig.url).getHost() == url(before.clientConfig.url).getHost() &&\n        {same}))\n\
+         ---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata:\n  \
+         name: {WEBHOOKS}\n  labels:\n    app.kubernetes.io/name: journeyman\nspec:\n  policyName: {WEBHOOKS}\n  \
+         validationActions: [Deny]\n"
     )
 }
 

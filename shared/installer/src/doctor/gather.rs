@@ -2,24 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::lists::node_class_list;
+use api::{lists::node_class_list, probe};
 use jiff::Timestamp;
 use model::{
     Function, SecurityGroupId, SubnetId,
     join::{JoinNetwork, JoiningInstance},
     node_class::ListedNodeClass,
+    wake::WEBHOOKS,
 };
 use report::error::{BadInput, CommandError};
 use serde_json::{Value, json};
 
 use super::{
     identity::{self, Identity},
-    observed::{ClassSelection, Observed, SPOT_ROLE, items, text},
+    observed::{ClassSelection, Observed, SPOT_ROLE, Waking, items, text},
     steps::{self, StepFinding},
 };
 use crate::{
     installation::Installation,
-    live::{AccountClient, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds},
+    live::{self, AccountClient, ClusterClient, LiveAnswer, ObjectFilter, ObjectKind, kinds},
 };
 
 /// Both ends of an installation, each or why it cannot be reached.
@@ -149,6 +150,25 @@ impl InstallationClients {
         places(functions).into_iter().map(network).collect()
     }
 
+    /// How the API server calls `wake`, the function among `functions`.
+    fn waking(&self, functions: &LiveAnswer<Vec<Value>>) -> LiveAnswer<Waking> {
+        let cluster = self.cluster()?;
+        let Some(webhooks) = cluster.object(&kinds::WEBHOOKS, None, WEBHOOKS)? else {
+            return Ok(Waking { webhooks: None, function_url: None, probed: None, called: None });
+        };
+        let functions = functions.as_ref().map_err(Clone::clone)?;
+        let function_url = match steps::function(functions, Function::Wake) {
+            Some(function) => self.account()?.function_url(text(function, "/FunctionName"))?,
+            None => None,
+        };
+        let probed = cluster.probed()?;
+        let client = |field: &str| text(&webhooks, &format!("/webhooks/0/clientConfig/{field}"));
+        let called = probed
+            .is_none()
+            .then(|| live::called(client("url"), client("caBundle"), &probe::review()));
+        Ok(Waking { webhooks: Some(webhooks), function_url, probed, called })
+    }
+
     fn rbac(&self) -> LiveAnswer<Vec<Value>> {
         let mut objects = Vec::new();
         for kind in [
@@ -157,6 +177,8 @@ impl InstallationClients {
             kinds::ROLES,
             kinds::ROLE_BINDINGS,
             kinds::FLOW_SCHEMAS,
+            kinds::POLICIES,
+            kinds::POLICY_BINDINGS,
         ] {
             objects.extend(self.objects(&kind)?);
         }
@@ -197,6 +219,7 @@ impl InstallationClients {
             eks,
             selected: self.selected(&classes),
             networks: self.networks(&functions, cluster),
+            waking: self.waking(&functions),
             concurrency: account
                 .clone()
                 .and_then(|account| account.concurrency(functions.as_deref().unwrap_or_default())),

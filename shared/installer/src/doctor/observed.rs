@@ -1,12 +1,14 @@
 //! What was seen of an installation: answers of AWS and of the API server as they came, each beside why there is
 //! none. Nothing is judged here.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use model::join::JoinNetwork;
 use serde_json::Value;
 
 use super::identity::Identity;
-use crate::live::{LiveAnswer, kubernetes::Protected};
+use crate::live::{LiveAnswer, UrlAnswer, kubernetes::Protected};
 
 /// Everything that a step looks at.
 #[derive(Clone, Debug)]
@@ -33,7 +35,8 @@ pub struct Observed {
     pub iam_roles: LiveAnswer<Vec<(String, Option<Value>)>>,
     /// CustomResourceDefinitions.
     pub definitions: LiveAnswer<Vec<Value>>,
-    /// ClusterRoles, ClusterRoleBindings, Roles, RoleBindings and FlowSchemas.
+    /// ClusterRoles, ClusterRoleBindings, Roles, RoleBindings, FlowSchemas, and ValidatingAdmissionPolicies with their
+    /// bindings.
     pub rbac: LiveAnswer<Vec<Value>>,
     /// Leases of all namespaces.
     pub leases: LiveAnswer<Vec<Value>>,
@@ -51,6 +54,8 @@ pub struct Observed {
     pub nodes: LiveAnswer<Protected>,
     /// What EC2 has for each EC2NodeClass.
     pub selected: LiveAnswer<Vec<ClassSelection>>,
+    /// What has the API server call `wake`, and whether it does.
+    pub waking: LiveAnswer<Waking>,
     /// What lies between the functions and the API server, by the id of each subnet that they are in.
     pub networks: LiveAnswer<Vec<(String, JoinNetwork)>>,
 }
@@ -62,6 +67,19 @@ impl Observed {
         let eks = self.eks.as_ref().ok().and_then(Option::as_ref);
         eks.is_some_and(|eks| text(eks, "/endpoint").starts_with("https://127.0.0.1:"))
     }
+}
+
+/// The way from the API server to `wake`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waking {
+    /// The ValidatingWebhookConfiguration; without it nothing else is looked at.
+    pub webhooks: Option<Value>,
+    /// The URL of the stack's function `wake`. `None`: it has none, or is behind another URL than one of Lambda.
+    pub function_url: Option<String>,
+    /// How long the API server took for a probe that `wake` answered. `None`: no answer of `wake` came.
+    pub probed: Option<Duration>,
+    /// What the URL of the webhooks answers from here, if no answer to the probe came.
+    pub called: Option<UrlAnswer>,
 }
 
 /// How many of each the terms of an EC2NodeClass select.

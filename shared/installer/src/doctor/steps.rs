@@ -5,7 +5,9 @@ mod account;
 mod cluster;
 mod network;
 mod objects;
+mod wake;
 
+pub(super) use account::function;
 pub use account::roles_of;
 pub use cluster::{granted, have_resumed, karpenters};
 
@@ -81,7 +83,7 @@ impl Step {
 }
 
 /// All of them.
-pub const STEPS: [Step; 23] = [
+pub const STEPS: [Step; 24] = [
     Step {
         id: "api-server",
         what: "The API server of the cluster answers.",
@@ -138,6 +140,7 @@ pub const STEPS: [Step; 23] = [
         check: cluster::karpenter,
     },
     Step { id: "heartbeat", what: "The functions are at work.", check: cluster::heartbeat },
+    Step { id: "wake", what: "The API server calls the function wake.", check: wake::called },
     Step {
         id: "nodes",
         what: "The cluster has no more nodes than the functions can read.",

@@ -1,5 +1,7 @@
 //! A build without the clients of Kubernetes and AWS: every call fails.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use model::{
     join::{JoinNetwork, JoiningInstance},
@@ -9,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     ApiCall, ApiCallError, ItemQuery, LiveAnswer, Sold, StackState, TableItem, TableState,
+    UrlAnswer,
 };
 use crate::{installation::ClusterArgs, named::ContextEntry};
 
@@ -41,6 +44,15 @@ impl ApiConnection {
     pub(crate) fn call(&self, _: &ApiCall) -> Result<String, ApiCallError> {
         match *self {}
     }
+
+    pub(crate) fn warnings(&self, _: &ApiCall) -> Result<(Vec<String>, Duration), ApiCallError> {
+        match *self {}
+    }
+}
+
+/// Calls no URL.
+pub(crate) fn called(_: &str, _: &str, _: &Value) -> UrlAnswer {
+    UrlAnswer::Failed(WHY.to_owned())
 }
 
 /// An account that there never is.
@@ -70,6 +82,10 @@ impl AccountClient {
     }
 
     pub(crate) fn functions(&self) -> LiveAnswer<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn function_url(&self, _: &str) -> LiveAnswer<Option<String>> {
         match *self {}
     }
 

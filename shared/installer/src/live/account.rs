@@ -12,7 +12,8 @@ use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_eks::types::{
-    AccessEntry, AuthenticationMode, Cluster, ClusterStatus, VpcConfigResponse,
+    AccessEntry, AuthenticationMode, Cluster, ClusterStatus, ControlPlaneEgressModeType,
+    VpcConfigResponse,
 };
 use aws_sdk_lambda::types::{
     AccountLimit, FunctionConfiguration, VpcConfigResponse as FunctionNetwork,
@@ -120,6 +121,15 @@ impl AccountClient {
         }))
     }
 
+    /// `FunctionUrl` of lambda:GetFunctionUrlConfig; `None`: the function has no URL.
+    pub(crate) fn function_url(&self, name: &str) -> LiveAnswer<Option<String>> {
+        let client = aws_sdk_lambda::Client::new(&self.config);
+        let request = client.get_function_url_config().function_name(name);
+        let answer = self.runtime.block_on(request.send());
+        let answer = present("lambda:GetFunctionUrlConfig", name, answer)?;
+        Ok(answer.map(|answer| answer.function_url))
+    }
+
     /// `accessEntry` of each of eks:ListAccessEntries as JSON. One that goes meanwhile is none.
     pub(crate) fn access_entries(&self, cluster: &str) -> LiveAnswer<Vec<Value>> {
         let client = aws_sdk_eks::Client::new(&self.config);
@@ -207,6 +217,7 @@ async fn configured(region: Option<String>) -> SdkConfig {
 
 fn cluster_json(cluster: &Cluster) -> Value {
     let network = cluster.resources_vpc_config();
+    let egress = network.and_then(VpcConfigResponse::control_plane_egress_mode);
     let mode = cluster.access_config().and_then(|access| access.authentication_mode());
     json!({
         "status": cluster.status().map(ClusterStatus::as_str),
@@ -215,6 +226,7 @@ fn cluster_json(cluster: &Cluster) -> Value {
         "version": cluster.version(),
         "resourcesVpcConfig": {
             "endpointPublicAccess": network.map(VpcConfigResponse::endpoint_public_access),
+            "controlPlaneEgressMode": egress.map(ControlPlaneEgressModeType::as_str),
         },
         "accessConfig": {"authenticationMode": mode.map(AuthenticationMode::as_str)},
     })

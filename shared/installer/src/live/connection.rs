@@ -1,15 +1,24 @@
 //! The way to an API server that a kubeconfig describes: contexts, certificates, credential plug-ins, proxies.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use http::{Request, Uri, header::CONTENT_TYPE};
+use http::{
+    Request, StatusCode, Uri,
+    header::{CONTENT_TYPE, WARNING},
+};
 use kube::{
     Client, Config,
-    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+    client::Body,
+    config::{
+        AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
+        NamedCluster, NamedContext,
+    },
+    core::Status,
 };
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{ApiCall, ApiCallError, LiveAnswer, failure::chain};
+use super::{ApiCall, ApiCallError, LiveAnswer, UrlAnswer, failure::chain};
 use crate::{installation::ClusterArgs, named::ContextEntry};
 
 /// An API server that is there answers at once; one behind a proxy or a tunnel takes a little longer.
@@ -17,6 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A page of 500 pods takes a busy API server seconds.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// For a call of `wake` from here: longer than the API server waits, so that a slow answer is told from none.
+const URL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Before each of the further tries of a call that the server had no time for.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(500),
@@ -97,22 +108,123 @@ impl ApiConnection {
     }
 
     async fn call_once(&self, call: &ApiCall) -> Result<String, ApiCallError> {
-        let mut request = Request::builder().method(call.method).uri(&call.path);
-        if let Some((content_type, _)) = call.content {
-            request = request.header(CONTENT_TYPE, content_type);
-        }
-        let content = call.content.as_ref().map(|(_, content)| content.clone().into_bytes());
-        let request = request
-            .body(content.unwrap_or_default())
-            .map_err(|error| ApiCallError::Failed(error.to_string()))?;
-        self.client.request_text(request).await.map_err(|error| match error {
+        let request = request(call)?;
+        self.client.request_text(request).await.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: kube::Error) -> ApiCallError {
+        match error {
             kube::Error::Api(status) => ApiCallError::Refused {
                 code: status.code,
                 reason: status.reason,
                 message: status.message,
             },
             error => ApiCallError::Failed(format!("{}: {}", self.server, chain(&error))),
-        })
+        }
+    }
+
+    /// The headers `Warning` of the answer, and how long it took.
+    pub(crate) fn warnings(&self, call: &ApiCall) -> Result<(Vec<String>, Duration), ApiCallError> {
+        let request = request(call)?.map(Body::from);
+        let began = now();
+        let answer = self.runtime.block_on(async {
+            let answer = self.client.send(request).await.map_err(|error| self.failed(error))?;
+            let (parts, body) = answer.into_parts();
+            let body = body.collect_bytes().await.map_err(|error| self.failed(error))?;
+            if parts.status.is_success() {
+                Ok(parts.headers)
+            } else {
+                Err(refusal(parts.status, &body))
+            }
+        });
+        let texts = answer?
+            .get_all(WARNING)
+            .iter()
+            .filter_map(|text| text.to_str().ok())
+            .map(str::to_owned)
+            .collect();
+        Ok((texts, began.elapsed()))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a person is told how long a probe takes")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn request(call: &ApiCall) -> Result<Request<Vec<u8>>, ApiCallError> {
+    let mut request = Request::builder().method(call.method).uri(&call.path);
+    if let Some((content_type, _)) = call.content {
+        request = request.header(CONTENT_TYPE, content_type);
+    }
+    let content = call.content.as_ref().map(|(_, content)| content.clone().into_bytes());
+    request
+        .body(content.unwrap_or_default())
+        .map_err(|error| ApiCallError::Failed(error.to_string()))
+}
+
+/// What `body` says of a refusal; a proxy's is no status of Kubernetes.
+fn refusal(status: StatusCode, body: &[u8]) -> ApiCallError {
+    let (code, reason) = (status.as_u16(), status.canonical_reason().unwrap_or_default());
+    match serde_json::from_slice::<Status>(body) {
+        Ok(Status { reason, message, .. }) => ApiCallError::Refused { code, reason, message },
+        Err(_) => ApiCallError::Refused {
+            code,
+            reason: reason.to_owned(),
+            message: String::from_utf8_lossy(body).into_owned(),
+        },
+    }
+}
+
+/// What the URL of a webhook answers to `body`, within the time that the API server gives it. `ca_bundle`: in base64, as
+/// the webhook has it; without it, the authorities of this machine count.
+pub(crate) fn called(url: &str, ca_bundle: &str, body: &Value) -> UrlAnswer {
+    let answer = runtime().and_then(|runtime| runtime.block_on(called_once(url, ca_bundle, body)));
+    answer.map_or_else(UrlAnswer::Failed, UrlAnswer::Status)
+}
+
+async fn called_once(url: &str, ca_bundle: &str, body: &Value) -> Result<u16, String> {
+    let (server, path) = url.rsplit_once('/').ok_or("it has no path")?;
+    let cluster = Cluster {
+        server: Some(server.to_owned()),
+        certificate_authority_data: Some(ca_bundle.to_owned()).filter(|data| !data.is_empty()),
+        ..Cluster::default()
+    };
+    let name = "wake".to_owned();
+    let context = Context { cluster: name.clone(), user: Some(name.clone()), ..Context::default() };
+    let kubeconfig = Kubeconfig {
+        clusters: vec![NamedCluster {
+            name: name.clone(),
+            cluster: Some(cluster),
+            ..NamedCluster::default()
+        }],
+        contexts: vec![NamedContext {
+            name: name.clone(),
+            context: Some(context),
+            ..NamedContext::default()
+        }],
+        auth_infos: vec![NamedAuthInfo {
+            name: name.clone(),
+            auth_info: Some(AuthInfo::default()),
+            ..NamedAuthInfo::default()
+        }],
+        current_context: Some(name),
+        ..Kubeconfig::default()
+    };
+    let config = of_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| chain(&error))?;
+    config.default_retry = false;
+    let client = Client::try_from(config).map_err(|error| chain(&error))?;
+    let request = Request::builder()
+        .method("POST")
+        .uri(format!("/{path}"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string().into_bytes()))
+        .map_err(|error| error.to_string())?;
+    match tokio::time::timeout(URL_TIMEOUT, client.send(request)).await {
+        Ok(Ok(answer)) => Ok(answer.status().as_u16()),
+        Ok(Err(error)) => Err(chain(&error)),
+        Err(_) => Err(format!("no answer within {} s", URL_TIMEOUT.as_secs())),
     }
 }
 

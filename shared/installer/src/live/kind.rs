@@ -88,6 +88,7 @@ pub mod kinds {
     const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
     /// Clusters before Kubernetes 1.34 do not know it.
     const DEVICES: (&str, &str) = ("resource.k8s.io", "v1");
+    const ADMISSION: (&str, &str) = ("admissionregistration.k8s.io", "v1");
     const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
     const KARPENTER: (&str, &str) = ("karpenter.sh", "v1");
 
@@ -130,10 +131,14 @@ pub mod kinds {
     pub const ROLE_BINDINGS: ObjectKind = built_in(RBAC, "rolebindings", "RoleBinding");
     pub const FLOW_SCHEMAS: ObjectKind =
         built_in(("flowcontrol.apiserver.k8s.io", "v1"), "flowschemas", "FlowSchema");
-    pub const WEBHOOKS: ObjectKind = built_in(
-        ("admissionregistration.k8s.io", "v1"),
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfiguration",
+    pub const WEBHOOKS: ObjectKind =
+        built_in(ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration");
+    pub const POLICIES: ObjectKind =
+        built_in(ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy");
+    pub const POLICY_BINDINGS: ObjectKind = built_in(
+        ADMISSION,
+        "validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
     );
     pub const DEFINITIONS: ObjectKind = built_in(
         ("apiextensions.k8s.io", "v1"),
@@ -173,6 +178,8 @@ pub mod kinds {
         ROLE_BINDINGS,
         FLOW_SCHEMAS,
         WEBHOOKS,
+        POLICIES,
+        POLICY_BINDINGS,
         DEFINITIONS,
     ];
 }

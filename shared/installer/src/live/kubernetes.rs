@@ -1,9 +1,10 @@
 //! What is asked of an API server, and what its answers mean.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use api::lists::{Page, PodReader};
 use api::objects::PodManifest;
+use api::probe;
 use model::{
     PodSpec,
     labels::MANAGER,
@@ -157,6 +158,17 @@ impl ClusterClient {
             Err(ApiCallError::Refused { code: 404, .. }) => Ok(None),
             Err(error) => Err(failure_in_words("get", &what, &error)),
         }
+    }
+
+    /// How long the API server took for a request that calls `wake`, if `wake` answered; nothing is stored.
+    pub fn probed(&self) -> LiveAnswer<Option<Duration>> {
+        let path = format!("{}?dryRun=All", probe::PATH);
+        let content = Some((JSON, probe::event().to_string()));
+        let answer = self.connection.warnings(&ApiCall { method: "POST", path, content });
+        let (warnings, took) = answer.map_err(|error| {
+            failure_in_words("create", "events of the API group events.k8s.io", &error)
+        })?;
+        Ok(warnings.iter().any(|warning| probe::is_of_wake(warning)).then_some(took))
     }
 
     /// Applies `object` on the server's side, as `journeyman`, also if other managers own fields of it; or says

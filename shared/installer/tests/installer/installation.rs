@@ -1,14 +1,17 @@
 //! An installation with nothing wrong.
 
+use std::time::Duration;
+
 use api::karpenter::crd;
 use handlers::SETTINGS;
 use installer::{
     doctor::{
         identity::Identity,
-        observed::{ClassSelection, Observed, SPOT_ROLE},
+        observed::{ClassSelection, Observed, SPOT_ROLE, Waking},
         steps::granted,
     },
     live::{RoleArgs, kubernetes::Protected},
+    wake,
 };
 use model::{
     Function,
@@ -17,6 +20,7 @@ use model::{
 use serde_json::{Value, json};
 
 const ENDPOINT: &str = "https://AAAA.gr7.us-west-2.eks.amazonaws.com";
+const WAKE_URL: &str = "https://abc.lambda-url.us-west-2.on.aws/";
 const ROLE: &str = "arn:aws:iam::123456789012:role";
 
 fn function(kind: Function) -> Value {
@@ -124,6 +128,12 @@ pub(crate) fn whole() -> Observed {
             subnets: 3,
             security_groups: 1,
         }]),
+        waking: Ok(Waking {
+            webhooks: Some(wake::configuration(&format!("{WAKE_URL}{}", "a".repeat(64)), &[])),
+            function_url: Some(WAKE_URL.to_owned()),
+            probed: Some(Duration::from_millis(23)),
+            called: None,
+        }),
         networks: Ok(vec![("subnet-1".to_owned(), network(true, &[]))]),
     }
 }

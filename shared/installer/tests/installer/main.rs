@@ -19,3 +19,4 @@ mod installation;
 mod uninstall;
 mod waiting;
 mod wake;
+mod waking;

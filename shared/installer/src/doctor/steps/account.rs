@@ -20,7 +20,7 @@ const READ_CURE: &str =
     "Use credentials that may read this (AWS_PROFILE), and the cluster's region (--region).";
 const DEPLOY: &str = "sam deploy, as docs/install.md says.";
 /// Variables of the functions that are no settings of theirs.
-const OTHER_VARIABLES: [&str; 12] = [
+const OTHER_VARIABLES: [&str; 16] = [
     "JOURNEYMAN_CLUSTER_NAME",
     "JOURNEYMAN_CLUSTER_ENDPOINT",
     "JOURNEYMAN_CLUSTER_CA_BUNDLE",
@@ -33,6 +33,10 @@ const OTHER_VARIABLES: [&str; 12] = [
     "JOURNEYMAN_LAUNCH_QUEUE_URL",
     "JOURNEYMAN_SETTLE_QUEUE_URL",
     "JOURNEYMAN_DRAIN_QUEUE_URL",
+    "JOURNEYMAN_RESOLVE_FUNCTION",
+    "JOURNEYMAN_SWEEP_FUNCTION",
+    "JOURNEYMAN_WAKE",
+    "JOURNEYMAN_WAKE_KEY",
 ];
 
 pub(super) fn eks(seen: &Observed) -> Judged {
@@ -102,6 +106,11 @@ fn known(functions: &[Value]) -> BTreeMap<Function, Vec<&Value>> {
         by_kind.insert(kind, functions.iter().filter(is_kind).collect());
     }
     by_kind
+}
+
+/// The one function of `kind`, if it is deployed.
+pub(in crate::doctor) fn function(functions: &[Value], kind: Function) -> Option<&Value> {
+    known(functions).remove(&kind)?.first().copied()
 }
 
 pub(super) fn functions(seen: &Observed) -> Judged {

@@ -1,0 +1,3 @@
+module wake-load
+
+go 1.26

@@ -1,0 +1,113 @@
+// Command wake-load measures what the webhooks of `wake` cost a real API server and kube-scheduler, side by side:
+// without them ("none"), and with a `wake` that answers at once ("quick"), after 900 ms ("slow"), after 900 ms and two at a time ("full"), and never ("dead").
+//
+// Lambda answers 429 to calls beyond the reserved concurrency, so that a slow function looks like "full".
+//
+// Each round measures all of them in a random order, and each figure is compared with that of "none" in the same round:
+// medians of these ratios are what a machine that does other things beside lets one say. See tests/live/wake.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settings are the sizes of one measurement.
+type settings struct {
+	rounds, unschedulable, schedulable int
+	updates, updateSeconds, pending    int
+	requests                           int
+}
+
+// variants are what answers the API server, the first of which is nothing.
+var variants = []string{"none", "quick", "slow", "full", "dead"}
+
+// figures are the results of one variant in one round, by name.
+type figures map[string]float64
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	kubeconfig := flag.String("kubeconfig", "", "administrator's kubeconfig with a token")
+	webhooks := flag.String("webhooks", "", "file with the ValidatingWebhookConfiguration of an installation")
+	flag.IntVar(&s.rounds, "rounds", 5, "rounds of all variants")
+	flag.IntVar(&s.unschedulable, "unschedulable", 1000, "pods that fit no node, in each round and variant")
+	flag.IntVar(&s.schedulable, "schedulable", 200, "pods that fit, at the same time")
+	flag.IntVar(&s.updates, "updates", 500, "updates of pods a second")
+	flag.IntVar(&s.updateSeconds, "update-seconds", 5, "seconds of updates")
+	flag.IntVar(&s.pending, "pending", 20, "pods a second that become unschedulable meanwhile")
+	flag.IntVar(&s.requests, "requests", 200, "requests one after the other that no webhook matches, of each kind")
+	flag.Parse()
+
+	api, err := connect(*kubeconfig)
+	check(err)
+	stub, err := startStub()
+	check(err)
+	configuration, err := os.ReadFile(*webhooks)
+	check(err)
+	world := &world{api: api, stub: stub, webhooks: configuration, settings: s}
+	check(world.prepare())
+
+	all := map[string][]figures{}
+	for round := range s.rounds {
+		order := slices.Clone(variants)
+		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, variant := range order {
+			found, err := world.measure(variant)
+			check(err)
+			all[variant] = append(all[variant], found)
+			line, _ := json.Marshal(found)
+			fmt.Printf("round %d %-5s %s\n", round+1, variant, line)
+		}
+	}
+	report(all)
+}
+
+// report prints medians, and of the ratios to "none" of the same round the median and the range.
+func report(all map[string][]figures) {
+	var names []string
+	for name := range all["none"][0] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Printf("\n%s\n", name)
+		for _, variant := range variants {
+			var values, ratios []float64
+			for round, found := range all[variant] {
+				values = append(values, found[name])
+				ratios = append(ratios, found[name]/all["none"][round][name])
+			}
+			slices.Sort(values)
+			slices.Sort(ratios)
+			fmt.Printf("  %-5s %10.2f   %6.3f of none (%.3f to %.3f)\n", variant, middle(values),
+				middle(ratios), ratios[0], ratios[len(ratios)-1])
+		}
+	}
+}
+
+// middle is the median of sorted values.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// quantile is the value below which this part of the durations lies, in milliseconds.
+func quantile(durations []time.Duration, part float64) float64 {
+	slices.Sort(durations)
+	index := min(int(part*float64(len(durations))), len(durations)-1)
+	return float64(durations[index].Microseconds()) / 1000
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal("wake-load: ", strings.TrimSpace(err.Error()))
+	}
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	namespace     = "/api/v1/namespaces/wake-load"
+	pods          = namespace + "/pods"
+	events        = "/apis/events.k8s.io/v1/namespaces/wake-load/events"
+	configuration = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/journeyman"
+
+	// Nodes with room for more pods than are created.
+	nodes, podsOfNode = 100, 110
+	// Requests at once, as from controllers.
+	workers = 32
+	// Until a measurement has failed.
+	patience = 10 * time.Minute
+)
+
+// world is the cluster that is measured.
+type world struct {
+	settings
+	api      *api
+	stub     *stub
+	webhooks []byte
+	created  int
+}
+
+type object = map[string]any
+
+// prepare makes what pods need: no controller runs.
+func (w *world) prepare() error {
+	meta := object{"name": "wake-load"}
+	if _, err := w.api.do(http.MethodPost, "/api/v1/namespaces", object{"metadata": meta}); err != nil {
+		return err
+	}
+	account := object{"metadata": object{"name": "default"}}
+	if _, err := w.api.do(http.MethodPost, namespace+"/serviceaccounts", account); err != nil {
+		return err
+	}
+	room := object{"cpu": "64", "memory": "256Gi", "pods": fmt.Sprint(podsOfNode)}
+	for number := range nodes {
+		name := fmt.Sprintf("node-%d", number)
+		ready := []object{{"type": "Ready", "status": "True"}}
+		node := object{
+			"metadata": object{"name": name, "labels": object{"kubernetes.io/hostname": name}},
+			"status":   object{"capacity": room, "allocatable": room, "conditions": ready},
+		}
+		if _, err := w.api.do(http.MethodPost, "/api/v1/nodes", node); err != nil {
+			return err
+		}
+		untainted := object{"spec": object{"taints": nil}}
+		if _, err := w.api.do(http.MethodPatch, "/api/v1/nodes/"+name, untainted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podOf is a pod that waits for a node which is not there, or fits every node.
+func (w *world) podOf(fits bool) (string, object) {
+	w.created++
+	name := fmt.Sprintf("pod-%d", w.created)
+	requests := object{"cpu": "10m", "memory": "16Mi"}
+	container := object{"name": "c", "image": "none", "resources": object{"requests": requests}}
+	spec := object{
+		"containers": []object{container}, "automountServiceAccountToken": false,
+		"terminationGracePeriodSeconds": 0,
+	}
+	if !fits {
+		spec["nodeSelector"] = object{"example.com/none": "none"}
+	}
+	return name, object{"metadata": object{"name": name}, "spec": spec}
+}
+
+// measure has the API server call what variant says, and measures all.
+func (w *world) measure(variant string) (figures, error) {
+	found := figures{}
+	for _, part := range []func(figures) error{
+		func(figures) error { return w.call(variant) }, w.schedule, w.update, w.others,
+	} {
+		if err := part(found); err != nil {
+			return nil, fmt.Errorf("%s: %w", variant, err)
+		}
+	}
+	return found, nil
+}
+
+// call writes the webhooks that variant says, and waits until the API server goes by them.
+func (w *world) call(variant string) error {
+	if _, err := w.api.do(http.MethodDelete, configuration, nil); err != nil {
+		return err
+	}
+	if variant == "none" {
+		return w.until(func(calls bool) bool { return !calls })
+	}
+	var written struct {
+		object
+		Webhooks []object `json:"webhooks"`
+	}
+	var whole object
+	if err := json.Unmarshal(w.webhooks, &written); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(w.webhooks, &whole); err != nil {
+		return err
+	}
+	for _, webhook := range written.Webhooks {
+		webhook["clientConfig"] = object{"url": w.stub.url + "/" + variant, "caBundle": w.stub.bundle}
+	}
+	whole["webhooks"] = written.Webhooks
+	at, _, _ := strings.Cut(configuration, "/journeyman")
+	if _, err := w.api.do(http.MethodPost, at, whole); err != nil {
+		return err
+	}
+	return w.until(func(calls bool) bool { return calls })
+}
+
+// until waits for five probes in a row that call the stub, or do not, as is wanted.
+func (w *world) until(wanted func(bool) bool) error {
+	probe := event("Warning", "FailedScheduling", "journeyman-probe")
+	for row, tries := 0, 0; row < 5; tries++ {
+		before := w.stub.calls.Load()
+		if _, err := w.api.do(http.MethodPost, events+"?dryRun=All", probe); err != nil {
+			return err
+		}
+		if row++; !wanted(before < w.stub.calls.Load()) {
+			row = 0
+		}
+		if tries == 100 {
+			return fmt.Errorf("the API server does not go by the webhooks")
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return nil
+}
+
+func event(kind, reason, reporter string) object {
+	return object{
+		"metadata": object{"generateName": "event-"}, "type": kind, "reason": reason, "action": "Scheduling",
+		"eventTime":           time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
+		"reportingController": reporter, "reportingInstance": reporter, "note": "measured",
+		"regarding": object{"apiVersion": "v1", "kind": "Pod", "namespace": "wake-load", "name": "pod"},
+	}
+}
+
+func (w *world) create(pod object) error {
+	_, err := w.api.do(http.MethodPost, pods, pod)
+	return err
+}
+
+// work does jobs over a fixed number of connections until there is none left, and says what failed.
+func (w *world) work(jobs <-chan func() error) <-chan error {
+	failures := make([]error, workers)
+	var running sync.WaitGroup
+	for worker := range workers {
+		running.Go(func() {
+			for job := range jobs {
+				failures[worker] = errors.Join(failures[worker], job())
+			}
+		})
+	}
+	ended := make(chan error, 1)
+	go func() {
+		running.Wait()
+		ended <- errors.Join(failures...)
+	}()
+	return ended
+}
+
+// schedule measures how many pods kube-scheduler gets through in a second: from the first request that creates one to
+// the last condition PodScheduled, or the last binding.
+func (w *world) schedule(found figures) error {
+	total := w.unschedulable + w.schedulable
+	jobs := make(chan func() error, total)
+	for number := range total {
+		fits := number*w.schedulable/total != (number+1)*w.schedulable/total
+		_, pod := w.podOf(fits)
+		jobs <- func() error { return w.create(pod) }
+	}
+	close(jobs)
+	waiting, bound := map[string]bool{}, map[string]bool{}
+	var lastWaiting, lastBound time.Time
+	ready, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		ended <- w.api.watch(patience, ready, func(pod pod) bool {
+			switch name := pod.Metadata.Name; {
+			case pod.Spec.NodeName != "" && !bound[name]:
+				bound[name], lastBound = true, time.Now()
+			case pod.isUnschedulable() && !waiting[name]:
+				waiting[name], lastWaiting = true, time.Now()
+			}
+			return len(waiting) == w.unschedulable && len(bound) == w.schedulable
+		})
+	}()
+	if err := <-ready; err != nil {
+		return err
+	}
+	began, calls := time.Now(), w.stub.calls.Load()
+	if err := <-w.work(jobs); err != nil {
+		return err
+	}
+	if err := <-ended; err != nil {
+		return err
+	}
+	found["pods found unschedulable a second"] = float64(w.unschedulable) / lastWaiting.Sub(began).Seconds()
+	found["pods scheduled a second"] = float64(w.schedulable) / lastBound.Sub(began).Seconds()
+	found["(calls of the stub)"] = float64(w.stub.calls.Load()-calls) + 1
+	return nil
+}
+
+// update measures updates of pods at a fixed rate, each from when it is due, while pods become unschedulable.
+func (w *world) update(found figures) error {
+	if err := w.clear(); err != nil {
+		return err
+	}
+	var names []string
+	for range 200 {
+		name, pod := w.podOf(true)
+		if _, err := w.api.do(http.MethodPost, pods, pod); err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	time.Sleep(time.Second)
+	total := w.updates * w.updateSeconds
+	took := make([]time.Duration, total)
+	jobs := make(chan func() error, 2*total)
+	failures := w.work(jobs)
+	began := time.Now()
+	for number := range total {
+		due := began.Add(time.Duration(number) * time.Second / time.Duration(w.updates))
+		time.Sleep(time.Until(due))
+		jobs <- func() error {
+			change := object{"metadata": object{"annotations": object{"number": fmt.Sprint(number)}}}
+			_, err := w.api.do(http.MethodPatch, pods+"/"+names[number%len(names)], change)
+			took[number] = time.Since(due)
+			return err
+		}
+		if number*w.pending/w.updates != (number+1)*w.pending/w.updates {
+			_, pod := w.podOf(false)
+			jobs <- func() error { return w.create(pod) }
+		}
+	}
+	close(jobs)
+	if err := <-failures; err != nil {
+		return err
+	}
+	found["ms of an update of a pod, p99"] = quantile(took, 0.99)
+	found["ms of an update of a pod, median"] = quantile(took, 0.5)
+	return w.clear()
+}
+
+// others measures requests that the conditions do not let through, one after the other: events of other reasons are
+// compared with the conditions, and pods have no webhook at all.
+func (w *world) others(found figures) error {
+	var ofEvents, create, patch []time.Duration
+	for range w.requests {
+		took, err := w.api.timed(http.MethodPost, events, event("Normal", "Started", "kubelet"))
+		if err != nil {
+			return err
+		}
+		ofEvents = append(ofEvents, took)
+		name, pod := w.podOf(true)
+		pod["spec"].(object)["schedulerName"] = "none"
+		if took, err = w.api.timed(http.MethodPost, pods, pod); err != nil {
+			return err
+		}
+		create = append(create, took)
+		change := object{"metadata": object{"labels": object{"a": "b"}}}
+		if took, err = w.api.timed(http.MethodPatch, pods+"/"+name, change); err != nil {
+			return err
+		}
+		patch = append(patch, took)
+	}
+	found["ms of another event, median"] = quantile(ofEvents, 0.5)
+	found["ms of a new pod, median"] = quantile(create, 0.5)
+	found["ms of a patch of a pod, median"] = quantile(patch, 0.5)
+	return w.clear()
+}
+
+// clear removes pods and events, and waits until kube-scheduler has nothing left to do.
+func (w *world) clear() error {
+	for _, path := range []string{pods, events} {
+		if _, err := w.api.do(http.MethodDelete, path+"?gracePeriodSeconds=0", nil); err != nil {
+			return err
+		}
+	}
+	time.Sleep(2 * time.Second)
+	return nil
+}

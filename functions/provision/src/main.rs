@@ -15,6 +15,7 @@ async fn main() -> anyhow::Result<()> {
         discovery: &platform.discovery(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
+        node_pools: &cluster,
         statuses: &cluster,
         clock: &WallClock,
         recorder: Recorder { events: &cluster, memory },

@@ -33,8 +33,11 @@ use crate::{
     },
     objects::{
         BufferManifest, LabelsSelected, StorageClassManifest, Workload, WorkloadKind, budget,
-        buffer, class_status, conditions, metadata::Metadata, node, node_claim, node_class,
-        node_pool, overlay, pod, resource_claim, resource_slice, selecting, volume, workload,
+        buffer, class_status,
+        conditions::{self, Conditions},
+        metadata::Metadata,
+        node, node_claim, node_class, node_pool, overlay, pod, resource_claim, resource_slice,
+        selecting, volume, workload,
     },
 };
 
@@ -190,7 +193,8 @@ pub fn observed_node_pool_list(body: &[u8]) -> Result<Page<ObservedNodePool>, Er
         }
         let pool = node_pool::read(root, complaints)?.pool;
         let (uid, generation) = seen(root)?;
-        Some(Some(ObservedNodePool { pool, uid, generation }))
+        let wake = Conditions::of(root.tree()).wake();
+        Some(Some(ObservedNodePool { pool, uid, generation, wake }))
     })?;
     Ok(of_this_provider(page))
 }

@@ -33,6 +33,8 @@ pub(crate) mod variables {
     pub(crate) const OTLP_ENDPOINT: &str = "JOURNEYMAN_OTLP_ENDPOINT";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
+    /// `true` in a stack with the function `wake`; `false` without it.
+    pub(crate) const WAKE: &str = "JOURNEYMAN_WAKE";
     /// `true` has claims written as functions of the release of commit 405e221 read them; `false` without it.
     pub(crate) const FORMER_RECORDS: &str = "JOURNEYMAN_FORMER_RECORDS";
 }
@@ -96,7 +98,8 @@ impl Environment {
             own: Service::ALL.into_iter().filter_map(of_service).collect(),
         };
         let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, "a level");
-        let settings = reader.settings();
+        let has_wake = reader.switch(variables::WAKE);
+        let settings = handlers::Settings { has_wake, ..reader.settings() };
         let is_former = reader.switch(variables::FORMER_RECORDS);
         let record_form = if is_former { RecordForm::Text } else { RecordForm::Packed };
         match cluster {

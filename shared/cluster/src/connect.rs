@@ -3,11 +3,13 @@
 use std::{fmt, path::Path};
 
 use aws_credential_types::provider::SharedCredentialsProvider;
-use http::{Request, header::AUTHORIZATION};
+use http::{HeaderMap, Request, header::AUTHORIZATION};
 use jiff::Timestamp;
 use kube::{
     Client, Config,
+    client::Body,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+    core::Status,
 };
 use model::ClusterName;
 
@@ -140,16 +142,51 @@ impl KubeCluster {
         &self,
         request: Result<Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<String, CallError> {
+        let request = self.authorized(request).await?;
+        self.checked(self.client.request_text(request).await.map_err(CallError::from))
+    }
+
+    /// Sends `request`, as kube could build it or not, and brings the headers of an answer that is no refusal.
+    pub(crate) async fn headers(
+        &self,
+        request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<HeaderMap, CallError> {
+        let request = self.authorized(request).await?;
+        self.checked(self.headers_of(request).await)
+    }
+
+    async fn headers_of(&self, request: Request<Vec<u8>>) -> Result<HeaderMap, CallError> {
+        let (parts, body) = self.client.send(request.map(Body::from)).await?.into_parts();
+        if parts.status.is_success() {
+            return Ok(parts.headers);
+        }
+        let body = body.collect_bytes().await?;
+        // A proxy's refusal is no status of Kubernetes.
+        let status = serde_json::from_slice(&body).unwrap_or_else(|_| {
+            let reason = parts.status.canonical_reason().unwrap_or_default();
+            Status::failure("", reason).with_code(parts.status.as_u16())
+        });
+        Err(CallError::Refused(Box::new(status)))
+    }
+
+    async fn authorized(
+        &self,
+        request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Request<Vec<u8>>, CallError> {
         let mut request = request.map_err(kube::Error::BuildRequest)?;
-        let Some(tokens) = &self.tokens else {
-            return Ok(self.client.request_text(request).await?);
-        };
-        let authorization = tokens.authorization().await.map_err(CallError::Token)?;
-        request.headers_mut().insert(AUTHORIZATION, authorization);
-        let answer = self.client.request_text(request).await.map_err(CallError::from);
-        if answer.as_ref().is_err_and(|error| error.code() == Some(401)) {
-            // It may have been signed with credentials that were withdrawn: the next delivery
-            // comes with a new one.
+        if let Some(tokens) = &self.tokens {
+            let authorization = tokens.authorization().await.map_err(CallError::Token)?;
+            request.headers_mut().insert(AUTHORIZATION, authorization);
+        }
+        Ok(request)
+    }
+
+    /// What was answered. If the token was refused, it may have been signed with credentials that were withdrawn: the
+    /// next delivery comes with a new one.
+    fn checked<T>(&self, answer: Result<T, CallError>) -> Result<T, CallError> {
+        if let Some(tokens) = &self.tokens
+            && answer.as_ref().is_err_and(|error| error.code() == Some(401))
+        {
             tokens.forget();
         }
         answer

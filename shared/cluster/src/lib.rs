@@ -19,6 +19,7 @@ mod node_patch;
 mod node_pools;
 mod nodes;
 mod presign;
+mod probe;
 mod selectors;
 mod status;
 mod surroundings;

@@ -7,6 +7,7 @@ mod node_claims;
 mod node_classes;
 mod node_pools;
 mod nodes;
+mod probe;
 mod tokens;
 mod transport;
 
@@ -40,6 +41,8 @@ struct Answer {
     path: Option<&'static str>,
     code: u16,
     body: String,
+    /// Headers `Warning`.
+    warnings: Vec<&'static str>,
 }
 
 /// What is answered in turn, and what was asked.
@@ -60,9 +63,21 @@ impl Server {
     }
 
     fn of(answers: impl Iterator<Item = (Option<&'static str>, (u16, Value))>) -> Self {
-        let answers =
-            answers.map(|(path, (code, body))| Answer { path, code, body: body.to_string() });
+        let answers = answers.map(|(path, (code, body))| Answer {
+            path,
+            code,
+            body: body.to_string(),
+            warnings: Vec::new(),
+        });
         Self { answers: Arc::new(Mutex::new(answers.collect())), sent: Arc::default() }
+    }
+
+    /// The same, whose next answer has these headers `Warning`.
+    fn warning(self, warnings: &[&'static str]) -> Self {
+        if let Some(next) = self.answers.lock().unwrap().front_mut() {
+            next.warnings = warnings.to_vec();
+        }
+        self
     }
 
     fn client(&self) -> Client {
@@ -100,8 +115,11 @@ impl Server {
         let mut answers = self.answers.lock().unwrap();
         let is_for = |answer: &Answer| answer.path.is_none_or(|path| path == parts.uri.path());
         let expected = answers.iter().position(is_for).and_then(|index| answers.remove(index));
-        let Answer { code, body, .. } = expected.ok_or("unexpected request")?;
-        Ok(Response::builder().status(code).body(Body::from(body.into_bytes())).unwrap())
+        let Answer { code, body, warnings, .. } = expected.ok_or("unexpected request")?;
+        let answer = Response::builder().status(code);
+        let answer =
+            warnings.iter().fold(answer, |answer, text| answer.header(header::WARNING, *text));
+        Ok(answer.body(Body::from(body.into_bytes())).unwrap())
     }
 
     fn sent(&self) -> Vec<Sent> {

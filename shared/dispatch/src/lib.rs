@@ -172,6 +172,7 @@ async fn provision<W: World>(
         discovery: world,
         ledger: world,
         mailbox: world,
+        node_pools: world,
         statuses: world,
         clock: world,
         memory: process.memory(Function::Provision),

@@ -45,6 +45,8 @@ const PROVISION: &[&str] = &[
     "Ledger.snapshot",
     "Ledger.write_pulse",
     "Mailbox.send",
+    "NodePools.observed_pools",
+    "NodePools.update_wake_condition",
 ];
 const INTERRUPT: &[&str] = &[
     "Ledger.claims_of_instances",
@@ -179,6 +181,7 @@ const RESOLVE: &[&str] = &[
     "NodeClasses.observed_classes",
     "NodeClasses.update_class_status",
     "NodePools.observed_pools",
+    "NodePools.probe_wake",
     "NodePools.update_pool_status",
     "Profiles.ensure",
 ];

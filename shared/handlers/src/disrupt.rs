@@ -87,7 +87,7 @@ async fn pass<A: Adapters>(
     };
     let mut is_replacing = snapshot.commands.values().any(Command::is_under_way);
     if pace::is_disruption_due(note, at.now) {
-        let (looked, due) = Box::pin(look(ports, decider, snapshot, at)).await?;
+        let (looked, due) = Box::pin(look(ports, decider, (snapshot, start.is_called), at)).await?;
         let mut started = looked.plan.iter().flat_map(|plan| plan.started.values());
         is_replacing |= started.any(Command::is_under_way);
         report.plan = both(report.plan, looked.plan);
@@ -121,7 +121,7 @@ async fn carry_on<A: Adapters>(
 async fn look<A: Adapters>(
     ports: &DisruptPorts<'_, A>,
     decider: &Decider<'_, A>,
-    snapshot: Snapshot,
+    (snapshot, is_called): (Snapshot, bool),
     at: &Invocation,
 ) -> Result<(Report, PulseNote), Error> {
     let DisruptPorts { cluster, node_claims, catalog, discovery, clock, memory, .. } = *ports;
@@ -134,7 +134,7 @@ async fn look<A: Adapters>(
     let goes_on = |begun| begun < pace::COMMANDS_PER_LOOK && !is_time_up(clock, at);
     let outcome = decider.decide_all(&mut facts, question, goes_on, at).await?;
     let committed = outcome.plan.as_ref().filter(|_| outcome.last.is_some());
-    let due = pace::next_disruption(&facts, committed);
+    let due = pace::next_disruption(&facts, committed, is_called);
     deletion_costs::write(ports, &facts, at).await;
     Ok((Report { plan: outcome.plan, malformed }, due))
 }

@@ -17,6 +17,8 @@ pub enum Job {
     InstanceTypes,
     /// `resolve`: the status of NodeOverlays.
     NodeOverlayStatus,
+    /// `resolve`: whether the API server calls `wake`.
+    WakeProbe,
     /// `sweep`: who is in charge of the cluster.
     Guard,
     /// `sweep`: the secret path by which the API server calls `wake`.
@@ -49,6 +51,7 @@ impl Job {
             Self::NodePoolStatus => "NodePool status",
             Self::InstanceTypes => "instance types",
             Self::NodeOverlayStatus => "NodeOverlay status",
+            Self::WakeProbe => "probe of wake",
             Self::Guard => "guard",
             Self::Webhooks => "webhooks of wake",
             Self::Instances => "instances",

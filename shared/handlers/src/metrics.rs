@@ -12,11 +12,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use model::{
     HourlyPrice, NodeClaim, NodePoolName,
     interruption::{Interruption, InterruptionKind},
     ledger::Snapshot,
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    wake::WakeFinding,
 };
 use ports::Fault;
 
@@ -98,6 +100,20 @@ pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: 
         metrics.set(&registry::NODEPOOLS_USAGE, &[&label(resource), pool], amount);
     }
     metrics.set(&registry::NODEPOOLS_USAGE, &["nodes", pool], Micros::whole(status.nodes));
+}
+
+/// Notes whether the API server calls `wake`, if the stack has it and NodePools have the condition that says it.
+pub(crate) fn note_wake(
+    metrics: &Metrics,
+    known: &[ObservedNodePool],
+    finding: &WakeFinding,
+    now: Timestamp,
+) {
+    if !known.is_empty() && *finding != WakeFinding::Absent {
+        let is_healthy =
+            known.iter().all(|observed| finding.leaves_healthy(observed.wake.as_ref(), now));
+        metrics.set(&registry::WAKE_HEALTHY, &[], Micros::whole(u64::from(is_healthy)));
+    }
 }
 
 /// Notes what the nodes of each NodePool of `known` cost in an hour, how many nodes there are, and what each has.

@@ -13,6 +13,7 @@ use model::{
     node_pool::{
         ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations, TypeMatch,
     },
+    wake::WakeFinding,
 };
 use ports::{Invocation, Ledger, NodePools, PortError};
 
@@ -29,6 +30,8 @@ pub(crate) struct Beside<'a> {
     pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
     /// Why pools fit no instance type; `None` if that is not known.
     pub(crate) without_types: Option<&'a BTreeMap<NodePoolName, String>>,
+    /// What was found of the calls of `wake`.
+    pub(crate) wake: &'a WakeFinding,
     /// Where it is logged, too.
     pub(crate) metrics: &'a Metrics,
 }
@@ -44,6 +47,7 @@ pub(crate) async fn update_statuses(
 ) -> Result<(), PortError> {
     let mut tally = Tally::default();
     metrics::note_claims(beside.metrics, observed, beside.snapshot);
+    metrics::note_wake(beside.metrics, observed, beside.wake, at.now);
     for observed in observed.iter().filter(|observed| !observed.pool.is_deleting) {
         let name = &observed.pool.name;
         let class = beside.classes.get(&observed.pool.template.node_class);
@@ -61,6 +65,7 @@ pub(crate) async fn update_statuses(
             node_class,
             node_class_generation,
             registrations,
+            wake: beside.wake.clone(),
             found_at: at.now,
             ..counted(name, beside.snapshot, at)
         };
@@ -126,6 +131,7 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
         registrations: Registrations::default(),
         quotas: quotas(name, snapshot, at),
         types: TypeMatch::Unknown,
+        wake: WakeFinding::Unknown,
         found_at: at.now,
     }
 }

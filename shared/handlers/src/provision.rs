@@ -3,17 +3,19 @@
 //! The pulse of `provision` never rests. Each beat lists the pending pods; [`planner::pace`] says when the whole
 //! cluster is looked at.
 
+mod calls;
+
 use std::rc::Rc;
 
+use futures_util::future::try_join;
 use model::{
     Function, Plan, Pod,
     buffer::{BufferStatus, ObservedBuffer},
     limits::BUFFER_STATUSES_PER_LOOK_MAX,
-    node_pool::NodePool,
-    pulse::Signal,
+    pulse::{Pulse, Signal},
     recorded::Question,
 };
-use planner::pace::{self, Looked, Pace, Past, Seen};
+use planner::pace::{self, Calls, Looked, Pace, Past, Seen};
 use ports::{
     Adapters, AlphaStatuses as _, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection,
 };
@@ -30,6 +32,7 @@ use crate::{
     recorder::Recorder,
     settings::Settings,
 };
+use calls::Pools;
 
 /// Statuses of CapacityBuffers that are written at the same time.
 const AT_ONCE: usize = 10;
@@ -49,6 +52,8 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// Events of pods.
     pub recorder: Recorder<'a, A>,
+    /// NodePools and their condition `WakeHealthy`.
+    pub node_pools: &'a A::NodePools,
     /// The status of CapacityBuffers.
     pub statuses: &'a A::AlphaStatuses,
     /// The time that is left.
@@ -76,18 +81,29 @@ async fn pass<A: Adapters>(
     at: &Invocation,
 ) -> Result<Pass, Error> {
     let ProvisionPorts { clock, memory, settings, .. } = *ports;
-    let (mut pending, mut now) = (pending_pods(ports).await?, at.now);
-    let node_pools = static_pools(ports).await?;
+    let (mut pending, Pools { static_pools, observed }) = if settings.has_wake {
+        try_join(pending_pods(ports), calls::pools(ports)).await?
+    } else {
+        (pending_pods(ports).await?, calls::static_pools(ports).await?)
+    };
+    let mut now = at.now;
+    let calls = Calls { is_called: start.is_called, is_anew: start.is_anew, rest: None };
+    let calls = calls.with_rest(&observed, settings.wake_rest);
+    let mut not_pushed = None;
     loop {
         let seen = Seen {
             pending: &pending,
-            node_pools: &node_pools,
+            node_pools: &static_pools,
             counters: start.head.counters,
             began_at: at.now,
             keeps_buffers: settings.policies.capacity_buffer,
             poll_interval: settings.poll_interval,
+            calls,
             window: settings.batch,
         };
+        if now == at.now {
+            not_pushed = pace::not_pushed(&seen, &past(start, memory)).map(|pod| pod.key.clone());
+        }
         match pace::next(&seen, &past(start, memory), now) {
             Pace::Rest(end) => return Ok(Pass { report: Report::default(), end }),
             Pace::Wait(until) => {
@@ -101,6 +117,9 @@ async fn pass<A: Adapters>(
                 if let Some(look) = look {
                     memory.last_look.replace(Some(Rc::new(look)));
                 }
+                if let Some(pod) = not_pushed {
+                    calls::note_not_pushed(ports, start, (observed, pod), at).await;
+                }
                 return Ok(Pass { report, end });
             }
         }
@@ -109,7 +128,8 @@ async fn pass<A: Adapters>(
 
 fn past(start: &Start, memory: &ProcessMemory) -> Past {
     let last_look = memory.last_look.borrow().clone().filter(|_| !start.is_anew);
-    Past { served: start.pulse.served, note: start.pulse.note, last_look }
+    let Pulse { served, note, failures, .. } = start.pulse;
+    Past { served, note, has_failed: failures > 0, last_look }
 }
 
 /// Looks at the whole cluster and creates the claims that it lacks.
@@ -145,6 +165,7 @@ async fn look<A: Adapters>(
             has_all_replicas: answer.missing_replicas.is_empty(),
             waits_for_class: pace::waits_for_class(&answer.plan),
             disrupted,
+            creates_claims: outcome.plan.as_ref().is_some_and(|plan| !plan.new_claims.is_empty()),
         }
     });
     Ok((Report { plan: outcome.plan, malformed }, looked))
@@ -166,14 +187,6 @@ async fn update_buffers<A: Adapters>(
     for (observed, result) in written {
         tally.note_update(format_args!("status of CapacityBuffer {}", observed.key), result);
     }
-}
-
-/// The NodePools, if static ones are kept.
-async fn static_pools<A: Adapters>(ports: &ProvisionPorts<'_, A>) -> Result<Vec<NodePool>, Error> {
-    if !ports.settings.policies.static_capacity {
-        return Ok(Vec::new());
-    }
-    Ok(ports.cluster.node_pools().await?.items)
 }
 
 /// The pending pods that a new node may help.

@@ -40,6 +40,8 @@ pub(crate) struct Start {
     pub(crate) head: Head,
     /// What the pass before left.
     pub(crate) pulse: Pulse,
+    /// Whether a call of the API server asks for the pass.
+    pub(crate) is_called: bool,
     /// Whether the pass looks at everything, whatever this process saw last.
     pub(crate) is_anew: bool,
 }
@@ -90,7 +92,8 @@ impl<A: Adapters> Beating<'_, A> {
         }
         let is_anew = signal == Signal::Called { anew: true };
         pulse.note = pulse.note.filter(|_| !is_anew);
-        let start = Start { head, pulse, is_anew };
+        let is_called = matches!(signal, Signal::Called { .. });
+        let start = Start { head, pulse, is_called, is_anew };
         match pass(&start).await {
             Ok(Pass { report, end }) => {
                 self.arm(&start.pulse, &end, at).await?;

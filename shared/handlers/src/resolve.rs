@@ -21,6 +21,7 @@ use model::{
         ClusterSettings, NodeClass, NodeClassStatus, ObservedNodeClass, ResolvedTemplate,
     },
     node_pool::{ClassReadiness, ObservedNodePool},
+    wake::WakeFinding,
 };
 use ports::{
     Adapters, AlphaStatuses as _, Catalog as _, Discovery as _, Fault, Invocation, Ledger as _,
@@ -106,7 +107,8 @@ pub async fn resolve<A: Adapters>(
     let (fitting, unreadable) = fitting.unzip();
     malformed.extend(unreadable.unwrap_or_default());
     if let Some(pools) = pools {
-        let beside = (&classes, all_are_known, fitting.as_ref());
+        let wake = probe(ports, &mut jobs).await;
+        let beside = (&classes, all_are_known, fitting.as_ref(), &wake);
         let updated = update_pool_statuses(ports, &pools, beside, at).await;
         jobs.note(Job::NodePoolStatus, updated);
     }
@@ -237,11 +239,36 @@ async fn write_status<A: Adapters>(
     }
 }
 
+/// Whether the API server calls `wake`, in a stack that has it. What is no answer of the API server for good says
+/// nothing of `wake`.
+async fn probe<A: Adapters>(ports: &ResolvePorts<'_, A>, jobs: &mut Jobs) -> WakeFinding {
+    if !ports.settings.has_wake {
+        return WakeFinding::Absent;
+    }
+    match ports.node_pools.probe_wake().await {
+        Ok(answer) => WakeFinding::Probed(answer),
+        Err(error) if matches!(error.fault, Fault::Permanent | Fault::NotFound) => {
+            let why = story(&error);
+            tracing::warn!(story = why, "wake cannot be probed");
+            WakeFinding::Refused(why)
+        }
+        Err(error) => {
+            jobs.note(Job::WakeProbe, Err(error));
+            WakeFinding::Unknown
+        }
+    }
+}
+
 /// Updates the status of each of `pools`.
 async fn update_pool_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     pools: &[ObservedNodePool],
-    (classes, all_classes_are_known, fitting): (&Classes, bool, Option<&Fitting>),
+    (classes, all_classes_are_known, fitting, wake): (
+        &Classes,
+        bool,
+        Option<&Fitting>,
+        &WakeFinding,
+    ),
     at: &Invocation,
 ) -> Result<(), PortError> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
@@ -251,6 +278,7 @@ async fn update_pool_statuses<A: Adapters>(
         snapshot: &snapshot,
         registrations: ports.ledger.registrations(&at.cluster).await?,
         without_types: fitting.map(|fitting| &fitting.without_types),
+        wake,
         metrics: ports.metrics,
     };
     pools::update_statuses(ports.node_pools, ports.ledger, pools, &beside, at).await

@@ -42,6 +42,10 @@ pub struct Settings {
     pub batch: BatchWindow,
     /// Between two looks for pending pods while nothing happens.
     pub poll_interval: SignedDuration,
+    /// The same while the API server calls `wake`.
+    pub wake_rest: SignedDuration,
+    /// Whether the stack has `wake`. It is no parameter of its own: the key of `wake` says it.
+    pub has_wake: bool,
     /// Whether launches are checked before classes are ready.
     pub dry_runs: DryRuns,
     /// What is done when EC2 recommends to leave a spot instance.
@@ -85,6 +89,8 @@ impl Default for Settings {
             default_spread: DefaultSpread::default(),
             batch: BatchWindow::default(),
             poll_interval: SignedDuration::from_secs(5),
+            wake_rest: SignedDuration::from_mins(1),
+            has_wake: false,
             dry_runs: DryRuns::default(),
             rebalance_recommendations: RebalanceRecommendations::default(),
             record: Record::default(),

@@ -8,7 +8,7 @@ use model::{
     Function,
     event::{COMPONENT, EventReason},
     labels,
-    wake::{SECRET_BYTES_MIN, WAKE_RULES, WakeCondition, WakeRule},
+    wake::{PROBE_REPORTER, SECRET_BYTES_MIN, WAKE_RULES, WakeCondition, WakeRule},
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
@@ -123,11 +123,14 @@ fn webhook(rule: &WakeRule, url: &str, except: &[String]) -> Value {
 /// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions>
 pub fn conditions(rule: &WakeRule) -> Vec<(&'static str, String)> {
     let groups = "request.userInfo.groups";
-    // What functions write themselves, they know.
-    let by_others = format!(
+    // What functions write themselves, they know. Their probes are sent to be called for.
+    let mut by_others = format!(
         "!(has({groups}) && {groups}.exists(group, group.startsWith('{}')))",
         Function::GROUP_PREFIX
     );
+    if let WakeCondition::UnschedulablePod { component, .. } = rule.condition {
+        by_others = format!("{by_others} || ({})", is("object", component, PROBE_REPORTER));
+    }
     let mut conditions = vec![("by-others", by_others)];
     match rule.condition {
         WakeCondition::Always => {}

@@ -67,11 +67,13 @@ pub enum ConditionKind {
     ValidationSucceeded,
     /// NodeClaim being terminated: volumes are detached.
     VolumesDetached,
+    /// NodePool: the API server calls `wake`; absent in a stack without `wake`.
+    WakeHealthy,
 }
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -100,6 +102,7 @@ impl ConditionKind {
         Self::SubnetsReady,
         Self::ValidationSucceeded,
         Self::VolumesDetached,
+        Self::WakeHealthy,
     ];
 
     /// The text in `type`.
@@ -133,6 +136,7 @@ impl ConditionKind {
             Self::SubnetsReady => "SubnetsReady",
             Self::ValidationSucceeded => "ValidationSucceeded",
             Self::VolumesDetached => "VolumesDetached",
+            Self::WakeHealthy => "WakeHealthy",
         }
     }
 
@@ -153,6 +157,8 @@ impl fmt::Display for ConditionKind {
 pub enum ConditionReason {
     /// No image matches the terms.
     AmiNotFound,
+    /// `WakeHealthy`: `wake` answered the probe.
+    Answered,
     /// Not checked yet, or the check did not finish.
     AwaitingReconciliation,
     /// `VolumesDetached`: volumes are still attached.
@@ -201,6 +207,8 @@ pub enum ConditionReason {
     LaunchTemplateInvalid,
     /// The custom launch template does not exist.
     LaunchTemplateNotFound,
+    /// `WakeHealthy`: `wake` did not answer the probe.
+    NoAnswer,
     /// The EC2NodeClass does not exist.
     NodeClassNotFound,
     /// `Launched`: the EC2NodeClass changed and was not checked since.
@@ -229,6 +237,10 @@ pub enum ConditionReason {
     NvidiaConsumableCapacityInvalid,
     /// `ReadyForProvisioning`: there is no such PodTemplate.
     PodTemplateNotFound,
+    /// `WakeHealthy`: `wake` was not called for a pending pod.
+    PodsNotPushed,
+    /// `WakeHealthy`: the API server refuses the probe.
+    ProbeRefused,
     /// `Rebooting`: EC2 accepted the request.
     RebootIssued,
     /// `Rebooting`: the request is sent.
@@ -282,6 +294,7 @@ impl ConditionReason {
     pub fn as_str(&self) -> &str {
         match self {
             Self::AmiNotFound => "AMINotFound",
+            Self::Answered => "Answered",
             Self::AwaitingReconciliation => "AwaitingReconciliation",
             Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
             Self::BufferEmpty => "BufferEmpty",
@@ -307,6 +320,7 @@ impl ConditionReason {
             Self::LaunchTemplateInvalid => "LaunchTemplateInvalid",
             Self::LaunchTemplateNotFound => "LaunchTemplateNotFound",
             Self::MultipleNodesFound => "MultipleNodesFound",
+            Self::NoAnswer => "NoAnswer",
             Self::NodeClassNotFound => "NodeClassNotFound",
             Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeClassReadinessUnknown => "NodeClassReadinessUnknown",
@@ -320,6 +334,8 @@ impl ConditionReason {
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
             Self::NvidiaConsumableCapacityInvalid => "NVIDIAConsumableCapacityInvalid",
             Self::PodTemplateNotFound => "PodTemplateNotFound",
+            Self::PodsNotPushed => "PodsNotPushed",
+            Self::ProbeRefused => "ProbeRefused",
             Self::RebootIssued => "RebootIssued",
             Self::RebootRequested => "RebootRequested",
             Self::RebootSucceeded => "RebootSucceeded",

@@ -4,6 +4,7 @@
 //! A call carries no work, as no message does: it only says that the functions should look. So a call that is lost
 //! costs the wait for the next beat or schedule, and one that is forged or repeated costs a pass.
 
+mod health;
 mod key;
 mod webhooks;
 
@@ -11,15 +12,19 @@ use jiff::SignedDuration;
 
 use crate::{Function, api_version};
 
+pub use health::{
+    HealthChange, PODS_NOT_PUSHED_FOR, PROBE_REPORTER, PROBE_WARNING, ProbeAnswer, WakeFinding,
+    WakeHealth,
+};
 pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
 pub use webhooks::{WakeWebhooks, with_path};
 
 /// What `wake` answers beside its yes to a dry run, so that whoever makes one sees that the call arrived. The API server
 /// hands it on in a header `Warning`.
-pub const CALLED_WARNING: &str = "journeyman: wake is called";
+pub const CALLED_WARNING: &str = PROBE_WARNING;
 
 /// The component that reports the events of probes: dry runs, which wake nothing and call `wake` all the same.
-pub const PROBE_COMPONENT: &str = "journeyman-probe";
+pub const PROBE_COMPONENT: &str = PROBE_REPORTER;
 
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";

@@ -12,7 +12,7 @@ use model::{
     duration::later,
     facts::Facts,
     ledger::{Counters, RejectionReason, Snapshot, digest},
-    node_pool::NodePool,
+    node_pool::{NodePool, ObservedNodePool},
     pulse::{PassEnd, PulseNote},
 };
 
@@ -54,6 +54,9 @@ const MASS_DISRUPTED_APART: SignedDuration = SignedDuration::from_secs(8);
 const SAME_INTERRUPTION: SignedDuration = SignedDuration::from_secs(15);
 /// Number of claims disrupted within [`SAME_INTERRUPTION`] from which they are many.
 const MANY: usize = 10;
+/// The API server calls `wake` for a pod within this time after the scheduler found no node for it. The scheduler's event
+/// may be sent some seconds late.
+const PUSHED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// For how long pods are gathered before nodes are launched for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +89,35 @@ pub struct Seen<'a> {
     pub keeps_buffers: bool,
     /// Between two beats while no pods come.
     pub poll_interval: SignedDuration,
+    /// Whether and how far the API server's calls of `wake` can be relied on.
+    pub calls: Calls,
     /// For how long pods are gathered.
     pub window: BatchWindow,
+}
+
+/// What a pass of `provision` knows of the API server's calls of `wake`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Whether a call asks for this pass.
+    pub is_called: bool,
+    /// Whether it asks for a look whatever was seen before.
+    pub is_anew: bool,
+    /// Between two beats while nothing is left to do, and since when all NodePools are known to be served by calls;
+    /// `None` unless they are.
+    pub rest: Option<(SignedDuration, Timestamp)>,
+}
+
+impl Calls {
+    /// Those of a stack with `wake` whose NodePools are `pools`, with `rest` between two beats.
+    #[must_use]
+    pub fn with_rest(self, pools: &[ObservedNodePool], rest: SignedDuration) -> Self {
+        let usable = || pools.iter().filter(|observed| !observed.pool.is_deleting);
+        let healthy = usable().map(|observed| observed.wake.filter(|wake| wake.is_healthy));
+        let since: Option<Vec<Timestamp>> = healthy.map(|wake| Some(wake?.since)).collect();
+        // Without any NodePool nothing is known: they have the condition.
+        let since = since.and_then(|times| times.into_iter().max());
+        Self { rest: since.map(|since| (rest, since)), ..self }
+    }
 }
 
 /// What earlier passes of `provision` saw.
@@ -97,6 +127,8 @@ pub struct Past {
     pub served: Counters,
     /// What the last look left in the pulse; `None` if there was no look.
     pub note: Option<PulseNote>,
+    /// Whether the last pass failed.
+    pub has_failed: bool,
     /// The last look of this process; `None` if there was none, which costs one more look.
     pub last_look: Option<Rc<LastLook>>,
 }
@@ -159,6 +191,8 @@ pub struct Looked {
     pub waits_for_class: bool,
     /// Number of claims that were disrupted shortly before the look: see [`disrupted_lately`].
     pub disrupted: usize,
+    /// Whether the look created claims.
+    pub creates_claims: bool,
 }
 
 /// How a pass ends after a look at `now`, and what the process remembers of the look. `looked` is `None` if other
@@ -191,7 +225,11 @@ pub fn after(
     let others_come = seen.is_any_disrupted(past);
     let replicas = seen.replicas();
     if seen.pending.is_empty() && replicas.is_empty() && !seen.keeps_buffers {
-        return (seen.end(past.note, others_come), Some(last_look));
+        return (seen.end(past.note, Rest::Nothing, others_come), Some(last_look));
+    }
+    if seen.calls.is_anew && !looked.creates_claims {
+        // What the call is about may not be stored yet: the next beat looks as if there had been no look.
+        return (PassEnd { note: None, ..seen.end(None, Rest::Unplaced, true) }, None);
     }
     let is_settled = seen.pending.is_empty() && looked.has_all_replicas && !seen.keeps_buffers;
     let rest = match (is_settled, looked.waits_for_class) {
@@ -204,7 +242,22 @@ pub fn after(
     let first_seen = if seen.pending.is_empty() { Timestamp::UNIX_EPOCH } else { now };
     let since = same.map_or(first_seen, |note| note.since);
     let note = PulseNote { digest, at: now, since };
-    (seen.end(Some(note), others_come), Some(last_look))
+    (seen.end(Some(note), rest, others_come), Some(last_look))
+}
+
+/// A pod of which a call should have come, if this pass finds one that no call asked for: it became unschedulable after
+/// the last look, while calls came, and is so for seconds. In busy times beats find pods as soon as calls do.
+#[must_use]
+pub fn not_pushed<'a>(seen: &Seen<'a>, past: &Past) -> Option<&'a Pod> {
+    let (_, since) = seen.calls.rest.filter(|_| !seen.calls.is_called)?;
+    if past.has_failed || seen.is_busy(past.note) {
+        return None;
+    }
+    let since = past.note.map_or(since, |note| note.at.max(since));
+    seen.pending.iter().find(|pod| {
+        pod.unschedulable_at
+            .is_some_and(|at| since < at && PUSHED_WITHIN < seen.began_at.duration_since(at))
+    })
 }
 
 /// Whether a pod of `plan` waits for an EC2NodeClass that `resolve` has yet to look at, or to hear of its dry run.
@@ -244,7 +297,7 @@ impl Seen<'_> {
         };
         if let Some(note) = noted(Rest::AwaitsClass) {
             let is_early = is_early(note, CLASS_AGAIN_AFTER);
-            return is_early.then(|| self.end(past.note, false));
+            return is_early.then(|| self.end(past.note, Rest::AwaitsClass, false));
         }
         let is_idle = self.pending.is_empty() && !is_any_disrupted && !self.keeps_buffers;
         let is_covered = || past.last_look.as_ref().is_some_and(|last| last.covers(self, now));
@@ -252,7 +305,9 @@ impl Seen<'_> {
             || noted(Rest::Nothing).is_some()
             || noted(Rest::Unplaced).is_some_and(|note| is_early(note, LOOK_AGAIN_AFTER));
         if is_known {
-            return Some(self.end(past.note, false));
+            let is_settled = is_idle && (replicas.is_empty() || noted(Rest::Nothing).is_some());
+            let rest = if is_settled { Rest::Nothing } else { Rest::Unplaced };
+            return Some(self.end(past.note, rest, false));
         }
         let rests_until = past.last_look.as_ref().map(|last| last.rests_until);
         let next_at = rests_until.filter(|until| is_any_disrupted && now < *until)?;
@@ -272,12 +327,21 @@ impl Seen<'_> {
         part.clamp(least, LOOK_AGAIN_WITHIN)
     }
 
-    /// The end of a pass that served everything it had read.
-    fn end(&self, note: Option<PulseNote>, others_come: bool) -> PassEnd {
-        let is_recent = |note: PulseNote| self.began_at.duration_since(note.since) < QUIET_AFTER;
-        let is_busy = others_come || note.is_some_and(is_recent);
-        let delay = if is_busy { BUSY.min(self.poll_interval) } else { self.poll_interval };
+    /// The end of a pass that served everything it had read and leaves `rest` to do.
+    fn end(&self, note: Option<PulseNote>, rest: Rest, others_come: bool) -> PassEnd {
+        // A call may come before the object that it is about is stored, and before the pod says that it is unschedulable.
+        let is_busy = others_come || self.calls.is_called || self.is_busy(note);
+        let delay = match self.calls.rest {
+            _ if is_busy => BUSY.min(self.poll_interval),
+            Some((wake_rest, _)) if rest == Rest::Nothing => wake_rest.max(self.poll_interval),
+            _ => self.poll_interval,
+        };
         PassEnd { read: Some(self.counters), next_at: Some(later(self.began_at, delay)), note }
+    }
+
+    /// Whether other pods are expected, since pods came shortly before `note` was left.
+    fn is_busy(&self, note: Option<PulseNote>) -> bool {
+        note.is_some_and(|note| self.began_at.duration_since(note.since) < QUIET_AFTER)
     }
 
     /// Whether claims were disrupted since the last pass. Their pods need other nodes before they are pending.
@@ -346,10 +410,18 @@ pub fn is_disruption_due(note: Option<PulseNote>, now: Timestamp) -> bool {
 }
 
 /// When `disrupt` looks again after `plan` on `facts`; `plan` is `None` if other functions committed first each time.
+/// `is_called`: a call of the API server asked for the look. What it is about may not be stored yet, so that a look
+/// that deletes nothing is followed by another.
 #[must_use]
-pub fn next_disruption(facts: &Facts, plan: Option<&Plan>) -> PulseNote {
+pub fn next_disruption(facts: &Facts, plan: Option<&Plan>, is_called: bool) -> PulseNote {
     let is_busy = plan.is_none_or(|plan| is_news(facts, plan));
-    let again = later(facts.now, if is_busy { BUSY_LOOKS } else { IDLE_LOOKS });
+    let deletes = |plan: &Plan| plan.changes.iter().any(NodeClaim::is_deleting);
+    let again = match is_busy {
+        _ if is_called && !plan.is_some_and(deletes) => CALLS_APART,
+        true => BUSY_LOOKS,
+        false => IDLE_LOOKS,
+    };
+    let again = later(facts.now, again);
     let validation = plan.and_then(|plan| first_validation(facts, plan));
     let due_at = validation.map_or(again, |validated_at| validated_at.min(again));
     // The note has whole seconds: never early.

@@ -19,7 +19,7 @@ use model::{
     pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
-    wake::WakeWebhooks,
+    wake::{ProbeAnswer, WakeFinding, WakeWebhooks},
 };
 
 use crate::{PortError, port::ports};
@@ -194,7 +194,7 @@ ports! {
         ) -> Result<(), PortError>;
     }
 
-    /// The status of NodePools.
+    /// The status of NodePools, and whether the API server calls `wake`, which it says.
     pub trait NodePools in cluster {
         /// NodePools, each with which spec it is.
         async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError>;
@@ -206,6 +206,17 @@ ports! {
             observed: &ObservedNodePool,
             status: &NodePoolStatus,
         ) -> Result<(), PortError>;
+        /// Changes the condition `WakeHealthy` of `observed` as `finding` does at `now`, and nothing else. Repeating it
+        /// changes nothing. `Conflict` when the pool is not as it was observed any more, `NotFound` when it is gone.
+        async fn update_wake_condition(
+            &self,
+            observed: &ObservedNodePool,
+            finding: &WakeFinding,
+            now: Timestamp,
+        ) -> Result<(), PortError>;
+        /// Sends a request that `wake` is called for, and that changes nothing: a dry run. A refusal is an error, never
+        /// [`ProbeAnswer::Silent`].
+        async fn probe_wake(&self) -> Result<ProbeAnswer, PortError>;
     }
 
     /// The status of NodeOverlays and CapacityBuffers.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, Condition, Function, InstanceId, InstanceType, LaunchTemplateName, NodeClaim,
     NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName,
@@ -17,6 +17,7 @@ use model::{
     node::NodePatch,
     node_class::{ImageTerm, NodeClassStatus, ReservationTerm, SecurityGroupTerm, SubnetTerm},
     node_pool::NodePoolStatus,
+    wake::WakeFinding,
 };
 use ports::PodSelection;
 
@@ -242,7 +243,19 @@ pub(crate) fn pool_status(world: &World, name: &NodePoolName, status: &NodePoolS
     let is_same = world.cluster.pool_statuses.get(name).is_some_and(|stored| {
         *stored == NodePoolStatus { found_at: stored.found_at, ..status.clone() }
     });
-    Load::items(usize::from(!is_same))
+    let wake = wake_condition(world, name, &status.wake, status.found_at);
+    if is_same { wake } else { Load::items(1) }
+}
+
+/// Whether the condition `WakeHealthy` of a pool changes.
+pub(crate) fn wake_condition(
+    world: &World,
+    name: &NodePoolName,
+    finding: &WakeFinding,
+    now: Timestamp,
+) -> Load {
+    let record = world.cluster.pool_records.get(name);
+    Load::items(usize::from(record.is_some_and(|record| record.is_changed_by(finding, now))))
 }
 
 /// Whether the status of an overlay changes.

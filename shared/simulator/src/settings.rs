@@ -152,6 +152,8 @@ pub struct WorldSettings {
     pub scoring: ScoringStrategy,
     /// What kube-scheduler gives pods without spread constraints. Default: nothing.
     pub default_spread: DefaultSpread,
+    /// Whether the API server calls `wake` for a probe, and gets an answer. Default: no.
+    pub wake_answers: bool,
     /// What is broken on purpose. Default: nothing.
     pub sabotage: Sabotage,
 }
@@ -192,6 +194,7 @@ impl Default for WorldSettings {
             trace: Trace::default(),
             scoring: ScoringStrategy::default(),
             default_spread: DefaultSpread::default(),
+            wake_answers: false,
             sabotage: Sabotage::default(),
         }
     }

@@ -105,6 +105,11 @@ impl Sim {
         self.0.borrow_mut().stop_faults();
     }
 
+    /// Whether the API server calls `wake` for a probe from now on, and gets an answer.
+    pub fn set_wake_answers(&self, answers: bool) {
+        self.with(|world| world.settings.wake_answers = answers);
+    }
+
     /// Drives deliveries and the world until `time`; see [`Runner`].
     pub fn run_until(
         &self,

@@ -1,14 +1,16 @@
 //! What has to be sent so that a NodePool says what was found about it. Pure: what is stored and what
 //! was found give a JSON merge patch of the status, under the version that was read.
 
+use jiff::Timestamp;
 use model::{
     Condition as FoundCondition, ConditionKind, ConditionReason,
     node_pool::{NodePoolStatus as Found, ObservedNodePool, TypeMatch},
+    wake::{HealthChange, WakeFinding, WakeHealth},
 };
 
 use super::{
     common::ConditionEntry,
-    conditions::{NODE_POOL, updated},
+    conditions::{NODE_POOL, replaced, updated},
     node_pool::{StoredPoolStatus, resources_of},
     status_patch::{StatusPatch, Stored},
 };
@@ -41,6 +43,7 @@ pub fn status_patch(
         (None, TypeMatch::Unknown) => {}
         (None, _) => entries.retain(|entry| !entry.is(ConditionKind::NoCompatibleInstanceTypes)),
     }
+    findings.extend(wake_found(&mut entries, &node_pool_status.wake, node_pool_status.found_at));
     let about = stored.about(seen.pool.is_deleting);
     let conditions = updated(&entries, &findings, NODE_POOL, about, node_pool_status.found_at);
     let wanted = StoredPoolStatus {
@@ -50,6 +53,49 @@ pub fn status_patch(
         conditions: Some(conditions),
     };
     Ok(stored.patch(&serde_json::to_value(wanted)?))
+}
+
+/// The patch that changes the condition `WakeHealthy` of the pool `stored` as `finding` does, and nothing else.
+pub fn wake_patch(
+    stored: &[u8],
+    seen: &ObservedNodePool,
+    finding: &WakeFinding,
+    now: Timestamp,
+) -> Result<StatusPatch, serde_json::Error> {
+    let stored = Stored::read(stored)?;
+    if !stored.is(&seen.uid, seen.generation) {
+        return Ok(StatusPatch::Moved);
+    }
+    let mut entries = stored.conditions();
+    let found = wake_found(&mut entries, finding, now);
+    let conditions = replaced(&entries, found.as_slice(), stored.about(seen.pool.is_deleting), now);
+    let mut wanted = stored.status().clone();
+    wanted.insert("conditions".to_owned(), serde_json::to_value(conditions)?);
+    Ok(stored.patch(&serde_json::Value::Object(wanted)))
+}
+
+/// The condition `WakeHealthy` if `finding` changes it. It is taken from `entries` where the pool has it no longer.
+fn wake_found(
+    entries: &mut Vec<ConditionEntry>,
+    finding: &WakeFinding,
+    now: Timestamp,
+) -> Option<FoundCondition> {
+    let kind = ConditionKind::WakeHealthy;
+    let stored = entries.iter().find(|entry| entry.is(kind)).and_then(|entry| {
+        Some(WakeHealth {
+            is_healthy: entry.status.holds() == Some(true),
+            pods_not_pushed: entry.reason == ConditionReason::PodsNotPushed.as_str(),
+            since: entry.last_transition_time.parse().ok()?,
+        })
+    });
+    match finding.change(stored.as_ref(), now) {
+        HealthChange::Is(condition) => Some(condition),
+        HealthChange::Stays => None,
+        HealthChange::Removed => {
+            entries.retain(|entry| !entry.is(kind));
+            None
+        }
+    }
 }
 
 /// What is known of another spec of the pool or of its class says nothing about this one.

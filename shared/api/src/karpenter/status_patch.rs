@@ -81,6 +81,11 @@ impl Stored {
         }
     }
 
+    /// Its status.
+    pub(super) fn status(&self) -> &Map<String, Value> {
+        &self.status
+    }
+
     /// A member of its status.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
         self.status.get(key)

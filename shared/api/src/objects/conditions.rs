@@ -8,6 +8,7 @@ use model::{
     condition::{NotReady, Untrue},
     node::{IllCondition, IllStatus},
     repair,
+    wake::WakeHealth,
 };
 
 use crate::document::tree::{Tree, TreeValue};
@@ -110,6 +111,16 @@ impl Conditions {
         let scheduled = self.get(ConditionKind::PodScheduled)?;
         let is_unschedulable = scheduled.reason == ConditionReason::Unschedulable.as_str();
         is_unschedulable.then_some(scheduled.since)
+    }
+
+    /// The condition `WakeHealthy` of a NodePool.
+    pub(crate) fn wake(&self) -> Option<WakeHealth> {
+        let condition = self.get(ConditionKind::WakeHealthy)?;
+        Some(WakeHealth {
+            is_healthy: condition.status == Some(true),
+            pods_not_pushed: condition.reason == ConditionReason::PodsNotPushed.as_str(),
+            since: condition.since?,
+        })
     }
 
     /// The reason of a condition that is true.

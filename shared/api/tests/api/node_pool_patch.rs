@@ -1,18 +1,22 @@
 //! The status of NodePools as it is written.
 
 use api::{
-    karpenter::{node_pool_patch::status_patch, status_patch::StatusPatch},
+    karpenter::{
+        node_pool_patch::{status_patch, wake_patch},
+        status_patch::StatusPatch,
+    },
     lists::observed_node_pool_list,
 };
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    ConditionReason, Millicores, NodeClaimName, Resources,
+    ConditionReason, Millicores, NodeClaimName, PodKey, Resources,
     node_pool::{
         ClassReadiness, NodePoolStatus as Found, ObservedNodePool, RegistrationFailure,
         RegistrationOutcome, Registrations, TypeMatch,
     },
+    wake::{ProbeAnswer, WakeFinding},
 };
 use serde_json::{Value, json};
 
@@ -64,6 +68,7 @@ fn found(hour: u32) -> Found {
         registrations: registrations(&[""]),
         quotas: BTreeSet::new(),
         types: TypeMatch::Some,
+        wake: WakeFinding::Absent,
         found_at: at(hour),
     }
 }
@@ -233,4 +238,67 @@ fn another_spec_is_not_updated() {
     let other = ObservedNodePool { generation: 2, ..seen(&object) };
     let patch = status_patch(object.to_string().as_bytes(), &other, &found(13)).unwrap();
     assert_eq!(patch, StatusPatch::Moved);
+}
+
+fn probed(hour: u32, answer: ProbeAnswer) -> Found {
+    Found { wake: WakeFinding::Probed(answer), ..found(hour) }
+}
+
+#[test]
+fn whether_wake_is_called_is_a_condition_that_does_not_make_a_pool_ready_or_unready() {
+    let without = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+    let silent = merged(&without, &probed(14, ProbeAnswer::Silent));
+    assert_eq!(
+        conditions(&silent["status"])[3..],
+        [
+            "WakeHealthy=False NoAnswer 2026-08-01T14:00:00Z",
+            "Ready=True Ready 2026-08-01T13:00:00Z",
+        ]
+    );
+    let silent = stored(1, &silent["status"]);
+    let again = probed(15, ProbeAnswer::Silent);
+    let body = silent.to_string();
+    let patch = status_patch(body.as_bytes(), &seen(&silent), &again).unwrap();
+    assert_eq!(patch, StatusPatch::Nothing);
+    let answered = merged(&silent, &probed(16, ProbeAnswer::Answered));
+    let answered = stored(1, &answered["status"]);
+    assert!(seen(&answered).wake.unwrap().is_healthy);
+    // A stack without wake.
+    let removed = merged(&answered, &found(17));
+    assert_eq!(conditions(&removed["status"]), conditions(&without["status"]));
+}
+
+#[test]
+fn a_pod_of_which_no_call_came_changes_one_condition_for_an_hour() {
+    let probe = probed(13, ProbeAnswer::Answered);
+    let healthy = stored(1, &merged(&stored(1, &json!({})), &probe)["status"]);
+    let not_pushed = WakeFinding::PodNotPushed(PodKey {
+        namespace: "batch".parse().unwrap(),
+        name: "web-0".parse().unwrap(),
+    });
+    let patch = |object: &Value, finding: &WakeFinding| {
+        wake_patch(object.to_string().as_bytes(), &seen(object), finding, at(14)).unwrap()
+    };
+    let StatusPatch::Merge(merge) = patch(&healthy, &not_pushed) else { panic!("nothing") };
+    let status = merge["status"].as_object().unwrap();
+    assert_eq!(status.keys().collect::<Vec<_>>(), ["conditions"]);
+    let changed = "WakeHealthy=False PodsNotPushed 2026-08-01T14:00:00Z".to_owned();
+    assert!(conditions(&merge["status"]).contains(&changed), "{merge}");
+    assert!(merge.to_string().contains("pod batch/web-0"), "{merge}");
+    let mut unhealthy = healthy.clone();
+    unhealthy["status"]["conditions"] = merge["status"]["conditions"].clone();
+    let known = seen(&unhealthy).wake.unwrap();
+    assert_eq!((known.is_healthy, known.pods_not_pushed, known.since), (false, true, at(14)));
+    assert_eq!(patch(&unhealthy, &not_pushed), StatusPatch::Nothing);
+    // An answer changes nothing for an hour, then it does.
+    let after = |hour| {
+        let body = unhealthy.to_string();
+        let found = probed(hour, ProbeAnswer::Answered);
+        status_patch(body.as_bytes(), &seen(&unhealthy), &found).unwrap()
+    };
+    assert_eq!(after(14), StatusPatch::Nothing);
+    assert!(matches!(after(15), StatusPatch::Merge(_)));
+    let other = ObservedNodePool { generation: 2, ..seen(&healthy) };
+    let moved = wake_patch(healthy.to_string().as_bytes(), &other, &not_pushed, at(14)).unwrap();
+    assert_eq!(moved, StatusPatch::Moved);
 }

@@ -215,6 +215,7 @@ impl World {
         let (Self { sim, discovery, .. }, memory) = (self, &ProcessMemory::default());
         let ports = ProvisionPorts::<Self> {
             cluster: sim,
+            node_pools: sim,
             statuses: sim,
             catalog: sim,
             discovery,

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    Millicores, Resources,
+    Millicores, PodKey, Resources,
     node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
+    wake::WakeFinding,
 };
 use ports::{Fault, NodePools as _};
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ fn status() -> NodePoolStatus {
         registrations: Registrations::default(),
         quotas: BTreeSet::new(),
         types: model::node_pool::TypeMatch::Some,
+        wake: WakeFinding::Absent,
         found_at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -77,5 +79,36 @@ async fn a_pool_that_changed_in_between_is_not_updated() {
     let seen = seen(&server).await;
     let error = server.cluster().update_pool_status(&seen, &status()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Conflict);
+    server.check_sent(&[LIST, GET]);
+}
+
+#[tokio::test]
+async fn a_pod_of_which_no_call_came_is_a_condition() {
+    let mut healthy = pool(3);
+    let condition = json!({ "type": "WakeHealthy", "status": "True", "reason": "Answered", "message": "",
+        "lastTransitionTime": "2026-11-21T12:00:00Z", "observedGeneration": 3 });
+    healthy["status"] = json!({ "nodes": 2, "conditions": [condition] });
+    let listed = (200, json!({ "metadata": { "resourceVersion": "9" }, "items": [healthy] }));
+    let server = Server::new([listed, (200, healthy.clone()), (200, healthy.clone())]);
+    let seen = seen(&server).await;
+    let pod = PodKey { namespace: "batch".parse().unwrap(), name: "web-0".parse().unwrap() };
+    let now = "2026-11-21T13:00:00Z".parse().unwrap();
+    let finding = WakeFinding::PodNotPushed(pod);
+    server.cluster().update_wake_condition(&seen, &finding, now).await.unwrap();
+    server.check_sent(&[LIST, GET, PATCH]);
+    let body = &server.sent()[2].body;
+    assert_eq!(body["status"].as_object().unwrap().len(), 1, "{body}");
+    let condition = &body["status"]["conditions"][0];
+    assert_eq!(
+        (&condition["status"], &condition["reason"]),
+        (&json!("False"), &json!("PodsNotPushed"))
+    );
+    // What it says already is not written again.
+    let server = Server::new([
+        (200, json!({ "metadata": { "resourceVersion": "9" }, "items": [pool(3)] })),
+        (200, pool(3)),
+    ]);
+    let seen = self::seen(&server).await;
+    server.cluster().update_wake_condition(&seen, &finding, now).await.unwrap();
     server.check_sent(&[LIST, GET]);
 }

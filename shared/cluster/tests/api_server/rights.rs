@@ -23,6 +23,7 @@ use model::{
     pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
+    wake::{ProbeAnswer, WakeFinding},
 };
 use ports::{
     FoundDevices, FoundSelectors, Listing, PodSelection, PortError, Surrounded,
@@ -112,6 +113,10 @@ each_with_its_rights! {
     NodePools {
         fn observed_pools() -> Listing<ObservedNodePool>;
         fn update_pool_status(observed: &ObservedNodePool, status: &NodePoolStatus) -> ();
+        fn update_wake_condition(
+            observed: &ObservedNodePool, finding: &WakeFinding, now: Timestamp
+        ) -> ();
+        fn probe_wake() -> ProbeAnswer;
     }
     AlphaStatuses {
         fn observed_overlays() -> Listing<ObservedOverlay>;

@@ -229,8 +229,15 @@ pub(super) static DELETION_COST_PENDING: Metric = gauge(
     "Nodes whose pods have their deletion costs in a later pass.",
 );
 
+pub(super) static WAKE_HEALTHY: Metric = gauge(
+    "journeyman_wake_healthy",
+    &[],
+    "1 while the API server calls `wake`, else 0; none in a stack without `wake`. Karpenter has no such metric.",
+);
+
 /// All of them, by name.
-pub static METRICS: [&Metric; 24] = [
+pub static METRICS: [&Metric; 25] = [
+    &WAKE_HEALTHY,
     &LAUNCH_FAILURES,
     &NODE_COUNT,
     &MESSAGES_RECEIVED,

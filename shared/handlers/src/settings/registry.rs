@@ -16,6 +16,8 @@ use crate::DryRuns;
 
 const SWITCH: Allowed = Allowed::OneOf(&["true", "false"]);
 const POLL_SECONDS: RangeInclusive<u32> = 1..=60;
+/// With a minute until the next probe, a `wake` that is not called any more is noticed within three.
+const WAKE_REST_SECONDS: RangeInclusive<u32> = 5..=120;
 /// A pass of `provision` has a minute.
 const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
 /// A day of rest is long enough for anybody.
@@ -26,7 +28,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 26] = [
+pub const SETTINGS: [Setting; 27] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -212,10 +214,18 @@ pub const SETTINGS: [Setting; 26] = [
         allowed: Allowed::Whole(*POLL_SECONDS.start(), *POLL_SECONDS.end()),
         meaning: "Seconds between checks for pending pods. For ten minutes after a pod needed a node, \
                   the interval is one second.",
+        set: |settings, text| put(&mut settings.poll_interval, seconds_within(text, &POLL_SECONDS)),
+    },
+    Setting {
+        parameter: "WakeRestSeconds",
+        variable: "JOURNEYMAN_WAKE_REST_SECONDS",
+        karpenter: None,
+        default: "60",
+        allowed: Allowed::Whole(*WAKE_REST_SECONDS.start(), *WAKE_REST_SECONDS.end()),
+        meaning: "Seconds between checks for pending pods while the API server calls `wake` and no pod \
+                  is pending. Without `wake`, `PollIntervalSeconds` counts.",
         set: |settings, text| {
-            let seconds = whole(text, &POLL_SECONDS);
-            let of = |seconds: u32| SignedDuration::from_secs(seconds.into());
-            put(&mut settings.poll_interval, seconds.map(of))
+            put(&mut settings.wake_rest, seconds_within(text, &WAKE_REST_SECONDS))
         },
     },
     Setting {
@@ -405,6 +415,10 @@ fn gates_of(settings: &mut Settings, text: &str) -> Option<()> {
 
 fn whole(text: &str, range: &RangeInclusive<u32>) -> Option<u32> {
     text.parse().ok().filter(|number| range.contains(number))
+}
+
+fn seconds_within(text: &str, range: &RangeInclusive<u32>) -> Option<SignedDuration> {
+    whole(text, range).map(|seconds| SignedDuration::from_secs(seconds.into()))
 }
 
 fn batch_duration(text: &str) -> Option<SignedDuration> {

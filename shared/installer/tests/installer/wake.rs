@@ -207,6 +207,19 @@ fn what_functions_write_themselves_does_not_call() {
 }
 
 #[test]
+fn a_probe_of_a_function_calls() {
+    let by = |user, reporter: &str| {
+        let event = with(scheduler_event(), "/reportingController", json!(reporter));
+        called(&request("CREATE", NEW, user, Value::Null, event))
+    };
+    assert_eq!(by(OURS, "journeyman-probe"), Some("unschedulable-pods"));
+    assert_eq!(by(USER, "journeyman-probe"), Some("unschedulable-pods"));
+    assert_eq!((by(OURS, "default-scheduler"), by(OURS, "karpenter")), (None, None));
+    let unsigned = without(scheduler_event(), "reportingController");
+    assert_eq!(called(&request("CREATE", NEW, OURS, Value::Null, unsigned)), None);
+}
+
+#[test]
 fn only_a_change_of_spec_calls() {
     let kinds = [
         ("karpenter.sh", "NodePool"),

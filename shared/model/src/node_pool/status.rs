@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::{NodePool, Registrations};
-use crate::{Condition, ConditionKind, ConditionReason, Resources};
+use crate::{
+    Condition, ConditionKind, ConditionReason, Resources,
+    wake::{WakeFinding, WakeHealth},
+};
 
 /// A NodePool as it was listed, so that its status is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct ObservedNodePool {
     pub uid: String,
     /// `metadata.generation`: which spec was looked at.
     pub generation: i64,
+    /// Its condition `WakeHealthy`.
+    pub wake: Option<WakeHealth>,
 }
 
 /// The EC2NodeClass of a pool, as far as launching goes.
@@ -57,6 +62,8 @@ pub struct NodePoolStatus {
     pub quotas: BTreeSet<String>,
     /// Whether an instance type meets its requirements.
     pub types: TypeMatch,
+    /// Whether the API server calls `wake`.
+    pub wake: WakeFinding,
     /// When all of this was found.
     pub found_at: Timestamp,
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClusterName, Function,
+    ClusterName, Function, PodKey,
     wake::{
-        AdmissionOperation, AdmissionRequest, InvalidWakeKey, WAKE_RULES, WakeCondition, WakeKey,
-        WakeWebhooks, with_path,
+        AdmissionOperation, AdmissionRequest, HealthChange, InvalidWakeKey, ProbeAnswer,
+        WAKE_RULES, WakeCondition, WakeFinding, WakeHealth, WakeKey, WakeWebhooks, with_path,
     },
 };
 
@@ -171,4 +171,67 @@ fn a_url_gets_the_path_in_the_place_of_the_one_that_it_has() {
     assert_eq!(mixed.with_path(&path), Some(expected));
     assert_eq!(webhooks(&[&new]).with_path(&path), None);
     assert_eq!(webhooks(&[]).with_path(&path), None);
+}
+
+/// `Status Reason`, or what becomes of the condition otherwise, some minutes after it became what is stored.
+fn change(finding: &WakeFinding, stored: Option<WakeHealth>, minutes: i64) -> String {
+    let now = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
+    let is_healthy = finding.leaves_healthy(stored.as_ref(), now);
+    match finding.change(stored.as_ref(), now) {
+        HealthChange::Stays => {
+            assert_eq!(is_healthy, stored.is_some_and(|stored| stored.is_healthy));
+            "stays".to_owned()
+        }
+        HealthChange::Removed => {
+            assert!(!is_healthy);
+            "removed".to_owned()
+        }
+        HealthChange::Is(condition) => {
+            assert_eq!(is_healthy, condition.status == Some(true));
+            assert_eq!(condition.kind.as_str(), "WakeHealthy");
+            assert_eq!(condition.message.is_empty(), is_healthy, "{condition:?}");
+            format!("{:?} {}", condition.status, condition.reason)
+        }
+    }
+}
+
+fn stored(is_healthy: bool, pods_not_pushed: bool) -> Option<WakeHealth> {
+    Some(WakeHealth { is_healthy, pods_not_pushed, since: Timestamp::UNIX_EPOCH })
+}
+
+#[test]
+fn a_probe_says_whether_wake_is_called() {
+    let (answered, silent) =
+        (WakeFinding::Probed(ProbeAnswer::Answered), WakeFinding::Probed(ProbeAnswer::Silent));
+    for known in [None, stored(true, false), stored(false, false)] {
+        assert_eq!(change(&answered, known, 1), "Some(true) Answered");
+        assert_eq!(change(&silent, known, 1), "Some(false) NoAnswer");
+        assert_eq!(change(&WakeFinding::Unknown, known, 1), "stays");
+        assert_eq!(change(&WakeFinding::Absent, known, 1), "removed");
+        let refused = WakeFinding::Refused("forbidden".to_owned());
+        assert_eq!(change(&refused, known, 1), "None ProbeRefused");
+    }
+}
+
+#[test]
+fn a_pod_of_which_no_call_came_takes_the_condition_back_for_an_hour() {
+    let pod = not_pushed();
+    assert_eq!(change(&pod, stored(true, false), 1), "Some(false) PodsNotPushed");
+    // Only what is true is taken back: otherwise pods are polled for already.
+    for known in [None, stored(false, false), stored(false, true)] {
+        assert_eq!(change(&pod, known, 1), "stays");
+    }
+    let answered = WakeFinding::Probed(ProbeAnswer::Answered);
+    assert_eq!(change(&answered, stored(false, true), 59), "stays");
+    assert_eq!(change(&answered, stored(false, true), 60), "Some(true) Answered");
+    // That wake is not called at all says more.
+    let silent = WakeFinding::Probed(ProbeAnswer::Silent);
+    assert_eq!(change(&silent, stored(false, true), 1), "Some(false) NoAnswer");
+}
+
+fn not_pushed() -> WakeFinding {
+    WakeFinding::PodNotPushed(PodKey {
+        namespace: "batch".parse().unwrap(),
+        name: "web-0".parse().unwrap(),
+    })
 }

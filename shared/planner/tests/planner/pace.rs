@@ -4,11 +4,14 @@ use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Pod,
+    Plan, Pod,
+    facts::Facts,
     ledger::{Counters, Snapshot},
+    node_pool::ObservedNodePool,
     pulse::{PassEnd, PulseNote},
+    wake::WakeHealth,
 };
-use planner::pace::{self, BatchWindow, LastLook, Looked, Pace, Past, Seen};
+use planner::pace::{self, BatchWindow, Calls, LastLook, Looked, Pace, Past, Seen};
 use testkit::build;
 
 fn at(seconds: i64) -> Timestamp {
@@ -33,12 +36,13 @@ fn seen(pods: &[Pod], counters: Counters, began: i64) -> Seen<'_> {
         began_at: at(began),
         keeps_buffers: false,
         poll_interval: SignedDuration::from_secs(5),
+        calls: Calls::default(),
         window: BatchWindow::default(),
     }
 }
 
 fn past(served: Counters) -> Past {
-    Past { served, note: None, last_look: None }
+    Past { served, note: None, has_failed: false, last_look: None }
 }
 
 /// A look that created nothing, and what the next pass starts from.
@@ -54,9 +58,15 @@ fn looked_at(
     second: i64,
 ) -> Past {
     let counters = seen.counters;
-    let looked = Looked { counters, has_all_replicas: true, waits_for_class, disrupted };
+    let looked = Looked {
+        counters,
+        has_all_replicas: true,
+        waits_for_class,
+        disrupted,
+        creates_claims: false,
+    };
     let (end, look) = pace::after(seen, past, Some(&looked), at(second));
-    Past { served: seen.counters, note: end.note, last_look: look.map(Rc::new) }
+    Past { served: seen.counters, note: end.note, has_failed: false, last_look: look.map(Rc::new) }
 }
 
 fn rests_for(pace: Pace, began: i64) -> i64 {
@@ -199,4 +209,136 @@ fn only_claims_that_were_disrupted_within_an_interruption_count() {
     let ledger = Snapshot { claims, ..Snapshot::default() };
     let count = |second| pace::disrupted_lately(&ledger, at(second));
     assert_eq!((count(14), count(15)), (1, 0));
+}
+
+/// Pools that say since these seconds that `wake` is called, or that it is not.
+fn calls(healthy: &[Option<i64>]) -> Calls {
+    let pool = |since: &Option<i64>| ObservedNodePool {
+        pool: build::node_pool("general"),
+        uid: "u1".to_owned(),
+        generation: 1,
+        wake: Some(WakeHealth {
+            is_healthy: since.is_some(),
+            pods_not_pushed: false,
+            since: at(since.unwrap_or(0)),
+        }),
+    };
+    let pools: Vec<ObservedNodePool> = healthy.iter().map(pool).collect();
+    Calls::default().with_rest(&pools, SignedDuration::from_mins(1))
+}
+
+#[test]
+fn idle_beats_are_a_minute_apart_while_every_node_pool_says_that_wake_is_called() {
+    let rests = |calls: Calls| {
+        let seen = Seen { calls, ..seen(&[], counters(1, 0), 0) };
+        rests_for(pace::next(&seen, &past(counters(1, 0)), at(0)), 0)
+    };
+    assert_eq!(rests(calls(&[Some(-9), Some(-5)])), 60);
+    assert_eq!(rests(calls(&[Some(-9), None])), 5);
+    // Nothing is known before there is a NodePool, and nothing of a new one.
+    assert_eq!(rests(calls(&[])), 5);
+    let mut unseen = ObservedNodePool {
+        pool: build::node_pool("new"),
+        uid: "u2".to_owned(),
+        generation: 1,
+        wake: None,
+    };
+    let rest = |pool: &ObservedNodePool| {
+        let wake = WakeHealth { is_healthy: true, pods_not_pushed: false, since: at(-9) };
+        let general = build::node_pool("general");
+        let healthy = ObservedNodePool { pool: general, wake: Some(wake), ..pool.clone() };
+        Calls::default().with_rest(&[healthy, pool.clone()], SignedDuration::from_mins(1)).rest
+    };
+    assert_eq!(rest(&unseen), None);
+    unseen.pool.is_deleting = true;
+    assert_eq!(rest(&unseen), Some((SignedDuration::from_mins(1), at(-9))));
+}
+
+#[test]
+fn beats_are_as_without_wake_while_anything_is_left_to_do() {
+    let pods = [pending("a", 0)];
+    let counters = counters(3, 0);
+    let calls = calls(&[Some(0)]);
+    let called = |now| Seen { calls, ..seen(&pods, counters, now) };
+    let first = looked(&called(10), &past(counters), 0, 10);
+    assert_eq!(rests_for(pace::next(&called(11), &first, at(11)), 11), 1);
+    // A pod that is pending for long, and after it quiet.
+    let long = looked(&called(1_000), &first, 0, 1_000);
+    assert_eq!(rests_for(pace::next(&called(1_001), &long, at(1_001)), 1_001), 5);
+    let quiet = Seen { calls, ..seen(&[], counters, 1_001) };
+    assert_eq!(rests_for(pace::next(&quiet, &long, at(1_001)), 1_001), 60);
+}
+
+#[test]
+fn a_called_pass_that_finds_nothing_is_followed_by_a_beat_a_second_later() {
+    let is_called = Calls { is_called: true, ..calls(&[Some(-9)]) };
+    let seen = Seen { calls: is_called, ..seen(&[], counters(1, 0), 0) };
+    assert_eq!(rests_for(pace::next(&seen, &past(counters(1, 0)), at(0)), 0), 1);
+    // No call asks for the beat: it rests.
+    let beat = Seen { calls: calls(&[Some(-9)]), began_at: at(1), ..seen };
+    assert_eq!(rests_for(pace::next(&beat, &past(counters(1, 0)), at(1)), 1), 60);
+}
+
+#[test]
+fn a_call_for_a_change_is_followed_by_a_second_look_unless_the_first_created_claims() {
+    let pods = [pending("a", 0)];
+    let anew = Calls { is_called: true, is_anew: true, rest: None };
+    let seen = Seen { calls: anew, ..seen(&pods, counters(1, 0), 100) };
+    let start = past(counters(1, 0));
+    let next = |creates_claims| {
+        let looked = Looked {
+            counters: counters(1, 0),
+            has_all_replicas: true,
+            waits_for_class: false,
+            disrupted: 0,
+            creates_claims,
+        };
+        let (end, look) = pace::after(&seen, &start, Some(&looked), at(100));
+        assert_eq!(end.next_at, Some(at(101)));
+        let past = Past { note: end.note, last_look: look.map(Rc::new), ..start.clone() };
+        let beat = Seen { calls: Calls::default(), began_at: at(101), ..seen };
+        pace::next(&beat, &past, at(101))
+    };
+    assert_eq!(next(false), Pace::Look);
+    assert_eq!(rests_for(next(true), 101), 1);
+}
+
+#[test]
+fn a_pod_that_a_beat_finds_after_seconds_was_not_pushed() {
+    let pods = [pending("young", 100), pending("old", 94)];
+    let note =
+        |at_second, since| Some(PulseNote { digest: 0, at: at(at_second), since: at(since) });
+    let quiet = Past { note: note(-700, -700), ..past(counters(0, 0)) };
+    let found = |calls: Calls, past: &Past| {
+        let seen = Seen { calls, ..seen(&pods, counters(0, 0), 100) };
+        pace::not_pushed(&seen, past).map(|pod| pod.key.name.to_string())
+    };
+    let healthy = calls(&[Some(0)]);
+    assert_eq!(found(healthy, &quiet), Some("old".to_owned()));
+    assert_eq!(found(healthy, &past(counters(0, 0))), Some("old".to_owned()));
+    // A call asks for the pass, or calls are not relied on, or only since the pod was there.
+    assert_eq!(found(Calls { is_called: true, ..healthy }, &quiet), None);
+    assert_eq!(found(calls(&[None]), &quiet), None);
+    assert_eq!(found(calls(&[Some(95)]), &quiet), None);
+    // The last look saw it, the last pass failed, or pods came shortly before.
+    assert_eq!(found(healthy, &Past { note: note(95, -700), ..quiet.clone() }), None);
+    assert_eq!(found(healthy, &Past { has_failed: true, ..quiet.clone() }), None);
+    assert_eq!(found(healthy, &Past { note: note(-400, -400), ..quiet.clone() }), None);
+    let few = [pending("young", 95)];
+    let seen = Seen { calls: healthy, ..seen(&few, counters(0, 0), 100) };
+    assert_eq!(pace::not_pushed(&seen, &quiet), None, "its call may be under way");
+}
+
+#[test]
+fn a_called_look_of_disrupt_that_deletes_nothing_is_followed_by_another() {
+    let facts = Facts { now: at(0), ..build::facts(Vec::new()) };
+    let due = |plan: &Plan, is_called| {
+        let note = pace::next_disruption(&facts, Some(plan), is_called);
+        note.time().unwrap().duration_since(at(0)).as_secs()
+    };
+    let nothing = Plan::default();
+    assert_eq!((due(&nothing, false), due(&nothing, true)), (61, 2));
+    let deleted = build::claim("a").deleted(model::DeletionReason::SpotInterrupted, at(0));
+    let deletes = Plan { changes: vec![deleted], ..Plan::default() };
+    assert_eq!((due(&deletes, false), due(&deletes, true)), (11, 11));
 }

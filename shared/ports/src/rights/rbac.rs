@@ -29,6 +29,7 @@ const AWS: &str = "karpenter.k8s.aws";
 const BUFFERS: &str = "autoscaling.x-k8s.io";
 const CORE: &str = "";
 const DEVICES: &str = "resource.k8s.io";
+const EVENTS: &str = "events.k8s.io";
 const KARPENTER: &str = "karpenter.sh";
 const LEASES: &str = "coordination.k8s.io";
 const POLICY: &str = "policy";
@@ -68,6 +69,7 @@ const LIST_SLICES: Right = right("list", DEVICES, "resourceslices");
 const LIST_STATEFUL_SETS: Right = right("list", APPS, "statefulsets");
 const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
 const PATCH_POD: Right = right("patch", CORE, "pods");
+const PROBE_WAKE: Right = Right { namespace: Some("default"), ..right("create", EVENTS, "events") };
 
 /// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
 pub const RIGHTS: &[(&str, &[Right])] = &[
@@ -168,6 +170,8 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
         ],
     ),
     ("NodePools.observed_pools", &[LIST_POOLS]),
+    // A dry run needs the right to what it tries.
+    ("NodePools.probe_wake", &[PROBE_WAKE]),
     (
         "NodePools.update_pool_status",
         &[
@@ -175,6 +179,10 @@ pub const RIGHTS: &[(&str, &[Right])] = &[
             right("patch", KARPENTER, "nodepools"),
             right("patch", KARPENTER, "nodepools/status"),
         ],
+    ),
+    (
+        "NodePools.update_wake_condition",
+        &[right("get", KARPENTER, "nodepools"), right("patch", KARPENTER, "nodepools/status")],
     ),
     ("Nodes.delete", &[right("get", CORE, "nodes"), right("delete", CORE, "nodes")]),
     (

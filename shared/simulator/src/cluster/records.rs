@@ -12,11 +12,14 @@ use model::{
     node_class::{NodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool, TypeMatch},
     static_hash::NODE_POOL,
+    wake::{HealthChange, ProbeAnswer, WakeFinding, WakeHealth},
 };
 use ports::{Fault, PortError};
 
 use super::{ClassStatusRecord, ClusterState};
-use crate::Sim;
+use crate::{Sim, world::World};
+
+const WAKE_HEALTHY: ConditionKind = ConditionKind::WakeHealthy;
 
 /// A condition as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +99,34 @@ impl ObjectRecord {
             *known = new;
         }
         is_changed
+    }
+
+    /// The condition `WakeHealthy` of a NodePool.
+    fn wake(&self) -> Option<WakeHealth> {
+        let stored = self.conditions.iter().find(|stored| stored.kind == WAKE_HEALTHY)?;
+        Some(WakeHealth {
+            is_healthy: stored.status == Some(true),
+            pods_not_pushed: stored.reason == ConditionReason::PodsNotPushed,
+            since: stored.since,
+        })
+    }
+
+    /// Whether `finding` changes the condition `WakeHealthy` at `now`.
+    pub(crate) fn is_changed_by(&self, finding: &WakeFinding, now: Timestamp) -> bool {
+        self.clone().put_wake(finding, now)
+    }
+
+    /// Changes the condition `WakeHealthy` as `finding` does at `now`. Whether anything changed.
+    fn put_wake(&mut self, finding: &WakeFinding, now: Timestamp) -> bool {
+        match finding.change(self.wake().as_ref(), now) {
+            HealthChange::Is(condition) => self.put(vec![ConditionRecord::of(&condition, now)]),
+            HealthChange::Stays => false,
+            HealthChange::Removed => {
+                let before = self.conditions.len();
+                self.conditions.retain(|stored| stored.kind != WAKE_HEALTHY);
+                self.conditions.len() < before
+            }
+        }
     }
 
     /// Sets annotations, and removes those that are `None`. Whether anything changed.
@@ -228,7 +259,7 @@ impl ClusterState {
         self.node_pools.values().filter_map(|pool| {
             let record = self.pool_records.get(&pool.name)?;
             let (uid, generation) = (record.uid.clone(), record.generation);
-            Some(ObservedNodePool { pool: pool.clone(), uid, generation })
+            Some(ObservedNodePool { pool: pool.clone(), uid, generation, wake: record.wake() })
         })
     }
 
@@ -272,6 +303,7 @@ impl ClusterState {
         let hash = seen.pool.annotations.get(NODE_POOL.key);
         let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));
+        is_changed |= record.put_wake(&status.wake, status.found_at);
         is_changed |= record.put(pool_conditions(&seen.pool, status));
         if status.quotas.is_empty() {
             record.conditions.retain(|stored| stored.kind != ConditionKind::QuotaExceeded);
@@ -287,6 +319,19 @@ impl ClusterState {
         is_changed |= !before.is_some_and(is_same);
         record.writes += u64::from(is_changed);
         self.pool_statuses.insert(name.clone(), status.clone());
+        Ok(())
+    }
+
+    pub(crate) fn update_wake_condition(
+        &mut self,
+        seen: &ObservedNodePool,
+        finding: &WakeFinding,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let (name, about) = (&seen.pool.name, (&*seen.uid, seen.generation));
+        let record = self.pool_records.seen(name, about, "tell of a NodePool")?;
+        let is_changed = record.put_wake(finding, now);
+        record.writes += u64::from(is_changed);
         Ok(())
     }
 }
@@ -312,6 +357,13 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
     let conditions = conditions.chain(status.quota_condition()).chain(status.types.condition());
     let conditions = conditions.chain([ready]);
     conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).collect()
+}
+
+impl World {
+    /// What becomes of a probe of `wake`.
+    pub(crate) fn probe_answer(&self) -> ProbeAnswer {
+        if self.settings.wake_answers { ProbeAnswer::Answered } else { ProbeAnswer::Silent }
+    }
 }
 
 impl Sim {

@@ -103,6 +103,8 @@ const PAGE: Per = Per::Page(requests::OBJECTS_PER_PAGE);
 const GET_OVERLAY: Row = cluster("get nodeoverlays", ONCE);
 const OVERLAY_TOLD: &[Row] = &[GET_OVERLAY, cluster("patch nodeoverlays", Per::Chunk(1))];
 const GET_BUFFER: Row = cluster("get capacitybuffers", ONCE);
+const GET_POOL: Row = cluster("get nodepools", ONCE);
+const POOL_TOLD: &[Row] = &[GET_POOL, cluster("patch nodepools", Per::Chunk(1))];
 const BUFFER_TOLD: &[Row] = &[GET_BUFFER, cluster("patch capacitybuffers", Per::Chunk(1))];
 
 /// Every call of every port.
@@ -157,10 +159,9 @@ pub const COSTS: &[Cost] = &[
     cost("AlphaStatuses.update_overlay_status", OVERLAY_TOLD),
     cost("AlphaStatuses.update_buffer_status", BUFFER_TOLD),
     cost("NodePools.observed_pools", &[cluster("list nodepools", PAGE)]),
-    cost(
-        "NodePools.update_pool_status",
-        &[cluster("get nodepools", ONCE), cluster("patch nodepools", Per::Chunk(1))],
-    ),
+    cost("NodePools.update_pool_status", POOL_TOLD),
+    cost("NodePools.update_wake_condition", POOL_TOLD),
+    cost("NodePools.probe_wake", &[cluster("create events", ONCE)]),
     cost("NodeClaims.synced", &[cluster("list nodeclaims", PAGE)]),
     // Items are objects that have to be made first, others those that change.
     cost(

@@ -18,7 +18,7 @@ use model::{
     policies::Policies,
     problem::Weight,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
-    wake::WakeWebhooks,
+    wake::{ProbeAnswer, WakeFinding, WakeWebhooks},
 };
 use ports::{
     AlphaStatuses, Cluster, Events, Fault, FoundDevices, FoundSelectors, Leases, Listing,
@@ -162,6 +162,24 @@ impl NodePools for Sim {
             world.cluster.update_pool_status(observed, status)
         })
         .await
+    }
+
+    async fn update_wake_condition(
+        &self,
+        observed: &ObservedNodePool,
+        finding: &WakeFinding,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let name = &observed.pool.name;
+        let load = |world: &mut World| loads::wake_condition(world, name, finding, now);
+        self.step_of(("NodePools.update_wake_condition", Write), name, load, |world| {
+            world.cluster.update_wake_condition(observed, finding, now)
+        })
+        .await
+    }
+
+    async fn probe_wake(&self) -> Result<ProbeAnswer, PortError> {
+        self.step(("NodePools.probe_wake", Read), "", |world| Ok(world.probe_answer())).await
     }
 }
 

@@ -12,6 +12,7 @@ use model::{
     overlay::ObservedOverlay,
     policies::Policies,
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
+    wake::WakeFinding,
 };
 use ports::{AlphaStatuses, Cluster, Fault, NodeClasses, NodePools};
 
@@ -125,6 +126,7 @@ impl<P: NodePools> Kind for Pools<'_, P> {
             registrations: Registrations::default(),
             quotas: BTreeSet::new(),
             types: TypeMatch::Some,
+            wake: WakeFinding::Absent,
             found_at: on_day(day),
         };
         self.0.update_pool_status(&seen, &node_pool_status).await

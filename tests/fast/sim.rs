@@ -103,5 +103,7 @@ mod told;
 mod unreadable;
 #[path = "sim/volumes.rs"]
 mod volumes;
+#[path = "sim/wake_health.rs"]
+mod wake_health;
 #[path = "sim/world.rs"]
 mod world;

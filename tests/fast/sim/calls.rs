@@ -20,7 +20,7 @@ use crate::{
     buffers, deletion_costs, devices, overlays, repair, reservations,
     rights::Asked,
     settings::{settings, spread},
-    standalone, storm, sweep_jobs, volumes,
+    standalone, storm, sweep_jobs, volumes, wake_health,
     world::{
         catalog, keep_authorizations, minute, play, runner, runner_with, scale, sell_none, sim,
     },
@@ -232,6 +232,7 @@ fn played() -> Seen {
     seen.add(&spread());
     seen.add(&deletion_costs::played());
     seen.add(&devices::played());
+    seen.add(&wake_health::played());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

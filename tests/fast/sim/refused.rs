@@ -7,6 +7,7 @@ use std::{
     rc::Rc,
 };
 
+use dispatch::Settings;
 use jiff::SignedDuration;
 use model::{
     Function, PodKey,
@@ -24,7 +25,7 @@ use crate::{
     overlays, repair,
     settings::{SPREAD_ANYWAY, settings},
     storm::play_seeds,
-    sweep_jobs, volumes,
+    sweep_jobs, volumes, wake_health,
     world::{catalog, drift, minute, offerings, runner_with, scale, sell_none, sim},
 };
 
@@ -82,13 +83,15 @@ struct Story {
     parameters: Vec<(&'static str, &'static str)>,
     /// What is done to it once its nodes have joined.
     joined: fn(&Sim),
+    /// Whether the stack has `wake`.
+    has_wake: bool,
     /// Whether pods wait long in it by themselves.
     is_hard: bool,
 }
 
 impl Story {
     fn of(sim: Sim) -> Self {
-        Self { sim, parameters: Vec::new(), joined: |_| (), is_hard: false }
+        Self { sim, parameters: Vec::new(), joined: |_| (), has_wake: false, is_hard: false }
     }
 }
 
@@ -114,6 +117,12 @@ fn story_of(operation: &str) -> Story {
             parameters: vec![("IgnoreDraRequests", "false")],
             ..Story::of(sim(WorldSettings::default()))
         },
+        "NodePools.probe_wake" => Story { has_wake: true, ..Story::of(wake_health::answering()) },
+        "NodePools.update_wake_condition" => {
+            let sim = wake_health::answering();
+            sim.at(minute(55) + SignedDuration::from_secs(20), scale("web", 30));
+            Story { has_wake: true, ..Story::of(sim) }
+        }
         "Nodes.resource_slices" => Story {
             parameters: vec![devices::OPEN],
             joined: devices::train,
@@ -282,11 +291,11 @@ fn chosen(seed: u64) -> (&'static str, u64) {
 
 fn outcome(seed: u64) -> Result<(), String> {
     let (operation, skipped) = chosen(seed);
-    let Story { sim, parameters, joined, is_hard } = story_of(operation);
+    let Story { sim, parameters, joined, has_wake, is_hard } = story_of(operation);
     begin(&sim);
     let neighbour = Neighbour::beside(&sim);
     let refused = refuse(&sim, operation, skipped);
-    let (mut runner, _reports) = runner_with(&sim, settings(&parameters));
+    let (mut runner, _reports) = runner_with(&sim, Settings { has_wake, ..settings(&parameters) });
     let failed = |why: String| format!("{operation} after {skipped}: {why}");
     runner.run_until(minute(5)).map_err(|why| failed(why.to_string()))?;
     joined(&sim);

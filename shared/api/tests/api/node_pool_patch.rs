@@ -240,6 +240,13 @@ fn another_spec_is_not_updated() {
     assert_eq!(patch, StatusPatch::Moved);
 }
 
+/// `object` with the conditions of `patch`.
+fn with_conditions(object: &Value, patch: &Value) -> Value {
+    let mut object = object.clone();
+    object["status"]["conditions"] = patch["status"]["conditions"].clone();
+    object
+}
+
 fn probed(hour: u32, answer: ProbeAnswer) -> Found {
     Found { wake: WakeFinding::Probed(answer), ..found(hour) }
 }
@@ -255,13 +262,13 @@ fn whether_wake_is_called_is_a_condition_that_does_not_make_a_pool_ready_or_unre
             "Ready=True Ready 2026-08-01T13:00:00Z",
         ]
     );
-    let silent = stored(1, &silent["status"]);
+    let silent = with_conditions(&without, &silent);
     let again = probed(15, ProbeAnswer::Silent);
     let body = silent.to_string();
     let patch = status_patch(body.as_bytes(), &seen(&silent), &again).unwrap();
     assert_eq!(patch, StatusPatch::Nothing);
     let answered = merged(&silent, &probed(16, ProbeAnswer::Answered));
-    let answered = stored(1, &answered["status"]);
+    let answered = with_conditions(&silent, &answered);
     assert!(seen(&answered).wake.unwrap().is_healthy);
     // A stack without wake.
     let removed = merged(&answered, &found(17));
@@ -285,8 +292,7 @@ fn a_pod_of_which_no_call_came_changes_one_condition_for_an_hour() {
     let changed = "WakeHealthy=False PodsNotPushed 2026-08-01T14:00:00Z".to_owned();
     assert!(conditions(&merge["status"]).contains(&changed), "{merge}");
     assert!(merge.to_string().contains("pod batch/web-0"), "{merge}");
-    let mut unhealthy = healthy.clone();
-    unhealthy["status"]["conditions"] = merge["status"]["conditions"].clone();
+    let unhealthy = with_conditions(&healthy, &merge);
     let known = seen(&unhealthy).wake.unwrap();
     assert_eq!((known.is_healthy, known.pods_not_pushed, known.since), (false, true, at(14)));
     assert_eq!(patch(&unhealthy, &not_pushed), StatusPatch::Nothing);

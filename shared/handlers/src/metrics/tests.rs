@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
+use model::wake::{ProbeAnswer, WakeHealth};
 
 use super::*;
 
@@ -14,7 +15,8 @@ fn every_metric_is_listed_once_and_by_name() {
     sorted.dedup();
     assert_eq!(names, sorted);
     for metric in METRICS {
-        assert!(metric.name.starts_with("karpenter_"), "{}", metric.name);
+        let is_karpenters = metric.name.starts_with("karpenter_");
+        assert!(is_karpenters || metric.name.starts_with("journeyman_"), "{}", metric.name);
         assert_eq!(metric.name.ends_with("_total"), is_counter(metric), "{}", metric.name);
         assert!(metric.meaning.ends_with('.'), "{}", metric.name);
     }
@@ -26,6 +28,35 @@ fn every_metric_is_listed_once_and_by_name() {
 /// What NodePools cost is called a total by Karpenter, and goes down as well.
 fn is_counter(metric: &Metric) -> bool {
     metric.kind == MetricKind::Counter || metric.name == "karpenter_nodepools_cost_total"
+}
+
+#[test]
+fn wake_is_healthy_if_every_node_pool_says_so() {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let pool = |wake: Option<bool>| ObservedNodePool {
+        pool: testkit::build::node_pool("general"),
+        uid: "u1".to_owned(),
+        generation: 1,
+        wake: wake.map(|pods_not_pushed| WakeHealth {
+            is_healthy: false,
+            pods_not_pushed,
+            since: now,
+        }),
+    };
+    let noted = |pools: &[ObservedNodePool], finding: &WakeFinding| {
+        let metrics = Metrics::default();
+        note_wake(&metrics, pools, finding, now);
+        metrics.take().pop().map(|sample| match sample.reading {
+            Reading::Is(Micros(micros)) => micros / 1_000_000,
+            other => panic!("{other:?}"),
+        })
+    };
+    let answered = WakeFinding::Probed(ProbeAnswer::Answered);
+    assert_eq!(noted(&[pool(None), pool(Some(false))], &answered), Some(1));
+    assert_eq!(noted(&[pool(None), pool(Some(true))], &answered), Some(0));
+    assert_eq!(noted(&[pool(None)], &WakeFinding::Probed(ProbeAnswer::Silent)), Some(0));
+    assert_eq!(noted(&[pool(None)], &WakeFinding::Absent), None);
+    assert_eq!(noted(&[], &answered), None);
 }
 
 #[test]

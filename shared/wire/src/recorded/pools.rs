@@ -168,6 +168,10 @@ enumerations! {
         59 DraDisabled,
         60 NvidiaConsumableCapacityInvalid,
         61 DraDriverPoolsNotPublished,
+        62 Answered,
+        63 NoAnswer,
+        64 PodsNotPushed,
+        65 ProbeRefused,
     }
 }
 

@@ -8,7 +8,7 @@ use model::{
     Function,
     event::{COMPONENT, EventReason},
     labels,
-    wake::{PROBE_REPORTER, SECRET_BYTES_MIN, WAKE_RULES, WakeCondition, WakeRule},
+    wake::{PROBE_REPORTER, WAKE_RULES, WakeCondition, WakeRule},
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 pub const WEBHOOKS: &str = "journeyman";
 /// Seconds until the API server goes on without an answer, the least that it takes.
 const TIMEOUT_SECONDS: u32 = 1;
+const SECRET_BYTES_MIN: usize = 32;
 
 /// How the cluster calls `wake`.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -21,7 +21,6 @@ use model::{
     node::Node,
     node_class::NodeClassStatus,
     node_pool::NodePoolStatus,
-    wake::WakeWebhooks,
 };
 use ports::{Fault, PortError};
 
@@ -72,7 +71,7 @@ impl Sim {
 
     /// Lets something happen now.
     pub fn act(&self, action: Action) {
-        self.0.borrow_mut().act(action);
+        self.0.borrow_mut().act_by_user(action);
     }
 
     /// Lets something happen at `time`, or now when that is over.
@@ -88,16 +87,6 @@ impl Sim {
     /// From now on the table keeps what `records` makes of the claims that functions write.
     pub fn set_records(&self, records: RecordRule) {
         self.0.borrow_mut().records = Some(records);
-    }
-
-    /// Installs the webhooks of `wake`, or removes them.
-    pub fn set_webhooks(&self, webhooks: Option<WakeWebhooks>) {
-        self.0.borrow_mut().cluster.webhooks = webhooks;
-    }
-
-    /// The webhooks of `wake`, if they are installed.
-    pub fn webhooks(&self) -> Option<WakeWebhooks> {
-        self.0.borrow().cluster.webhooks.clone()
     }
 
     /// Forgets all rules and makes queues orderly.

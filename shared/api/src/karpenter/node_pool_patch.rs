@@ -66,8 +66,12 @@ pub fn wake_patch(
     if !stored.is(&seen.uid, seen.generation) {
         return Ok(StatusPatch::Moved);
     }
-    let mut entries = stored.conditions();
+    let before = stored.conditions();
+    let mut entries = before.clone();
     let found = wake_found(&mut entries, finding, now);
+    if found.is_none() && entries == before {
+        return Ok(StatusPatch::Nothing);
+    }
     let conditions = replaced(&entries, found.as_slice(), stored.about(seen.pool.is_deleting), now);
     let mut wanted = stored.status().clone();
     wanted.insert("conditions".to_owned(), serde_json::to_value(conditions)?);

@@ -88,10 +88,15 @@ output "dead_letter_queue_urls" {
   value       = local.dead_letter_queue_urls
 }
 
+output "wake_url" {
+  description = "Where the API server calls the function `wake`, for `journeyman install --wake`. Null without `wake_key`."
+  value       = lookup(local.outputs, "WakeUrl", null)
+}
+
 output "console_urls" {
   description = "Addresses in the AWS console: `functions`, `table`, and, if the stack has them, `alarms` and `dashboard`."
   value = {
     for name, value in local.outputs : lower(trimsuffix(name, "Url")) => value
-    if endswith(name, "Url") && !endswith(name, "QueueUrl")
+    if endswith(name, "Url") && !endswith(name, "QueueUrl") && name != "WakeUrl"
   }
 }

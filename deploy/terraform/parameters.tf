@@ -40,6 +40,9 @@ locals {
     MaxDollarsPerHour             = var.max_dollars_per_hour
     Record                        = var.record
     KarpenterNamespaces           = var.karpenter_namespaces
+    WakeKey                       = var.wake_key
+    WakeEndpoint                  = var.wake_endpoint
+    WakeVpcEndpointId             = var.wake_vpc_endpoint_id
     OtlpEndpoint                  = var.otlp_endpoint
     HandleInterruptions           = var.handle_interruptions
     LogLevel                      = var.log_level
@@ -420,6 +423,43 @@ variable "karpenter_namespaces" {
   type        = string
   default     = "kube-system,karpenter"
   nullable    = false
+}
+
+variable "wake_key" {
+  description = "Secret of the function `wake`, 32 or more characters such as those of `openssl rand -hex 32`. With a key, the API server can call `wake`, and pending pods get nodes without waiting for the next poll. Reserves 2 executions of Lambda. Empty: no function `wake`."
+  type        = string
+  default     = ""
+  nullable    = false
+  sensitive   = true
+
+  validation {
+    condition     = can(regex("^([!-~]{32,})?$", var.wake_key))
+    error_message = "wake_key must be empty or 32 or more letters, digits and signs without spaces."
+  }
+}
+
+variable "wake_endpoint" {
+  description = "How the API server reaches `wake`. `url`: a function URL, over the internet. `private`: a private REST API behind wake_vpc_endpoint_id, for clusters whose control plane egress is CUSTOMER_ROUTED."
+  type        = string
+  default     = "url"
+  nullable    = false
+
+  validation {
+    condition     = contains(["url", "private"], var.wake_endpoint)
+    error_message = "wake_endpoint must be one of url, private."
+  }
+}
+
+variable "wake_vpc_endpoint_id" {
+  description = "VPC endpoint of the service `execute-api` that the API server reaches, with wake_endpoint `private`: `vpce-…`."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(vpce-[0-9a-f]+)?$", var.wake_vpc_endpoint_id))
+    error_message = "wake_vpc_endpoint_id must be empty or the id of a VPC endpoint."
+  }
 }
 
 variable "otlp_endpoint" {

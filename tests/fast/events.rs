@@ -6,9 +6,10 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+use model::wake::WakeKey;
 use serde_json::Value;
 use tests::{files, repository};
-use wire::event::Event;
+use wire::{admission::UrlCall, event::Event};
 
 /// The samples, by name.
 fn samples() -> Vec<(String, Value)> {
@@ -49,6 +50,15 @@ fn check(name: &str, event: &Value) {
                 assert!(matches!(event, Event::Interruptions(_)), "{name}: {event:?}");
             }
         }
+        ("wake", "url" | "gateway") => {
+            let key = WakeKey::new("0123456789abcdef0123456789abcdef").expect("a key");
+            let (cluster, now) = ("demo".parse().expect("a name"), "2026-11-21T12:00:00Z".parse());
+            let paths = key.paths(&cluster, now.expect("a time"));
+            let call = wire::admission::url_call(&event.to_string(), &paths);
+            let UrlCall::Review(request) = call else { panic!("{name}: {call:?}") };
+            assert_eq!(request.rule().map(|rule| rule.name), Some("unschedulable-pods"), "{name}");
+        }
+        (_, "call") => assert!(wire::event::is_call(&event.to_string()), "{name}"),
         (_, "schedule") => {
             wire::event::schedule(&event.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(event["source"], "aws.events", "{name}");

@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["provision", "interrupt", "disrupt", "launch", "settle", "drain", "resolve", "sweep", "catalog"]
+FUNCTIONS = ["provision", "interrupt", "disrupt", "launch", "settle", "drain", "resolve", "sweep", "catalog", "wake"]
 
 
 class Checks:

@@ -45,6 +45,7 @@ SETTINGS = {
     "JOURNEYMAN_CLUSTER_ENDPOINT": "https://127.0.0.1:6443",
     "JOURNEYMAN_CLUSTER_CA_BUNDLE": certificate(),
     "JOURNEYMAN_LOG_LEVEL": "info",
+    "JOURNEYMAN_WAKE_KEY": "0123456789abcdef0123456789abcdef",
     **{
         f"JOURNEYMAN_{queue}_QUEUE_URL": f"https://sqs.us-east-1.amazonaws.com/123456789012/{queue}"
         for queue in ("PROVISION", "DISRUPT", "LAUNCH", "SETTLE", "DRAIN")

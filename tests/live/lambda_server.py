@@ -68,6 +68,7 @@ def create_account(cluster):
         "JOURNEYMAN_CLUSTER_NAME": CLUSTER,
         "JOURNEYMAN_POLL_INTERVAL_SECONDS": "3",
         "JOURNEYMAN_LOG_LEVEL": "info",
+        "JOURNEYMAN_WAKE_KEY": "0123456789abcdef0123456789abcdef",
         "JOURNEYMAN_CLUSTER_ENDPOINT": cluster.url,
     }
     for queue in QUEUES:

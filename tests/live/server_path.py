@@ -6,6 +6,8 @@ Lambda's triggers: it hands each function the beats and wakes that lie in its qu
 """
 
 import gzip
+import hashlib
+import hmac
 import json
 import os
 import sys
@@ -26,7 +28,8 @@ MEMORY_MIB_MAX, REFRESH_SECONDS_MAX, STORED_BYTES_MAX = 256, 60, 1_000_000
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 NODES = "/api/v1/nodes"
 PODS_OF_DEFAULT = "/api/v1/namespaces/default/pods"
-FUNCTIONS = ["catalog", "resolve", "provision", "launch", "settle", "interrupt", "drain", "sweep"]
+FUNCTIONS = ["catalog", "resolve", "provision", "launch", "settle", "interrupt", "drain", "sweep", "wake"]
+WARM_MILLISECONDS_MAX = 20
 
 
 def metadata(name, number, **more):
@@ -390,6 +393,37 @@ def check_unused(checks, way):
         checks.check(f"without a class {kind} go in one of {minutes} minutes", is_so, found)
 
 
+def check_wake(checks, way, settings):
+    """What the API server is answered, and that a pod that fits nowhere wakes `provision`."""
+    key, day = settings["JOURNEYMAN_WAKE_KEY"].encode(), int(time.time()) // 86_400
+    path = hmac.new(key, f"{CLUSTER} {day}".encode(), hashlib.sha256).hexdigest()
+    call = {**event("wake-url"), "rawPath": f"/{path}"}
+
+    def answer(call):
+        """Status, response and milliseconds."""
+        began = time.monotonic()
+        _, given = way.server.invoke("wake", call)
+        took = 1_000 * (time.monotonic() - began)
+        return given["statusCode"], json.loads(given["body"]).get("response", {}), took
+
+    status, response, _ = answer(call)
+    checks.check("wake allows", status == 200 and response["allowed"], (response, way.server.log("wake")))
+    queue = settings["JOURNEYMAN_PROVISION_QUEUE_URL"]
+
+    def is_called():
+        messages = way.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
+        return any('"call":"news"' in message["Body"] for message in messages)
+
+    checks.check("it calls provision", wait_for(is_called, PATIENCE_SECONDS), way.server.log("wake"))
+    checks.check("another path is not found", answer({**call, "rawPath": "/" + "0" * 64})[0] == 404)
+    review = json.loads(call["body"])
+    review["request"]["dryRun"] = True
+    tries = [answer({**call, "body": json.dumps(review)}) for _ in range(20)]
+    warned = all(response.get("warnings") for _, response, _ in tries)
+    least = min(took for _, _, took in tries)
+    checks.check(f"dry runs are warned in {least:.1f} ms, and send nothing", warned and least <= WARM_MILLISECONDS_MAX, tries)
+
+
 def run(checks):
     cluster = ClusterStub(objects())
     with served(checks, cluster) as (server, settings):
@@ -403,6 +437,7 @@ def run(checks):
         check_class(checks, way)
         check_launch(checks, way)
         check_end(checks, way)
+        check_wake(checks, way, settings)
         alive = [name for name in FUNCTIONS if server.is_alive(name)]
         checks.check("all functions are still running", alive == FUNCTIONS, alive)
 

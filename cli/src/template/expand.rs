@@ -147,6 +147,7 @@ impl<'a> Template<'a> {
             "parameters" => Some(facts::parameters()),
             "variables" => Some(facts::variables()),
             "receivers" => function.map(facts::receivers_of),
+            "called" => function.map(facts::called_by),
             name => Some(self.expanded(self.texts.get(name)?, function)),
         }
     }

@@ -12,6 +12,9 @@ use simulator::FunctionTable;
 pub(super) fn is(function: Function, kind: &str) -> Option<bool> {
     match kind {
         "function" => Some(true),
+        // A stack has `wake` only with a key.
+        "always" => Some(function != Function::Wake),
+        "scheduled" => Some(!matches!(function, Function::Interrupt | Function::Wake)),
         "pulse" => Some(Function::WITH_PULSE.contains(&function)),
         "queue" => Some(FunctionTable::deployed().of(function).queue.is_some()),
         "admitted" => {
@@ -71,9 +74,20 @@ pub(super) fn port_of(statement: &str) -> Option<&'static str> {
 
 /// Queues of the functions that `function` sends messages to, as resources of a statement.
 pub(super) fn receivers_of(function: Function) -> Vec<String> {
-    let queue = |to: &Function| format!("!GetAtt {}Queue.Arn", capitalized(to.as_str()));
-    let queues: BTreeSet<String> = receivers(function).iter().map(queue).collect();
-    values("Resource", queues.iter().map(String::as_str))
+    arns(function, true, "Queue")
+}
+
+/// The functions without a queue that `function` calls, as resources of a statement.
+pub(super) fn called_by(function: Function) -> Vec<String> {
+    arns(function, false, "Function")
+}
+
+fn arns(function: Function, have_pulse: bool, end: &str) -> Vec<String> {
+    let receivers = receivers(function).iter();
+    let receivers = receivers.filter(|to| Function::WITH_PULSE.contains(to) == have_pulse);
+    let arns = receivers.map(|to| format!("!GetAtt {}{end}.Arn", capitalized(to.as_str())));
+    let arns: BTreeSet<String> = arns.collect();
+    values("Resource", arns.iter().map(String::as_str))
 }
 
 /// The field `key` with one value, or with a list of them.
@@ -93,7 +107,8 @@ pub(super) fn values<'a>(
 /// All parts of the dashboard's query that name a log group.
 pub(super) fn sources() -> String {
     let source = |f: Function| format!("SOURCE '${{{}LogGroup}}' | ", capitalized(f.as_str()));
-    Function::ALL.into_iter().map(source).collect()
+    let always = |function: &Function| is(*function, "always") == Some(true);
+    Function::ALL.into_iter().filter(always).map(source).collect()
 }
 
 /// The settings as variables of the functions.

@@ -93,23 +93,33 @@ fn what_the_server_refuses_is_passed_on_with_how_far_it_got() {
 fn the_webhooks_of_wake_come_with_their_url_only_and_stay_without_it() {
     let server = ApiServer::start();
     let aws = Aws::of_cluster(&server.url);
-    let place = Place::new("install-wake", &[]).of(&server).of_account(&aws);
+    let (key, next) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+    let with = |key| {
+        let place = Place::new("install-wake", &[]).of(&server).of_account(&aws);
+        place.with("JOURNEYMAN_WAKE_KEY", key)
+    };
+    let place = with(key);
     place.run("install demo --yes").is(0, &["Applied."]);
     assert!(server.objects(WEBHOOKS).is_empty());
-    let with =
-        |secret: &str| format!("install demo --wake https://abc.on.aws/{secret} --wake-except a,b");
-    let (secret, next) = ("0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P", "Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ");
+    let install = "install demo --wake https://abc.on.aws/ --wake-except a,b";
     let new = "+ ValidatingWebhookConfiguration journeyman: new";
-    place.run(&format!("{} --diff", with(secret))).is(1, &[new]);
+    place.run(&format!("{install} --diff")).is(1, &[new]);
     assert!(server.objects(WEBHOOKS).is_empty(), "only shown");
-    place.run(&format!("{} --yes", with(secret))).is(0, &[new, "Applied."]);
+    place.run(&format!("{install} --yes")).is(0, &[new, "Applied."]);
+    let url = || server.objects(WEBHOOKS)[0]["webhooks"][0]["clientConfig"]["url"].clone();
+    let first = url().as_str().expect("a URL").to_owned();
+    let path = first.strip_prefix("https://abc.on.aws/").expect("the URL of the stack");
+    assert!(path.len() == 64 && path.bytes().all(|digit| digit.is_ascii_hexdigit()), "{path}");
     let webhook = &server.objects(WEBHOOKS)[0]["webhooks"][0];
-    assert_eq!(webhook["clientConfig"]["url"], format!("https://abc.on.aws/{secret}"));
     let selected = &webhook["namespaceSelector"]["matchExpressions"][0];
     assert_eq!(selected["values"], json!(["a", "b"]));
-    let rotated = place.run(&format!("{} --yes", with(next)));
+    let rotated = with(next).run(&format!("{install} --yes"));
     rotated.is(0, &["webhooks[0].clientConfig.url: \"https://abc.on.aws/…\" → ", "Applied."]);
-    assert!(!rotated.out.contains(secret) && !rotated.out.contains(next), "{}", rotated.out);
+    assert_ne!(url(), first.as_str());
+    for secret in [path, key, next] {
+        assert!(!rotated.out.contains(secret), "{}", rotated.out);
+    }
+    with("").run(&format!("{install} --yes")).is(2, &["JOURNEYMAN_WAKE_KEY: a key of at least"]);
     place.run("install demo --yes").is(0, &["Nothing to do"]);
     assert_eq!(server.objects(WEBHOOKS).len(), 1, "they stay as they are");
 }

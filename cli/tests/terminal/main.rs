@@ -242,6 +242,7 @@ fn journeyman(call: &Call, folder: &Path) -> Command {
     command.args(call.arguments.split(' ')).current_dir(folder);
     // Whatever cluster is current here, no test is about it.
     command.env("KUBECONFIG", "none");
+    command.env("JOURNEYMAN_WAKE_KEY", "0123456789abcdef0123456789abcdef");
     // Whatever runs the tests, their terminals can draw.
     command.env("TERM", "xterm-256color");
     command

@@ -247,7 +247,7 @@ const CALLS: &[Call] = &[
         "journeyman doctor: not in this build",
     ),
     complains(
-        "install demo --diff --pod-deletion-costs --wake https://abc.on.aws/Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ --wake-except a,b --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
+        "install demo --diff --pod-deletion-costs --wake https://abc.on.aws/ --wake-except a,b --context east --kubeconfig ./nowhere --region eu-west-1 --expect-server https://127.0.0.1",
         2,
         "journeyman install: not in this build",
     ),

@@ -1,9 +1,9 @@
 //! The Lambda function `resolve` writes into the status of EC2NodeClasses what they select, of NodePools what they have,
 //! and of NodeOverlays whether they are in use.
 
-use bootstrap::{Platform, trigger};
+use bootstrap::{Platform, WallClock, trigger};
 use handlers::ResolvePorts;
-use model::Function;
+use model::{Function, pulse::Signal};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -23,8 +23,9 @@ async fn main() -> anyhow::Result<()> {
         metrics: platform.metrics(),
         memory,
     };
-    let handle = async |(): (), at: &Invocation| {
-        let report = handlers::resolve(&ports, at).await?;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let at = handlers::waited(&WallClock, signal, at).await;
+        let report = handlers::resolve(&ports, &at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

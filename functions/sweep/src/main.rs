@@ -2,7 +2,7 @@
 
 use bootstrap::{Platform, WallClock, trigger};
 use handlers::{Recorder, SweepPorts};
-use model::Function;
+use model::{Function, pulse::Signal};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -12,6 +12,7 @@ async fn main() -> anyhow::Result<()> {
     let ports = SweepPorts::<Platform> {
         cluster: &cluster,
         leases: &cluster,
+        webhooks: &cluster,
         catalog: &platform.catalog(),
         node_claims: &cluster,
         discovery: &platform.discovery(),
@@ -25,8 +26,9 @@ async fn main() -> anyhow::Result<()> {
         recorder: Recorder { events: &cluster, memory },
         clock: &WallClock,
     };
-    let handle = async |(): (), at: &Invocation| {
-        let report = handlers::sweep(&ports, at).await?;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let at = handlers::waited(&WallClock, signal, at).await;
+        let report = handlers::sweep(&ports, &at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

@@ -25,8 +25,8 @@ use model::{
 
 use crate::{
     AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
-    Ec2Templates, EksClusters, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox, pricing::Prices,
-    ssm::Parameters, zonal_shift::ZonalShifts,
+    Ec2Templates, EksClusters, FunctionNames, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox,
+    lambda::LambdaFunctions, pricing::Prices, ssm::Parameters, zonal_shift::ZonalShifts,
 };
 
 /// What the SDKs allow a connection by themselves.
@@ -56,6 +56,8 @@ pub enum Service {
     Eks,
     /// Instance profiles.
     Iam,
+    /// Functions that are called.
+    Lambda,
     /// The price list.
     Pricing,
     /// Queues.
@@ -66,12 +68,13 @@ pub enum Service {
 
 impl Service {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ArcZonalShift,
         Self::DynamoDb,
         Self::Ec2,
         Self::Eks,
         Self::Iam,
+        Self::Lambda,
         Self::Pricing,
         Self::Sqs,
         Self::Ssm,
@@ -87,6 +90,7 @@ impl Service {
             Self::Ec2 => "AWS_ENDPOINT_URL_EC2",
             Self::Eks => "AWS_ENDPOINT_URL_EKS",
             Self::Iam => "AWS_ENDPOINT_URL_IAM",
+            Self::Lambda => "AWS_ENDPOINT_URL_LAMBDA",
             Self::Pricing => "AWS_ENDPOINT_URL_PRICING",
             Self::Sqs => "AWS_ENDPOINT_URL_SQS",
             Self::Ssm => "AWS_ENDPOINT_URL_SSM",
@@ -208,9 +212,11 @@ impl Account {
         OtlpCollector::new(&self.config, endpoint)
     }
 
-    /// The queues at `urls`.
-    pub fn mailbox(&self, urls: QueueUrls) -> SqsMailbox {
-        SqsMailbox::new(aws_sdk_sqs::Client::new(&self.config(Service::Sqs)), urls)
+    /// The queues at `urls`, and the functions called `names`.
+    pub fn mailbox(&self, urls: QueueUrls, names: FunctionNames) -> SqsMailbox {
+        let config = self.config(Service::Lambda);
+        let functions = LambdaFunctions::new(&config, &self.region, self.credentials(), names);
+        SqsMailbox::new(aws_sdk_sqs::Client::new(&self.config(Service::Sqs)), urls, functions)
     }
 
     /// Instances.

@@ -1,6 +1,6 @@
 //! Calls of services that speak JSON and of which one operation is needed, without their SDKs.
 //!
-//! A signed JSON POST, or a GET of a path. It is not repeated when it fails: the caller comes back.
+//! A signed JSON POST, to a path too, or a GET of a path. It is not repeated when it fails: the caller comes back.
 
 use std::time::{Duration, SystemTime};
 
@@ -77,12 +77,24 @@ impl JsonService {
         operation: Operation,
         body: &Value,
     ) -> Result<Value, PortError> {
-        self.ask(operation, &Question { path: "/", body: Some(body.to_string()) }).await
+        let headers = [("x-amz-target", operation.target)];
+        self.post(operation, "/", &headers, body.to_string()).await
+    }
+
+    /// The answer to `body` at `path`, which is encoded as it goes over the wire.
+    pub(crate) async fn post(
+        &self,
+        operation: Operation,
+        path: &str,
+        headers: &[(&'static str, &'static str)],
+        body: String,
+    ) -> Result<Value, PortError> {
+        self.ask(operation, &Question { path, headers, body: Some(body) }).await
     }
 
     /// What is at `path`, which is encoded as it goes over the wire.
     pub(crate) async fn get(&self, operation: Operation, path: &str) -> Result<Value, PortError> {
-        self.ask(operation, &Question { path, body: None }).await
+        self.ask(operation, &Question { path, headers: &[], body: None }).await
     }
 
     async fn ask(&self, operation: Operation, question: &Question<'_>) -> Result<Value, PortError> {
@@ -117,6 +129,7 @@ pub(crate) fn connector(
 /// What is asked for.
 struct Question<'a> {
     path: &'a str,
+    headers: &'a [(&'static str, &'static str)],
     /// Of a POST; without it, it is a GET.
     body: Option<String>,
 }
@@ -131,7 +144,8 @@ pub(crate) fn to_request(
     credentials: Credentials,
     now: SystemTime,
 ) -> Result<HttpRequest, BoxError> {
-    let question = Question { path: "/", body: Some(body.to_string()) };
+    let headers = &[("x-amz-target", operation.target)];
+    let question = Question { path: "/", headers, body: Some(body.to_string()) };
     signed(operation, (endpoint, region), &question, credentials, now)
 }
 
@@ -143,11 +157,11 @@ fn signed(
     credentials: Credentials,
     now: SystemTime,
 ) -> Result<HttpRequest, BoxError> {
-    let Question { path, body } = question;
+    let Question { path, headers, body } = question;
     let url = format!("{}{path}", endpoint.trim_end_matches('/'));
     let method = if body.is_some() { "POST" } else { "GET" };
-    let of_body = [("content-type", CONTENT_TYPE), ("x-amz-target", operation.target)];
-    let headers = if body.is_some() { of_body.as_slice() } else { &[] };
+    let of_body = body.is_some().then_some(("content-type", CONTENT_TYPE));
+    let headers: Vec<_> = of_body.into_iter().chain(headers.iter().copied()).collect();
     let identity = credentials.into();
     let parameters = v4::SigningParams::builder()
         .identity(&identity)
@@ -177,7 +191,8 @@ pub(crate) fn from_answer(
     body: &[u8],
 ) -> Result<Value, PortError> {
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-    if status == 200 {
+    // 202: what was asked for goes on beside the caller.
+    if matches!(status, 200 | 202) {
         return Ok(answer);
     }
     let text = |name: &str| answer.get(name).and_then(Value::as_str);

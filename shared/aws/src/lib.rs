@@ -20,6 +20,7 @@ mod forensics;
 mod iam;
 mod json_call;
 mod kept;
+mod lambda;
 mod pricing;
 #[cfg(test)]
 mod rights_tests;
@@ -36,4 +37,5 @@ pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
 pub use forensics::AwsForensics;
 pub use iam::IamProfiles;
+pub use lambda::FunctionNames;
 pub use sqs::{QueueUrls, SqsMailbox};

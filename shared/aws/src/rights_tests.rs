@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_credential_types::provider::SharedCredentialsProvider;
 use model::{
-    BatchId, ClusterName,
+    BatchId, ClusterName, Function,
     labels::CLUSTER_NAME_TAG,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, RunRequest, TemplateVersion,
@@ -26,8 +26,8 @@ use testkit::build;
 
 use crate::{
     AwsForensics, Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
-    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters, wire::Wire,
-    zonal_shift::ZonalShifts,
+    EksClusters, FunctionNames, IamProfiles, QueueUrls, SqsMailbox, lambda::LambdaFunctions,
+    pricing::Prices, ssm::Parameters, wire::Wire, zonal_shift::ZonalShifts,
 };
 
 const REGION: &str = "us-west-2";
@@ -79,6 +79,13 @@ fn discovery(wire: &Wire) -> Ec2Discovery {
 fn market(wire: &Wire) -> Ec2Market {
     let prices = Prices::new(&wire.config(), REGION, credentials(wire)).over(wire.connector());
     Ec2Market::new(ec2(wire), prices)
+}
+
+fn mailbox(wire: &Wire, urls: QueueUrls) -> SqsMailbox {
+    let names = FunctionNames { resolve: "resolve".to_owned(), ..FunctionNames::default() };
+    let functions = LambdaFunctions::new(&wire.config(), REGION, credentials(wire), names);
+    let functions = functions.over(wire.connector());
+    SqsMailbox::new(aws_sdk_sqs::Client::new(&wire.config()), urls, functions)
 }
 
 /// An answer of EC2 to `operation`.
@@ -371,8 +378,11 @@ async fn note_mailbox(sent: &mut Sent) {
     let urls = QueueUrls { settle: "https://sqs.test/settle".to_owned(), ..QueueUrls::default() };
     let done = r#"{"Successful":[{"Id":"0","MessageId":"1","MD5OfMessageBody":"0"}]}"#;
     sent.note("Mailbox.send", &[(200, done)], async |wire| {
-        let mailbox = SqsMailbox::new(aws_sdk_sqs::Client::new(&wire.config()), urls);
-        mailbox.send(&[delivery]).await
+        mailbox(&wire, urls).send(&[delivery]).await
+    })
+    .await;
+    sent.note("Mailbox.call", &[(202, "")], async |wire| {
+        mailbox(&wire, QueueUrls::default()).call(&cluster(), Function::Resolve).await
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! The mailbox in SQS: one queue for each function that is sent messages.
+//! The mailbox: one queue of SQS for each function that is sent messages, and Lambda for those that are called.
 //!
 //! Receiving is Lambda's part, not a port's.
 
@@ -8,13 +8,16 @@ use aws_sdk_sqs::{
     types::{BatchResultErrorEntry, SendMessageBatchRequestEntry},
 };
 use model::{
-    Function,
+    ClusterName, Function,
     limits::{MESSAGE_DELAY_SECONDS_MAX, requests},
     message::Delivery,
 };
 use ports::{Fault, Mailbox, PortError, Refusal};
 
-use crate::fault::{BadRequest, port_error};
+use crate::{
+    fault::{BadRequest, port_error},
+    lambda::LambdaFunctions,
+};
 
 const OPERATION: &str = "SendMessageBatch";
 /// Bytes of all bodies of one call: the old limit, which emulators and older regions still have.
@@ -44,21 +47,26 @@ impl QueueUrls {
             Function::Launch => Some(&self.launch),
             Function::Settle => Some(&self.settle),
             Function::Drain => Some(&self.drain),
-            Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => None,
+            Function::Interrupt
+            | Function::Resolve
+            | Function::Sweep
+            | Function::Catalog
+            | Function::Wake => None,
         }
     }
 }
 
-/// [`Mailbox`] over SQS.
+/// [`Mailbox`] over SQS, and over Lambda for functions without a queue.
 #[derive(Clone, Debug)]
 pub struct SqsMailbox {
     client: Client,
     urls: QueueUrls,
+    functions: LambdaFunctions,
 }
 
 impl SqsMailbox {
-    pub(crate) fn new(client: Client, urls: QueueUrls) -> Self {
-        Self { client, urls }
+    pub(crate) fn new(client: Client, urls: QueueUrls, functions: LambdaFunctions) -> Self {
+        Self { client, urls, functions }
     }
 }
 
@@ -77,6 +85,11 @@ impl Mailbox for SqsMailbox {
             outcome = if outcome.is_ok() { sent } else { outcome };
         }
         outcome
+    }
+
+    /// It has one cluster, as its function has.
+    async fn call(&self, _: &ClusterName, function: Function) -> Result<(), PortError> {
+        self.functions.call(function).await
     }
 }
 
@@ -147,7 +160,7 @@ fn from_answer(answer: &SendMessageBatchOutput) -> Result<(), PortError> {
 
 #[cfg(test)]
 mod tests {
-    use model::{ClusterName, Function, message::Message, pulse::Signal};
+    use model::{message::Message, pulse::Signal};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! opened.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
@@ -29,6 +29,7 @@ struct Tape {
     sent: Vec<String>,
     /// Of each request the header `X-Amz-Target`, or the path where there is none.
     targets: Vec<String>,
+    headers: Vec<BTreeMap<String, String>>,
 }
 
 /// A clock that shows what it is set to.
@@ -75,6 +76,17 @@ impl Wire {
         targets.iter().zip(&bodies).flat_map(|(target, body)| actions(target, body)).collect()
     }
 
+    /// The targets or paths that were asked.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        self.0.lock().unwrap().targets.clone()
+    }
+
+    /// The header `name` of what was sent.
+    pub(crate) fn header(&self, name: &str) -> Vec<String> {
+        let tape = self.0.lock().unwrap();
+        tape.headers.iter().filter_map(|headers| headers.get(name).cloned()).collect()
+    }
+
     /// A connection to this wire.
     pub(crate) fn connector(&self) -> SharedHttpConnector {
         SharedHttpConnector::new(self.clone())
@@ -103,6 +115,9 @@ impl HttpConnector for Wire {
         let mut tape = self.0.lock().unwrap();
         let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default();
         tape.sent.push(body.into_owned());
+        let headers = request.headers().iter();
+        tape.headers
+            .push(headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
         let target = request.headers().get("x-amz-target").map(str::to_owned);
         let path = || request.uri().split("amazonaws.com").last().unwrap_or_default().to_owned();
         tape.targets.push(target.unwrap_or_else(path));
@@ -120,6 +135,9 @@ impl HttpConnector for Wire {
 fn actions(target: &str, body: &str) -> Vec<String> {
     if target.starts_with("/managedresources/") {
         return vec!["arc-zonal-shift:GetManagedResource".to_owned()];
+    }
+    if target.starts_with("/2015-03-31/functions/") {
+        return vec!["lambda:InvokeFunction".to_owned()];
     }
     if target.contains("/access-entries/") {
         return vec!["eks:DescribeAccessEntry".to_owned()];

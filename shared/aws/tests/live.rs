@@ -13,7 +13,7 @@ mod live {
 
     use std::{collections::BTreeSet, time::Duration};
 
-    use aws::{Account, DynamoLedger, QueueUrls};
+    use aws::{Account, DynamoLedger, FunctionNames, QueueUrls};
     use aws_config::{BehaviorVersion, Region, SdkConfig};
     use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
     use aws_sdk_dynamodb::{
@@ -215,7 +215,7 @@ mod live {
         let Some(url) = named_by(ACCOUNT) else { return };
         let account = Account::emulated(&url, "us-east-1").unwrap();
         the_ledger_keeps_its_contract(&url).await;
-        let mailbox = account.mailbox(queues(&url).await);
+        let mailbox = account.mailbox(queues(&url).await, FunctionNames::default());
         check(&testkit::mailbox(&mailbox, &ClusterName::new("one").unwrap()).await);
         create_roles(&url).await;
         check(&testkit::profiles(&account.profiles(), "profile-1").await);

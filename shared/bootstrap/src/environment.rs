@@ -2,8 +2,11 @@
 
 use std::str::FromStr;
 
-use aws::{Connection, Endpoints, QueueUrls, RecordForm, Service};
-use model::ClusterName;
+use aws::{Connection, Endpoints, FunctionNames, QueueUrls, RecordForm, Service};
+use model::{
+    ClusterName,
+    wake::{WAKE_KEY_VARIABLE, WakeKey},
+};
 use tracing::level_filters::LevelFilter;
 
 /// The registry of names, beside [`handlers::SETTINGS`]. `template.yaml` sets them.
@@ -22,6 +25,10 @@ pub(crate) mod variables {
     pub(crate) const SETTLE_QUEUE_URL: &str = "JOURNEYMAN_SETTLE_QUEUE_URL";
     /// Queue of `drain`. Required.
     pub(crate) const DRAIN_QUEUE_URL: &str = "JOURNEYMAN_DRAIN_QUEUE_URL";
+    /// Name of the function `resolve`, for one that calls it.
+    pub(crate) const RESOLVE_FUNCTION: &str = "JOURNEYMAN_RESOLVE_FUNCTION";
+    /// Name of the function `sweep`, for one that calls it.
+    pub(crate) const SWEEP_FUNCTION: &str = "JOURNEYMAN_SWEEP_FUNCTION";
     /// `https://…` of the API server; without it, EKS is asked.
     pub(crate) const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
     /// Certificate authority of the API server in base64; without it, EKS is asked.
@@ -48,6 +55,8 @@ pub struct Environment {
     pub table: String,
     /// Where messages go.
     pub queues: QueueUrls,
+    /// The functions that are called.
+    pub functions: FunctionNames,
     /// Another way to the API server than what EKS says.
     pub connection: Connection,
     /// Where AWS services answer instead of AWS.
@@ -87,6 +96,10 @@ impl Environment {
             settle: reader.required(variables::SETTLE_QUEUE_URL),
             drain: reader.required(variables::DRAIN_QUEUE_URL),
         };
+        let functions = FunctionNames {
+            resolve: reader.optional(variables::RESOLVE_FUNCTION).unwrap_or_default(),
+            sweep: reader.optional(variables::SWEEP_FUNCTION).unwrap_or_default(),
+        };
         let connection = Connection {
             endpoint: reader.optional(variables::CLUSTER_ENDPOINT),
             ca_bundle: reader.optional(variables::CLUSTER_CA_BUNDLE),
@@ -99,7 +112,8 @@ impl Environment {
         };
         let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, "a level");
         let has_wake = reader.switch(variables::WAKE);
-        let settings = handlers::Settings { has_wake, ..reader.settings() };
+        let wake_key = reader.wake_key();
+        let settings = handlers::Settings { has_wake, wake_key, ..reader.settings() };
         let is_former = reader.switch(variables::FORMER_RECORDS);
         let record_form = if is_former { RecordForm::Text } else { RecordForm::Packed };
         match cluster {
@@ -107,6 +121,7 @@ impl Environment {
                 cluster,
                 table,
                 queues,
+                functions,
                 connection,
                 endpoints,
                 otlp_endpoint: reader.optional(variables::OTLP_ENDPOINT),
@@ -155,6 +170,11 @@ impl<G: Fn(&str) -> Option<String>> Reader<G> {
             self.problems.extend(wrong.iter().map(ToString::to_string));
             handlers::Settings::default()
         })
+    }
+
+    fn wake_key(&mut self) -> Option<WakeKey> {
+        let key = WakeKey::new(&self.optional(WAKE_KEY_VARIABLE)?);
+        key.map_err(|error| self.problems.push(format!("{WAKE_KEY_VARIABLE}: {error}"))).ok()
     }
 
     fn cluster(&mut self) -> Option<ClusterName> {
@@ -208,6 +228,19 @@ mod tests {
         let environment = read(&complete().into_iter().chain(switched).collect()).unwrap();
         assert_eq!(environment.settings.dry_runs, DryRuns::Disabled);
         assert_eq!(environment.record_form, RecordForm::Text);
+    }
+
+    #[test]
+    fn a_key_of_wake_is_read_and_never_repeated() {
+        let mut variables = complete();
+        variables.insert(WAKE_KEY_VARIABLE, "0123456789abcdef0123456789abcdef");
+        let environment = read(&variables).unwrap();
+        assert!(environment.settings.wake_key.is_some());
+        assert!(!format!("{environment:?}").contains("0123456789"));
+        variables.insert(WAKE_KEY_VARIABLE, "0123456789");
+        let problem = read(&variables).unwrap_err();
+        assert!(problem.contains("JOURNEYMAN_WAKE_KEY: a key of at least 32 bytes"), "{problem}");
+        assert!(!problem.contains("0123456789"), "{problem}");
     }
 
     #[test]

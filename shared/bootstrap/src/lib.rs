@@ -25,5 +25,5 @@ pub use environment::{Environment, InvalidEnvironment};
 pub use error::Failure;
 pub use logs::log_report;
 pub use platform::{Platform, start};
-pub use serve::{serve, serve_together};
+pub use serve::{serve, serve_together, serve_url};
 pub use stored_catalog::StoredCatalog;

@@ -41,6 +41,7 @@ impl Adapters for Platform {
     type Profiles = IamProfiles;
     type CatalogStore = DynamoCatalogStore;
     type Templates = Ec2Templates;
+    type Webhooks = KubeCluster;
 }
 
 /// Reads the environment of `function`, sets up logs and finds the account. Opens no connection.
@@ -92,9 +93,10 @@ impl Platform {
         Metered::new(ledger, WallClock, self.metrics.clone())
     }
 
-    /// The queues.
+    /// The queues, and the functions without one.
     pub fn mailbox(&self) -> SqsMailbox {
-        self.account.mailbox(self.environment.queues.clone())
+        let Environment { queues, functions, .. } = &self.environment;
+        self.account.mailbox(queues.clone(), functions.clone())
     }
 
     /// Instances.

@@ -6,8 +6,10 @@
 
 use std::{cell::RefCell, pin::Pin, time::SystemTime};
 
+use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
+use model::wake::{AdmissionRequest, WAKE_KEY_VARIABLE};
 use ports::Invocation;
 use serde_json::{Value, json};
 use tracing::{Instrument as _, info_span};
@@ -20,6 +22,10 @@ use crate::{
     teller::Teller,
     trigger::Trigger,
 };
+
+mod url;
+
+use url::Url;
 
 /// What a handler leaves unused of its time, to answer within it.
 const MARGIN: SignedDuration = SignedDuration::from_millis(500);
@@ -36,9 +42,9 @@ where
         Some(wanted) => handle(wanted, at).await,
         None => Ok(()),
     };
-    let (function, environment) = (platform.function().as_str(), platform.environment());
-    let server = Server { function, environment, read, handle: single, group_max: 1 };
-    run(&server, platform).await
+    let environment = platform.environment();
+    let server = Server { environment, read, handle: single, group_max: 1 };
+    run(platform, async |event, call| server.answer(event, call).await).await
 }
 
 /// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds
@@ -49,34 +55,48 @@ where
     R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
-    let (function, environment) = (platform.function().as_str(), platform.environment());
-    run(&Server { function, environment, read, handle, group_max: usize::MAX }, platform).await
+    let environment = platform.environment();
+    let server = Server { environment, read, handle, group_max: usize::MAX };
+    run(platform, async |event, call| server.answer(event, call).await).await
 }
 
-async fn run<T, R, H>(server: &Server<'_, R, H>, platform: &Platform) -> anyhow::Result<()>
+/// Serves calls of the URL of the function of `platform`. `handle` does what an AdmissionReview asks; however that ends,
+/// and if it takes too long, the answer is the same.
+pub async fn serve_url<H>(platform: &Platform, handle: H) -> anyhow::Result<()>
 where
-    T: Trigger,
-    R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
-    H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+    H: AsyncFn(AdmissionRequest, &Invocation) -> Result<(), handlers::Error>,
 {
+    let environment = platform.environment();
+    let key = environment.settings.wake_key.as_ref();
+    let key = key.with_context(|| format!("{WAKE_KEY_VARIABLE} is required"))?;
+    let url = Url { cluster: &environment.cluster, key, handle };
+    run(platform, async |event, call| url.answer(event, call).await).await
+}
+
+/// Serves calls, each answered by `answered` together with what to count about it.
+async fn run(
+    platform: &Platform,
+    answered: impl AsyncFn(Value, &Call<'_>) -> (Result<Value, Failure>, Counts),
+) -> anyhow::Result<()> {
+    let (function, environment) = (platform.function().as_str(), platform.environment());
     let meter = RefCell::new(Meter::default());
-    let teller = Teller::new(server.environment.settings.metrics, platform.collector());
+    let teller = Teller::new(environment.settings.metrics, platform.collector());
     let answer = async |event: LambdaEvent<Value>| -> Result<Value, Diagnostic> {
         let began_at = clock::now();
         let deadline = deadline(event.context.deadline(), began_at);
         let call = Call { request_id: &event.context.request_id, now: began_at, deadline };
-        let span = info_span!("call", function = server.function, request_id = call.request_id);
-        let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
-        let cluster = &server.environment.cluster;
+        let span = info_span!("call", function, request_id = call.request_id);
+        let (answer, counts) = answered(event.payload, &call).instrument(span).await;
+        let cluster = &environment.cluster;
         let ended_at = clock::now();
         let times = (began_at, ended_at);
-        let line = meter.borrow_mut().add(server.function, cluster, counts, times);
+        let line = meter.borrow_mut().add(function, cluster, counts, times);
         if let Some(line) = line {
             metrics::write(&line);
         }
         let span = Span {
             cluster,
-            function: server.function,
+            function,
             request_id: call.request_id,
             trace: event.context.xray_trace_id.as_deref(),
             began_at,
@@ -104,7 +124,6 @@ struct Call<'a> {
 }
 
 struct Server<'a, R, H> {
-    function: &'a str,
     environment: &'a Environment,
     read: R,
     handle: H,

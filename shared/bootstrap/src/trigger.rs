@@ -92,19 +92,20 @@ pub fn drain(environment: &Environment, source: &Source) -> Result<Option<Signal
     pulse(Function::Drain, environment, source).map(Some)
 }
 
-/// For `resolve`: its schedule.
-pub fn resolve(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
-    only_scheduled(Function::Resolve, source)
+/// For `resolve`: its schedule, and calls of `wake`.
+pub fn resolve(_: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    scheduled_or_called(Function::Resolve, source).map(Some)
 }
 
-/// For `sweep`: its schedule.
-pub fn sweep(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
-    only_scheduled(Function::Sweep, source)
+/// For `sweep`: its schedule, and calls of `wake`.
+pub fn sweep(_: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    scheduled_or_called(Function::Sweep, source).map(Some)
 }
 
 /// For `catalog`: its schedule.
 pub fn catalog(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
-    only_scheduled(Function::Catalog, source)
+    let text = event_of(Function::Catalog, source)?;
+    wire::event::schedule(text).map(Some).map_err(Failure::malformed)
 }
 
 /// Why `function` is called, which has a pulse.
@@ -129,9 +130,19 @@ fn pulse(
     }
 }
 
-fn only_scheduled(function: Function, source: &Source) -> Result<Option<()>, Failure> {
+/// Why `function` is called, which has no pulse.
+fn scheduled_or_called(function: Function, source: &Source) -> Result<Signal, Failure> {
+    let text = event_of(function, source)?;
+    if wire::event::is_call(text) {
+        return Ok(Signal::Called { anew: true });
+    }
+    wire::event::schedule(text).map(|()| Signal::Schedule).map_err(Failure::malformed)
+}
+
+/// The event that `function` is called with, which has no queue.
+fn event_of(function: Function, source: &Source) -> Result<&str, Failure> {
     match source {
-        Source::Event(text) => wire::event::schedule(text).map(Some).map_err(Failure::malformed),
+        Source::Event(text) => Ok(text),
         Source::Message(_) => Err(Failure::malformed(format!("`{function}` takes no messages"))),
     }
 }

@@ -25,6 +25,7 @@ mod status;
 mod surroundings;
 mod token;
 mod transport;
+mod webhooks;
 
 #[cfg(test)]
 mod wire_tests;

@@ -10,6 +10,7 @@ mod nodes;
 mod probe;
 mod tokens;
 mod transport;
+mod webhooks;
 
 use std::{
     collections::VecDeque,

@@ -8,6 +8,7 @@ pub mod changes;
 use std::io::{BufRead, Write};
 
 use changes::Change;
+use model::ClusterName;
 use report::{
     command::RunCommand,
     error::{BadInput, CommandError},
@@ -18,9 +19,9 @@ use serde_json::Value;
 
 use crate::{
     doctor::gather::InstallationClients,
-    installation::{InstallationArgs, answers, is_wanted},
+    installation::{InstallationArgs, answers, is_wanted, now},
     live::{self, ClusterClient, LiveAnswer, Manifests, ObjectKind, RoleArgs, namespace_of},
-    wake::WakeArgs,
+    wake::{self, WakeArgs},
 };
 
 /// Options of `install`.
@@ -67,13 +68,16 @@ fn run_with(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
-    let webhooks = args.wake.objects()?;
+    let key = wake::key_of_environment();
+    let webhooks = args.wake.wanted(key.as_deref())?;
     live::needed("install")?;
     let looking = ProgressLine::new("comparing with the cluster");
     let place = args.place.found_to_change(args.yes)?;
     let ends = InstallationClients::open(&place);
     let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
+    let name = ClusterName::new(&place.cluster).map_err(|why| BadInput::one(why.to_string()))?;
+    let webhooks = webhooks.map(|wanted| wanted.configuration(&name, now()));
     let outlooks = outlooks(cluster, args.roles, webhooks).map_err(BadInput::one)?;
     drop(looking);
     screen.lines(&identity.to_string(), out)?;
@@ -118,7 +122,7 @@ fn run_with(
 fn outlooks(
     cluster: &ClusterClient,
     roles: RoleArgs,
-    webhooks: Vec<Value>,
+    webhooks: Option<Value>,
 ) -> LiveAnswer<Vec<Outlook>> {
     let outlook = |object: Value| {
         let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;

@@ -1,29 +1,30 @@
 //! The webhooks that have the API server call the function `wake`, made from [`WAKE_RULES`].
 //!
+//! The secret path at the end of their URL is that of the day on which they are applied; `sweep` changes it each day.
+//!
 //! They cannot block a request: `failurePolicy: Ignore` admits it if `wake` fails, is slower than a second or cannot be
 //! reached, and `wake` always allows. Each rule has a webhook of its own, so that a request is compared with the
 //! conditions of its own kind only, inside the API server; only those that fit cost a call.
 
+use jiff::Timestamp;
 use model::{
-    Function,
+    ClusterName, Function,
     event::{COMPONENT, EventReason},
     labels,
-    wake::{PROBE_REPORTER, WAKE_RULES, WakeCondition, WakeRule},
+    wake::{
+        PROBE_REPORTER, TIMEOUT_SECONDS, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition,
+        WakeKey, WakeRule, with_path,
+    },
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
 
-/// The name of the configuration, and the end of the names of its webhooks.
-pub const WEBHOOKS: &str = "journeyman";
-/// Seconds until the API server goes on without an answer, the least that it takes.
-const TIMEOUT_SECONDS: u32 = 1;
-const SECRET_BYTES_MIN: usize = 32;
-
 /// How the cluster calls `wake`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct WakeArgs {
-    /// Have the API server call the function `wake` at this URL, with its secret path. Default: leave
-    /// the webhooks as they are.
+    /// Have the API server call the function `wake` at this URL, the output WakeUrl of the stack. The
+    /// variable JOURNEYMAN_WAKE_KEY must have the parameter WakeKey. Default: leave the webhooks as
+    /// they are.
     #[arg(long, value_name = "URL")]
     pub wake: Option<String>,
     /// Namespaces whose pending pods and CapacityBuffers wake nothing.
@@ -31,24 +32,50 @@ pub struct WakeArgs {
     pub wake_except: Vec<String>,
 }
 
+/// The webhooks that are asked for.
+#[derive(Debug)]
+pub struct WantedWebhooks<'a> {
+    url: &'a str,
+    except: &'a [String],
+    key: WakeKey,
+}
+
 impl WakeArgs {
-    /// The configuration of the webhooks, if one is asked for.
+    /// The webhooks, if they are asked for; `key` is what the environment says of the stack's key.
     ///
     /// # Errors
     ///
-    /// If the API server could not call the URL, or everyone could guess it.
-    pub fn objects(&self) -> Result<Vec<Value>, BadInput> {
-        let Some(url) = &self.wake else { return Ok(Vec::new()) };
+    /// If the API server could not call the URL, or there is no key.
+    pub fn wanted(&self, key: Option<&str>) -> Result<Option<WantedWebhooks<'_>>, BadInput> {
+        let Some(url) = &self.wake else { return Ok(None) };
         checked(url).map_err(|why| {
             BadInput::one(format!(
-                "--wake: {why}; it is the output WakeUrl of the stack, such as https://HOST/SECRET"
+                "--wake: {why}; it is the output WakeUrl of the stack, such as https://HOST/"
             ))
         })?;
-        Ok(vec![configuration(url, &self.wake_except)])
+        let key = WakeKey::new(key.unwrap_or_default()).map_err(|why| {
+            BadInput::one(format!(
+                "{WAKE_KEY_VARIABLE}: {why}; it is the parameter WakeKey of the stack"
+            ))
+        })?;
+        Ok(Some(WantedWebhooks { url, except: &self.wake_except, key }))
     }
 }
 
-/// Whether `url` is one that a webhook may have and that ends with a secret.
+impl WantedWebhooks<'_> {
+    /// Their configuration in `cluster`, with the secret path of the day of `now`.
+    pub fn configuration(&self, cluster: &ClusterName, now: Timestamp) -> Value {
+        configuration(&with_path(self.url, &self.key.path(cluster, now)), self.except)
+    }
+}
+
+/// The key of the stack. It is no argument, because arguments are seen by others and kept in histories.
+#[expect(clippy::disallowed_methods, reason = "a command is where its environment is read")]
+pub fn key_of_environment() -> Option<String> {
+    std::env::var(WAKE_KEY_VARIABLE).ok()
+}
+
+/// Whether `url` is one that a webhook may have.
 fn checked(url: &str) -> Result<(), String> {
     let Some(place) = url.strip_prefix("https://") else {
         return Err("the URL does not begin with https://".to_owned());
@@ -56,15 +83,8 @@ fn checked(url: &str) -> Result<(), String> {
     if url.contains(['?', '#', '@']) {
         return Err("a webhook's URL has no query, fragment or user".to_owned());
     }
-    let (host, secret) = place.split_once('/').unwrap_or((place, ""));
-    if host.is_empty() {
+    if place.split('/').next().is_none_or(str::is_empty) {
         return Err("the URL has no host".to_owned());
-    }
-    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-    if secret.len() < SECRET_BYTES_MIN || !secret.chars().all(is_safe) {
-        return Err(format!(
-            "the path is no secret of {SECRET_BYTES_MIN} or more letters, digits, - and _"
-        ));
     }
     Ok(())
 }

@@ -19,12 +19,6 @@ pub use health::{
 pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
 pub use webhooks::{WakeWebhooks, with_path};
 
-/// What `wake` answers beside its yes to a dry run, so that whoever makes one sees that the call arrived. The API server
-/// hands it on in a header `Warning`.
-pub const CALLED_WARNING: &str = PROBE_WARNING;
-
-/// The component that reports the events of probes: dry runs, which wake nothing and call `wake` all the same.
-pub const PROBE_COMPONENT: &str = PROBE_REPORTER;
 
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";

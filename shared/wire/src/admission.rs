@@ -11,7 +11,7 @@
 
 use std::hint::black_box;
 
-use model::wake::{AdmissionOperation, AdmissionRequest, CALLED_WARNING};
+use model::wake::{AdmissionOperation, AdmissionRequest, PROBE_WARNING};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -137,11 +137,11 @@ fn review(body: &str) -> Result<AdmissionRequest, String> {
     })
 }
 
-/// What the URL answers. An AdmissionReview is always allowed; a dry run is told that it came.
+/// What the URL answers. An AdmissionReview is always allowed; a dry run gets a warning.
 pub fn url_answer(call: &UrlCall) -> String {
     let (status, body) = match call {
         UrlCall::Review(request) => {
-            let warnings: &[&str] = if request.is_dry_run { &[CALLED_WARNING] } else { &[] };
+            let warnings: &[&str] = if request.is_dry_run { &[PROBE_WARNING] } else { &[] };
             let response = json!({"uid": request.uid, "allowed": true, "warnings": warnings});
             (200, json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
         }

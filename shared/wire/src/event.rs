@@ -73,6 +73,14 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
 /// that they wake; `expiration` is older than `forced`.
 const FORMER_METHODS: [&str; 5] = ["consolidation", "drift", "emptiness", "expiration", "forced"];
 
+/// What a function without a queue is called with by `wake`.
+pub const CALL: &str = r#"{"call":true}"#;
+
+/// Whether the event in `body` is [`CALL`].
+pub fn is_call(body: &str) -> bool {
+    parse(body).is_ok_and(|event| event.get("call") == Some(&Value::Bool(true)))
+}
+
 /// Reads the event of a schedule: EventBridge's own without a detail, or one of the constant inputs that
 /// rules of an older stack have, such as `{"method":"emptiness"}`. They all say that a minute is over.
 ///

@@ -36,7 +36,7 @@ const USUAL: Stack = Stack {
     table: "Table",
 };
 /// Each condition of the template that a policy depends on holds in one of them, and in another it does not.
-const STACKS: [Stack; 7] = [
+const STACKS: [Stack; 8] = [
     USUAL,
     Stack { partition: "aws-cn", region: "cn-north-1", ..USUAL },
     Stack {
@@ -62,6 +62,14 @@ const STACKS: [Stack; 7] = [
         ..USUAL
     },
     Stack { parameters: &[("ExistingTableName", "kept")], table: "kept", ..USUAL },
+    Stack {
+        parameters: &[
+            ("WakeKey", "0123456789abcdef0123456789abcdef"),
+            ("WakeEndpoint", "private"),
+            ("WakeVpcEndpointId", "vpce-1"),
+        ],
+        ..USUAL
+    },
 ];
 
 /// What was asked in stories.

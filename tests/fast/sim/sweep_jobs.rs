@@ -278,7 +278,7 @@ fn items_that_cannot_be_read_keep_their_own_profiles_and_no_others() {
 fn where_it_is_not_known_for_long_who_is_in_charge_nothing_is_done() {
     let sim = neglected();
     sim.add_rule(first_calls("Leases.leases", 1, Injection::FailBefore(Fault::Transient)));
-    // The path of `wake` depends on nobody.
+    // The path of `wake` does not depend on the guard.
     let [_, others @ ..] = ALL;
     assert_eq!((swept(&sim), open(&sim)), (vec![Job::Guard], others.to_vec()));
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));

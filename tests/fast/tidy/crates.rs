@@ -42,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sweep", FUNCTION),
     ("testkit", &["model", "ports"]),
     ("tests", TESTS),
+    ("wake", FUNCTION),
     ("wire", &["model"]),
 ];
 const CLI: &[&str] = &[
@@ -105,6 +106,7 @@ const FENCED: &[(&str, &[&str])] = &[
             "resolve",
             "settle",
             "sweep",
+            "wake",
         ],
     ),
     (

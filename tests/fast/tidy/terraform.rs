@@ -146,6 +146,9 @@ fn variable(name: &str, parameter: &Value, names: &[String]) -> String {
         line(format!("  default     = {}", kind.value(default)));
     }
     line("  nullable    = false".to_owned());
+    if parameter["NoEcho"] == true {
+        line("  sensitive   = true".to_owned());
+    }
     if let Some((condition, words)) = rule {
         line("\n  validation {".to_owned());
         line(format!("    condition     = {condition}"));

@@ -45,12 +45,12 @@ async fn answer(
     };
     let environment = Environment::read(|name| {
         use crate::environment::variables::{FORMER_RECORDS, LOG_LEVEL};
-        let has_default = [FORMER_RECORDS, LOG_LEVEL].contains(&name)
+        let has_default = [FORMER_RECORDS, LOG_LEVEL, WAKE_KEY_VARIABLE].contains(&name)
             || handlers::SETTINGS.iter().any(|setting| setting.variable == name);
         (!has_default).then(|| "demo".to_owned())
     })
     .unwrap();
-    let server = Server { function: "test", environment: &environment, read, handle, group_max };
+    let server = Server { environment: &environment, read, handle, group_max };
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let call = Call { request_id: "request", now, deadline: now };
     let (answer, counts) = server.answer(event, &call).await;

@@ -11,7 +11,8 @@ fn environment() -> Environment {
     let get = |name: &str| {
         Some(match name {
             crate::environment::variables::CLUSTER_NAME => "demo".to_owned(),
-            crate::environment::variables::FORMER_RECORDS
+            model::wake::WAKE_KEY_VARIABLE
+            | crate::environment::variables::FORMER_RECORDS
             | crate::environment::variables::LOG_LEVEL => String::new(),
             name if handlers::SETTINGS.iter().any(|setting| setting.variable == name) => {
                 String::new()
@@ -49,6 +50,9 @@ fn read_by_all(source: &Source) -> Vec<(&'static str, String)> {
         ("launch", shown(launch(&environment, source))),
         ("settle", shown(settle(&environment, source))),
         ("drain", shown(drain(&environment, source))),
+        ("resolve", shown(resolve(&environment, source))),
+        ("sweep", shown(sweep(&environment, source))),
+        ("catalog", shown(catalog(&environment, source))),
     ]
 }
 
@@ -89,6 +93,29 @@ fn schedules_and_messages_ask_their_function_to_look() {
         "DryRun(DryRunTrigger { class: \"default\", key: \"00c0ffee00c0ffee\", \
          asked_at: 2026-11-21T12:00:00Z })",
     );
+}
+
+#[test]
+fn functions_without_a_pulse_are_scheduled_or_called() {
+    let environment = environment();
+    for function in ["resolve", "sweep"] {
+        check(&format!("{function}-schedule"), function, "Schedule");
+    }
+    check("catalog-schedule", "catalog", "()");
+    let sources = [sample("resolve-call"), sample("sweep-call")].concat();
+    for source in &sources {
+        let called = Ok(Some(Signal::Called { anew: true }));
+        assert_eq!(
+            (resolve(&environment, source), sweep(&environment, source)),
+            (called.clone(), called)
+        );
+        for (reader, text) in read_by_all(source) {
+            assert!(["resolve", "sweep"].contains(&reader) || text == "!", "{reader}: {text}");
+        }
+    }
+    for event in [r#"{"call":false}"#, r#"{"call":"true"}"#, r#"{"call":{}}"#] {
+        assert!(resolve(&environment, &Source::Event(event.to_owned())).is_err(), "{event}");
+    }
 }
 
 #[test]

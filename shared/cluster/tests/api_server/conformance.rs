@@ -1,7 +1,10 @@
 //! The ports' conformance suites on a real API server. `tests/fast/conformance.rs` runs the same ones on
 //! the simulator.
 
-use serde_json::json;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::DeleteParams;
+use model::wake::WEBHOOKS;
+use serde_json::{Value, json};
 use testkit::assert_kept;
 
 use super::{
@@ -69,4 +72,36 @@ async fn events_keep_their_contract() {
 async fn leases_keep_their_contract() {
     let Some(world) = World::open().await else { return };
     assert_kept(&testkit::leases(&world.cluster).await);
+}
+
+impl testkit::WebhookWorld for World {
+    async fn install(&self, urls: &[(&str, &str)]) {
+        self.remove().await;
+        // It is called for nothing.
+        let rule = json!({ "apiGroups": ["journeyman.test"], "apiVersions": ["v1"],
+            "operations": ["CREATE"], "resources": ["nothing"] });
+        let webhook = |(name, url): &(&str, &str)| {
+            json!({ "name": name, "clientConfig": { "url": url }, "rules": [rule],
+                "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": ["v1"] })
+        };
+        let webhooks: Vec<Value> = urls.iter().map(webhook).collect();
+        let object = json!({ "metadata": { "name": WEBHOOKS }, "webhooks": webhooks });
+        self.create(&self.all::<ValidatingWebhookConfiguration>(), object).await;
+    }
+
+    async fn remove(&self) {
+        let api = self.all::<ValidatingWebhookConfiguration>();
+        match api.delete(WEBHOOKS, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn webhooks_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    assert_kept(&testkit::webhooks(&world.cluster, &world).await);
+    testkit::WebhookWorld::remove(&world).await;
 }

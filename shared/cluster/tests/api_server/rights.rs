@@ -23,7 +23,7 @@ use model::{
     pod::DeletionCost,
     policies::Policies,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
-    wake::{ProbeAnswer, WakeFinding},
+    wake::{ProbeAnswer, WakeFinding, WakeWebhooks},
 };
 use ports::{
     FoundDevices, FoundSelectors, Listing, PodSelection, PortError, Surrounded,
@@ -130,6 +130,10 @@ each_with_its_rights! {
     Leases {
         fn leases() -> ObservedLeases;
         fn hold(lease: &LedgerLease) -> ();
+    }
+    Webhooks {
+        fn of_wake() -> Option<WakeWebhooks>;
+        fn set_urls(changed: &WakeWebhooks) -> ();
     }
     NodeClaims {
         fn synced() -> Listing<SyncedNodeClaim>;

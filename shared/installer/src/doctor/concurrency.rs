@@ -24,7 +24,7 @@ pub fn at_most(function: Function) -> u64 {
     }
 }
 
-/// Executions of all functions at a time at most.
+/// Executions of all functions at a time at most, but for those of `wake`: its stack reserves them.
 pub fn needed() -> u64 {
-    Function::ALL.into_iter().map(at_most).sum()
+    Function::ALL.into_iter().filter(|function| *function != Function::Wake).map(at_most).sum()
 }

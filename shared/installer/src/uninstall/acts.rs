@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use model::{lease::LEDGER_LEASE, words::counted};
+use model::{lease::LEDGER_LEASE, wake::WEBHOOKS, words::counted};
 use serde_json::Value;
 
 use crate::{
     doctor::observed::{name, text},
     live::{Manifests, ObjectKind, kinds},
-    wake::WEBHOOKS,
 };
 
 /// What becomes of the nodes.

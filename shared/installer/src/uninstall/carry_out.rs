@@ -2,6 +2,7 @@
 
 use std::io;
 
+use model::wake::WEBHOOKS;
 use serde_json::json;
 
 use super::acts::{Act, LEASE};
@@ -12,7 +13,6 @@ use crate::{
         AccountClient, ClusterClient, LiveAnswer, ObjectKind, StackState, TableState, kinds,
         namespace_of,
     },
-    wake::WEBHOOKS,
 };
 
 /// Names that one line lists.

@@ -2,7 +2,10 @@
 
 use cel::{CelEnvironment, CelValue, Type};
 use installer::wake::{WakeArgs, conditions, configuration};
-use model::wake::{AdmissionOperation, AdmissionRequest, WAKE_RULES, WakeRule};
+use model::{
+    ClusterName,
+    wake::{AdmissionOperation, AdmissionRequest, WAKE_RULES, WakeKey, WakeRule},
+};
 use serde_json::{Value, json};
 
 const URL: &str = "https://abc.lambda-url.eu-west-1.on.aws/Zk3vQ9sLr0a-TtYw71bN_xUe5mGh2DcJ";
@@ -31,24 +34,47 @@ fn no_webhook_can_hold_a_request_back() {
     }
 }
 
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
 #[test]
-fn a_url_is_one_that_a_webhook_may_have_and_ends_with_a_secret() {
-    let args = |url: &str| WakeArgs { wake: Some(url.to_owned()), wake_except: Vec::new() };
-    assert_eq!(args(URL).objects().unwrap(), [configuration(URL, &[])]);
-    assert_eq!(WakeArgs::default().objects().unwrap(), [] as [Value; 0]);
-    for (url, problem) in [
-        ("http://host/Zk3vQ9sLr0aTtYw71bNxUe5mGh2DcJ00", "does not begin with https://"),
-        ("https:///Zk3vQ9sLr0aTtYw71bNxUe5mGh2DcJ00", "has no host"),
-        ("https://host", "the path is no secret of 32 or more"),
-        ("https://host/Zk3vQ9sLr0aTtYw71bNxUe5mGh2DcJ0", "the path is no secret of 32 or more"),
-        ("https://host/Zk3vQ9sLr0a/TtYw71bNxUe5mGh2DcJ00", "the path is no secret"),
-        ("https://host/Zk3vQ9sLr0aTtYw71bNxUe5mGh2DcJ00?a=b", "has no query, fragment or user"),
-        ("https://me@host/Zk3vQ9sLr0aTtYw71bNxUe5mGh2DcJ00", "has no query, fragment or user"),
+fn a_url_gets_the_secret_path_of_the_day() {
+    let cluster = ClusterName::new("demo").unwrap();
+    let now = "2026-11-30T12:00:00Z".parse().unwrap();
+    let path = WakeKey::new(KEY).unwrap().path(&cluster, now);
+    for (url, place) in [
+        ("https://abc.on.aws/", "https://abc.on.aws"),
+        (
+            "https://abc-vpce-1.execute-api.eu-west-1.amazonaws.com/wake",
+            "https://abc-vpce-1.execute-api.eu-west-1.amazonaws.com/wake",
+        ),
     ] {
-        let why = args(url).objects().unwrap_err().to_string();
+        let args = WakeArgs { wake: Some(url.to_owned()), wake_except: vec!["a".to_owned()] };
+        let wanted = args.wanted(Some(KEY)).unwrap().unwrap();
+        let expected = configuration(&format!("{place}/{path}"), &["a".to_owned()]);
+        assert_eq!(wanted.configuration(&cluster, now), expected);
+        assert!(!format!("{wanted:?}").contains(KEY), "a key is not printed");
+    }
+}
+
+#[test]
+fn a_url_is_one_that_a_webhook_may_have_and_comes_with_a_key() {
+    let args = |url: &str| WakeArgs { wake: Some(url.to_owned()), wake_except: Vec::new() };
+    assert!(WakeArgs::default().wanted(None).unwrap().is_none());
+    for (url, problem) in [
+        ("http://host/", "does not begin with https://"),
+        ("https:///", "has no host"),
+        ("https://", "has no host"),
+        ("https://host/?a=b", "has no query, fragment or user"),
+        ("https://me@host/", "has no query, fragment or user"),
+    ] {
+        let why = args(url).wanted(Some(KEY)).unwrap_err().to_string();
         assert!(why.starts_with("--wake: ") && why.contains(problem), "{why}");
         assert!(why.contains("the output WakeUrl of the stack"), "{why}");
-        assert!(!why.contains("Zk3vQ9"), "a secret is not repeated: {why}");
+    }
+    for key in [None, Some(""), Some("0123456789")] {
+        let why = args("https://host/").wanted(key).unwrap_err().to_string();
+        assert!(why.starts_with("JOURNEYMAN_WAKE_KEY: a key of at least 32 bytes"), "{why}");
+        assert!(!why.contains("0123456789"), "a key is not repeated: {why}");
     }
 }
 
@@ -197,13 +223,15 @@ fn what_functions_write_themselves_does_not_call() {
     let by = |user| request("CREATE", NEW, user, Value::Null, scheduler_event());
     assert_eq!(called(&by(OURS)), None);
     assert_eq!(called(&by(&["system:masters", "journeymen:all"])), Some("unschedulable-pods"));
-    let mut nobody = by(USER);
-    nobody["userInfo"].as_object_mut().unwrap().remove("groups");
-    assert_eq!(called(&nobody), Some("unschedulable-pods"));
+    let mut without_groups = by(USER);
+    without_groups["userInfo"].as_object_mut().unwrap().remove("groups");
+    assert_eq!(called(&without_groups), Some("unschedulable-pods"));
     let claim = json!({"metadata": {"name": "a"}, "spec": {}});
     let kind = ("karpenter.sh", "NodeClaim");
     let deleted = |user| called(&request("DELETE", kind, user, claim.clone(), Value::Null));
     assert_eq!((deleted(OURS), deleted(USER)), (None, Some("node-claims-deleted")));
+    let made = |user| called(&request("CREATE", kind, user, Value::Null, claim.clone()));
+    assert_eq!((made(OURS), made(USER)), (None, Some("node-claims-created")));
 }
 
 #[test]
@@ -224,6 +252,7 @@ fn only_a_change_of_spec_calls() {
     let kinds = [
         ("karpenter.sh", "NodePool"),
         ("karpenter.sh", "NodeOverlay"),
+        ("karpenter.k8s.aws", "EC2NodeClass"),
         ("autoscaling.x-k8s.io", "CapacityBuffer"),
     ];
     for kind in kinds {

@@ -96,6 +96,10 @@ impl Timeouts {
     pub const fn of(function: Function) -> Self {
         match function {
             Function::Interrupt => Self::of_seconds(2, 6),
+            // An API server waits for a second.
+            Function::Wake => {
+                Self { attempt: Duration::from_millis(700), operation: Duration::from_millis(800) }
+            }
             _ => Self::of_seconds(12, 25),
         }
     }

@@ -232,6 +232,18 @@ impl Leases for Sim {
     }
 }
 
+impl Sim {
+    /// Installs the webhooks of `wake`, or removes them.
+    pub fn set_webhooks(&self, webhooks: Option<WakeWebhooks>) {
+        self.with(|world| world.cluster.webhooks = webhooks);
+    }
+
+    /// The webhooks of `wake`, if they are installed.
+    pub fn webhooks(&self) -> Option<WakeWebhooks> {
+        self.with(|world| world.cluster.webhooks.clone())
+    }
+}
+
 impl Webhooks for Sim {
     async fn of_wake(&self) -> Result<Option<WakeWebhooks>, PortError> {
         self.step(("Webhooks.of_wake", Read), "", |world| Ok(world.cluster.webhooks.clone())).await

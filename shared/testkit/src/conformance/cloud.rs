@@ -358,9 +358,5 @@ pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case
         Case::of("it may be sent again", send(&every).await),
         Case::of("more than one request takes are sent", send(&many).await),
         Case::of("the longest delay is taken", send(&[longest]).await),
-        Case::of(
-            "a function without a queue is called",
-            mailbox.call(cluster, Function::Resolve).await.map_err(Failure::from),
-        ),
     ]
 }

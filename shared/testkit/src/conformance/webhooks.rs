@@ -7,9 +7,9 @@ use super::{Case, Failure, same};
 
 /// What others do to the webhooks of `wake`.
 pub trait WebhookWorld {
-    /// Somebody installs them with these names and URLs, in the place of those that are there.
+    /// A person installs them with these names and URLs, in the place of those that are there.
     async fn install(&self, urls: &[(&str, &str)]);
-    /// Somebody removes them.
+    /// A person removes them.
     async fn remove(&self);
 }
 

@@ -130,13 +130,13 @@ fn calls_by_a_gateway_or_a_load_balancer_are_read_alike() {
 }
 
 #[test]
-fn a_dry_run_is_told_that_it_came() {
+fn a_dry_run_gets_a_warning() {
     let mut event = event_created();
     let warnings =
         |event: &Value| answer(&posted(&event.to_string())).1["response"]["warnings"].clone();
     assert_eq!(warnings(&event), json!([]));
     event["request"]["dryRun"] = json!(true);
-    assert_eq!(warnings(&event), json!([CALLED_WARNING]));
+    assert_eq!(warnings(&event), json!([PROBE_WARNING]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Policies of resources: who may send to the queues, who may write the table, and who may take a role. Each is judged
+//! Policies of resources: who may send to the queues, who may write the table, who may call `wake`, and who may take a role. Each is judged
 //! together with what the caller's own policies say, as IAM does.
 //!
 //! The template makes no key: that of `TableKmsKeyArn` has a policy of its owner's.
@@ -87,6 +87,8 @@ enum Caller {
         is_here: bool,
     },
     Service(&'static str),
+    /// Without credentials.
+    Anonymous,
 }
 
 impl Caller {
@@ -103,7 +105,7 @@ impl Caller {
         let is_meant = |guard: &&Guard| match (&guard.whom, self) {
             (Whom::Anyone, _) => true,
             (Whom::Services(services), Self::Service(service)) => services.contains(*service),
-            (Whom::Services(_), Self::Role { .. }) => false,
+            (Whom::Services(_), Self::Role { .. } | Self::Anonymous) => false,
         };
         let applies = |guard: &&Guard| guard.statement.applies(request).expect("it was understood");
         let said: Vec<Effect> =
@@ -113,7 +115,7 @@ impl Caller {
         }
         let by_resource = said.contains(&Effect::Allow);
         match self {
-            Self::Service(_) => by_resource,
+            Self::Service(_) | Self::Anonymous => by_resource,
             // A role must let a principal assume it, from any place.
             Self::Role { statements, is_here }
                 if !is_here || request.action == "sts:AssumeRole" =>
@@ -196,7 +198,7 @@ fn rules_to(resolver: Resolver<'_>, queue: &str) -> BTreeSet<String> {
         names.extend(sends.then(|| name.to_owned()));
     }
     for (name, function) in resolver.resources("AWS::Serverless::Function") {
-        for (event, told) in function["Events"].as_object().expect("events") {
+        for (event, told) in function["Events"].as_object().into_iter().flatten() {
             let leaves = is_it(&told["Properties"]["DeadLetterConfig"]["Arn"]);
             names.extend(leaves.then(|| format!("{name}{event}")));
         }
@@ -272,11 +274,22 @@ fn of_roles(resolver: Resolver<'_>) -> Vec<Guarded> {
     resolver.resources("AWS::IAM::Role").into_iter().map(of_role).collect()
 }
 
+/// The private API of `wake`: an API server has no credentials, and comes by the endpoint.
+fn of_wake(resolver: Resolver<'_>) -> Option<Guarded> {
+    let (name, properties) = resolver.resources("AWS::ApiGateway::RestApi").pop()?;
+    let guards = Guard::all(&resolver.resolve(&properties["Policy"]));
+    let call = request("execute-api:Invoke", "execute-api:/wake/POST/path".to_owned(), &[]);
+    let by = |endpoint| (Caller::Anonymous, call.with("aws:SourceVpce", &[endpoint]));
+    let refused = vec![by("vpce-2"), (Caller::Anonymous, call.clone())];
+    Some(Guarded { name: name.to_owned(), guards, allowed: vec![by("vpce-1")], refused })
+}
+
 fn guarded(template: &Value, cases: &[Case]) -> Vec<Guarded> {
     let of_stack = |stack: Stack| {
         let resolver = Resolver { template, stack };
         let mut seen = of_roles(resolver);
         seen.extend(of_table(resolver, cases));
+        seen.extend(of_wake(resolver));
         seen.extend(of_queues(resolver, cases));
         seen
     };
@@ -405,6 +418,7 @@ fn each_condition_that_policies_depend_on_holds_in_one_stack_and_not_in_another(
         let properties = &resource["Properties"];
         match resource["Type"].as_str().expect("a type") {
             "AWS::IAM::Role" | "AWS::SQS::QueuePolicy" => conditions(properties, &mut seen),
+            "AWS::ApiGateway::RestApi" => conditions(&properties["Policy"], &mut seen),
             "AWS::DynamoDB::Table" => conditions(&properties["ResourcePolicy"], &mut seen),
             kind => {
                 let has_policy = ["Policy", "Policies", "PolicyDocument", "KeyPolicy"];

@@ -136,7 +136,7 @@ pub(crate) fn of_lambda(template: &Value, function: Function) -> BTreeSet<Reques
     let mut requests: BTreeSet<Request> = ["logs:CreateLogStream", "logs:PutLogEvents"]
         .map(|action| request(action, group.clone(), &[]))
         .into();
-    for event in properties["Events"].as_object().expect("events").values() {
+    for event in properties["Events"].as_object().into_iter().flat_map(|events| events.values()) {
         if event["Type"] == "SQS" {
             let source = event["Properties"]["Queue"]["Fn::GetAtt"]
                 .as_str()
@@ -297,6 +297,7 @@ fn elsewhere(request: &Request) -> Vec<Request> {
         ("/index/claims_of_instances", "/index/other"),
         ("Queue", "Other"),
         (":cluster/", ":cluster/not-"),
+        (":function:", ":function:not-"),
         (":log-group:/journeyman/", ":log-group:/other/"),
         (":parameter/aws/service/", ":parameter/secret/"),
         (":parameter/own/", ":parameter/secret/"),

@@ -162,6 +162,7 @@ impl Resolver<'_> {
             }
             "AWS::Events::Rule" => ("events", format!("rule/{resource}")),
             "AWS::SQS::Queue" => ("sqs", resource.to_owned()),
+            "AWS::Serverless::Function" => ("lambda", format!("function:{resource}")),
             "AWS::DynamoDB::Table" => ("dynamodb", format!("table/{resource}")),
             "AWS::Logs::LogGroup" => {
                 let name = self

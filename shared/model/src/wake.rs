@@ -19,7 +19,6 @@ pub use health::{
 pub use key::{InvalidWakeKey, WAKE_KEY_VARIABLE, WakeKey};
 pub use webhooks::{WakeWebhooks, with_path};
 
-
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";
 

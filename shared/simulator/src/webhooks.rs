@@ -10,10 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, PodKey, api_version, labels,
     node::Node,
-    wake::{
-        AdmissionOperation, AdmissionRequest, ProbeAnswer, TIMEOUT_SECONDS, WAKE_RULES,
-        WakeWebhooks,
-    },
+    wake::{AdmissionOperation, AdmissionRequest, ProbeAnswer, TIMEOUT_SECONDS, WAKE_RULES},
 };
 
 use crate::{
@@ -75,16 +72,6 @@ impl Webhooks {
 }
 
 impl crate::Sim {
-    /// Installs the webhooks of `wake`, or removes them.
-    pub fn set_webhooks(&self, webhooks: Option<WakeWebhooks>) {
-        self.with(|world| world.cluster.webhooks = webhooks);
-    }
-
-    /// The webhooks of `wake`, if they are installed.
-    pub fn webhooks(&self) -> Option<WakeWebhooks> {
-        self.with(|world| world.cluster.webhooks.clone())
-    }
-
     /// Calls of `wake` so far.
     pub fn wake_counts(&self) -> WakeCounts {
         self.with(|world| world.webhooks.counts)

@@ -82,7 +82,7 @@ impl World {
     /// A user does something now: what it changes is stored already.
     pub(crate) fn act_by_user(&mut self, action: Action) {
         for request in self.requests_of(&action) {
-            self.call_wake(request, None);
+            self.call_wake(&request, None);
         }
         self.act(action);
     }
@@ -98,7 +98,7 @@ impl World {
         let seconds = SignedDuration::from_secs(i64::from(TIMEOUT_SECONDS));
         self.after(seconds, Event::Admitted(number));
         for request in requests {
-            self.call_wake(request, Some(number));
+            self.call_wake(&request, Some(number));
         }
     }
 
@@ -113,24 +113,24 @@ impl World {
     pub(crate) fn send_event(&mut self, operation: AdmissionOperation) {
         let latency = self.settings.limits.latencies.event;
         let delay = self.chances.wake.within(latency);
-        self.call_wake_in(delay, request("events.k8s.io", "Event", operation), None);
+        self.call_wake_in(delay, &request("events.k8s.io", "Event", operation), None);
     }
 
     /// Someone but the functions deletes a node.
     pub(crate) fn node_deleted_by_others(&mut self, node: &Node) {
         if is_of_karpenter(node) {
-            self.call_wake(request("", "Node", AdmissionOperation::Delete), None);
+            self.call_wake(&request("", "Node", AdmissionOperation::Delete), None);
         }
     }
 
-    fn call_wake(&mut self, request: AdmissionRequest, held: Option<u64>) {
+    fn call_wake(&mut self, request: &AdmissionRequest, held: Option<u64>) {
         self.call_wake_in(SignedDuration::ZERO, request, held);
     }
 
     fn call_wake_in(
         &mut self,
         delay: SignedDuration,
-        request: AdmissionRequest,
+        request: &AdmissionRequest,
         held: Option<u64>,
     ) {
         let Some(faults) = self.settings.wake.filter(|_| request.rule().is_some()) else { return };

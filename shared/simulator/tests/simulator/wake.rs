@@ -136,8 +136,9 @@ fn a_pod_says_that_it_is_unschedulable_after_the_event_was_sent() {
         let (mut called, mut marked) = (None, None);
         for millis in 0..700 {
             let calls = begun(&sim, 1);
-            called = called.or((!calls.is_empty()).then_some(millis));
-            marked = marked.or((is_marked(&sim) && sim.pods().len() > number).then_some(millis));
+            called = called.or_else(|| (!calls.is_empty()).then_some(millis));
+            let is_there = sim.pods().len() > number && is_marked(&sim);
+            marked = marked.or_else(|| is_there.then_some(millis));
             for call in calls {
                 sim.finish(&call, &DeliveryOutcome::Done);
             }

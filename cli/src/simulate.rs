@@ -33,7 +33,7 @@ use report::{
     progress::ProgressLine,
     screen::{Color, Screen},
 };
-use simulator::{Action, ClusterObject, Runner, Sim};
+use simulator::{Action, ClusterObject, Runner, Sim, WakeFaults};
 
 use crate::{
     gates::{self, Gates},
@@ -79,9 +79,11 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
         play.title = format!("{} With {} from the environment.", play.title, changed.join(", "));
     }
     args.change(functions)?;
+    functions.has_wake = args.wake;
     let gates = Gates::OfOption(&functions.policies);
     play.loaded.ignored.extend(manifests::closed_gates(&play.loaded.objects, gates));
     let mut settings = play.scenario.settings(args.seed);
+    settings.wake = args.wake.then_some(WakeFaults::NONE);
     settings.default_spread = play.scenario.functions.default_spread.clone();
     if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
         settings.start = saved_at;

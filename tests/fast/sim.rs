@@ -103,6 +103,8 @@ mod told;
 mod unreadable;
 #[path = "sim/volumes.rs"]
 mod volumes;
+#[path = "sim/wake.rs"]
+mod wake;
 #[path = "sim/wake_health.rs"]
 mod wake_health;
 #[path = "sim/world.rs"]

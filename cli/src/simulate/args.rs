@@ -49,6 +49,9 @@ pub struct SimulateArgs {
     /// Default: the setting `NodeCharge` of the scenario.
     #[arg(long, value_name = "DOLLARS")]
     pub node_charge: Option<String>,
+    /// Have the API server call the function `wake`, as in a stack with the parameter `WakeKey`.
+    #[arg(long)]
+    pub wake: bool,
     /// Any setting.
     #[command(flatten)]
     pub set: SetArgs,

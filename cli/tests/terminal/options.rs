@@ -84,6 +84,7 @@ const CALLS: &[Call] = &[
         "",
     ),
     answers("simulate -f cluster.yaml,web.yaml -R --duration 2m", "pods unplaced"),
+    answers("simulate -f cluster.yaml,web.yaml --wake --duration 2m", "pods unplaced"),
     answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
     complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
     answers(

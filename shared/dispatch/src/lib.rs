@@ -58,13 +58,15 @@ struct Process {
     settings: Settings,
     memories: BTreeMap<Function, ProcessMemory>,
     metrics: Metrics,
+    /// Those processes of `wake` that run nothing.
+    wakes: RefCell<Vec<WakeMemory>>,
 }
 
 impl Process {
     fn with(settings: Settings) -> Self {
         let memory = |function| (function, ProcessMemory::with(settings.nodes));
         let memories = Function::ALL.into_iter().map(memory).collect();
-        Self { memories, settings, metrics: Metrics::default() }
+        Self { memories, settings, metrics: Metrics::default(), wakes: RefCell::default() }
     }
 
     #[expect(clippy::indexing_slicing, reason = "each function has a memory")]
@@ -120,6 +122,12 @@ async fn call<W: World>(
         }
         Payload::Message(Message::Pulse { function, signal }) => {
             beat(outside, process, function, signal, at).await
+        }
+        Payload::Request(request) => {
+            let memory = process.wakes.borrow_mut().pop().unwrap_or_default();
+            let woken = wake(outside, &memory, &request, at).await;
+            process.wakes.borrow_mut().push(memory);
+            woken.map(|()| Report::default())
         }
         Payload::Message(Message::DryRun { class, key, asked_at }) => {
             let trigger = DryRunTrigger { class, key, asked_at };

@@ -12,15 +12,12 @@ use model::{
     event::{COMPONENT, EventReason},
     labels,
     wake::{
-        PROBE_REPORTER, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition, WakeKey, WakeRule,
-        with_path,
+        PROBE_REPORTER, TIMEOUT_SECONDS, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition,
+        WakeKey, WakeRule, with_path,
     },
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
-
-/// Seconds until the API server goes on without an answer, the least that it takes.
-const TIMEOUT_SECONDS: u32 = 1;
 
 /// How the cluster calls `wake`.
 #[derive(Clone, Debug, Default, clap::Args)]

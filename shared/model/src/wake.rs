@@ -28,6 +28,8 @@ pub const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
 /// How long a pass of a function without a pulse waits that is called. The last request that shares the pass is
 /// [`CALLS_APART`] after the first, and an API server stores an object after `wake` has admitted it.
 pub const CALLED_WAIT: SignedDuration = SignedDuration::from_millis(1_500);
+/// `timeoutSeconds` of the webhooks: after this time the API server goes on without an answer.
+pub const TIMEOUT_SECONDS: u32 = 1;
 
 /// What a request does with its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -50,6 +50,7 @@ pub use bindings::{Bindings, bindings};
 pub use devices::published_slices;
 pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
+pub(crate) use records::spec_of;
 pub use records::{ConditionRecord, ObjectRecord};
 
 use self::{records::Records, selectors::SpreadSpecs, waiting::Waiting};
@@ -317,6 +318,7 @@ impl World {
                 self.delete_node_claims_of(&name);
             }
             Action::DeleteNodeClaim(name) => self.delete_node_claim(&name),
+            Action::DeleteNode(name) => self.delete_node(&name),
             Action::DeleteNodeClass(name) => self.cluster.delete_class(&name),
             Action::InterruptSpot(target) => self.interrupt_spot(&target),
             Action::RecommendRebalance(target) => self.recommend_rebalance(&target),

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use model::{Function, interruption::Interruption, message::Message, pulse::Signal};
+use model::{
+    Function, interruption::Interruption, message::Message, pulse::Signal, wake::AdmissionRequest,
+};
 use ports::Invocation;
 
 /// The functions that a schedule calls each minute.
@@ -25,6 +27,8 @@ pub enum Payload {
     Schedule,
     /// Events of EC2 from the queue `interruption`, as many as came together.
     Interruptions(Vec<Interruption>),
+    /// A request to the API server, which calls `wake` for it.
+    Request(AdmissionRequest),
 }
 
 /// One call of a function.
@@ -63,6 +67,10 @@ impl fmt::Display for Payload {
             },
             Self::Message(Message::DryRun { class, .. }) => write!(f, "try out {class}"),
             Self::Schedule => f.write_str("schedule"),
+            Self::Request(AdmissionRequest { kind, operation, .. }) => {
+                let operation = operation.map_or("", |operation| operation.as_str());
+                write!(f, "{operation} {kind}")
+            }
             Self::Interruptions(events) => {
                 let events: Vec<String> = events
                     .iter()

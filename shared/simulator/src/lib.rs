@@ -27,6 +27,7 @@ mod sim;
 mod story;
 mod supply;
 mod timeline;
+mod webhooks;
 mod world;
 
 pub use account::{
@@ -56,7 +57,7 @@ pub use meter::{
     prices::MONTH_MILLIS,
 };
 pub use runner::{Dispatch, Runner, Stopped, Work};
-pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
+pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WakeFaults, WorldSettings};
 pub use sim::Sim;
 pub use story::{
     Action, BufferReferent, ClassFindings, ClusterObject, SpotTarget, StartedPod,
@@ -64,6 +65,7 @@ pub use story::{
 };
 pub use supply::Supply;
 pub use timeline::{Happening, RunningInstance, Summary, TimelineEvent};
+pub use webhooks::WakeCounts;
 
 use model::id::InvalidId;
 

@@ -13,6 +13,7 @@ use model::{
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::Message,
     pulse::Signal,
+    wake::AdmissionRequest,
 };
 use ports::Invocation;
 
@@ -225,6 +226,25 @@ impl World {
         self.mail.awaits_adoption
     }
 
+    /// Lets Lambda begin to run `wake` in `delay`, under an identity that [`World::wake_ended`] is given.
+    pub(crate) fn invoke_wake(
+        &mut self,
+        request: AdmissionRequest,
+        (identity, delay): (String, SignedDuration),
+    ) {
+        let number = self.mail.next_number();
+        let envelope = Envelope {
+            identity,
+            function: Function::Wake,
+            cluster: self.settings.cluster.clone(),
+            payload: Payload::Request(request),
+            receives: 0,
+            lineage: BTreeMap::new(),
+            taken_at: self.now,
+        };
+        self.mail.queue.insert((later(self.now, delay), number), envelope);
+    }
+
     fn call_by_schedule(&mut self, function: Function) {
         let number = self.mail.next_number();
         let envelope = Envelope {
@@ -338,7 +358,13 @@ impl World {
     /// Acknowledges a delivery, or lets it come again.
     pub(crate) fn finish(&mut self, id: u64, outcome: &DeliveryOutcome) {
         self.usage.meter.ended(id, self.now, *outcome == DeliveryOutcome::Crashed);
-        if let Some(envelope) = self.mail.in_flight.remove(&id)
+        let envelope = self.mail.in_flight.remove(&id);
+        if let Some(envelope) = &envelope
+            && envelope.function == Function::Wake
+        {
+            self.wake_ended(&envelope.identity);
+        }
+        if let Some(envelope) = envelope
             && *outcome != DeliveryOutcome::Done
             && !self.settings.sabotage.delete_before_arming
         {
@@ -348,8 +374,10 @@ impl World {
 
     fn return_message(&mut self, envelope: Envelope) {
         let queue = self.settings.limits.functions.of(envelope.function).queue;
-        let Some(queue) = queue.filter(|_| envelope.payload != Payload::Schedule) else {
-            // The template has Lambda try a scheduled call once: the next one comes in a minute.
+        let is_sent_once = matches!(envelope.payload, Payload::Schedule | Payload::Request(_));
+        let Some(queue) = queue.filter(|_| !is_sent_once) else {
+            // The template has Lambda try a scheduled call once: the next one comes in a minute. The API server calls
+            // a webhook once.
             return;
         };
         // From when it was taken: SQS does not know how the function ended.

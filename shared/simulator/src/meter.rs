@@ -110,6 +110,13 @@ impl Meter {
         count.cut_off += u64::from(is_cut_off);
     }
 
+    /// An invocation of `function` took `took`.
+    pub(crate) fn invoked(&mut self, function: Function, took: SignedDuration) {
+        let count = self.invocations.entry(function).or_default();
+        count.invocations += 1;
+        count.millis += u64::try_from(took.as_millis()).unwrap_or_default();
+    }
+
     pub(crate) fn recursion_ended(&mut self, function: Function) {
         self.invocations.entry(function).or_default().recursive_dropped += 1;
     }

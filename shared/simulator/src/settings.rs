@@ -38,6 +38,41 @@ pub struct Disorder {
     pub held_back_max: SignedDuration,
 }
 
+/// How wrong the calls of the function `wake` are; by default not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeFaults {
+    /// Of the calls, how many do not arrive, in parts per thousand.
+    pub lost_per_mille: u32,
+    /// Of the calls, how many arrive twice, in parts per thousand.
+    pub doubled_per_mille: u32,
+    /// Of the calls, how many arrive late, in parts per thousand.
+    pub late_per_mille: u32,
+    /// The longest that a call is late.
+    pub late_max: SignedDuration,
+    /// The mean time between two calls of a stranger who knows the secret path: under any rule.
+    pub forged_each: Option<SignedDuration>,
+    /// From then on no call arrives, and no probe.
+    pub dead_from: Option<Timestamp>,
+    /// From then on the API server calls a path that is not the secret one.
+    pub wrong_secret_from: Option<Timestamp>,
+    /// From then on the API server calls for no pod.
+    pub no_pods_from: Option<Timestamp>,
+}
+
+impl WakeFaults {
+    /// Every call arrives once, in time, and nothing else does.
+    pub const NONE: Self = Self {
+        lost_per_mille: 0,
+        doubled_per_mille: 0,
+        late_per_mille: 0,
+        late_max: SignedDuration::ZERO,
+        forged_each: None,
+        dead_from: None,
+        wrong_secret_from: None,
+        no_pods_from: None,
+    };
+}
+
 /// Guarantees of the outside and mechanisms of the functions that are broken on purpose, to show that tests
 /// notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,6 +189,10 @@ pub struct WorldSettings {
     pub default_spread: DefaultSpread,
     /// Whether the API server calls `wake` for a probe, and gets an answer. Default: no.
     pub wake_answers: bool,
+    /// Whether the API server calls the function `wake`, and how wrong that is. Default: it does not.
+    pub wake: Option<WakeFaults>,
+    /// Whether times in conditions are whole seconds, as Kubernetes writes them. Default: no.
+    pub has_whole_seconds: bool,
     /// What is broken on purpose. Default: nothing.
     pub sabotage: Sabotage,
 }
@@ -195,6 +234,8 @@ impl Default for WorldSettings {
             scoring: ScoringStrategy::default(),
             default_spread: DefaultSpread::default(),
             wake_answers: false,
+            wake: None,
+            has_whole_seconds: false,
             sabotage: Sabotage::default(),
         }
     }

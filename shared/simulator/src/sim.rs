@@ -71,7 +71,7 @@ impl Sim {
 
     /// Lets something happen now.
     pub fn act(&self, action: Action) {
-        self.0.borrow_mut().act(action);
+        self.0.borrow_mut().act_by_user(action);
     }
 
     /// Lets something happen at `time`, or now when that is over.

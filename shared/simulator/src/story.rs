@@ -323,6 +323,8 @@ pub enum Action {
     DeleteVolumeAttachment(String),
     /// A user deletes a PersistentVolumeClaim.
     DeleteVolumeClaim(VolumeClaimKey),
+    /// A user deletes a node.
+    DeleteNode(NodeName),
     /// A webhook refuses every eviction of a pod from now on.
     RefuseEvictions(PodKey),
     /// The conditions by which a node is ill from now on; none and it is well again. It has them since now. Of

@@ -30,6 +30,7 @@ use crate::{
     settings::{Trace, WorldSettings},
     story::Action,
     timeline::{Happening, TimelineEvent},
+    webhooks::{WakeCall, Webhooks},
 };
 
 /// Something that is going to happen.
@@ -81,6 +82,14 @@ pub(crate) enum Event {
     VolumeDetaches(NodeName, String),
     /// Controllers and scheduler look at what changed.
     Reconcile,
+    /// The API server stores that kube-scheduler had no node for a pod at this time.
+    PodMarked(PodKey, PodUid, Timestamp),
+    /// A call reaches the function URL of `wake`.
+    WakeCalled(WakeCall),
+    /// The API server goes on with a request for which it called `wake`.
+    Admitted(u64),
+    /// A stranger calls `wake`.
+    WakeForged,
 }
 
 /// Generators by purpose.
@@ -93,6 +102,8 @@ pub(crate) struct Chances {
     pub(crate) driver: Chance,
     /// How long requests take, and when they are sent again.
     pub(crate) requests: Chance,
+    /// The calls of `wake`.
+    pub(crate) wake: Chance,
 }
 
 /// Everything there is.
@@ -105,6 +116,7 @@ pub(crate) struct World {
     pub(crate) cluster: ClusterState,
     pub(crate) ledger: LedgerState,
     pub(crate) mail: Mail,
+    pub(crate) webhooks: Webhooks,
     /// What the function `catalog` found.
     pub(crate) catalog_store: Option<StoredRegionCatalog>,
     pub(crate) rules: Vec<FaultRule>,
@@ -153,6 +165,7 @@ impl World {
             faults: chance.child("faults"),
             driver: chance.child("driver"),
             requests: chance.child("requests"),
+            wake: chance.child("wake"),
         };
         let mut world = Self {
             now: settings.start,
@@ -162,6 +175,7 @@ impl World {
             cluster: ClusterState::default(),
             ledger: LedgerState::default(),
             mail: Mail::default(),
+            webhooks: Webhooks::default(),
             catalog_store: None,
             rules: Vec::new(),
             records: None,
@@ -188,6 +202,7 @@ impl World {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(function));
             }
         }
+        world.plan_forgery();
         if world.settings.ledger_is_open {
             let cluster = world.settings.cluster.clone();
             let head = world.ledger.open(&cluster, None);
@@ -226,7 +241,7 @@ impl World {
         let Some(((at, _), event)) = self.agenda.pop_first() else { return };
         self.pass_until(at);
         match event {
-            Event::Act(action) => self.act_as_planned(action),
+            Event::Act(action) => self.ask(action),
             Event::Wake(waker) => waker.wake(),
             Event::Schedule(function) => self.schedule(function),
             Event::InstanceRuns(instance) => self.instance_runs(&instance),
@@ -249,6 +264,10 @@ impl World {
             Event::PodEnds(pod, uid) => self.pod_ends(&pod, &uid),
             Event::VolumeDetaches(node, volume) => self.volume_detaches(&node, &volume),
             Event::Reconcile => self.reconcile(),
+            Event::PodMarked(pod, uid, since) => self.mark_unschedulable(&pod, &uid, since),
+            Event::WakeCalled(call) => self.wake_called(call),
+            Event::Admitted(request) => self.admitted(request),
+            Event::WakeForged => self.forge(),
         }
     }
 
@@ -323,6 +342,7 @@ impl World {
     pub(crate) fn stop_faults(&mut self) {
         self.rules.clear();
         self.settings.disorder = crate::settings::Disorder::default();
+        self.settings.wake = self.settings.wake.map(|_| crate::settings::WakeFaults::default());
     }
 
     /// Appends to trace and timeline.

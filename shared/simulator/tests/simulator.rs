@@ -14,4 +14,5 @@ mod simulator {
     mod runs;
     mod toy;
     mod triggers;
+    mod wake;
 }

@@ -13,3 +13,5 @@ pub(crate) mod high;
 pub(crate) mod medium;
 #[path = "limits/requests.rs"]
 mod requests;
+#[path = "limits/wake.rs"]
+mod wake;

@@ -264,6 +264,29 @@ fn of_two_passes_the_earlier_due_time_stands() {
 }
 
 #[test]
+fn of_two_passes_the_note_of_the_last_look_stands() {
+    let at = |seconds| now() + SignedDuration::from_secs(seconds);
+    let end = |note| PassEnd { read: Some(counters(0)), next_at: Some(at(1)), note };
+    let (old, new) = (PulseNote::new(1, at(0)), PulseNote::new(2, at(9)));
+    let started = Pulse { sequence: 3, note: Some(old), ..Pulse::default() };
+    for (first, second) in [(new, old), (old, new)] {
+        let stored = started.after(3, &end(Some(first)), at(10)).unwrap();
+        // It needs its beat sooner, so that it writes.
+        let sooner = PassEnd { next_at: Some(at(0)), ..end(Some(second)) };
+        let merged = stored.after(3, &sooner, at(0)).unwrap();
+        assert_eq!(merged.note, Some(new), "{first:?} and {second:?}");
+    }
+    let stored = started.after(3, &end(Some(new)), at(10)).unwrap();
+    let sooner = PassEnd { next_at: Some(at(0)), ..end(None) };
+    assert_eq!(stored.after(3, &sooner, at(0)).unwrap().note, Some(new));
+    // Also if its beat comes no sooner.
+    let stored =
+        started.after(3, &PassEnd { next_at: Some(at(0)), ..end(Some(old)) }, at(0)).unwrap();
+    assert_eq!(stored.after(3, &end(Some(new)), at(0)).unwrap().note, Some(new));
+    assert_eq!(stored.after(3, &end(Some(old)), at(0)), None);
+}
+
+#[test]
 fn every_call_makes_a_pass_whatever_was_served() {
     let armed = Pulse { sequence: 4, due_at: Some(now()), served: counters(9), ..Pulse::default() };
     for pulse in [armed, Pulse::default()] {

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     duration::later,
     event::{EventObject, EventReason, ObjectEvent},
+    wake::AdmissionOperation,
 };
 use ports::{Fault, PortError};
 
@@ -15,6 +16,38 @@ use crate::world::World;
 ///
 /// <https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/>, `--event-ttl`.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Until the second event of a series, at least: a pod that is not scheduled is tried again after a back-off.
+///
+/// <https://github.com/kubernetes/kubernetes/blob/master/pkg/scheduler/backend/queue/scheduling_queue.go>,
+/// `DefaultPodInitialBackoffDuration`.
+const SECOND_AFTER: SignedDuration = SignedDuration::from_secs(1);
+/// Between events of a series after the second.
+///
+/// <https://github.com/kubernetes/client-go/blob/master/tools/events/event_broadcaster.go>, `refreshTime`.
+const REFRESHED_AFTER: SignedDuration = SignedDuration::from_mins(30);
+
+/// Events of kube-scheduler that say the same of one pod: the first is created, the second begins a series.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Series {
+    sent: Option<(u32, Timestamp)>,
+}
+
+impl Series {
+    /// What is done with the event of a pod that cannot be scheduled at `now`: `None` is nothing.
+    pub(super) fn next(&mut self, now: Timestamp) -> Option<AdmissionOperation> {
+        let Some((count, at)) = self.sent else {
+            self.sent = Some((1, now));
+            return Some(AdmissionOperation::Create);
+        };
+        let apart = if count == 1 { SECOND_AFTER } else { REFRESHED_AFTER };
+        let is_sent = apart <= now.duration_since(at);
+        if is_sent {
+            self.sent = Some((count.saturating_add(1), now));
+        }
+        is_sent.then_some(AdmissionOperation::Update)
+    }
+}
 
 /// What makes the name of an event: what it is about, why, and in which stretch of time.
 type EventName = (EventObject, EventReason, i64);

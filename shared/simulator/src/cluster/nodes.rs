@@ -185,6 +185,9 @@ impl World {
     pub(crate) fn node_orphaned(&mut self, name: &NodeName) {
         if !self.is_kubelet_alive(name) {
             self.node_unreachable(name);
+            if let Some(node) = self.cluster.nodes.get(name).map(|entry| entry.node.clone()) {
+                self.node_deleted_by_others(&node);
+            }
             self.delete_node(name);
         }
     }

@@ -56,6 +56,7 @@ impl World {
             Action::DeleteNodeClaim(name) => {
                 deleted("NodeClaim", name, cluster.node_claims.contains_key(name))
             }
+            Action::DeleteNode(name) => deleted("Node", name, cluster.nodes.contains_key(name)),
             Action::DeleteNodeClass(name) => {
                 deleted("EC2NodeClass", name, cluster.node_classes.contains_key(name))
             }

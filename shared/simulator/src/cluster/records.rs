@@ -12,12 +12,12 @@ use model::{
     node_class::{NodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool, TypeMatch},
     static_hash::NODE_POOL,
-    wake::{HealthChange, ProbeAnswer, WakeFinding, WakeHealth},
+    wake::{HealthChange, WakeFinding, WakeHealth},
 };
 use ports::{Fault, PortError};
 
 use super::{ClassStatusRecord, ClusterState};
-use crate::{Sim, world::World};
+use crate::Sim;
 
 const WAKE_HEALTHY: ConditionKind = ConditionKind::WakeHealthy;
 
@@ -212,7 +212,7 @@ impl<N: Clone + Ord + std::fmt::Display> Records<N> {
 }
 
 /// A spec without what metadata says of it.
-fn spec_of(pool: &NodePool) -> NodePool {
+pub(crate) fn spec_of(pool: &NodePool) -> NodePool {
     NodePool { annotations: BTreeMap::new(), ..pool.clone() }
 }
 
@@ -357,13 +357,6 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
     let conditions = conditions.chain(status.quota_condition()).chain(status.types.condition());
     let conditions = conditions.chain([ready]);
     conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).collect()
-}
-
-impl World {
-    /// What becomes of a probe of `wake`.
-    pub(crate) fn probe_answer(&self) -> ProbeAnswer {
-        if self.settings.wake_answers { ProbeAnswer::Answered } else { ProbeAnswer::Silent }
-    }
 }
 
 impl Sim {

@@ -6,13 +6,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use devices::{CelSelectors, Devices};
+use jiff::Timestamp;
 use model::{
-    NodeName, Pod, PodKey, PodSpec, Requirement, Resources, dynamic_resources::DeviceFacts,
-    node::Node, taint::untolerated,
+    NodeName, Pod, PodKey, PodSpec, PodUid, Requirement, Resources, dynamic_resources::DeviceFacts,
+    node::Node, taint::untolerated, wake::AdmissionOperation,
 };
 
 use super::{NodeEntry, allocation::devices_on, controllers::is_hard, waiting::QueuedPod};
-use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
+use crate::{
+    settings::ScoringStrategy,
+    timeline::Happening,
+    world::{Event, World},
+};
 
 /// What one pass over the pods that wait has found out.
 struct Pass {
@@ -45,9 +50,8 @@ impl World {
             if is_placed {
                 pass.stuck.clear();
             }
-            if !is_placed && !pod.is_marked {
-                pod.is_marked = true;
-                self.mark_unschedulable(key);
+            if !is_placed && let Some(operation) = pod.events.next(self.now) {
+                self.report_unschedulable(key, operation);
             }
             !is_placed
         });
@@ -195,12 +199,35 @@ impl World {
         })
     }
 
-    fn mark_unschedulable(&mut self, key: &PodKey) {
-        let now = self.now;
-        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
-        if entry.pod.unschedulable_at.is_none() {
-            entry.pod.unschedulable_at = Some(now);
+    /// kube-scheduler sends an event about a pod, and with the first one writes the pod's condition: both are under way
+    /// at the same time. Without `wake` nothing reads the event, and the condition is stored at once.
+    fn report_unschedulable(&mut self, key: &PodKey, operation: AdmissionOperation) {
+        let Some(Pod { unschedulable_at: None, uid, .. }) =
+            self.cluster.pods.get(key).map(|entry| &entry.pod)
+        else {
+            return self.send_event(operation);
+        };
+        let (uid, now) = (uid.clone(), self.now);
+        if operation == AdmissionOperation::Create {
             self.happened(Happening::PodUnschedulable { pod: key.clone() });
+            if self.settings.wake.is_some() {
+                let latency = self.settings.limits.latencies.kubernetes_request;
+                let after = self.chances.wake.within(latency);
+                self.after(after, Event::PodMarked(key.clone(), uid, now));
+            } else {
+                self.mark_unschedulable(key, &uid, now);
+            }
+        }
+        self.send_event(operation);
+    }
+
+    /// The API server stores that there was no node for a pod at `since`.
+    pub(crate) fn mark_unschedulable(&mut self, key: &PodKey, uid: &PodUid, since: Timestamp) {
+        let whole = Timestamp::from_second(since.as_second());
+        let since = whole.ok().filter(|_| self.settings.has_whole_seconds).unwrap_or(since);
+        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
+        if entry.pod.node.is_none() && entry.pod.uid == *uid {
+            entry.pod.unschedulable_at.get_or_insert(since);
         }
     }
 }

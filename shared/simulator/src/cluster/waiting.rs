@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use model::{NodeName, PodKey, PodSpec};
 
-use super::{PodEntry, neighbours::is_choosy};
+use super::{PodEntry, events::Series, neighbours::is_choosy};
 
 /// Higher priority first, then older, then by name.
 type Turn = (Reverse<i32>, Timestamp, PodKey);
@@ -29,8 +29,8 @@ pub(super) struct QueuedPod {
     pub(super) pinned: Option<NodeName>,
     /// Whether it looks at other pods, at ports, volumes or devices: what was found out about it holds for no other.
     pub(super) is_choosy: bool,
-    /// Whether it was said that no node has room for it.
-    pub(super) is_marked: bool,
+    /// Events which say that no node has room for it.
+    pub(super) events: Series,
 }
 
 impl Waiting {
@@ -44,7 +44,7 @@ impl Waiting {
                 || !pod.volumes.is_empty()
                 || !spec.claims.references.is_empty(),
             spec,
-            is_marked: false,
+            events: Series::default(),
         };
         self.queue.insert(turn(entry), queued);
     }

@@ -11,13 +11,15 @@ use model::{
 use ports::{Fault, PortError};
 
 use super::{
-    ApiAction, Load, RequestLimits, TokenBucket,
+    ApiAction, ApiService, Load, RequestLimits, TokenBucket,
     bucket::Buckets,
     costs::{self, Requests},
 };
 use crate::{Sim, chance::Span, meter::Meter, world::World};
 
 const READ: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "read units");
+const FUNCTION_URL: ApiAction =
+    ApiAction { service: ApiService::Lambda, name: "InvokeFunctionUrl" };
 const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units");
 /// The longest pause of an SDK between two tries.
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
@@ -33,6 +35,13 @@ pub(crate) struct Usage {
     buckets: Buckets,
     /// Until when a function's process keeps an answer.
     kept: BTreeMap<Question, Timestamp>,
+}
+
+impl Usage {
+    /// Takes a token of the function URL of `wake`; `false` if none is there.
+    pub(crate) fn takes_url_request(&mut self, bucket: TokenBucket, now: Timestamp) -> bool {
+        self.buckets.take((FUNCTION_URL, "requests"), bucket, 1, now) == 1
+    }
 }
 
 /// What a request is about to take.

@@ -122,7 +122,7 @@ fn deployed(function: Function) -> FunctionLimits {
     FunctionLimits {
         timeout: SignedDuration::from_secs(timeout),
         memory_mib,
-        reserved_concurrency: None,
+        reserved_concurrency: (function == Function::Wake).then_some(2),
         recursive_loop,
         queue,
     }

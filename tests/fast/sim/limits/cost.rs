@@ -1,20 +1,25 @@
 //! What a cluster costs in which nothing happens, and how long a pod waits for a request to EC2.
 
 use expect_test::expect_file;
+use handlers::Settings;
 use jiff::SignedDuration;
 use model::PodKey;
-use simulator::{Action, Bill, Chance, Happening, MONTH_MILLIS, WorldSettings};
+use simulator::{
+    Action, Bill, Chance, Happening, MONTH_MILLIS, WakeFaults, WorldSettings, meter::bill::dollars,
+};
 use tests::pages;
 
-use super::fleet::fleet;
+use super::fleet::{fleet, fleet_in};
 
 const PODS_PER_NODE: u32 = 10;
 /// What is played of a month, in seconds.
 const PLAYED: i64 = 600;
 
 /// What a month of a number of nodes costs in which nothing happens, and how many objects the API server lists in it.
-fn bill(nodes: u32) -> (Bill, u128) {
-    let mut fleet = fleet(WorldSettings::default(), PODS_PER_NODE);
+fn bill(nodes: u32, has_wake: bool) -> (Bill, u128) {
+    let world =
+        WorldSettings { wake: has_wake.then_some(WakeFaults::NONE), ..WorldSettings::default() };
+    let mut fleet = fleet_in(world, Settings { has_wake, ..Settings::default() }, PODS_PER_NODE);
     fleet.grow(nodes, nodes * PODS_PER_NODE);
     // Until more pods are no longer expected.
     fleet.pass(900);
@@ -27,18 +32,45 @@ fn bill(nodes: u32) -> (Bill, u128) {
     (fleet.sim.bill(&used, played), u128::from(objects) * MONTH_MILLIS / millis)
 }
 
-/// What is wanted, in dollars, by nodes.
-const WANTED: [(u32, u128); 3] = [(10, 5), (100, 7), (1_000, 15)];
+/// What is wanted, in cents, by nodes: without `wake` and with it.
+const WANTED: [(u32, [u128; 2]); 3] = [(10, [500, 310]), (100, [700, 320]), (1_000, [1_500, 520])];
 
-/// `page` with the bill of each number of nodes between its marks.
+/// `page` with the bills of each number of nodes between its marks.
 fn with_bills(page: &str) -> String {
-    WANTED.into_iter().fold(page.to_owned(), |page, (nodes, dollars)| {
-        let (bill, objects) = bill(nodes);
-        assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
-        let listed = format!("{:<24} {objects:>16}", "Kubernetes objects read");
-        let table = format!("```text\n{bill}\n\n{listed}\n```\n");
+    WANTED.into_iter().fold(page.to_owned(), |page, (nodes, wanted)| {
+        let [without, with] = [false, true].map(|has_wake| bill(nodes, has_wake));
+        for ((bill, _), cents) in [&without, &with].into_iter().zip(wanted) {
+            assert!(
+                bill.nanos() <= cents * 10_000_000,
+                "{nodes} nodes, at most {cents} cents:\n{bill}"
+            );
+        }
+        let table = format!("```text\n{}```\n", side_by_side(&without, &with));
         pages::with_table(&page, &format!("{nodes} nodes"), &table)
     })
+}
+
+/// The lines of two bills, and the objects that the API server lists.
+fn side_by_side((first, listed): &(Bill, u128), (second, listed_too): &(Bill, u128)) -> String {
+    let mut text = format!("{:<24} {:>27} {:>27}\n", "", "without wake", "with wake");
+    let mut line = |name: &str, [first, second]: [(String, String); 2]| {
+        let columns = [first, second].map(|(quantity, cost)| format!(" {quantity:>16} {cost:>10}"));
+        text.push_str(format!("{name:<24}{}", columns.concat()).trim_end());
+        text.push('\n');
+    };
+    for (first, second) in first.lines.iter().zip(&second.lines) {
+        assert_eq!(first.name, second.name);
+        line(
+            first.name,
+            [first, second].map(|line| (line.quantity.to_string(), dollars(line.nanos))),
+        );
+    }
+    line("a month", [first, second].map(|bill| (String::new(), dollars(bill.nanos()))));
+    line(
+        "Kubernetes objects read",
+        [listed, listed_too].map(|count| (count.to_string(), String::new())),
+    );
+    text
 }
 
 #[test]

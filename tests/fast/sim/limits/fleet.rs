@@ -54,10 +54,19 @@ pub(crate) fn fleet_of(
     played(Sim::new(settings, catalog()), Settings::default(), pods_per_node, class, pool)
 }
 
+/// A cluster of `world` where the functions have `settings`.
+pub(crate) fn fleet_in(
+    world: WorldSettings,
+    settings: Settings,
+    pods_per_node: u32,
+) -> Fleet<impl Dispatch> {
+    let sim = Sim::new(world, catalog());
+    played(sim, settings, pods_per_node, build::node_class("default"), pool())
+}
+
 /// The usual one, where the functions have `settings`.
 pub(crate) fn fleet_with(settings: Settings, pods_per_node: u32) -> Fleet<impl Dispatch> {
-    let sim = Sim::new(WorldSettings::default(), catalog());
-    played(sim, settings, pods_per_node, build::node_class("default"), pool())
+    fleet_in(WorldSettings::default(), settings, pods_per_node)
 }
 
 fn played(
@@ -83,6 +92,11 @@ impl<D: Dispatch> Fleet<D> {
     pub(crate) fn pass(&mut self, seconds: i64) {
         let until = self.sim.now().checked_add(SignedDuration::from_secs(seconds));
         self.runner.run_until(until.expect("a time")).expect("nothing unsafe happens");
+    }
+
+    /// Lets time pass until `time`.
+    pub(crate) fn pass_to(&mut self, time: Timestamp) {
+        self.runner.run_until(time).expect("nothing unsafe happens");
     }
 
     /// The result of the run after a number of seconds, unsafe or not.

@@ -1,0 +1,111 @@
+//! How long a pod waits for a request to EC2 in an idle cluster, with the function `wake` and without it.
+
+use expect_test::expect_file;
+use handlers::Settings;
+use jiff::SignedDuration;
+use simulator::{Chance, Happening, Sim, Trace, WakeFaults, WorldSettings};
+use tests::pages;
+
+use super::fleet::fleet_in;
+
+/// Worlds in which a pod comes to an idle cluster.
+const WORLDS: u64 = 50;
+/// Seconds after which no other pods are expected after a pod, with some to spare.
+const QUIET: i64 = 660;
+/// Karpenter sees a pod at once and launches after its batch window, in milliseconds.
+///
+/// <https://karpenter.sh/docs/reference/settings/>, `BATCH_IDLE_DURATION`
+const KARPENTER: i128 = 1_000;
+/// Milliseconds within which a pod is answered whose call does not come: a beat, the batch window, and the work.
+const POLLED: i128 = 8_000;
+
+/// Milliseconds from kube-scheduler finding no node for a pod to the request to EC2.
+fn lag(seed: u64, wake: Option<WakeFaults>) -> i128 {
+    let world = WorldSettings {
+        wake,
+        has_whole_seconds: true,
+        trace: Trace::Dropped,
+        ..WorldSettings::with_seed(seed)
+    };
+    let settings = Settings { has_wake: wake.is_some(), ..Settings::default() };
+    let mut fleet = fleet_in(world, settings, 1);
+    // The first launch of a class makes its launch templates.
+    fleet.scale(1);
+    fleet.pass(QUIET);
+    let from = fleet.sim.timeline(0).len();
+    let millis = Chance::new(seed).child("pod").below(60_000);
+    fleet.pass_to(fleet.sim.now() + SignedDuration::from_millis(i64::try_from(millis).unwrap()));
+    fleet.scale(2);
+    let launched = |sim: &Sim| sim.timeline(from).iter().any(|event| is_launch(&event.happening));
+    assert!(fleet.until(60, launched) < 60, "no launch");
+    let (mut unschedulable, mut launched) = (None, None);
+    for event in fleet.sim.timeline(from) {
+        match event.happening {
+            Happening::PodUnschedulable { .. } => unschedulable = unschedulable.or(Some(event.at)),
+            Happening::InstanceLaunched { .. } => launched = Some(event.at),
+            _ => {}
+        }
+    }
+    launched.unwrap().duration_since(unschedulable.unwrap()).as_millis()
+}
+
+const fn is_launch(happening: &Happening) -> bool {
+    matches!(happening, Happening::InstanceLaunched { .. })
+}
+
+/// The lags of the worlds below `worlds`, sorted.
+fn lags(worlds: u64, wake: Option<WakeFaults>) -> Vec<i128> {
+    let every_second = |first| (first..worlds).step_by(2).map(move |seed| lag(seed, wake));
+    let mut lags: Vec<i128> = std::thread::scope(|scope| {
+        let odd = scope.spawn(|| every_second(1).collect::<Vec<_>>());
+        let even: Vec<i128> = every_second(0).collect();
+        even.into_iter().chain(odd.join().unwrap()).collect()
+    });
+    lags.sort_unstable();
+    lags
+}
+
+/// The median and the 99th percentile.
+fn percentiles(wake: Option<WakeFaults>) -> (i128, i128) {
+    let lags = lags(WORLDS, wake);
+    let at = |percent: usize| lags[(lags.len() * percent).div_ceil(100) - 1];
+    (at(50), at(99))
+}
+
+#[test]
+fn a_pod_waits_no_longer_with_a_dead_wake_than_without_wake() {
+    let dead_from = WorldSettings::default().start + SignedDuration::from_secs(300);
+    let dead = WakeFaults { dead_from: Some(dead_from), ..WakeFaults::NONE };
+    for wake in [Some(dead), None] {
+        let lags = lags(10, wake);
+        assert!(lags.iter().all(|lag| *lag <= POLLED), "{wake:?}: {lags:?} ms");
+    }
+}
+
+#[test]
+fn a_pod_in_an_idle_cluster_waits_a_second_with_wake() {
+    let ((half, most), without) = (percentiles(Some(WakeFaults::NONE)), percentiles(None));
+    assert!(half <= 1_200 && most <= 2_500, "half within {half} ms, 99 of 100 within {most} ms");
+    assert!(half < without.0 && most < without.1);
+    let row = |name: &str, (half, most): (i128, i128)| {
+        format!("| {name} | {} | {} |\n", seconds(half), seconds(most))
+    };
+    let table = [
+        "| | median | 99th percentile |\n|---|---|---|\n".to_owned(),
+        row("with `wake`", (half, most)),
+        row("without `wake`", without),
+        format!(
+            "| Karpenter: its batch window, after its watch | {} and more | |\n",
+            seconds(KARPENTER)
+        ),
+    ];
+    let page = include_str!("../../../../docs/architecture.md");
+    let expected = pages::with_table(page, "latency", &table.concat());
+    expect_file!["../../../../docs/architecture.md"].assert_eq(&expected);
+}
+
+/// Rounded up to a tenth.
+fn seconds(millis: i128) -> String {
+    let tenths = (millis + 99) / 100;
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}

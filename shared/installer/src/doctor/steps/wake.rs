@@ -52,7 +52,7 @@ pub(super) fn called(seen: &Observed) -> Judged {
     }
     Ok(match waking.probed {
         Some(took) => StepVerdict::Done(format!("a probe came back after {} ms", took.as_millis())),
-        None => unanswered(seen, waking, url, install),
+        None => unanswered(seen, waking, url, &install),
     })
 }
 
@@ -63,7 +63,7 @@ fn host(url: &str) -> &str {
 }
 
 /// Why no answer of `wake` to a probe came, by what its URL answers from here.
-fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: String) -> StepVerdict {
+fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: &str) -> StepVerdict {
     let host = host(url);
     let (problem, cure) = match &waking.called {
         Some(UrlAnswer::Status(200)) => unreachable_for_the_api_server(seen, host),
@@ -87,7 +87,7 @@ fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: String) -> S
         Some(UrlAnswer::Status(status)) => {
             (format!("{host} answers with the HTTP status {status}."), LOG.to_owned())
         }
-        Some(UrlAnswer::Failed(why)) => failed(why, host, &install),
+        Some(UrlAnswer::Failed(why)) => failed(why, host, install),
         None => ("No answer to a probe came.".to_owned(), "Ask again.".to_owned()),
     };
     StepVerdict::wrong(problem, cure)

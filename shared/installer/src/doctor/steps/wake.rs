@@ -21,7 +21,7 @@ pub(super) fn called(seen: &Observed) -> Judged {
     let functions = told(&seen.functions, READ_CURE)?;
     let is_deployed = function(functions, Function::Wake).is_some() || seen.is_local();
     let install = format!(
-        "journeyman install {} --wake URL, with the output WakeUrl of the stack",
+        "journeyman install {} --wake URL, with the output WakeUrl of the stack and its WakeKey in JOURNEYMAN_WAKE_KEY",
         seen.cluster
     );
     let Some(webhooks) = &waking.webhooks else {

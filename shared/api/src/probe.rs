@@ -53,7 +53,7 @@ mod tests {
     use super::is_of_wake;
 
     #[test]
-    fn wake_is_told_from_others_that_warn() {
+    fn others_that_warn_are_not_wake() {
         let others = "299 - \"spec.x: unknown field\"";
         assert!(!is_of_wake(others) && !is_of_wake(""));
         assert!(is_of_wake("299 - \"journeyman: wake is called\""));

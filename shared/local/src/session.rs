@@ -47,7 +47,7 @@ pub enum ApiServer {
 }
 
 /// The webhooks that call `wake` at a URL, whose certificate the given authorities vouch for.
-pub type Webhooks = fn(url: &str, ca_bundle: &str) -> Value;
+pub type MakeWebhooks = fn(url: &str, ca_bundle: &str) -> Value;
 
 /// What can be said about a cluster on this machine.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct LocalOptions {
     /// What is installed: definitions, roles, bindings.
     pub objects: Vec<Value>,
     /// What has the API server call `wake`; none: the functions look by themselves only.
-    pub webhooks: Option<Webhooks>,
+    pub webhooks: Option<MakeWebhooks>,
     /// The settings of the functions.
     pub settings: Settings,
     /// From a launch to the node of the machine.

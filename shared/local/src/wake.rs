@@ -82,7 +82,7 @@ impl WakeServer {
     }
 }
 
-/// A key that nobody knows.
+/// A key that is in no file and no log.
 pub(crate) fn new_key() -> io::Result<WakeKey> {
     let mut bytes = [0; 32];
     let random = aws_lc_rs::default_provider().secure_random;

@@ -14,6 +14,7 @@ const CRATES: &[(&str, &[Room])] = &[
         &[
             ("document", &[]),
             ("karpenter", &["document"]),
+            ("probe", &[]),
             ("objects", &["document", "karpenter"]),
             ("convert", &["document", "objects"]),
             ("lists", &["document", "karpenter", "objects"]),

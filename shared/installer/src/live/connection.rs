@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A page of 500 pods takes a busy API server seconds.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// For a call of `wake` from here: longer than the API server waits, so that a slow answer is told from none.
+/// For a call of `wake` from here: longer than the API server waits, so that a slow answer differs from none.
 const URL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Before each of the further tries of a call that the server had no time for.
 const PAUSES: [Duration; 4] = [
@@ -147,7 +147,7 @@ impl ApiConnection {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a person is told how long a probe takes")]
+#[expect(clippy::disallowed_methods, reason = "how long a probe takes is printed")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -387,7 +387,7 @@ fn what_cannot_be_seen_is_not_taken_for_absent() {
     seen.rbac = Err(denied());
     let wrong = wrong(&seen);
     assert!(wrong.iter().all(|(_, found)| found == "?? aws: AccessDenied"), "{wrong:#?}");
-    assert_eq!(wrong.len(), 11, "{wrong:#?}");
+    assert_eq!(wrong.len(), 12, "{wrong:#?}");
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
     print(&judged(&seen), screen, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    expect_test::expect![[r"
+    expect_test::expect![[r#"
         ok  The API server of the cluster answers. (Kubernetes v1.34.1-eks)
         ok  EKS knows the cluster, and the functions can reach it. (Kubernetes 1.34,
             API)
@@ -431,7 +431,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
         ok  The kinds of Karpenter's API are defined, as this release has them. (5
             kinds)
         ok  The functions' rights in the cluster are granted, as this release needs
-            them. (17 roles, bindings and flow schemas)
+            them. (21 roles, bindings and flow schemas)
         ok  All functions are deployed. (10 functions)
         ok  The functions are of this release. (all of this release)
         ok  The functions' settings can be read. (all as by default)
@@ -453,6 +453,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             kubectl: forbidden
             → Use a kubeconfig whose user may read all objects of the cluster
               (--kubeconfig, --context).
+        ok  The API server calls the function wake. (a probe came back after 23 ms)
         ok  The cluster has no more nodes than the functions can read. (3 nodes)
         ok  There are subnets and security groups as EC2NodeClasses select them.
             (default: 3 subnets, 1 security group)
@@ -464,7 +465,7 @@ fn people_read_what_is_wrong_and_what_helps_within_80_columns() {
             were read)
         ok  Nothing is left of a former installation or release. (0 NodeClaims of ours)
 
-        23 steps: 1 not in order, 2 could not be seen
-    "]]
+        24 steps: 1 not in order, 2 could not be seen
+    "#]]
     .assert_eq(&text);
 }

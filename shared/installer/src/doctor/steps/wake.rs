@@ -21,7 +21,7 @@ pub(super) fn called(seen: &Observed) -> Judged {
     let functions = told(&seen.functions, READ_CURE)?;
     let is_deployed = function(functions, Function::Wake).is_some() || seen.is_local();
     let install = format!(
-        "journeyman install {} --wake URL, with the output WakeUrl of the stack",
+        "journeyman install {} --wake URL, with the output WakeUrl of the stack and its WakeKey in JOURNEYMAN_WAKE_KEY",
         seen.cluster
     );
     let Some(webhooks) = &waking.webhooks else {
@@ -38,19 +38,21 @@ pub(super) fn called(seen: &Observed) -> Judged {
             "Deploy the stack with WakeKey, or kubectl delete validatingwebhookconfiguration journeyman.",
         ));
     }
-    if let Some(own) = waking.function_url.as_deref().filter(|own| host(own) != host(url)) {
+    if let Some(deployed) =
+        waking.function_url.as_deref().filter(|deployed| host(deployed) != host(url))
+    {
         return Ok(StepVerdict::wrong(
             format!(
                 "The API server calls {}, and the stack's `wake` is at {}.",
                 host(url),
-                host(own)
+                host(deployed)
             ),
             install,
         ));
     }
     Ok(match waking.probed {
         Some(took) => StepVerdict::Done(format!("a probe came back after {} ms", took.as_millis())),
-        None => unanswered(seen, waking, url, install),
+        None => unanswered(seen, waking, url, &install),
     })
 }
 
@@ -61,9 +63,9 @@ fn host(url: &str) -> &str {
 }
 
 /// Why no answer of `wake` to a probe came, by what its URL answers from here.
-fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: String) -> StepVerdict {
+fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: &str) -> StepVerdict {
     let host = host(url);
-    let (found, cure) = match &waking.called {
+    let (problem, cure) = match &waking.called {
         Some(UrlAnswer::Status(200)) => unreachable_for_the_api_server(seen, host),
         Some(UrlAnswer::Status(403)) => (
             format!("{host} refuses every call (403): the permission of the function's URL is missing."),
@@ -85,19 +87,19 @@ fn unanswered(seen: &Observed, waking: &Waking, url: &str, install: String) -> S
         Some(UrlAnswer::Status(status)) => {
             (format!("{host} answers with the HTTP status {status}."), LOG.to_owned())
         }
-        Some(UrlAnswer::Failed(why)) => failed(why, host, &install),
+        Some(UrlAnswer::Failed(why)) => failed(why, host, install),
         None => ("No answer to a probe came.".to_owned(), "Ask again.".to_owned()),
     };
-    StepVerdict::wrong(found, cure)
+    StepVerdict::wrong(problem, cure)
 }
 
-/// The URL answers here. The API server goes another way, or gives up after a second.
+/// The URL answers here. The API server goes another way, or waits no longer than a second.
 fn unreachable_for_the_api_server(seen: &Observed, host: &str) -> (String, String) {
     let eks = seen.eks.as_ref().ok().and_then(Option::as_ref).unwrap_or(&Value::Null);
-    let found = |way: &str| format!("{host} answers here, and not the API server: {way}");
+    let problem = |way: &str| format!("{host} answers here, and not the API server: {way}");
     match text(eks, "/resourcesVpcConfig/controlPlaneEgressMode") {
         mode @ ("CUSTOMER_ROUTED" | "CUSTOMER_ISOLATED") => (
-            found(&format!(
+            problem(&format!(
                 "controlPlaneEgressMode is {mode}, so its calls take the routes of the cluster's subnets."
             )),
             "Deploy the stack with WakeEndpoint=private; or give these subnets a way to the internet, such as a NAT \
@@ -105,7 +107,7 @@ fn unreachable_for_the_api_server(seen: &Observed, host: &str) -> (String, Strin
                 .to_owned(),
         ),
         _ => (
-            found("its calls take longer than a second, or its condition lets none through."),
+            problem("its calls take longer than a second, or its condition lets none through."),
             format!(
                 "Ask again: the first call of a function takes longer. {LOG} Then: journeyman install {} --wake URL \
                  --diff",

@@ -67,7 +67,8 @@ fn storms_end_alike_however_wrong_wake_is() {
         let without = stormy(seed, None).map_err(|why| format!("without wake: {why}"))?;
         let with = stormy(seed, Some(faults)).map_err(|why| format!("{name}: {why}"))?;
         let is_alike = with == without;
-        is_alike.then_some(()).ok_or(format!("{name}: {with:?}, without wake {without:?}"))
+        let differs = || format!("{name}: {with:?}, without wake {without:?}");
+        is_alike.then_some(()).ok_or_else(differs)
     });
 }
 
@@ -115,7 +116,7 @@ fn a_deleted_node_claim_or_node_is_drained_within_three_seconds() {
 
 /// Whether the NodePool says that the API server calls `wake`; `None` if it does not say so.
 fn is_healthy(sim: &Sim) -> Option<bool> {
-    let record = sim.node_pool_record(&build::id("general")).expect("there is a NodePool");
+    let record = sim.node_pool_record(&build::id("general"))?;
     let mut conditions = record.conditions.into_iter();
     conditions.find(|condition| condition.kind == ConditionKind::WakeHealthy)?.status
 }

@@ -113,7 +113,7 @@ impl Pulse {
     /// pulse of `based_on`; `None` leaves this one as it is. Who writes it sends its beat afterwards.
     ///
     /// Passes side by side merge: the second pass leaves a pulse alone that is armed no later than
-    /// it needs, has read no less and has no older note. Disarming is never repeated: the pass that moved the sequence had seen
+    /// it needs and has read no less. Disarming is never repeated: the pass that moved the sequence had seen
     /// more.
     #[must_use]
     pub fn after(&self, based_on: u64, end: &PassEnd, now: Timestamp) -> Option<Self> {
@@ -131,12 +131,11 @@ impl Pulse {
             return Some(next);
         }
         let wanted = next_at?;
-        // The pass that looked last knows most: one that began beside it carries on what an earlier pass left.
-        let is_later = self.note.map(|note| note.at) < end.note.map(|note| note.at);
-        let is_armed = self.due_at.is_some_and(|due_at| due_at <= wanted);
-        if is_armed && !is_later && !read.is_beyond(self.served) {
+        if self.due_at.is_some_and(|due_at| due_at <= wanted) && !read.is_beyond(self.served) {
             return None;
         }
+        // The pass that looked last knows most: one that began beside it carries on what an earlier pass left.
+        let is_later = self.note.map(|note| note.at) < end.note.map(|note| note.at);
         let note = if is_later { end.note } else { self.note };
         let due_at = self.due_at.map_or(wanted, |due_at| due_at.min(wanted));
         Some(Self { due_at: Some(due_at), failures: self.failures.min(failures), note, ..next })

@@ -41,6 +41,7 @@ fn arguments() -> SimulateArgs {
         dumps: None,
         every: "5m".to_owned(),
         verbose: false,
+        wake: false,
     }
 }
 

@@ -22,8 +22,7 @@ pub use webhooks::{WakeWebhooks, with_path};
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";
 
-/// Between two calls that one process of `wake` makes of a function without a pulse: requests within this time share a
-/// pass.
+/// Between two passes of a function that one process of `wake` asks for: requests within this time share a pass.
 pub const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
 /// How long a pass of a function without a pulse waits that is called. The last request that shares the pass is
 /// [`CALLS_APART`] after the first, and an API server stores an object after `wake` has admitted it.

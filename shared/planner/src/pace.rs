@@ -14,6 +14,7 @@ use model::{
     ledger::{Counters, RejectionReason, Snapshot, digest},
     node_pool::{NodePool, ObservedNodePool},
     pulse::{PassEnd, PulseNote},
+    wake::CALLS_APART,
 };
 
 /// Commands that one look of `disrupt` begins at most: drift replaces one node by each.
@@ -379,9 +380,6 @@ impl Seen<'_> {
         (wait > SignedDuration::ZERO).then(|| later(now, wait))
     }
 }
-
-/// Between two passes of a function that one process of `wake` asks for: requests within this time share a pass.
-const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
 
 /// When a pass is due that a request at `now` asks for. `asked_for`: when the last pass is due that the process asked
 /// for. `None`: that pass is still to come, so it sees what the request is about.

@@ -15,7 +15,7 @@ use model::{
     node::Node,
 };
 use ports::Fault;
-use simulator::{Action, Injection, Sim, SpotTarget, WorldSettings};
+use simulator::{Action, Injection, Sim, SpotTarget, WakeFaults, WorldSettings};
 
 use crate::{
     buffers,
@@ -115,6 +115,15 @@ fn story_of(operation: &str) -> Story {
         },
         "Cluster.devices" => Story {
             parameters: vec![("IgnoreDraRequests", "false")],
+            ..Story::of(sim(WorldSettings::default()))
+        },
+        "Mailbox.call" => {
+            let wake = Some(WakeFaults::NONE);
+            Story { has_wake: true, ..Story::of(sim(WorldSettings { wake, ..Default::default() })) }
+        }
+        "Webhooks.of_wake" | "Webhooks.set_urls" => Story {
+            has_wake: true,
+            joined: sweep_jobs::install_stale_webhooks,
             ..Story::of(sim(WorldSettings::default()))
         },
         "NodePools.probe_wake" => Story { has_wake: true, ..Story::of(wake_health::answering()) },
@@ -295,7 +304,9 @@ fn outcome(seed: u64) -> Result<(), String> {
     begin(&sim);
     let neighbour = Neighbour::beside(&sim);
     let refused = refuse(&sim, operation, skipped);
-    let (mut runner, _reports) = runner_with(&sim, Settings { has_wake, ..settings(&parameters) });
+    let wake_key = has_wake.then(sweep_jobs::wake_key);
+    let settings = Settings { has_wake, wake_key, ..settings(&parameters) };
+    let (mut runner, _reports) = runner_with(&sim, settings);
     let failed = |why: String| format!("{operation} after {skipped}: {why}");
     runner.run_until(minute(5)).map_err(|why| failed(why.to_string()))?;
     joined(&sim);

@@ -74,7 +74,7 @@ pub(crate) fn with_leftovers() -> Sim {
 }
 
 /// Of what the paths of `wake` are made.
-fn wake_key() -> WakeKey {
+pub(crate) fn wake_key() -> WakeKey {
     WakeKey::new("0123456789abcdef0123456789abcdef").expect("a long one")
 }
 
@@ -86,7 +86,16 @@ fn wake_url(sim: &Sim) -> String {
 
 /// The webhooks of `wake`, with the path of now.
 fn install_webhooks(sim: &Sim) {
-    let urls = vec![("node-pools.wake.journeyman".to_owned(), wake_url(sim))];
+    install_webhooks_with(sim, wake_url(sim));
+}
+
+/// The webhooks of `wake`, with the path of another day.
+pub(crate) fn install_stale_webhooks(sim: &Sim) {
+    install_webhooks_with(sim, with_path("https://wake.test", &"0".repeat(64)));
+}
+
+fn install_webhooks_with(sim: &Sim, url: String) {
+    let urls = vec![("node-pools.wake.journeyman".to_owned(), url)];
     let (uid, version) = ("u1".to_owned(), "1".to_owned());
     sim.set_webhooks(Some(WakeWebhooks { uid, version, urls }));
 }

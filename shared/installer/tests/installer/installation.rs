@@ -53,6 +53,16 @@ fn identity() -> Identity {
     }
 }
 
+/// Webhooks that call `wake`.
+fn called() -> Waking {
+    Waking {
+        webhooks: Some(wake::configuration(&format!("{WAKE_URL}{}", "a".repeat(64)), &[])),
+        function_url: Some(WAKE_URL.to_owned()),
+        probed: Some(Duration::from_millis(23)),
+        called: None,
+    }
+}
+
 /// An installation with nothing wrong.
 pub(crate) fn whole() -> Observed {
     let entry = |role: String, groups: Vec<String>, kind: &str| json!({ "principalArn": role, "kubernetesGroups": groups, "type": kind });
@@ -128,12 +138,7 @@ pub(crate) fn whole() -> Observed {
             subnets: 3,
             security_groups: 1,
         }]),
-        waking: Ok(Waking {
-            webhooks: Some(wake::configuration(&format!("{WAKE_URL}{}", "a".repeat(64)), &[])),
-            function_url: Some(WAKE_URL.to_owned()),
-            probed: Some(Duration::from_millis(23)),
-            called: None,
-        }),
+        waking: Ok(called()),
         networks: Ok(vec![("subnet-1".to_owned(), network(true, &[]))]),
     }
 }

@@ -83,7 +83,7 @@ fn a_stack_without_wake_and_a_cluster_without_its_webhooks_belong_together() {
 fn webhooks_of_another_stack_are_told_by_their_host() {
     check(
         |seen| {
-            waking(seen).function_url = Some("https://def.lambda-url.us-west-2.on.aws/".to_owned())
+            waking(seen).function_url = Some("https://def.lambda-url.us-west-2.on.aws/".to_owned());
         },
         "The API server calls abc.lambda-url.us-west-2.on.aws, and the stack's `wake` is at def.",
         "journeyman install demo --wake URL",

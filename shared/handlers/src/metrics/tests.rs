@@ -32,7 +32,7 @@ fn is_counter(metric: &Metric) -> bool {
 
 #[test]
 fn wake_is_healthy_if_every_node_pool_says_so() {
-    let now = jiff::Timestamp::UNIX_EPOCH;
+    let now = Timestamp::UNIX_EPOCH;
     let pool = |wake: Option<bool>| ObservedNodePool {
         pool: testkit::build::node_pool("general"),
         uid: "u1".to_owned(),
@@ -106,7 +106,7 @@ fn messages_are_counted_by_karpenters_kinds() {
     let interruption = |kind| Interruption {
         kind,
         instance: "i-0123456789abcdef0".parse().unwrap(),
-        at: jiff::Timestamp::UNIX_EPOCH,
+        at: Timestamp::UNIX_EPOCH,
     };
     count_messages(&metrics, &kinds.map(interruption));
     assert_eq!(metrics.take().len(), kinds.len());
@@ -114,7 +114,7 @@ fn messages_are_counted_by_karpenters_kinds() {
 
 /// A claim whose instance runs, and whose node is called as it is where it joined.
 fn claim(name: &str, has_joined: bool) -> NodeClaim {
-    let now = jiff::Timestamp::UNIX_EPOCH;
+    let now = Timestamp::UNIX_EPOCH;
     let text = |text: &str| text.to_owned();
     let (pool, class) = ("general".parse().unwrap(), "default".parse().unwrap());
     let mut claim =

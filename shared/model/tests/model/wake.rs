@@ -195,38 +195,38 @@ fn change(finding: &WakeFinding, stored: Option<WakeHealth>, minutes: i64) -> St
     }
 }
 
-fn stored(is_healthy: bool, pods_not_pushed: bool) -> Option<WakeHealth> {
-    Some(WakeHealth { is_healthy, pods_not_pushed, since: Timestamp::UNIX_EPOCH })
+fn stored(is_healthy: bool, pods_not_pushed: bool) -> WakeHealth {
+    WakeHealth { is_healthy, pods_not_pushed, since: Timestamp::UNIX_EPOCH }
 }
 
 #[test]
 fn a_probe_says_whether_wake_is_called() {
     let (answered, silent) =
         (WakeFinding::Probed(ProbeAnswer::Answered), WakeFinding::Probed(ProbeAnswer::Silent));
-    for known in [None, stored(true, false), stored(false, false)] {
-        assert_eq!(change(&answered, known, 1), "Some(true) Answered");
-        assert_eq!(change(&silent, known, 1), "Some(false) NoAnswer");
-        assert_eq!(change(&WakeFinding::Unknown, known, 1), "stays");
-        assert_eq!(change(&WakeFinding::Absent, known, 1), "removed");
+    for before in [None, Some(stored(true, false)), Some(stored(false, false))] {
+        assert_eq!(change(&answered, before, 1), "Some(true) Answered");
+        assert_eq!(change(&silent, before, 1), "Some(false) NoAnswer");
+        assert_eq!(change(&WakeFinding::Unknown, before, 1), "stays");
+        assert_eq!(change(&WakeFinding::Absent, before, 1), "removed");
         let refused = WakeFinding::Refused("forbidden".to_owned());
-        assert_eq!(change(&refused, known, 1), "None ProbeRefused");
+        assert_eq!(change(&refused, before, 1), "None ProbeRefused");
     }
 }
 
 #[test]
 fn a_pod_of_which_no_call_came_takes_the_condition_back_for_an_hour() {
     let pod = not_pushed();
-    assert_eq!(change(&pod, stored(true, false), 1), "Some(false) PodsNotPushed");
+    assert_eq!(change(&pod, Some(stored(true, false)), 1), "Some(false) PodsNotPushed");
     // Only what is true is taken back: otherwise pods are polled for already.
-    for known in [None, stored(false, false), stored(false, true)] {
-        assert_eq!(change(&pod, known, 1), "stays");
+    for before in [None, Some(stored(false, false)), Some(stored(false, true))] {
+        assert_eq!(change(&pod, before, 1), "stays");
     }
     let answered = WakeFinding::Probed(ProbeAnswer::Answered);
-    assert_eq!(change(&answered, stored(false, true), 59), "stays");
-    assert_eq!(change(&answered, stored(false, true), 60), "Some(true) Answered");
+    assert_eq!(change(&answered, Some(stored(false, true)), 59), "stays");
+    assert_eq!(change(&answered, Some(stored(false, true)), 60), "Some(true) Answered");
     // That wake is not called at all says more.
     let silent = WakeFinding::Probed(ProbeAnswer::Silent);
-    assert_eq!(change(&silent, stored(false, true), 1), "Some(false) NoAnswer");
+    assert_eq!(change(&silent, Some(stored(false, true)), 1), "Some(false) NoAnswer");
 }
 
 fn not_pushed() -> WakeFinding {

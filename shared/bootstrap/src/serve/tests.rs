@@ -44,8 +44,8 @@ async fn answer(
         Ok(())
     };
     let environment = Environment::read(|name| {
-        use crate::environment::variables::{FORMER_RECORDS, LOG_LEVEL};
-        let has_default = [FORMER_RECORDS, LOG_LEVEL, WAKE_KEY_VARIABLE].contains(&name)
+        use crate::environment::variables::{FORMER_RECORDS, LOG_LEVEL, WAKE};
+        let has_default = [FORMER_RECORDS, LOG_LEVEL, WAKE, WAKE_KEY_VARIABLE].contains(&name)
             || handlers::SETTINGS.iter().any(|setting| setting.variable == name);
         (!has_default).then(|| "demo".to_owned())
     })

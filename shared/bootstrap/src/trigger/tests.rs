@@ -13,7 +13,8 @@ fn environment() -> Environment {
             crate::environment::variables::CLUSTER_NAME => "demo".to_owned(),
             model::wake::WAKE_KEY_VARIABLE
             | crate::environment::variables::FORMER_RECORDS
-            | crate::environment::variables::LOG_LEVEL => String::new(),
+            | crate::environment::variables::LOG_LEVEL
+            | crate::environment::variables::WAKE => String::new(),
             name if handlers::SETTINGS.iter().any(|setting| setting.variable == name) => {
                 String::new()
             }

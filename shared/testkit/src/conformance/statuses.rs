@@ -12,7 +12,7 @@ use model::{
     overlay::ObservedOverlay,
     policies::Policies,
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
-    wake::WakeFinding,
+    wake::{ProbeAnswer, WakeFinding},
 };
 use ports::{AlphaStatuses, Cluster, Fault, NodeClasses, NodePools};
 
@@ -244,7 +244,17 @@ pub async fn node_pools<P: NodePools, W: StatusWorld>(
     world: &W,
     prefix: &str,
 ) -> Vec<Case> {
-    Subject { kind: Pools(port), world, prefix }.cases().await
+    let subject = Subject { kind: Pools(port), world, prefix };
+    let mut cases = subject.cases().await;
+    cases.extend([
+        Case::of("the condition of wake comes, stays and goes", subject.wake_condition().await),
+        Case::of("a probe that calls no wake is silent", silence(port).await),
+    ]);
+    cases
+}
+
+async fn silence<P: NodePools>(port: &P) -> Result<(), Failure> {
+    same("the answer", &port.probe_wake().await?, &ProbeAnswer::Silent)
 }
 
 /// Runs every case of `AlphaStatuses` about NodeOverlays, with objects whose names start with `prefix`.
@@ -263,6 +273,23 @@ pub async fn capacity_buffers<P: AlphaStatuses + Cluster, W: StatusWorld>(
     prefix: &str,
 ) -> Vec<Case> {
     Subject { kind: Buffers(port), world, prefix }.cases().await
+}
+
+impl<P: NodePools, W: StatusWorld> Subject<'_, Pools<'_, P>, W> {
+    async fn wake_condition(&self) -> Result<(), Failure> {
+        let (name, seen) = self.made("wake").await?;
+        let answered = WakeFinding::Probed(ProbeAnswer::Answered);
+        let port = self.kind.0;
+        port.update_wake_condition(&seen, &answered, on_day(1)).await?;
+        let stored = self.stored(&name).await?;
+        let kind = ConditionKind::WakeHealthy;
+        same("its status", &Self::condition(&stored, kind)?.status, &Some(true))?;
+        port.update_wake_condition(&seen, &answered, on_day(2)).await?;
+        same("what is stored", &self.stored(&name).await?, &stored)?;
+        port.update_wake_condition(&seen, &WakeFinding::Absent, on_day(3)).await?;
+        let conditions = self.stored(&name).await?.conditions;
+        same("whether it is there", &conditions.contains_key(kind.as_str()), &false)
+    }
 }
 
 impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {

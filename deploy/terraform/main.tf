@@ -25,8 +25,11 @@ resource "aws_cloudformation_stack" "this" {
   template_url = "${local.s3}/${aws_s3_object.template.key}"
   # The functions' roles, and the transform of AWS SAM.
   capabilities = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
-  parameters   = local.parameters
-  tags         = var.tags
+  # CloudFormation hides WakeKey, so that Terraform would plan a change each time: an empty one is left out.
+  parameters = {
+    for name, value in local.parameters : name => value if name != "WakeKey" || nonsensitive(var.wake_key != "")
+  }
+  tags = var.tags
 }
 
 resource "aws_ec2_tag" "discovery" {

@@ -162,7 +162,7 @@ impl ClusterClient {
         }
     }
 
-    /// How long the API server took for a request that calls `wake`, if `wake` answered one of [`PROBES`]; nothing is
+    /// How long the API server took for a request that calls `wake`, if `wake` answered one of a few; nothing is
     /// stored.
     pub fn probed(&self) -> LiveAnswer<Option<Duration>> {
         for _ in 0..PROBES {

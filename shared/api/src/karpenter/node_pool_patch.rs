@@ -87,11 +87,8 @@ fn wake_found(
 ) -> Option<FoundCondition> {
     let kind = ConditionKind::WakeHealthy;
     let stored = entries.iter().find(|entry| entry.is(kind)).and_then(|entry| {
-        Some(WakeHealth {
-            is_healthy: entry.status.holds() == Some(true),
-            pods_not_pushed: entry.reason == ConditionReason::PodsNotPushed.as_str(),
-            since: entry.last_transition_time.parse().ok()?,
-        })
+        let since = entry.last_transition_time.parse().ok()?;
+        Some(WakeHealth::of(entry.status.holds(), &entry.reason, since))
     });
     match finding.change(stored.as_ref(), now) {
         HealthChange::Is(condition) => Some(condition),

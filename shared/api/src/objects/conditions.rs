@@ -116,11 +116,7 @@ impl Conditions {
     /// The condition `WakeHealthy` of a NodePool.
     pub(crate) fn wake(&self) -> Option<WakeHealth> {
         let condition = self.get(ConditionKind::WakeHealthy)?;
-        Some(WakeHealth {
-            is_healthy: condition.status == Some(true),
-            pods_not_pushed: condition.reason == ConditionReason::PodsNotPushed.as_str(),
-            since: condition.since?,
-        })
+        Some(WakeHealth::of(condition.status, &condition.reason, condition.since?))
     }
 
     /// The reason of a condition that is true.

@@ -50,6 +50,14 @@ pub struct WakeHealth {
     pub since: Timestamp,
 }
 
+impl WakeHealth {
+    /// What a stored condition says that has this `status`, `reason` and `lastTransitionTime`.
+    pub fn of(status: Option<bool>, reason: &str, since: Timestamp) -> Self {
+        let pods_not_pushed = reason == ConditionReason::PodsNotPushed.as_str();
+        Self { is_healthy: status == Some(true), pods_not_pushed, since }
+    }
+}
+
 /// What becomes of the condition of a NodePool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthChange {

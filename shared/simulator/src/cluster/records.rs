@@ -104,11 +104,7 @@ impl ObjectRecord {
     /// The condition `WakeHealthy` of a NodePool.
     fn wake(&self) -> Option<WakeHealth> {
         let stored = self.conditions.iter().find(|stored| stored.kind == WAKE_HEALTHY)?;
-        Some(WakeHealth {
-            is_healthy: stored.status == Some(true),
-            pods_not_pushed: stored.reason == ConditionReason::PodsNotPushed,
-            since: stored.since,
-        })
+        Some(WakeHealth::of(stored.status, stored.reason.as_str(), stored.since))
     }
 
     /// Whether `finding` changes the condition `WakeHealthy` at `now`.

@@ -135,18 +135,10 @@ impl World {
             self.sent.entry(sender).or_default().insert(function);
         }
         let signal = Signal::Called { anew: true };
-        let number = self.mail.next_number();
-        let envelope = Envelope {
-            identity: format!("call-{number}"),
-            function,
-            cluster: cluster.clone(),
-            payload: Payload::Message(Message::Pulse { function, signal }),
-            receives: 0,
-            lineage: BTreeMap::new(),
-            taken_at: self.now,
-        };
-        let at = later(self.now, self.chances.mail.within(QUEUE_LATENCY));
-        self.mail.queue.insert((at, number), envelope);
+        let payload = Payload::Message(Message::Pulse { function, signal });
+        let identity = format!("call-{}", self.mail.next_number());
+        let delay = self.chances.mail.within(QUEUE_LATENCY);
+        self.invoke((identity, delay), cluster.clone(), function, payload);
     }
 
     /// Tells the queue `interruption` what EC2 announces.
@@ -230,18 +222,24 @@ impl World {
     pub(crate) fn invoke_wake(
         &mut self,
         request: AdmissionRequest,
-        (identity, delay): (String, SignedDuration),
+        identified: (String, SignedDuration),
     ) {
+        let cluster = self.settings.cluster.clone();
+        self.invoke(identified, cluster, Function::Wake, Payload::Request(request));
+    }
+
+    /// Lets Lambda begin to run `function` in `delay`, once and as no part of a chain.
+    fn invoke(
+        &mut self,
+        (identity, delay): (String, SignedDuration),
+        cluster: ClusterName,
+        function: Function,
+        payload: Payload,
+    ) {
+        let (lineage, taken_at) = (BTreeMap::new(), self.now);
+        let envelope =
+            Envelope { identity, function, cluster, payload, receives: 0, lineage, taken_at };
         let number = self.mail.next_number();
-        let envelope = Envelope {
-            identity,
-            function: Function::Wake,
-            cluster: self.settings.cluster.clone(),
-            payload: Payload::Request(request),
-            receives: 0,
-            lineage: BTreeMap::new(),
-            taken_at: self.now,
-        };
         self.mail.queue.insert((later(self.now, delay), number), envelope);
     }
 

@@ -38,8 +38,8 @@ pub struct Disorder {
     pub held_back_max: SignedDuration,
 }
 
-/// How wrong the calls of the function `wake` are; by default not at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How wrong the calls of the function `wake` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeFaults {
     /// Of the calls, how many do not arrive, in parts per thousand.
     pub lost_per_mille: u32,

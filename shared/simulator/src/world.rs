@@ -342,7 +342,7 @@ impl World {
     pub(crate) fn stop_faults(&mut self) {
         self.rules.clear();
         self.settings.disorder = crate::settings::Disorder::default();
-        self.settings.wake = self.settings.wake.map(|_| crate::settings::WakeFaults::default());
+        self.settings.wake = self.settings.wake.map(|_| crate::settings::WakeFaults::NONE);
     }
 
     /// Appends to trace and timeline.

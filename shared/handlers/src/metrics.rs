@@ -105,13 +105,13 @@ pub(crate) fn note_pool(metrics: &Metrics, observed: &ObservedNodePool, status: 
 /// Notes whether the API server calls `wake`, if the stack has it and NodePools have the condition that says it.
 pub(crate) fn note_wake(
     metrics: &Metrics,
-    known: &[ObservedNodePool],
+    pools: &[ObservedNodePool],
     finding: &WakeFinding,
     now: Timestamp,
 ) {
-    if !known.is_empty() && *finding != WakeFinding::Absent {
+    if !pools.is_empty() && *finding != WakeFinding::Absent {
         let is_healthy =
-            known.iter().all(|observed| finding.leaves_healthy(observed.wake.as_ref(), now));
+            pools.iter().all(|observed| finding.leaves_healthy(observed.wake.as_ref(), now));
         metrics.set(&registry::WAKE_HEALTHY, &[], Micros::whole(u64::from(is_healthy)));
     }
 }

@@ -5,8 +5,7 @@
 //!
 //! * **In**: an AdmissionReview, of which `wire::admission` reads uid, kind, operation and whether it is a dry run.
 //!   Without the secret path the answer is 404, and what is no AdmissionReview is a 400: both wake nothing.
-//! * **Out**: always allowed, also when the functions cannot be woken. `wake` never holds up a request for longer than
-//!   its one call of SQS takes.
+//! * **Out**: always allowed, also when the functions cannot be woken; `bootstrap::serve_url` ends the wait for that.
 //! * **Waking** is a message [`Signal::Called`] to the queue of each function with a pulse, and a call of Lambda of each
 //!   function without one. Neither carries work or changes the ledger, so `wake` needs the right to send to these queues
 //!   and to call these functions, and no other right: a stranger with its URL or its role can only make the functions look
@@ -101,15 +100,18 @@ async fn call(
     functions: &[Function],
     at: &Invocation,
 ) -> Result<(), PortError> {
+    let mut outcome = Ok(());
     for function in functions {
         let called_at = memory.asked_for(*function, true);
         if called_at.is_some_and(|called_at| at.now < later(called_at, CALLS_APART)) {
             continue;
         }
-        mailbox.call(&at.cluster, *function).await?;
-        memory.note(*function, true, at.now);
+        match mailbox.call(&at.cluster, *function).await {
+            Ok(()) => memory.note(*function, true, at.now),
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
     }
-    Ok(())
+    outcome
 }
 
 /// The call `at` of a function without a pulse. If `signal` says that `wake` made it, it begins later: what it is about is

@@ -12,8 +12,8 @@ use model::{
     event::{COMPONENT, EventReason},
     labels,
     wake::{
-        PROBE_REPORTER, TIMEOUT_SECONDS, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition,
-        WakeKey, WakeRule, with_path,
+        PROBE_REPORTER, TIMEOUT, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition, WakeKey,
+        WakeRule, with_path,
     },
 };
 use report::error::BadInput;
@@ -123,7 +123,7 @@ fn webhook(rule: &WakeRule, url: &str, except: &[String]) -> Value {
         "matchConditions": conditions,
         "failurePolicy": "Ignore",
         "sideEffects": "None",
-        "timeoutSeconds": TIMEOUT_SECONDS,
+        "timeoutSeconds": TIMEOUT.as_secs(),
         "admissionReviewVersions": ["v1"],
     });
     if rule.is_namespaced

@@ -9,8 +9,11 @@ use aws_server::{Reply, Request, converse};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cluster::ConnectError;
 use dispatch::{WakeMemory, wake};
-use jiff::SignedDuration;
-use model::{ClusterName, Function, duration::later, wake::WakeKey};
+use model::{
+    ClusterName, Function,
+    duration::later,
+    wake::{TIMEOUT, WakeKey},
+};
 use ports::Invocation;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{
@@ -26,9 +29,6 @@ use tracing::Instrument as _;
 use wire::admission::{UrlCall, url_answer, url_call};
 
 use crate::{functions::Live, lines};
-
-/// What the API server gives a call.
-const TIME: SignedDuration = SignedDuration::from_secs(1);
 
 /// Where the API server calls.
 pub(crate) struct WakeServer {
@@ -123,7 +123,7 @@ impl Waking {
                 id: asked.uid.clone(),
                 cluster: self.cluster.clone(),
                 now,
-                deadline: later(now, TIME),
+                deadline: later(now, TIMEOUT),
             };
             let span = tracing::info_span!("call", who = Function::Wake.as_str());
             let work = async {

@@ -28,7 +28,7 @@ pub const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);
 /// [`CALLS_APART`] after the first, and an API server stores an object after `wake` has admitted it.
 pub const CALLED_WAIT: SignedDuration = SignedDuration::from_millis(1_500);
 /// `timeoutSeconds` of the webhooks: after this time the API server goes on without an answer.
-pub const TIMEOUT_SECONDS: u32 = 1;
+pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(1);
 
 /// What a request does with its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,20 +151,11 @@ const fn of_events(
 const fn of_deletions(
     name: &'static str,
     group: &'static str,
-    (kind, resource): (&'static str, &'static str),
+    names: (&'static str, &'static str),
     condition: WakeCondition,
 ) -> WakeRule {
-    WakeRule {
-        name,
-        group,
-        kind,
-        resource,
-        is_namespaced: false,
-        operations: &[Delete],
-        condition,
-        functions: &[Function::Disrupt],
-        looks_anew: true,
-    }
+    let rule = of_spec(name, group, names, &[Function::Disrupt]);
+    WakeRule { operations: &[Delete], condition, ..rule }
 }
 
 /// Every rule. No two are about one operation on one kind.

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, PodKey, api_version, labels,
     node::Node,
-    wake::{AdmissionOperation, AdmissionRequest, ProbeAnswer, TIMEOUT_SECONDS, WAKE_RULES},
+    wake::{AdmissionOperation, AdmissionRequest, ProbeAnswer, TIMEOUT, WAKE_RULES},
 };
 
 use crate::{
@@ -95,8 +95,7 @@ impl World {
         }
         let number = self.webhooks.number();
         self.webhooks.held.insert(number, action);
-        let seconds = SignedDuration::from_secs(i64::from(TIMEOUT_SECONDS));
-        self.after(seconds, Event::Admitted(number));
+        self.after(TIMEOUT, Event::Admitted(number));
         for request in requests {
             self.call_wake(&request, Some(number));
         }

@@ -176,7 +176,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> ApiCallError {
     }
 }
 
-/// What the URL of a webhook answers to `body`, within the time that the API server gives it. `ca_bundle`: in base64, as
+/// What the URL of a webhook answers to `body` within [`URL_TIMEOUT`]. `ca_bundle`: in base64, as
 /// the webhook has it; without it, the authorities of this machine count.
 pub(crate) fn called(url: &str, ca_bundle: &str, body: &Value) -> UrlAnswer {
     let answer = runtime().and_then(|runtime| runtime.block_on(called_once(url, ca_bundle, body)));

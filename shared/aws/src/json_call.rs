@@ -113,6 +113,14 @@ impl JsonService {
     }
 }
 
+/// Where the service with this name in its host is in `region`.
+///
+/// <https://docs.aws.amazon.com/general/latest/gr/rande.html>
+pub(crate) fn endpoint(service: &str, region: &str) -> String {
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    format!("https://{service}.{region}.{domain}")
+}
+
 /// What requests go through that are not the SDK's; `None` without a TLS stack, which this workspace always has.
 pub(crate) fn connector(
     config: &SdkConfig,

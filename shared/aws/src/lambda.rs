@@ -9,7 +9,7 @@ use ports::PortError;
 
 use crate::{
     fault::BadRequest,
-    json_call::{JsonService, Operation},
+    json_call::{JsonService, Operation, endpoint},
 };
 
 const INVOKE: Operation = Operation { name: "Invoke", target: "", service: "lambda" };
@@ -26,7 +26,7 @@ pub struct FunctionNames {
 }
 
 impl FunctionNames {
-    /// What `function` is called; `None` for one that is not called, or of which the caller was not told.
+    /// What `function` is called; `None` for one that is not called, or whose name is not set.
     fn of(&self, function: Function) -> Option<&str> {
         let name = match function {
             Function::Resolve => &self.resolve,
@@ -51,7 +51,10 @@ impl LambdaFunctions {
         credentials: SharedCredentialsProvider,
         names: FunctionNames,
     ) -> Self {
-        Self { service: JsonService::new(config, endpoint(region), region, credentials), names }
+        Self {
+            service: JsonService::new(config, endpoint("lambda", region), region, credentials),
+            names,
+        }
     }
 
     /// The same at the other end of `connector`.
@@ -71,12 +74,6 @@ impl LambdaFunctions {
         let path = format!("/2015-03-31/functions/{name}/invocations");
         self.service.post(INVOKE, &path, &HEADERS, wire::event::CALL.to_owned()).await.map(drop)
     }
-}
-
-/// <https://docs.aws.amazon.com/general/latest/gr/lambda-service.html>
-fn endpoint(region: &str) -> String {
-    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://lambda.{region}.{domain}")
 }
 
 #[cfg(test)]
@@ -134,7 +131,7 @@ mod tests {
 
     #[test]
     fn china_has_another_domain() {
-        assert_eq!(endpoint("cn-north-1"), "https://lambda.cn-north-1.amazonaws.com.cn");
-        assert_eq!(endpoint("eu-west-1"), "https://lambda.eu-west-1.amazonaws.com");
+        assert_eq!(endpoint("lambda", "cn-north-1"), "https://lambda.cn-north-1.amazonaws.com.cn");
+        assert_eq!(endpoint("lambda", "eu-west-1"), "https://lambda.eu-west-1.amazonaws.com");
     }
 }

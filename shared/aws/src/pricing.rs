@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fault::BadAnswer,
-    json_call::{JsonService, Operation},
+    json_call::{self, JsonService, Operation},
 };
 
 const GET: Operation = Operation {
@@ -98,8 +98,7 @@ impl Prices {
 /// Where the price list of `region` is asked for.
 fn endpoint(region: &str) -> (&'static str, String) {
     let place = price_list::place(region);
-    let domain = if place.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    (place, format!("https://api.pricing.{place}.{domain}"))
+    (place, json_call::endpoint("api.pricing", place))
 }
 
 fn request(region: &str, kind: Kind, token: Option<String>) -> Value {

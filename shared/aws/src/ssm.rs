@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fault::BadAnswer,
-    json_call::{JsonService, Operation},
+    json_call::{JsonService, Operation, endpoint},
     kept::Kept,
 };
 
@@ -41,7 +41,7 @@ impl Parameters {
         region: &str,
         credentials: SharedCredentialsProvider,
     ) -> Self {
-        let service = JsonService::new(config, endpoint(region), region, credentials);
+        let service = JsonService::new(config, endpoint("ssm", region), region, credentials);
         let published = Kept::new(config, requests::PUBLISHED_KEPT_FOR);
         Self { service, published, kept: Kept::new(config, requests::SELECTED_KEPT_FOR) }
     }
@@ -84,12 +84,6 @@ impl Parameters {
     }
 }
 
-/// <https://docs.aws.amazon.com/general/latest/gr/ssm.html>
-fn endpoint(region: &str) -> String {
-    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://ssm.{region}.{domain}")
-}
-
 fn value_of(answer: Result<Value, PortError>) -> Result<Option<String>, PortError> {
     match answer {
         Ok(answer) => {
@@ -120,7 +114,7 @@ mod tests {
             Credentials::new("AKIDEXAMPLE", "secret", Some("token".to_owned()), None, "test");
         let request = to_request(
             GET,
-            &endpoint("us-west-2"),
+            &endpoint("ssm", "us-west-2"),
             "us-west-2",
             &json!({ "Name": "/aws/service/x" }),
             credentials,

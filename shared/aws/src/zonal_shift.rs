@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     fault::BadAnswer,
-    json_call::{JsonService, Operation},
+    json_call::{JsonService, Operation, endpoint},
 };
 
 const GET: Operation =
@@ -27,7 +27,7 @@ impl ZonalShifts {
         region: &str,
         credentials: SharedCredentialsProvider,
     ) -> Self {
-        Self(JsonService::new(config, endpoint(region), region, credentials))
+        Self(JsonService::new(config, endpoint("arc-zonal-shift", region), region, credentials))
     }
 
     /// The same at the other end of `connector`.
@@ -47,12 +47,6 @@ impl ZonalShifts {
         shifts.sort();
         Ok(shifts)
     }
-}
-
-/// <https://docs.aws.amazon.com/general/latest/gr/arc-zonal-shift.html>
-fn endpoint(region: &str) -> String {
-    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://arc-zonal-shift.{region}.{domain}")
 }
 
 /// The path of a resource: its ARN is one segment of it.

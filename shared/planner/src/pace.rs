@@ -173,7 +173,7 @@ pub fn next(seen: &Seen<'_>, past: &Past, now: Timestamp) -> Pace {
     }
     // Pods of disrupted nodes do not wait for pods that have just come.
     if !seen.is_any_disrupted(past)
-        && let Some(closes_at) = seen.window_closes_at(now)
+        && let Some(closes_at) = seen.window_closes_at(past, now)
         && now.duration_since(seen.began_at) < seen.window.max
     {
         return Pace::Wait(closes_at);
@@ -370,10 +370,14 @@ impl Seen<'_> {
     }
 
     /// When the batch window closes; `None` if it is closed. By default it is open while the newest pod is younger
-    /// than a second and the oldest younger than ten.
-    fn window_closes_at(&self, now: Timestamp) -> Option<Timestamp> {
+    /// than a second and the oldest younger than ten. Pods of the last look do not belong to it: each look ends a window.
+    ///
+    /// Karpenter: `pkg/controllers/provisioning/batcher.go`.
+    fn window_closes_at(&self, past: &Past, now: Timestamp) -> Option<Timestamp> {
+        let has_come =
+            |pod: &&Pod| past.last_look.as_ref().is_none_or(|look| !look.pods.contains(&pod.uid));
         let since = |pod: &Pod| Some(now.duration_since(pod.unschedulable_at?));
-        let ages = || self.pending.iter().filter_map(since);
+        let ages = || self.pending.iter().filter(has_come).filter_map(since);
         let idle = self.window.idle - ages().min()?;
         // A clock ahead of this one is no reason to wait longer.
         let wait = idle.min(self.window.max - ages().max()?).min(self.window.idle);

@@ -103,6 +103,23 @@ fn pods_are_gathered_until_none_has_come_for_a_second_or_the_oldest_is_ten_secon
 }
 
 #[test]
+fn pods_that_were_looked_at_do_not_belong_to_the_window_of_those_that_came_since() {
+    let counters = counters(3, 0);
+    let waits = pending("a", 0);
+    let after = looked(&seen(std::slice::from_ref(&waits), counters, 10), &past(counters), 0, 10);
+    let next = |others: &[Pod], began, now| {
+        let pods: Vec<Pod> = others.iter().cloned().chain([waits.clone()]).collect();
+        pace::next(&seen(&pods, counters, began), &after, at(now))
+    };
+    assert_eq!(next(&[pending("b", 20)], 20, 20), Pace::Wait(at(21)));
+    assert_eq!(next(&[pending("b", 20), pending("c", 21)], 20, 21), Pace::Wait(at(22)));
+    assert_eq!(next(&[pending("b", 20)], 20, 21), Pace::Look);
+    // Ten seconds after the first of those that came since.
+    assert_eq!(next(&[pending("b", 20), pending("c", 29)], 29, 29), Pace::Wait(at(30)));
+    assert_eq!(next(&[pending("b", 20), pending("c", 30)], 30, 30), Pace::Look);
+}
+
+#[test]
 fn pods_of_disrupted_nodes_do_not_wait_for_other_pods() {
     let pods = [pending("a", 20)];
     assert_eq!(

@@ -23,6 +23,7 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         nodes: &cluster,
         settings: platform.settings(),
+        memory,
         recorder: Recorder { events: &cluster, memory },
         clock: &WallClock,
     };

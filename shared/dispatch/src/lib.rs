@@ -252,6 +252,7 @@ async fn sweep<W: World>(outside: &W, process: &Process, at: &Invocation) -> Res
         mailbox: world,
         nodes: world,
         settings: &process.settings,
+        memory: process.memory(Function::Sweep),
         recorder: Recorder { events: world, memory: process.memory(Function::Sweep) },
         clock: world,
     };

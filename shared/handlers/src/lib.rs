@@ -23,6 +23,7 @@ mod error;
 pub mod function;
 mod interrupt;
 mod job;
+mod kept;
 mod launch;
 mod live;
 mod memory;

@@ -10,7 +10,7 @@ use launch_template::{NodeSettings, Offers};
 use planner::{Memory, NextSearch, pace::LastLook};
 
 use crate::{
-    live::FreeAddresses, published::PublishedEvents, standing::StandingDecisions,
+    kept::KeptLedger, live::FreeAddresses, published::PublishedEvents, standing::StandingDecisions,
     templates::EnsuredTemplates,
 };
 
@@ -29,6 +29,8 @@ pub struct ProcessMemory {
     pub(crate) deletion_costs_at: Cell<Option<Timestamp>>,
     /// `provision`: what the last look was about.
     pub(crate) last_look: RefCell<Option<Rc<LastLook>>>,
+    /// `resolve` and `sweep`: the ledger while nothing happens.
+    pub(crate) ledger: KeptLedger,
     /// `launch`: free addresses of subnets.
     pub(crate) addresses: FreeAddresses,
     /// `launch`: launch templates that exist.

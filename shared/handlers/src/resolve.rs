@@ -11,11 +11,13 @@ mod validation;
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use launch_template::{
     Checks, DryRun, ExpressionCheck, Findings, NodeSettings, expression_failure, readiness,
 };
 use model::{
     RegionCatalog,
+    ledger::Head,
     message::{Delivery, Message},
     node_class::{
         ClusterSettings, NodeClass, NodeClassStatus, ObservedNodeClass, ResolvedTemplate,
@@ -36,6 +38,10 @@ use crate::{
 };
 use fitting::{Fitting, ReadyClasses};
 use selected::{ensure_profile, look_up};
+
+/// What NodePools have stands with the ledger's counters. The words of a quota, which do not, are written before their
+/// claims are withdrawn.
+const LEDGER_KEPT_FOR: SignedDuration = SignedDuration::from_mins(10);
 
 /// Everything that `resolve` may touch.
 #[derive(Debug)]
@@ -60,7 +66,7 @@ pub struct ResolvePorts<'a, A: Adapters> {
     pub settings: &'a Settings,
     /// What NodePools have and may have.
     pub metrics: &'a Metrics,
-    /// The instance types that each EC2NodeClass offers.
+    /// The instance types that each EC2NodeClass offers, and the claims while nothing happens.
     pub memory: &'a ProcessMemory,
 }
 
@@ -109,7 +115,7 @@ pub async fn resolve<A: Adapters>(
     if let Some(pools) = pools {
         let wake = probe(ports, &mut jobs).await;
         let beside = (&classes, all_are_known, fitting.as_ref(), &wake);
-        let updated = update_pool_statuses(ports, &pools, beside, at).await;
+        let updated = update_pool_statuses(ports, (&head, &pools), beside, at).await;
         jobs.note(Job::NodePoolStatus, updated);
     }
     jobs.done()?;
@@ -262,7 +268,7 @@ async fn probe<A: Adapters>(ports: &ResolvePorts<'_, A>, jobs: &mut Jobs) -> Wak
 /// Updates the status of each of `pools`.
 async fn update_pool_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    pools: &[ObservedNodePool],
+    (head, pools): (&Head, &[ObservedNodePool]),
     (classes, all_classes_are_known, fitting, wake): (
         &Classes,
         bool,
@@ -271,7 +277,7 @@ async fn update_pool_statuses<A: Adapters>(
     ),
     at: &Invocation,
 ) -> Result<(), PortError> {
-    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let snapshot = ports.memory.ledger.under((head, LEDGER_KEPT_FOR), ports.ledger, at).await?;
     let beside = Beside {
         classes,
         all_classes_are_known,

@@ -19,6 +19,9 @@ mod unused;
 mod webhooks;
 mod zonal_shift;
 
+use std::rc::Rc;
+
+use jiff::SignedDuration;
 use model::{
     claim::SyncedNodeClaim,
     id::is_object_name,
@@ -37,10 +40,14 @@ use crate::{
     decide::delete,
     error::{Error, story},
     job::{Job, Jobs},
+    memory::ProcessMemory,
     observe,
     recorder::Recorder,
     settings::Settings,
 };
+
+/// What deciders note on claims in service is shown by the sweep after the next at the latest.
+const LEDGER_KEPT_FOR: SignedDuration = SignedDuration::from_secs(90);
 
 /// Everything that `sweep` may touch.
 #[derive(Debug)]
@@ -71,6 +78,8 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub webhooks: &'a A::Webhooks,
     /// Whether zonal shifts are asked for, and of what the path of `wake` is made.
     pub settings: &'a Settings,
+    /// The claims while nothing happens.
+    pub memory: &'a ProcessMemory,
     /// What people are told of them.
     pub recorder: Recorder<'a, A>,
     /// The time that is left to tell it.
@@ -156,7 +165,7 @@ struct Seen {
     /// None but in those minutes in which they are looked for.
     profiles: Result<Vec<InstanceProfile>, PortError>,
     /// Read after everything else.
-    snapshot: Result<Snapshot, PortError>,
+    snapshot: Result<Rc<Snapshot>, PortError>,
 }
 
 impl Seen {
@@ -178,7 +187,7 @@ impl Seen {
             node_pools: ports.cluster.node_pools().await,
             settings,
             profiles,
-            snapshot: ports.ledger.snapshot(&at.cluster).await,
+            snapshot: read_ledger(ports, at).await,
         }
     }
 
@@ -197,7 +206,8 @@ impl Seen {
         if plan.is_empty() {
             return Ok(());
         }
-        let facts = observe::ledger_only(snapshot.clone(), at);
+        ports.memory.ledger.forget();
+        let facts = observe::ledger_only(Snapshot::clone(snapshot), at);
         delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await.map(drop)
     }
 
@@ -276,6 +286,15 @@ impl Seen {
         let of_pools = self.node_pools.map(|listing| listing.malformed);
         [of_claims, of_classes, of_pools].into_iter().filter_map(Result::ok).flatten().collect()
     }
+}
+
+/// The ledger, read after everything that was looked at before.
+async fn read_ledger<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<Rc<Snapshot>, PortError> {
+    let head = ports.ledger.head(&at.cluster).await?;
+    ports.memory.ledger.under((&head, LEDGER_KEPT_FOR), ports.ledger, at).await
 }
 
 /// What was read, or for each job that needs it why it could not be.

@@ -16,9 +16,9 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    BatchId, Bytes, CommandId, CommitId, ImageId, InstanceId, InstanceTypeName, LedgerId,
-    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PlacementGroupId, SubnetId,
-    Zone,
+    BatchId, Bytes, ClaimPhase, CommandId, CommitId, ImageId, InstanceId, InstanceTypeName,
+    LedgerId, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PlacementGroupId,
+    SubnetId, Zone,
     disruption::{Command, Progress},
     limits,
 };
@@ -199,6 +199,13 @@ impl Snapshot {
             && *commands == other.commands
             && *refusals == other.refusals
             && *unreadable == other.unreadable
+    }
+
+    /// Whether every claim is in service, and every item was read. Until a counter of the head moves then, no claim comes
+    /// or goes, moves to another phase, or gets another instance or node; only what claims say of themselves changes.
+    pub fn is_at_rest(&self) -> bool {
+        let is_in_service = |claim: &NodeClaim| claim.phase == ClaimPhase::Initialized;
+        self.unreadable.is_empty() && self.claims.values().all(is_in_service)
     }
 
     /// The claims that commands delete once their replacements are there, or reboot. One whose replacement is gone

@@ -1,14 +1,14 @@
 //! The ledger is lost, is old, or is not the only one: no instance is leaked, none is launched twice, and
 //! nothing of anybody else is touched.
 
-use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
+use std::{cell::RefCell, collections::BTreeSet, fmt::Debug, rc::Rc};
 
 use jiff::SignedDuration;
 use model::{
     InstanceId, NodeClaim, NodeClaimName,
     launch::InstanceState,
     lease::{KarpenterPod, ObservedLeases},
-    ledger::Guard,
+    ledger::{Guard, Snapshot},
 };
 use ports::{Fleet as _, Ledger as _, Malformed, NodeClaims as _};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,10 @@ use simulator::{
     Action, ClusterObject, Dispatch, Happening, Runner, Sim, SpotTarget, Stopped, WorldSettings,
 };
 
-use crate::world::{minute, runner, sim};
+use crate::{
+    storm::{self, stormy},
+    world::{minute, runner, sim},
+};
 
 fn guard(sim: &Sim) -> Guard {
     let cluster = WorldSettings::default().cluster;
@@ -341,4 +344,46 @@ fn m7_an_item_that_cannot_be_read_stops_nothing_but_itself() {
     sim.act(Action::SetReadable { claim: odd.name.clone(), is_readable: true });
     runner.run_until(minute(30)).expect("nothing unsafe happens");
     check(&sim);
+}
+
+/// What stands of a ledger at rest: of each claim its NodePool, phase, instance, node and amounts.
+fn standing(ledger: &Snapshot) -> Vec<impl PartialEq + Debug> {
+    let of_claim = |claim: &NodeClaim| {
+        let instance = claim.instance.as_ref().map(|instance| instance.id.clone());
+        let amounts = (claim.capacity.clone(), claim.allocatable.clone());
+        let places = (claim.node_pool.clone(), claim.node.clone());
+        (claim.name.clone(), claim.phase, instance, places, amounts)
+    };
+    ledger.claims.values().map(of_claim).collect()
+}
+
+#[test]
+fn a_ledger_at_rest_stands_until_a_counter_moves() {
+    let (mut moved, mut stood) = (0, 0);
+    for seed in 0..6 {
+        let sim = stormy(storm::settings(seed));
+        let (mut runner, _reports) = runner(&sim);
+        let mut at_rest: Option<Snapshot> = None;
+        for second in 0..1_800 {
+            if second == 960 {
+                sim.stop_faults();
+            }
+            let now = minute(0) + SignedDuration::from_secs(second);
+            runner.run_until(now).expect("nothing unsafe happens");
+            let ledger = sim.ledger();
+            let counts = |ledger: &Snapshot| (ledger.head.ledger.clone(), ledger.head.counters);
+            match at_rest.take_if(|rest| counts(rest) != counts(&ledger)) {
+                Some(_) => moved += 1,
+                None if at_rest.as_ref().is_some_and(|rest| *rest != ledger) => stood += 1,
+                None => {}
+            }
+            if let Some(rest) = &at_rest {
+                assert_eq!(standing(rest), standing(&ledger), "seed {seed}, second {second}");
+            } else if ledger.is_at_rest() {
+                at_rest = Some(ledger);
+            }
+        }
+    }
+    // It moved often, and said something else of itself meanwhile.
+    assert!(moved > 6 && stood > 60, "{moved} times, {stood} seconds");
 }

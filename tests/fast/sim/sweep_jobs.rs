@@ -13,7 +13,8 @@ use model::{
 };
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, NodeClasses as _, Profiles, Templates};
 use simulator::{
-    Action, ClusterObject, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls,
+    Action, ApiAction, ClusterObject, Happening, Injection, Sim, SpotTarget, WorldSettings,
+    first_calls,
 };
 
 use crate::world::{MANIFESTS, add_manifests, empty, minute, runner, sell_none, sim};
@@ -132,6 +133,11 @@ fn aged(claim: &NodeClaim) -> NodeClaim {
 
 /// One sweep, and the jobs that failed.
 pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
+    swept_by(sim, &ProcessMemory::default())
+}
+
+/// The same by a process with `memory`.
+fn swept_by(sim: &Sim, memory: &ProcessMemory) -> Vec<Job> {
     let now = sim.now();
     let deadline = now.checked_add(SignedDuration::from_secs(60)).expect("a time");
     let cluster = WorldSettings::default().cluster;
@@ -154,7 +160,8 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
             wake_key: Some(wake_key()),
             ..Settings::default()
         },
-        recorder: Recorder { events: sim, memory: &ProcessMemory::default() },
+        memory,
+        recorder: Recorder { events: sim, memory },
         clock: sim,
     };
     match sim.block_on_as(Function::Sweep, sweep(&ports, &at)).expect("it ends") {
@@ -374,4 +381,43 @@ fn an_instance_without_a_known_claim_ends_and_its_node_goes() {
     runner.run_until(minute(25)).expect("nothing unsafe happens");
     assert_eq!(working(&sim, &instances), 0);
     assert_eq!(sim.nodes(), Vec::new());
+}
+
+#[test]
+fn while_nothing_happens_a_process_reads_the_ledger_every_second_minute() {
+    let (sim, instances) = settled();
+    let memory = ProcessMemory::default();
+    let mut pages_read = |after: i64| {
+        sim.pass_until(minute(after));
+        let before = sim.meter();
+        assert_eq!(swept_by(&sim, &memory), []);
+        sim.meter().since(&before).answered(ApiAction::dynamodb("Query"))
+    };
+    let pages: Vec<u64> = (7..=12).map(&mut pages_read).collect();
+    let read = pages[0];
+    assert!(read > 0);
+    assert_eq!(pages, [read, 0, read, 0, read, 0]);
+    // What differs from the ledger is made good all the same.
+    let name = instances.into_keys().next().expect("a claim");
+    answer(&sim, NodeClaims::remove(&sim, &name));
+    assert_eq!((pages_read(13), sim.node_claim(&name).is_some()), (read, true));
+    answer(&sim, NodeClaims::remove(&sim, &name));
+    assert_eq!((pages_read(14), sim.node_claim(&name).is_some()), (0, true));
+}
+
+#[test]
+fn claims_that_were_written_to_since_a_process_read_the_ledger_are_deleted_by_its_next_sweep() {
+    let (sim, _) = settled();
+    let memory = ProcessMemory::default();
+    sim.act(Action::FailCheck { target: SpotTarget::Any, is_of_host: true });
+    sim.pass_until(minute(7) + SignedDuration::from_secs(30));
+    assert_eq!(swept_by(&sim, &memory), []);
+    // No counter counts that.
+    for claim in sim.claims() {
+        answer(&sim, sim.write_claim(&WorldSettings::default().cluster, &claim.following()));
+    }
+    sim.pass_until(minute(8) + SignedDuration::from_secs(30));
+    let deleting = || sim.claims().iter().filter(|claim| claim.is_deleting()).count();
+    assert_eq!((swept_by(&sim, &memory), deleting()), (Vec::new(), 0));
+    assert_eq!((swept_by(&sim, &memory), deleting()), (Vec::new(), 1));
 }

@@ -140,6 +140,7 @@ async fn write<A: Adapters>(
     claim: &NodeClaim,
     at: &Invocation,
 ) -> bool {
+    ports.memory.ledger.forget();
     match ports.ledger.write_claim(&at.cluster, claim).await {
         Ok(WriteOutcome::Written) => true,
         Ok(WriteOutcome::Conflict) => false,

@@ -2,7 +2,10 @@
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/garbagecollection`, of the core and of the AWS provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use model::{
     CommitId, DeletionReason, Function, InstanceId, NodeClaim, NodeClaimName, Plan,
@@ -17,7 +20,7 @@ use ports::{
     NodeClaims as _, Nodes as _, PortError,
 };
 
-use super::{SweepPorts, in_turn, standalone};
+use super::{SweepPorts, in_turn, read_ledger, standalone};
 use crate::{
     Error,
     commit::origin,
@@ -70,7 +73,7 @@ pub(super) async fn equalize<A: Adapters>(
         reason: DeletionReason::InstanceEnded,
         words: "EC2 does not list its instance any more",
     };
-    jobs.note(Job::Instances, delete_claims(ports, lost, snapshot, because, at).await);
+    jobs.note(Job::Instances, delete_claims(ports, lost, &snapshot, because, at).await);
     jobs.note(Job::Instances, let_go(ports, &left_behind).await);
     Some(instances)
 }
@@ -118,7 +121,7 @@ struct Compared {
     abandoned: Vec<NodeClaimName>,
     lost: Vec<NodeClaim>,
     left_behind: Vec<Node>,
-    snapshot: Snapshot,
+    snapshot: Rc<Snapshot>,
 }
 
 /// Instances are listed before the ledger is read: what is launched meanwhile is not missed there. Claims
@@ -137,7 +140,7 @@ async fn compare<A: Adapters>(
     };
     let instances = ports.fleet.list(&at.cluster).await?;
     let catalog = ports.catalog.catalog().await?;
-    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let snapshot = read_ledger(ports, at).await?;
     let present = Present {
         objects: &objects.items,
         instances: &instances,
@@ -224,7 +227,7 @@ async fn store<A: Adapters>(
         let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
         let summary = format!("adopted: {}", names.join(", "));
         tracing::info!(claims = claims.len(), "claims adopted");
-        let facts = observe::ledger_only(compared.snapshot.clone(), at);
+        let facts = observe::ledger_only(Snapshot::clone(&compared.snapshot), at);
         let decision = Decision {
             origin: Some(origin(&facts, at)),
             ..Decision::about(DecisionKind::Adoption, claims, (Function::Sweep, at.now), summary)
@@ -267,7 +270,7 @@ pub(super) struct Because {
 pub(super) async fn delete_claims<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     lost: Vec<NodeClaim>,
-    snapshot: Snapshot,
+    snapshot: &Snapshot,
     because: Because,
     at: &Invocation,
 ) -> Result<(), Error> {
@@ -286,7 +289,8 @@ pub(super) async fn delete_claims<A: Adapters>(
         changes: lost.iter().map(|claim| claim.deleted(reason, at.now)).collect(),
         ..Plan::default()
     };
-    let mut facts = observe::ledger_only(snapshot, at);
+    ports.memory.ledger.forget();
+    let mut facts = observe::ledger_only(snapshot.clone(), at);
     if reason == DeletionReason::NodeClaimDeleted {
         facts.deleted_claims = Some(lost.iter().map(|claim| claim.name.clone()).collect());
     }

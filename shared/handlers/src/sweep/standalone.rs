@@ -109,5 +109,5 @@ pub(super) async fn delete<A: Adapters>(
         reason: DeletionReason::NodeClaimDeleted,
         words: "its NodeClaim is not there any more",
     };
-    instances::delete_claims(ports, claims, snapshot.clone(), because, at).await
+    instances::delete_claims(ports, claims, snapshot, because, at).await
 }

@@ -159,5 +159,7 @@ fn facts_are_kept_only_if_they_are_asked_for_and_nothing_waits_for_them() {
     assert!(0 < facts && 0 < said, "{facts} of {said} decisions");
     assert_eq!((others, same), (decisions, claims));
     let (facts, _, others, same) = story(&[("Record", "facts")], true);
-    assert_eq!((facts, others, same), (0, decisions, claims));
+    assert_eq!((facts, same), (0, claims));
+    // A call that fails takes no time: looks come at other seconds, and note once more or less why nodes stay.
+    assert!(others.abs_diff(decisions) <= 2, "{others} decisions where {decisions} are made");
 }

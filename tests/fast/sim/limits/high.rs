@@ -163,11 +163,11 @@ pub(crate) fn orderly_and_doubled(settings: &WorldSettings) -> (u64, u64) {
 #[test]
 fn h4_doubled_messages_do_not_double_the_work() {
     // Which messages come twice is chance: one world says little.
-    let worlds = (1..=4)
+    let worlds = (1..=8)
         .map(|seed| orderly_and_doubled(&WorldSettings { seed, ..WorldSettings::default() }));
     let (orderly, doubled) = worlds.fold((0, 0), |sum, world| (sum.0 + world.0, sum.1 + world.1));
     println!("{doubled} visits where {orderly} do");
-    assert!(doubled <= orderly * 3 / 2, "{doubled} visits where {orderly} do");
+    assert!(doubled < orderly * 2, "{doubled} visits where {orderly} do");
 }
 
 /// How many of ten nodes are initialized though every function with continued work crashes once in a pass

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::ledger::{Head, Snapshot};
 use ports::{Invocation, Ledger, PortError};
 
@@ -14,24 +14,31 @@ pub(crate) struct KeptLedger(RefCell<Option<KeptSnapshot>>);
 #[derive(Debug)]
 struct KeptSnapshot {
     snapshot: Rc<Snapshot>,
-    read_at: Timestamp,
+    /// When the latest pass that it served began.
+    served: Timestamp,
+    /// How many more passes it serves.
+    passes_left: u32,
 }
 
 impl KeptLedger {
     /// The ledger of `at.cluster` under `head`, which the caller has read: whatever was listed before the head was
-    /// read has its claim here if it has one. What a ledger at rest may change ([`Snapshot::is_at_rest`]) was read less
-    /// than `kept_for` ago.
+    /// read has its claim here if it has one. What a ledger at rest may change ([`Snapshot::is_at_rest`]) is as old as
+    /// the pass that read it: one read serves `passes` passes.
     pub(crate) async fn under(
         &self,
-        (head, kept_for): (&Head, SignedDuration),
+        (head, passes): (&Head, u32),
         ledger: &impl Ledger,
         at: &Invocation,
     ) -> Result<Rc<Snapshot>, PortError> {
-        if let Some(kept) = self.standing(head, kept_for, at.now) {
+        if let Some(kept) = self.standing(head, at.now) {
             return Ok(kept);
         }
         let snapshot = Rc::new(ledger.snapshot(&at.cluster).await?);
-        let kept = KeptSnapshot { snapshot: Rc::clone(&snapshot), read_at: at.now };
+        let kept = KeptSnapshot {
+            snapshot: Rc::clone(&snapshot),
+            served: at.now,
+            passes_left: passes.saturating_sub(1),
+        };
         self.0.replace(Some(kept).filter(|_| snapshot.is_at_rest()));
         Ok(snapshot)
     }
@@ -41,19 +48,18 @@ impl KeptLedger {
         self.0.replace(None);
     }
 
-    /// What is kept, with `head` as its own, if that has the same counters and it was read less than `kept_for` ago.
-    fn standing(
-        &self,
-        head: &Head,
-        kept_for: SignedDuration,
-        now: Timestamp,
-    ) -> Option<Rc<Snapshot>> {
+    /// What is kept, with `head` as its own, if that has the same counters and it may serve the pass that began `now`.
+    fn standing(&self, head: &Head, now: Timestamp) -> Option<Rc<Snapshot>> {
         let mut kept = self.0.borrow_mut();
-        let KeptSnapshot { snapshot, read_at } = kept.as_mut()?;
+        let KeptSnapshot { snapshot, served, passes_left } = kept.as_mut()?;
         let is_same =
             (&snapshot.head.ledger, snapshot.head.counters) == (&head.ledger, head.counters);
-        if !is_same || kept_for <= now.duration_since(*read_at) {
+        if !is_same {
             return None;
+        }
+        if *served != now {
+            *passes_left = passes_left.checked_sub(1)?;
+            *served = now;
         }
         if snapshot.head != *head {
             Rc::make_mut(snapshot).head.clone_from(head);

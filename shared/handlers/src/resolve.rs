@@ -11,7 +11,6 @@ mod validation;
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
 use launch_template::{
     Checks, DryRun, ExpressionCheck, Findings, NodeSettings, expression_failure, readiness,
 };
@@ -41,7 +40,7 @@ use selected::{ensure_profile, look_up};
 
 /// What NodePools have stands with the ledger's counters. The words of a quota, which do not, are written before their
 /// claims are withdrawn.
-const LEDGER_KEPT_FOR: SignedDuration = SignedDuration::from_mins(10);
+const PASSES_PER_READ: u32 = 10;
 
 /// Everything that `resolve` may touch.
 #[derive(Debug)]
@@ -277,7 +276,7 @@ async fn update_pool_statuses<A: Adapters>(
     ),
     at: &Invocation,
 ) -> Result<(), PortError> {
-    let snapshot = ports.memory.ledger.under((head, LEDGER_KEPT_FOR), ports.ledger, at).await?;
+    let snapshot = ports.memory.ledger.under((head, PASSES_PER_READ), ports.ledger, at).await?;
     let beside = Beside {
         classes,
         all_classes_are_known,

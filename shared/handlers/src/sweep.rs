@@ -21,7 +21,6 @@ mod zonal_shift;
 
 use std::rc::Rc;
 
-use jiff::SignedDuration;
 use model::{
     claim::SyncedNodeClaim,
     id::is_object_name,
@@ -47,7 +46,7 @@ use crate::{
 };
 
 /// What deciders note on claims in service is shown by the sweep after the next at the latest.
-const LEDGER_KEPT_FOR: SignedDuration = SignedDuration::from_secs(90);
+const PASSES_PER_READ: u32 = 2;
 
 /// Everything that `sweep` may touch.
 #[derive(Debug)]
@@ -294,7 +293,7 @@ async fn read_ledger<A: Adapters>(
     at: &Invocation,
 ) -> Result<Rc<Snapshot>, PortError> {
     let head = ports.ledger.head(&at.cluster).await?;
-    ports.memory.ledger.under((&head, LEDGER_KEPT_FOR), ports.ledger, at).await
+    ports.memory.ledger.under((&head, PASSES_PER_READ), ports.ledger, at).await
 }
 
 /// What was read, or for each job that needs it why it could not be.

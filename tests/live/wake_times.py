@@ -3,9 +3,9 @@
 
     wake_times.py [ROUNDS [BUSY]]
 
-On a machine that does nothing else: BUSY is how many times as long everything may take, 1 by default. A pending pod is nominated, which is when its NodeClaim is in the ledger, within the batch window of a second and half a
-second more. Its object follows the launch: EC2's answer takes 1.5 to 4 s, in this account too. A Node or NodeClaim that
-is deleted has its node tainted within three seconds.
+On a machine that does nothing else: BUSY is how many times as long everything may take, 1 by default. A pending pod is
+nominated, which is when its NodeClaim is in the ledger, and has its NodeClaim object within the batch window of a second
+and half a second more, before EC2 answers. A Node or NodeClaim that is deleted has its node tainted within three seconds.
 """
 
 import sys
@@ -74,9 +74,13 @@ class Times:
         return self.ask("GET", path + OF_POOL)["items"]
 
     def took(self, what, limit, act, happened):
-        """Does `act` and waits until `happened`."""
+        """Does `act` and waits until `happened`. Returns when it began."""
         began = time.monotonic()
         act()
+        self.since(began, what, limit, happened)
+        return began
+
+    def since(self, began, what, limit, happened):
         while not happened() and time.monotonic() - began < PATIENCE:
             time.sleep(PAUSE)
         seconds = time.monotonic() - began
@@ -90,11 +94,17 @@ class Times:
     def pods(self, rounds):
         for number in range(rounds):
             uid = []
-            self.took(
+            began = self.took(
                 "pending pod → nominated",
                 1.5,
                 lambda number=number, uid=uid: uid.append(self.ask("POST", PODS, pod(number))["metadata"]["uid"]),
                 lambda uid=uid: self.is_nominated(uid),
+            )
+            self.since(
+                began,
+                "pending pod → NodeClaim",
+                1.5,
+                lambda number=number: len(self.items(NODE_CLAIMS)) > number,
             )
             time.sleep(3)
 

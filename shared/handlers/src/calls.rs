@@ -129,6 +129,7 @@ const SETTLE: &[&str] = &[
     "Ledger.write_claim",
     "Ledger.write_pulse",
     "Mailbox.send",
+    "NodeClaims.remove",
     "NodeClaims.sync",
     "Nodes.node",
     "Nodes.patch",
@@ -236,11 +237,15 @@ const WAKE: &[&str] = &["Mailbox.call", "Mailbox.send"];
 /// does not arrive, in a simulated world either.
 pub const fn receivers(function: Function) -> &'static [Function] {
     match function {
-        Function::Provision => &[Function::Provision, Function::Launch],
+        Function::Provision => &[Function::Provision, Function::Launch, Function::Settle],
         Function::Interrupt => &[Function::Provision, Function::Drain],
-        Function::Disrupt => {
-            &[Function::Provision, Function::Disrupt, Function::Launch, Function::Drain]
-        }
+        Function::Disrupt => &[
+            Function::Provision,
+            Function::Disrupt,
+            Function::Launch,
+            Function::Settle,
+            Function::Drain,
+        ],
         Function::Launch => &[Function::Launch, Function::Settle],
         Function::Settle => &[Function::Provision, Function::Settle, Function::Drain],
         Function::Sweep => {

@@ -47,7 +47,7 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub discovery: &'a A::Discovery,
     /// The claims, the commands, and the pulse.
     pub ledger: &'a A::Ledger,
-    /// The next beat, `launch`, `drain` and `provision`.
+    /// The next beat, `launch`, `settle`, `drain` and `provision`.
     pub mailbox: &'a A::Mailbox,
     /// Events of nodes and claims.
     pub recorder: Recorder<'a, A>,

@@ -2,11 +2,13 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeSet,
     rc::Rc,
 };
 
 use jiff::Timestamp;
 use launch_template::{NodeSettings, Offers};
+use model::NodeClaimName;
 use planner::{Memory, NextSearch, pace::LastLook};
 
 use crate::{
@@ -35,6 +37,8 @@ pub struct ProcessMemory {
     pub(crate) addresses: FreeAddresses,
     /// `launch`: launch templates that exist.
     pub(crate) templates: EnsuredTemplates,
+    /// `settle`: claims without an instance whose objects it wrote.
+    pub(crate) unlaunched: RefCell<BTreeSet<NodeClaimName>>,
     /// Events that were published, and those to publish.
     pub(crate) published: PublishedEvents,
     /// Records of decisions that are made again and again.

@@ -48,7 +48,7 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub discovery: &'a A::Discovery,
     /// The claims, and the pulse.
     pub ledger: &'a A::Ledger,
-    /// The next beat, and `launch`.
+    /// The next beat, `launch` and `settle`.
     pub mailbox: &'a A::Mailbox,
     /// Events of pods.
     pub recorder: Recorder<'a, A>,

@@ -1,4 +1,4 @@
-//! Launched claims → nodes in service.
+//! New claims → their objects; launched claims → nodes in service.
 //!
 //! A pass looks after every claim that is not initialized: one list of nodes, one question to EC2 now and
 //! then, and then each claim by itself. A claim that fails keeps no other from its next step.
@@ -10,7 +10,9 @@ use std::{
 
 mod join;
 mod slices;
+mod unlaunched;
 
+use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Bytes, ClaimPhase, Function, InstanceId, NodeClaim, NodeName, Plan,
@@ -109,6 +111,18 @@ async fn pass<A: Adapters>(
     at: &Invocation,
 ) -> Result<Pass, Error> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let shown = unlaunched::show(ports, start, &snapshot, at);
+    let (followed, ()) = join(follow(ports, start, &snapshot, at), shown).await;
+    followed
+}
+
+/// Follows the claims of `snapshot` that have an instance.
+async fn follow<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    start: &Start,
+    snapshot: &Snapshot,
+    at: &Invocation,
+) -> Result<Pass, Error> {
     let read = start.head.counters;
     let is_created = |claim: &NodeClaim| claim.phase == ClaimPhase::Created;
     let created = snapshot.claims.values().any(is_created).then(|| at.after(LOOKED_FOR_AFTER));
@@ -117,7 +131,7 @@ async fn pass<A: Adapters>(
         return Ok(Pass::whole(Report::default(), read, created));
     }
     registrations::note(ports.ledger, registrations::joined(open.iter().copied()), at).await;
-    for pool in planner::joined_again(&snapshot) {
+    for pool in planner::joined_again(snapshot) {
         if let Err(error) = ports.ledger.put_refusals(&at.cluster, &pool, None).await {
             tracing::warn!(%pool, story = story(&error), "that its nodes join again is not kept");
         }
@@ -350,7 +364,7 @@ async fn step<A: Adapters>(
     let settlement = match (&node, &settlement.patch) {
         (Some(node), Some(patch)) => match ignore_missing(nodes.patch(&node.name, patch).await) {
             Ok(()) => settlement,
-            Err(refused) => not_joined(claim, &refused, is_gone, at).ok_or(refused)?,
+            Err(refused) => join::not_joined(claim, &refused, is_gone, at).ok_or(refused)?,
         },
         _ => settlement,
     };
@@ -405,26 +419,11 @@ async fn step<A: Adapters>(
     Ok(Visited::Again(again))
 }
 
-/// What becomes of `claim` when its node cannot be made one of ours: as if no node had joined, it is deleted when its
-/// time is over.
-fn not_joined(
-    claim: &NodeClaim,
-    refused: &PortError,
-    is_gone: bool,
-    at: &Invocation,
-) -> Option<planner::Settlement> {
-    let mut settlement = planner::settle(claim, None, SeenSlices::default(), is_gone, at.now);
-    let next = settlement.claim.as_mut().filter(|next| next.is_deleting())?;
-    next.message =
-        Some(format!("its node joined and refuses its labels: {}", story(refused)).as_str().into());
-    Some(settlement)
-}
-
 /// Deletes `claims` in one commit; whether it was made. If another function changed one of them meanwhile, that is for
 /// the next pass.
 async fn delete_claims<A: Adapters>(
     ports: &SettlePorts<'_, A>,
-    snapshot: Snapshot,
+    snapshot: &Snapshot,
     claims: Vec<NodeClaim>,
     at: &Invocation,
 ) -> Result<bool, Error> {
@@ -442,7 +441,7 @@ async fn delete_claims<A: Adapters>(
     };
     // Before they are: after a crash in between, it is published again.
     registrations::note(ports.ledger, registrations::not_joined(&plan.changes, at), at).await;
-    let facts = observe::ledger_only(snapshot, at);
+    let facts = observe::ledger_only(snapshot.clone(), at);
     delete::<A>((ports.ledger, ports.mailbox), &facts, &plan, at).await
 }
 

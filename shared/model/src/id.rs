@@ -246,6 +246,12 @@ impl BatchId {
             Self(Arc::from(format!("{:016x}{suffix}", crate::ledger::digest(name.as_bytes()))))
         }
     }
+
+    /// The arrivals of the ledger after the commit that created the batch; `None` if the id was not derived.
+    pub fn arrivals(&self) -> Option<u64> {
+        let mut parts = self.as_str().rsplit('-').skip(1);
+        u64::from_str_radix(parts.next()?, 36).ok()
+    }
 }
 
 /// `-<ledger>-<arrivals>-<index>`.

@@ -208,13 +208,17 @@ impl Snapshot {
         self.unreadable.is_empty() && self.claims.values().all(is_in_service)
     }
 
+    /// Whether it has no claim `name`. A claim that cannot be read is there.
+    pub fn is_without(&self, name: &NodeClaimName) -> bool {
+        let is_unreadable = || self.unreadable.iter().any(|item| item.claim.as_ref() == Some(name));
+        !self.claims.contains_key(name) && !is_unreadable()
+    }
+
     /// The claims that commands delete once their replacements are there, or reboot. One whose replacement is gone
     /// deletes nothing, whichever function finds that out first: its nodes stay.
     pub fn being_replaced(&self) -> BTreeSet<&NodeClaimName> {
         let is_lost = |name: &NodeClaimName| {
-            let is_unreadable =
-                self.unreadable.iter().any(|item| item.claim.as_ref() == Some(name));
-            self.claims.get(name).map_or(!is_unreadable, NodeClaim::is_deleting)
+            self.is_without(name) || self.claims.get(name).is_some_and(NodeClaim::is_deleting)
         };
         let commands = self.commands.values().filter(|command| match &command.progress {
             Progress::Launching { claims, .. } => !claims.iter().any(is_lost),

@@ -151,21 +151,25 @@ pub(crate) fn needed(facts: &Facts, types: &KnownTypes) -> Answer {
     };
     let mut events = events::of_pods(&plan, &facts.pods, facts.now);
     events.extend(events::of_pools_without_types(&closed));
-    let wakes = if plan.new_claims.is_empty() { Vec::new() } else { vec![Function::Launch] };
+    let wakes = if plan.new_claims.is_empty() { Vec::new() } else { OF_NEW_CLAIMS.to_vec() };
     let asks_again = is_any_missing;
     Answer { events, wakes, asks_again, missing_replicas, ..Answer::of(plan, Basis::Arrivals) }
 }
+
+/// The functions with new work after claims are created: `launch` launches them, and `settle` shows them.
+const OF_NEW_CLAIMS: [Function; 2] = [Function::Launch, Function::Settle];
 
 /// The functions with new work after a plan of disruption.
 fn woken_by_disruption(plan: &Plan) -> Vec<Function> {
     let is_any_deleted = plan.changes.iter().any(NodeClaim::is_deleting);
     let is_carried_out = !plan.started.values().all(Command::is_found);
-    let wakes = [
-        (Function::Launch, !plan.new_claims.is_empty()),
+    let of_new = OF_NEW_CLAIMS.map(|function| (function, !plan.new_claims.is_empty()));
+    let others = [
         (Function::Provision, is_any_deleted),
         (Function::Drain, is_any_deleted || is_carried_out),
     ];
-    wakes.into_iter().filter_map(|(function, wakes)| wakes.then_some(function)).collect()
+    let wakes = of_new.into_iter().chain(others);
+    wakes.filter_map(|(function, wakes)| wakes.then_some(function)).collect()
 }
 
 /// The reasons in the order in which they are asked: the first that finds something acts.

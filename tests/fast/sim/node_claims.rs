@@ -11,9 +11,13 @@ use model::{
     ClaimPhase, DeletionReason, Function, NodeClaim, NodeClaimName, labels, node_class::NodeClass,
 };
 use ports::{Fault, NodeClasses as _};
-use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
+use simulator::{
+    Action, ClusterObject, Dispatch, Happening, Injection, Runner, Sim, WorldSettings, first_calls,
+};
 
-use crate::world::{MANIFESTS, minute, runner, sim, sim_of};
+use crate::world::{MANIFESTS, catalog, minute, runner, sim, sim_of};
+
+const TENTH: SignedDuration = SignedDuration::from_millis(100);
 
 /// Plays the usual world until pods run, then `action` on its first claim, until the given minute.
 fn play(action: impl FnOnce(&Sim, &NodeClaim), minutes: i64) -> (Sim, NodeClaim) {
@@ -312,4 +316,82 @@ fn the_instance_of_a_claim_that_goes_is_not_tagged() {
     let tagged = tagged_claims(&sim);
     assert!(tagged.len() > 1, "{tagged:?}");
     assert!(tagged.iter().all(|(name, is_tagged)| *is_tagged == (*name != going)), "{tagged:?}");
+}
+
+/// Until the first claim is committed, by tenths of a second.
+fn run_to_first_claim(sim: &Sim, runner: &mut Runner<impl Dispatch>) -> NodeClaim {
+    loop {
+        runner.run_until(sim.now() + TENTH).expect("nothing unsafe happens");
+        if let Some(claim) = sim.claims().into_iter().next() {
+            return claim;
+        }
+    }
+}
+
+#[test]
+fn a_claim_is_shown_while_its_instance_is_launched() {
+    let sim = sim(WorldSettings::default());
+    let slow = Injection::Delay(SignedDuration::from_secs(30));
+    sim.add_rule(first_calls("Fleet.launch", 100, slow));
+    let (mut runner, _reports) = runner(&sim);
+    let claim = run_to_first_claim(&sim, &mut runner);
+    runner.run_until(sim.now() + SignedDuration::from_secs(1)).expect("nothing unsafe happens");
+    let object = sim.node_claim(&claim.name).expect("it is shown");
+    assert_eq!(object.claim.map(|shown| shown.phase), Some(ClaimPhase::Created));
+    // Once it is launched, the object says so: `settle` had read the counters of its commit before.
+    let is_launched = |sim: &Sim| sim.claims()[0].instance.is_some();
+    while !is_launched(&sim) {
+        runner.run_until(sim.now() + TENTH).expect("nothing unsafe happens");
+    }
+    runner.run_until(sim.now() + SignedDuration::from_secs(2)).expect("nothing unsafe happens");
+    let object = sim.node_claim(&claim.name).and_then(|object| object.claim);
+    assert!(object.expect("it is shown").instance.is_some());
+}
+
+#[test]
+fn an_object_that_cannot_be_written_before_the_launch_delays_nothing() {
+    let launched_at = |is_refused: bool| {
+        let sim = sim(WorldSettings::default());
+        if is_refused {
+            let never = Injection::FailBefore(Fault::Permanent);
+            sim.add_rule(first_calls("NodeClaims.sync", 10_000, never));
+        }
+        let (mut runner, _reports) = runner(&sim);
+        runner.run_until(minute(3)).expect("nothing unsafe happens");
+        let timeline = sim.timeline(0).into_iter();
+        let launches =
+            timeline.filter(|event| matches!(event.happening, Happening::InstanceLaunched { .. }));
+        launches.map(|event| event.at.duration_since(minute(0)).as_secs()).collect::<Vec<_>>()
+    };
+    let (refused, written) = (launched_at(true), launched_at(false));
+    assert_eq!(refused.len(), written.len());
+    assert!(refused.iter().all(|seconds| *seconds <= 10), "{refused:?}, otherwise {written:?}");
+}
+
+#[test]
+fn the_object_of_a_claim_without_capacity_is_removed_with_it() {
+    let sim = sim(WorldSettings::default());
+    for sold in &catalog().instance_types {
+        for offering in sold.offerings.iter().map(|offering| sold.key_of(offering)) {
+            sim.act(Action::SetCapacity { offering, instances: Some(0) });
+        }
+    }
+    let (mut runner, _reports) = runner(&sim);
+    let claim = run_to_first_claim(&sim, &mut runner);
+    let (mut seen, mut since) = (BTreeSet::new(), BTreeMap::new());
+    while sim.now() < minute(5) {
+        runner.run_until(sim.now() + TENTH).expect("nothing unsafe happens");
+        let claims: BTreeSet<NodeClaimName> =
+            sim.claims().into_iter().map(|claim| claim.name).collect();
+        seen.extend(claims.iter().filter(|name| sim.node_claim(name).is_some()).cloned());
+        since.retain(|name, _| sim.node_claim(name).is_some());
+        for name in seen.difference(&claims).filter(|name| sim.node_claim(name).is_some()) {
+            let withdrawn_at = *since.entry(name.clone()).or_insert(sim.now());
+            let after = sim.now().duration_since(withdrawn_at);
+            assert!(after < SignedDuration::from_secs(2), "{name} is shown after {after:#}");
+        }
+    }
+    assert!(seen.contains(&claim.name) && seen.len() > 3, "{seen:?}");
+    let event = format!("Events.publish NodeClaim {} InsufficientCapacityError", claim.name);
+    assert!(sim.trace().iter().any(|line| line.contains(&event)), "no event says why");
 }

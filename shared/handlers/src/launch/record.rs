@@ -26,12 +26,13 @@ use crate::{
 pub(super) struct Recorded {
     /// When it is looked at again; `None` is never.
     pub(super) again: Option<Timestamp>,
-    pub(super) is_any_launched: bool,
+    /// Whether any claim got its instance, or is withdrawn.
+    pub(super) is_any_concluded: bool,
 }
 
 impl Recorded {
     pub(super) fn again(at: Timestamp) -> Self {
-        Self { again: Some(at), is_any_launched: false }
+        Self { again: Some(at), is_any_concluded: false }
     }
 }
 
@@ -185,7 +186,7 @@ pub(super) async fn carry_out<A: Adapters>(
     at: &Invocation,
 ) -> Result<Recorded, Error> {
     let LaunchPorts { ledger, ref recorder, .. } = *ports;
-    let is_any_launched = conclusion.is_any_launched();
+    let is_any_concluded = conclusion.is_any_launched() || !conclusion.withdrawn.is_empty();
     let Conclusion { unavailable, shortages, .. } = &conclusion;
     if !unavailable.is_empty() || !shortages.is_empty() {
         ledger.mark_unavailable(&at.cluster, unavailable, shortages).await?;
@@ -195,7 +196,7 @@ pub(super) async fn carry_out<A: Adapters>(
         registrations::note(ledger, ended, at).await;
     }
     if write(ports, &conclusion, at).await? == WriteOutcome::Conflict {
-        return Ok(Recorded { again: conclusion.again_if_overtaken, is_any_launched });
+        return Ok(Recorded { again: conclusion.again_if_overtaken, is_any_concluded });
     }
     // Once the batch is done with: one that cannot be stored would hold its NodePool back again and again.
     if let Some((pool, refusals)) = &conclusion.refusals {
@@ -209,7 +210,7 @@ pub(super) async fn carry_out<A: Adapters>(
         }
     }
     recorder.note(conclusion.events);
-    Ok(Recorded { again: conclusion.again, is_any_launched })
+    Ok(Recorded { again: conclusion.again, is_any_concluded })
 }
 
 /// Stores the claims that changed, and withdraws the others. `Conflict` if another pass changed one of them first.

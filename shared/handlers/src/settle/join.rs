@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceTypeName, NodeClaim, claim::LaunchedInstance, duration::later, join::JoinEvidence,
 };
+use planner::SeenSlices;
 use ports::{Adapters, Clock, Forensics as _, Invocation, PortError};
 
 use super::SettlePorts;
@@ -43,6 +44,21 @@ pub(super) async fn look<A: Adapters>(
     tracing::warn!(claim = %claim.name, reason = %finding.reason, told = finding.message, "node does not join");
     ports.recorder.note(vec![planner::events::of_not_joined(claim, &finding)]);
     Some(planner::looked_into(claim, &finding, at.now))
+}
+
+/// What becomes of `claim` when its node cannot be made one of ours: as if no node had joined, it is deleted when its
+/// time is over.
+pub(super) fn not_joined(
+    claim: &NodeClaim,
+    refused: &PortError,
+    is_gone: bool,
+    at: &Invocation,
+) -> Option<planner::Settlement> {
+    let mut settlement = planner::settle(claim, None, SeenSlices::default(), is_gone, at.now);
+    let next = settlement.claim.as_mut().filter(|next| next.is_deleting())?;
+    next.message =
+        Some(format!("its node joined and refuses its labels: {}", story(refused)).as_str().into());
+    Some(settlement)
 }
 
 /// All that is to be seen of `instance`.

@@ -48,6 +48,20 @@ fn a_client_token_fits_ec2() {
 }
 
 #[test]
+fn a_batch_names_the_arrivals_of_its_commit() {
+    let late = late();
+    let early = Head { counters: Counters { arrivals: 35, departures: 7 }, ..Head::default() };
+    for cluster in ["demo", "a-1-2", &"c".repeat(100)] {
+        let cluster = ClusterName::new(cluster).unwrap();
+        for head in [&early, &late] {
+            let batch = BatchId::derived(&cluster, head, 40);
+            assert_eq!(batch.arrivals(), Some(head.counters.arrivals + 1), "{batch}");
+        }
+    }
+    assert_eq!(BatchId::new("object").unwrap().arrivals(), None);
+}
+
+#[test]
 fn a_provider_id_gives_its_instance_back() {
     let zone = Zone::new("us-west-2a").unwrap();
     let instance = InstanceId::new("i-0123456789abcdef0").unwrap();

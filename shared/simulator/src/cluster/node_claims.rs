@@ -26,6 +26,8 @@ pub struct NodeClaimObject {
     pub labels: BTreeMap<String, String>,
     /// Whether it is being deleted. Those that show a claim have a finalizer, others have none.
     pub is_deleting: bool,
+    /// When a function made it; of other objects 1970.
+    pub made_at: Timestamp,
     /// How often it was written.
     pub writes: u64,
     /// Since when its claim is not in the ledger.
@@ -61,6 +63,7 @@ impl World {
         let now = self.now;
         let object = objects.entry(claim.name.clone()).or_insert_with(|| NodeClaimObject {
             claim: Some(claim.clone()),
+            made_at: now,
             unclaimed_since: (!is_claimed).then_some(now),
             ..NodeClaimObject::default()
         });

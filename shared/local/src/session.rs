@@ -186,8 +186,9 @@ impl Parts {
         };
         let functions = functions.await.map_err(refused)?;
         if let Some((server, key)) = wake {
-            let waking = Waking::of(&account, &options.cluster, &kubeconfig, key);
-            drop(tokio::task::spawn_local(server.serve(waking.await.map_err(refused)?)));
+            let waking = Waking::of(&account, &options.cluster, &kubeconfig);
+            let waking = waking.await.map_err(refused)?;
+            drop(tokio::task::spawn_local(waking.wake(server.serve(&options.cluster, key)?)));
         }
         let mut world = LocalWorld::new(&account, functions, options.schedule);
         let awake = play_until(&mut world, LocalWorld::is_awake);
@@ -230,7 +231,7 @@ impl Parts {
     ) -> Result<(Settings, Option<(WakeServer, WakeKey)>), LocalError> {
         let mut settings = options.settings.clone();
         let Some(webhooks) = options.webhooks else { return Ok((settings, None)) };
-        let (server, key) = (WakeServer::listen().await?, wake::new_key()?);
+        let (server, key) = (WakeServer::listen()?, wake::new_key()?);
         let url = with_path(server.url(), &key.path(&options.cluster, lines::present()));
         self.called_by = Some(client.clone());
         install::apply(client, &[webhooks(&url, server.ca_bundle())]).await?;

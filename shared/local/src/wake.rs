@@ -1,9 +1,17 @@
 //! The function `wake` of a cluster on this machine: its API server calls it by TLS on loopback.
 //!
 //! The certificate is made at the start, signs itself and is known to the API server only by the `caBundle` of the
-//! webhooks. What a call asks for is read as the deployed function reads it (`wire::admission`).
+//! webhooks. What a call asks for is read as the deployed function reads it (`wire::admission`). Calls are answered on a
+//! thread of their own: an API server waits for a second, and a decision may take longer.
 
-use std::{io, net::SocketAddr, path::Path, rc::Rc, sync::Arc};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener as Listener},
+    path::Path,
+    rc::Rc,
+    sync::Arc,
+    thread,
+};
 
 use aws_server::{Reply, Request, converse};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -12,7 +20,7 @@ use dispatch::{WakeMemory, wake};
 use model::{
     ClusterName, Function,
     duration::later,
-    wake::{TIMEOUT, WakeKey},
+    wake::{AdmissionRequest, TIMEOUT, WakeKey},
 };
 use ports::Invocation;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -23,16 +31,24 @@ use rustls::{
 };
 use serde_json::{Value, json};
 use simulator::Sim;
-use tokio::net::TcpListener;
+use tokio::{
+    net::TcpListener,
+    runtime,
+    sync::mpsc::{self, Receiver, Sender},
+    task::{LocalSet, spawn_local},
+};
 use tokio_rustls::TlsAcceptor;
 use tracing::Instrument as _;
 use wire::admission::{UrlCall, url_answer, url_call};
 
 use crate::{functions::Live, lines};
 
+/// Requests that wait until functions are woken. Those above it are dropped: their functions are about to make a pass.
+const WAITING_MAX: usize = 1_000;
+
 /// Where the API server calls.
 pub(crate) struct WakeServer {
-    listener: TcpListener,
+    listener: Listener,
     acceptor: TlsAcceptor,
     url: String,
     ca_bundle: String,
@@ -40,8 +56,9 @@ pub(crate) struct WakeServer {
 
 impl WakeServer {
     /// On a free port of loopback.
-    pub(crate) async fn listen() -> io::Result<Self> {
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    pub(crate) fn listen() -> io::Result<Self> {
+        let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed([address.ip().to_string()]).map_err(io::Error::other)?;
@@ -67,16 +84,35 @@ impl WakeServer {
         &self.ca_bundle
     }
 
-    /// Answers every connection, for ever. To be run on a `LocalSet`.
-    pub(crate) async fn serve(self, waking: Waking) {
-        let waking = Rc::new(waking);
+    /// Answers every connection, on a thread of its own, until the receiver of the requests is dropped. `key` makes the
+    /// paths of `cluster`.
+    pub(crate) fn serve(
+        self,
+        cluster: &ClusterName,
+        key: WakeKey,
+    ) -> io::Result<Receiver<AdmissionRequest>> {
+        let (requests, received) = mpsc::channel(WAITING_MAX);
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let reviewer = Reviewer { cluster: cluster.clone(), key, requests };
+        let answering = move || LocalSet::new().block_on(&runtime, self.answer(reviewer));
+        thread::Builder::new().name(Function::Wake.to_string()).spawn(answering)?;
+        Ok(received)
+    }
+
+    async fn answer(self, reviewer: Reviewer) {
+        let Ok(listener) = TcpListener::from_std(self.listener) else { return };
+        let reviewer = Rc::new(reviewer);
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else { continue };
-            let (acceptor, waking) = (self.acceptor.clone(), Rc::clone(&waking));
-            tokio::task::spawn_local(async move {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = reviewer.requests.closed() => return,
+            };
+            let Ok((stream, _)) = accepted else { continue };
+            let (acceptor, reviewer) = (self.acceptor.clone(), Rc::clone(&reviewer));
+            spawn_local(async move {
                 // Who speaks no TLS, or does not trust the certificate, has gone.
                 let Ok(stream) = acceptor.accept(stream).await else { return };
-                converse(stream, async |request| waking.answer(&request).await).await;
+                converse(stream, async |request| reviewer.answer(&request)).await;
             });
         }
     }
@@ -95,11 +131,30 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", STANDARD.encode(der))
 }
 
+/// What answers the API server. Whether functions are woken does not change an answer.
+struct Reviewer {
+    cluster: ClusterName,
+    key: WakeKey,
+    requests: Sender<AdmissionRequest>,
+}
+
+impl Reviewer {
+    fn answer(&self, request: &Request) -> Reply {
+        let paths = self.key.paths(&self.cluster, lines::present());
+        let call = url_call(&url_event(request), &paths);
+        let answer = reply(&url_answer(&call));
+        if let UrlCall::Review(asked) = call {
+            // A request that finds no room is one of a thousand.
+            drop(self.requests.try_send(asked));
+        }
+        answer
+    }
+}
+
 /// The function.
 pub(crate) struct Waking {
     world: Live,
     cluster: ClusterName,
-    key: WakeKey,
     memory: WakeMemory,
 }
 
@@ -109,16 +164,15 @@ impl Waking {
         account: &Sim,
         cluster: &ClusterName,
         kubeconfig: &Path,
-        key: WakeKey,
     ) -> Result<Self, ConnectError> {
         let world = Live::of(account, Function::Wake, kubeconfig).await?;
-        Ok(Self { world, cluster: cluster.clone(), key, memory: WakeMemory::default() })
+        Ok(Self { world, cluster: cluster.clone(), memory: WakeMemory::default() })
     }
 
-    async fn answer(&self, request: &Request) -> Reply {
-        let now = lines::present();
-        let call = url_call(&url_event(request), &self.key.paths(&self.cluster, now));
-        if let UrlCall::Review(asked) = &call {
+    /// Wakes functions for every one of `requests`, for ever.
+    pub(crate) async fn wake(self, mut requests: Receiver<AdmissionRequest>) {
+        while let Some(asked) = requests.recv().await {
+            let now = lines::present();
             let at = Invocation {
                 id: asked.uid.clone(),
                 cluster: self.cluster.clone(),
@@ -127,13 +181,12 @@ impl Waking {
             };
             let span = tracing::info_span!("call", who = Function::Wake.as_str());
             let work = async {
-                if let Err(error) = wake(&self.world, &self.memory, asked, &at).await {
+                if let Err(error) = wake(&self.world, &self.memory, &asked, &at).await {
                     tracing::warn!("{} wakes nothing: {error}", asked.kind);
                 }
             };
             work.instrument(span).await;
         }
-        reply(&url_answer(&call))
     }
 }
 
